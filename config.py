@@ -1,0 +1,210 @@
+"""Every setting and its default, in one place.
+
+The environment is read once, in `Settings.from_env`; everything else is handed a frozen `Settings`.
+A value that cannot be used stops the start with a sentence that names the variable.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from dotenv import dotenv_values
+
+DEFAULT_MAIN_MODEL = "gpt-4o"
+DEFAULT_MINI_MODEL = "gpt-4o-mini"
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the message names the variable and says what it takes."""
+
+
+def _text(name: str, raw: str) -> str:
+    return raw
+
+
+def _path(name: str, raw: str) -> Path:
+    return Path(raw).expanduser()
+
+
+def _integer(low: int) -> Callable[[str, str], int]:
+    def parse(name: str, raw: str) -> int:
+        try:
+            value = int(raw)
+        except ValueError:
+            raise SettingsError(f"{name} must be a whole number, not {raw!r}.") from None
+        if value < low:
+            raise SettingsError(f"{name} must be at least {low}, not {value}.")
+        return value
+
+    return parse
+
+
+def _number(unit: str, high: float) -> Callable[[str, str], float]:
+    def parse(name: str, raw: str) -> float:
+        try:
+            value = float(raw)
+        except ValueError:
+            raise SettingsError(f"{name} must be a number of {unit}, not {raw!r}.") from None
+        if not 0 <= value <= high:
+            raise SettingsError(f"{name} must lie between 0 and {high:g} {unit}, not {raw}.")
+        return value
+
+    return parse
+
+
+_seconds = _number("seconds", 86_400)
+_days = _number("days", 36_500)
+
+
+def _one_of(*choices: str) -> Callable[[str, str], str]:
+    def parse(name: str, raw: str) -> str:
+        value = raw.strip().lower()
+        if value not in choices:
+            raise SettingsError(f"{name} must be one of {', '.join(choices)}, not {raw!r}.")
+        return value
+
+    return parse
+
+
+@dataclass(frozen=True)
+class FactWeights:
+    """What each part counts for when facts are ranked for a prompt; the parts lie in 0..1 each.
+
+    Importance leads because it is the only part that was judged with the words in view; relevance comes
+    next because a fact nobody asked about costs tokens; recency and use settle what is left.
+    """
+
+    importance: float = 0.4
+    recency: float = 0.2
+    use: float = 0.1
+    relevance: float = 0.3
+
+    @classmethod
+    def parse(cls, name: str, raw: str) -> FactWeights:
+        known = {f.name for f in fields(cls)}
+        weights: dict[str, float] = {}
+        for item in filter(None, (part.strip() for part in raw.split(","))):
+            key, _, number = item.partition(":")
+            if key.strip() not in known:
+                raise SettingsError(f"{name} knows {', '.join(sorted(known))}; it does not know {key.strip()!r}.")
+            try:
+                weights[key.strip()] = float(number)
+            except ValueError:
+                raise SettingsError(f"{name} needs a number after {key.strip()!r}, as in importance:0.4.") from None
+        return cls(**weights)
+
+
+def _setting(default: Any, env: str, parse: Callable[[str, str], Any], about: str, secret: bool = False) -> Any:
+    return field(default=default, repr=not secret, metadata={"env": env, "parse": parse, "about": about})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One process's settings.  `about` is what the README's table says of each, with the reason for its default."""
+
+    data_dir: Path = _setting(Path("data"), "RECAP_DATA_DIR", _path, "Where the database and the index live.")
+    database_url: str = _setting("", "DATABASE_URL", _text, "A SQLAlchemy URL; empty: SQLite in the data directory.")
+    host: str = _setting("127.0.0.1", "HOST", _text, "Address to listen on; loopback, since nobody is asked who they are.")
+    port: int = _setting(8000, "PORT", _integer(1), "Port to listen on.")
+    workers: int = _setting(2, "WEB_WORKERS", _integer(1), "Server processes; two, so that one busy core never stops all.")
+    threads: int = _setting(32, "WEB_THREADS", _integer(1), "Threads a process; a turn waits on the model, not on a core.")
+
+    openai_api_key: str = _setting("", "OPENAI_API_KEY", _text, "Key for the model server.", secret=True)
+    openai_base_url: str = _setting("", "OPENAI_BASE_URL", _text, "Any OpenAI-compatible server; empty: OpenAI's own.")
+    openai_model: str = _setting(DEFAULT_MAIN_MODEL, "OPENAI_MODEL", _text, "The main model: it answers.")
+    openai_summary_model: str = _setting(
+        "",
+        "OPENAI_SUMMARY_MODEL",
+        _text,
+        f"The mini model: it keeps summary and facts. Empty: {DEFAULT_MINI_MODEL} at OpenAI, the main model elsewhere.",
+    )
+    model_timeout: float = _setting(
+        120.0, "MODEL_TIMEOUT", _seconds, "Seconds a model call may take in all, retries included; long answers need them."
+    )
+
+    summary_mode: str = _setting(
+        "background",
+        "SUMMARY_MODE",
+        _one_of("background", "inline"),
+        "`background` updates the summary after the reply has left; `inline` before, as a one-endpoint service would.",
+    )
+    summary_every: int = _setting(1, "SUMMARY_EVERY", _integer(1), "Turns between updates of the stored summary.")
+    summary_debounce: float = _setting(
+        3.0, "SUMMARY_DEBOUNCE", _seconds, "Seconds of quiet before the update, so that a burst of turns costs one call."
+    )
+    summary_prompt: str = _setting("summary", "SUMMARY_PROMPT", _text, "Name of the prompt the mini model is given.")
+    system_prompt: str = _setting(
+        "", "SYSTEM_PROMPT", _text, "What the main model is told first; empty: the prompt named `system`."
+    )
+    prompts_dir: str = _setting(
+        "", "PROMPTS_DIR", _text, "A folder of NAME.txt files that replace or add prompts; empty: `prompts` in the data directory."
+    )
+
+    tail_messages_min: int = _setting(2, "TAIL_MESSAGES_MIN", _integer(0), "Messages a fold keeps word for word: the last turn.")
+    tail_messages_max: int = _setting(
+        16, "TAIL_MESSAGES_MAX", _integer(2), "Messages after which the tail folds into the summary: eight turns a fold."
+    )
+    tail_tokens_max: int = _setting(3000, "TAIL_TOKENS_MAX", _integer(100), "Tokens after which it folds, if that comes first.")
+    context_tokens: int = _setting(
+        16_000, "CONTEXT_TOKENS", _integer(500), "Largest prompt ever sent; fits the small models people run at home."
+    )
+    recall_tokens: int = _setting(600, "RECALL_TOKENS", _integer(0), "Tokens of recalled excerpts in a prompt.")
+    recall_limit: int = _setting(6, "RECALL_LIMIT", _integer(0), "Messages recalled for a prompt, before their neighbours.")
+    fact_tokens: int = _setting(300, "FACT_TOKENS", _integer(0), "Tokens of facts in a prompt; half at most sit in its head.")
+    fact_weights: FactWeights = _setting(
+        FactWeights(), "FACT_WEIGHTS", FactWeights.parse, "What counts in ranking facts, as `importance:0.4,recency:0.2`."
+    )
+    fact_half_life_days: float = _setting(
+        30.0, "FACT_HALF_LIFE_DAYS", _days, "Days after which a fact's recency has halved: last month still counts."
+    )
+
+    log_level: str = _setting(
+        "info", "LOG_LEVEL", _one_of("debug", "info", "warning", "error"), "One line a turn at `info`."
+    )
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None, dotenv: Path | None = Path(".env")) -> Settings:
+        """Settings from `environ` (default: the process's), with the file `dotenv` filling what is not set there.
+
+        Raises SettingsError for a value that cannot be used.
+        """
+        values: dict[str, str] = {}
+        if dotenv is not None and dotenv.is_file():
+            values.update({k: v for k, v in dotenv_values(dotenv).items() if v is not None})
+        values.update(os.environ if environ is None else environ)
+        chosen: dict[str, Any] = {}
+        for item in fields(cls):
+            raw = values.get(item.metadata["env"], "")
+            if raw.strip():
+                chosen[item.name] = item.metadata["parse"](item.metadata["env"], raw.strip())
+        return cls(**chosen)
+
+    def __post_init__(self) -> None:
+        if self.tail_messages_min >= self.tail_messages_max:
+            raise SettingsError("TAIL_MESSAGES_MIN must be below TAIL_MESSAGES_MAX, or no fold would make room.")
+
+    @property
+    def uses_builtin_model(self) -> bool:
+        """True when neither a key nor a base URL is set: the extractive model answers."""
+        return not (self.openai_api_key or self.openai_base_url)
+
+    @property
+    def mini_model(self) -> str:
+        """The mini model's name: as set, else OpenAI's small one, else the main model of whatever server was named."""
+        return self.openai_summary_model or (self.openai_model if self.openai_base_url else DEFAULT_MINI_MODEL)
+
+    @property
+    def sqlalchemy_url(self) -> str:
+        return self.database_url or f"sqlite:///{self.data_dir.resolve() / 'recap.db'}"
+
+    @property
+    def index_dir(self) -> Path:
+        return self.data_dir / "index"
+
+    @property
+    def prompts_path(self) -> Path:
+        return Path(self.prompts_dir).expanduser() if self.prompts_dir else self.data_dir / "prompts"

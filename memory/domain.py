@@ -1,0 +1,185 @@
+"""The vocabulary as values: what passes between the engine's modules.
+
+All are frozen.  Times are aware and in UTC; token counts are `tokens.estimate`'s unless they are called usage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal
+
+Role = Literal["user", "assistant", "system", "tool"]
+
+TEXT_SECTIONS = ("requirements", "constraints", "data", "open_questions", "discussed")
+FACT_CATEGORIES = ("identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other")
+
+
+@dataclass(frozen=True)
+class Message:
+    """One stored message.  `position` counts from 1 within its session; `id` is unique everywhere."""
+
+    id: int
+    session_id: str
+    position: int
+    role: str
+    content: str
+    created_at: datetime
+    tokens: int
+    name: str | None = None
+    external_id: str | None = None
+
+    @property
+    def speaker(self) -> str:
+        """Who is speaking, as a person would call them."""
+        return self.name or self.role
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """An option the person ruled out, and why."""
+
+    option: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Sections:
+    """The structured summary's seven sections (see the design's study of what people keep in mind)."""
+
+    topic: str = ""
+    requirements: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    excluded: tuple[Excluded, ...] = ()
+    data: tuple[str, ...] = ()
+    open_questions: tuple[str, ...] = ()
+    discussed: tuple[str, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        return self == Sections()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The sections as JSON's types, in the order of the vocabulary."""
+        return {
+            "topic": self.topic,
+            "requirements": list(self.requirements),
+            "constraints": list(self.constraints),
+            "excluded": [{"option": item.option, "reason": item.reason} for item in self.excluded],
+            "data": list(self.data),
+            "open_questions": list(self.open_questions),
+            "discussed": list(self.discussed),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Sections:
+        """The inverse of `as_dict`.  Expects well-formed data; `digest.parse` is for what a model wrote."""
+        return cls(
+            topic=data.get("topic", ""),
+            excluded=tuple(Excluded(item["option"], item.get("reason", "")) for item in data.get("excluded", ())),
+            **{name: tuple(data.get(name, ())) for name in TEXT_SECTIONS},
+        )
+
+    def lines(self) -> list[str]:
+        """The summary as text a model or a person reads: one line for the topic, one for each item."""
+        out = [f"Topic: {self.topic}"] if self.topic else []
+        for name, title in (
+            ("requirements", "Requirements"),
+            ("constraints", "Constraints"),
+            ("excluded", "Ruled out"),
+            ("data", "Facts and figures"),
+            ("open_questions", "Open questions"),
+            ("discussed", "Discussed"),
+        ):
+            items = getattr(self, name)
+            if items:
+                out.append(f"{title}:")
+                for item in items:
+                    if isinstance(item, Excluded):
+                        out.append(f"- {item.option}" + (f" (because {item.reason})" if item.reason else ""))
+                    else:
+                        out.append(f"- {item}")
+        return out
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+@dataclass(frozen=True)
+class FactScore:
+    """Why a fact stands where it stands: the weighted parts, and their sum.  Pinned facts come before all."""
+
+    total: float
+    importance: float
+    recency: float
+    use: float
+    relevance: float
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One statement with its source.  It holds from `valid_from` until `valid_to` (None: it still holds)."""
+
+    id: int
+    text: str
+    category: str
+    importance: int
+    scope: str
+    session_id: str | None
+    source_message_id: int | None
+    quote: str
+    pinned: bool
+    recalled_count: int
+    valid_from: datetime
+    valid_to: datetime | None
+    superseded_by: int | None
+    created_at: datetime
+    score: FactScore | None = None
+
+    def scored(self, score: FactScore) -> Fact:
+        return replace(self, score=score)
+
+
+@dataclass(frozen=True)
+class FactDraft:
+    """A fact as the mini model proposes it, not yet checked against its source.
+
+    `source` is the position of the message it was taken from; `supersedes` the ids of known facts it corrects.
+    """
+
+    text: str
+    source: int
+    quote: str
+    category: str = "other"
+    importance: int = 3
+    scope: str = "session"
+    supersedes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A recalled window: consecutive messages of one session around at least one hit.
+
+    `score` is the best hit's; `hits` says which of the messages were found, and `why` how the score came about.
+    """
+
+    session_id: str
+    title: str
+    messages: tuple[Message, ...]
+    hits: tuple[int, ...]
+    score: float
+    why: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens the provider says it took; `estimated` when it said nothing and the figures are our own."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    estimated: bool = False
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens

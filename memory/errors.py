@@ -1,0 +1,78 @@
+"""The errors Recap raises on purpose.  Each is written for the person who reads it: what happened, what it
+means for their data, what to do.  `app.py` turns them into HTTP answers, in one place.
+"""
+
+from __future__ import annotations
+
+
+class RecapError(Exception):
+    """An error with a stable `code` for programs and a `message` for people.
+
+    `status` is the HTTP status it becomes, `retry_after` the seconds worth waiting (None: waiting won't help),
+    `param` the request field that caused it.
+    """
+
+    status = 500
+    type = "server_error"
+
+    def __init__(
+        self, code: str, message: str, *, param: str | None = None, retry_after: float | None = None, status: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.param = param
+        self.retry_after = retry_after
+        if status is not None:
+            self.status = status
+
+
+class InvalidRequest(RecapError):
+    """The request has the right shape but cannot be carried out as asked (422)."""
+
+    status = 422
+    type = "invalid_request_error"
+
+
+class TooLarge(InvalidRequest):
+    """More than Recap takes in one piece (413)."""
+
+    status = 413
+
+
+class NotFound(RecapError):
+    """There is no such thing, or it belongs to someone else: the two look the same on purpose (404)."""
+
+    status = 404
+    type = "not_found_error"
+
+
+class Conflict(RecapError):
+    """Something else got there first (409)."""
+
+    status = 409
+    type = "conflict_error"
+
+
+class ModelError(RecapError):
+    """The model server failed: 502 it answered badly, 503 it is busy, 504 it took too long.
+
+    `passing` says whether the same call may succeed later: jobs that fail so are tried again either way, but a
+    caller need not wait for a key that is wrong.
+    """
+
+    status = 502
+    type = "model_error"
+
+    def __init__(
+        self, code: str, message: str, *, status: int = 502, retry_after: float | None = None, passing: bool = True
+    ) -> None:
+        super().__init__(code, message, status=status, retry_after=retry_after)
+        self.passing = passing
+
+
+class SummaryRefused(RecapError):
+    """The mini model's answer was not good enough to replace the last good summary."""
+
+    status = 502
+    type = "model_error"

@@ -1,0 +1,10 @@
+"""Full-text search over messages, one index an owner.
+
+Guarantee: the index is derived data.  It may be missing, behind, damaged or deleted at any moment, and a search
+still finds every message: whatever the index does not hold is handed in by the caller as `pending` and searched
+with the same analysis.  An index that turns out damaged is put away and a new, empty generation takes its place.
+"""
+
+from search_index.index import Document, Hit, Query, SearchIndex
+
+__all__ = ["Document", "Hit", "Query", "SearchIndex"]
