@@ -108,10 +108,16 @@ class Settings:
 
     data_dir: Path = _setting(Path("data"), "RECAP_DATA_DIR", _path, "Where the database and the index live.")
     database_url: str = _setting("", "DATABASE_URL", _text, "A SQLAlchemy URL; empty: SQLite in the data directory.")
-    host: str = _setting("127.0.0.1", "HOST", _text, "Address to listen on; loopback, since nobody is asked who they are.")
+    host: str = _setting(
+        "127.0.0.1", "HOST", _text, "Address to listen on; loopback, since nobody is asked who they are."
+    )
     port: int = _setting(8000, "PORT", _integer(1), "Port to listen on.")
-    workers: int = _setting(2, "WEB_WORKERS", _integer(1), "Server processes; two, so that one busy core never stops all.")
-    threads: int = _setting(32, "WEB_THREADS", _integer(1), "Threads a process; a turn waits on the model, not on a core.")
+    workers: int = _setting(
+        2, "WEB_WORKERS", _integer(1), "Server processes; two, so that one busy core never stops all."
+    )
+    threads: int = _setting(
+        32, "WEB_THREADS", _integer(1), "Threads a process; a turn waits on the model, not on a core."
+    )
 
     openai_api_key: str = _setting("", "OPENAI_API_KEY", _text, "Key for the model server.", secret=True)
     openai_base_url: str = _setting("", "OPENAI_BASE_URL", _text, "Any OpenAI-compatible server; empty: OpenAI's own.")
@@ -123,7 +129,10 @@ class Settings:
         f"The mini model: it keeps summary and facts. Empty: {DEFAULT_MINI_MODEL} at OpenAI, the main model elsewhere.",
     )
     model_timeout: float = _setting(
-        120.0, "MODEL_TIMEOUT", _seconds, "Seconds a model call may take in all, retries included; long answers need them."
+        120.0,
+        "MODEL_TIMEOUT",
+        _seconds,
+        "Seconds a model call may take in all, retries included; long answers need them.",
     )
 
     summary_mode: str = _setting(
@@ -134,29 +143,49 @@ class Settings:
     )
     summary_every: int = _setting(1, "SUMMARY_EVERY", _integer(1), "Turns between updates of the stored summary.")
     summary_debounce: float = _setting(
-        3.0, "SUMMARY_DEBOUNCE", _seconds, "Seconds of quiet before the update, so that a burst of turns costs one call."
+        3.0,
+        "SUMMARY_DEBOUNCE",
+        _seconds,
+        "Seconds of quiet before the update, so that a burst of turns costs one call.",
     )
     summary_prompt: str = _setting("summary", "SUMMARY_PROMPT", _text, "Name of the prompt the mini model is given.")
     system_prompt: str = _setting(
         "", "SYSTEM_PROMPT", _text, "What the main model is told first; empty: the prompt named `system`."
     )
     prompts_dir: str = _setting(
-        "", "PROMPTS_DIR", _text, "A folder of NAME.txt files that replace or add prompts; empty: `prompts` in the data directory."
+        "",
+        "PROMPTS_DIR",
+        _text,
+        "A folder of NAME.txt files that replace or add prompts; empty: `prompts` in the data directory.",
     )
 
-    tail_messages_min: int = _setting(2, "TAIL_MESSAGES_MIN", _integer(0), "Messages a fold keeps word for word: the last turn.")
-    tail_messages_max: int = _setting(
-        16, "TAIL_MESSAGES_MAX", _integer(2), "Messages after which the tail folds into the summary: eight turns a fold."
+    tail_messages_min: int = _setting(
+        2, "TAIL_MESSAGES_MIN", _integer(0), "Messages a fold keeps word for word: the last turn."
     )
-    tail_tokens_max: int = _setting(3000, "TAIL_TOKENS_MAX", _integer(100), "Tokens after which it folds, if that comes first.")
+    tail_messages_max: int = _setting(
+        16,
+        "TAIL_MESSAGES_MAX",
+        _integer(2),
+        "Messages after which the tail folds into the summary: eight turns a fold.",
+    )
+    tail_tokens_max: int = _setting(
+        3000, "TAIL_TOKENS_MAX", _integer(100), "Tokens after which it folds, if that comes first."
+    )
     context_tokens: int = _setting(
         16_000, "CONTEXT_TOKENS", _integer(500), "Largest prompt ever sent; fits the small models people run at home."
     )
     recall_tokens: int = _setting(600, "RECALL_TOKENS", _integer(0), "Tokens of recalled excerpts in a prompt.")
-    recall_limit: int = _setting(6, "RECALL_LIMIT", _integer(0), "Messages recalled for a prompt, before their neighbours.")
-    fact_tokens: int = _setting(300, "FACT_TOKENS", _integer(0), "Tokens of facts in a prompt; half at most sit in its head.")
+    recall_limit: int = _setting(
+        6, "RECALL_LIMIT", _integer(0), "Messages recalled for a prompt, before their neighbours."
+    )
+    fact_tokens: int = _setting(
+        300, "FACT_TOKENS", _integer(0), "Tokens of facts in a prompt; half at most sit in its head."
+    )
     fact_weights: FactWeights = _setting(
-        FactWeights(), "FACT_WEIGHTS", FactWeights.parse, "What counts in ranking facts, as `importance:0.4,recency:0.2`."
+        FactWeights(),
+        "FACT_WEIGHTS",
+        FactWeights.parse,
+        "What counts in ranking facts, as `importance:0.4,recency:0.2`.",
     )
     fact_half_life_days: float = _setting(
         30.0, "FACT_HALF_LIFE_DAYS", _days, "Days after which a fact's recency has halved: last month still counts."

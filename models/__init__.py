@@ -1,0 +1,24 @@
+"""The rows.  Alembic makes their tables (see migrations); nothing here makes a schema by itself."""
+
+from models.base import Base
+from models.database import Database
+from models.fact import FactRevisionRow, FactRow
+from models.job import JobRow
+from models.owner import OwnerRow
+from models.prompt import PromptRow
+from models.session import MessageRow, SessionRow, TurnRow
+from models.summary import SummaryRow
+
+__all__ = [
+    "Base",
+    "Database",
+    "FactRevisionRow",
+    "FactRow",
+    "JobRow",
+    "MessageRow",
+    "OwnerRow",
+    "PromptRow",
+    "SessionRow",
+    "SummaryRow",
+    "TurnRow",
+]

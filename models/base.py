@@ -1,0 +1,47 @@
+"""What all rows share: the declarative base, and columns that mean the same on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, DateTime, Integer, MetaData
+from sqlalchemy.engine import Dialect
+from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.types import TypeDecorator
+
+# SQLite numbers rows only in a column declared INTEGER; everywhere else ids are 64 bits wide.
+BigId = BigInteger().with_variant(Integer, "sqlite")
+
+# SQLite hands a deleted row's number out again unless told not to.  An id that meant an erased message must never
+# come to mean another: the index, a client's bookmark or a fact's source may still hold it.
+NEVER_REUSED = {"sqlite_autoincrement": True}
+
+
+class UTCDateTime(TypeDecorator[datetime]):
+    """An aware time, kept as naive UTC: SQLite has no time zones, and mixing the two kinds is how hours get lost."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a time without a time zone reached the database")
+        return value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else value.replace(tzinfo=UTC)
+
+
+class Base(DeclarativeBase):
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {datetime: UTCDateTime, dict[str, Any]: JSON, list[int]: JSON}

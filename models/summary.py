@@ -1,0 +1,34 @@
+"""Every version of every session's summary."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, String, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import NEVER_REUSED, Base, BigId
+
+
+class SummaryRow(Base):
+    """One version.  It covers the session's messages up to position `through`.
+
+    `author` is `model`, `person` (an edit) or `rollback` (a copy of version `restores`).
+    """
+
+    __tablename__ = "summaries"
+    __table_args__ = (UniqueConstraint("session_id", "version"), NEVER_REUSED)
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    session_id: Mapped[int] = mapped_column(ForeignKey("sessions.id", ondelete="CASCADE"))
+    version: Mapped[int]
+    sections: Mapped[dict[str, Any]]
+    through: Mapped[int]
+    tokens: Mapped[int]
+    author: Mapped[str] = mapped_column(String(16))
+    model: Mapped[str | None] = mapped_column(String(128))
+    prompt: Mapped[str | None] = mapped_column(String(80))  # name@version
+    usage: Mapped[dict[str, Any] | None]
+    restores: Mapped[int | None]
+    created_at: Mapped[datetime]
