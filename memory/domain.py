@@ -13,7 +13,25 @@ from typing import Any, Literal
 Role = Literal["user", "assistant", "system", "tool"]
 
 TEXT_SECTIONS = ("requirements", "constraints", "data", "open_questions", "discussed")
-FACT_CATEGORIES = ("identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other")
+FACT_CATEGORIES = (
+    "identity",
+    "preference",
+    "plan",
+    "event",
+    "requirement",
+    "constraint",
+    "relationship",
+    "work",
+    "other",
+)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """On whose behalf a call is made: a tenant, and within it a user where the application named one."""
+
+    tenant: str = "default"
+    user_id: str | None = None
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,13 @@ class RecapError(Exception):
     type = "server_error"
 
     def __init__(
-        self, code: str, message: str, *, param: str | None = None, retry_after: float | None = None, status: int | None = None
+        self,
+        code: str,
+        message: str,
+        *,
+        param: str | None = None,
+        retry_after: float | None = None,
+        status: int | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code

@@ -15,7 +15,7 @@ class JobRow(Base):
     """Work to do after a reply.  One row a piece of work (`kind`, `key`); done means deleted.
 
     `state` is `pending`, `running` or `failed`.  `revision` counts the requests for it, so that one which arrives
-    while the job runs is not lost when it ends.
+    while the job runs is not lost when it ends.  Work that outlives its owner (clearing away their index) has no owner_id.
     """
 
     __tablename__ = "jobs"
@@ -24,7 +24,7 @@ class JobRow(Base):
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     kind: Mapped[str] = mapped_column(String(16))
     key: Mapped[str] = mapped_column(String(64))
-    owner_id: Mapped[int] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"), index=True)
+    owner_id: Mapped[int | None] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"), index=True)
     session_id: Mapped[int | None] = mapped_column(ForeignKey("sessions.id", ondelete="CASCADE"), index=True)
     payload: Mapped[dict[str, Any] | None]
     state: Mapped[str] = mapped_column(String(8))

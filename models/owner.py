@@ -33,5 +33,5 @@ class OwnerRow(Base):
 
     @property
     def index_key(self) -> str:
-        """The owner's name for the search index; the row id keeps a re-made owner from finding an erased one's index."""
+        """The owner's name for the search index; with the row's id, so that no owner inherits an erased one's index."""
         return hashlib.sha256(f"{self.tenant}\0{self.kind}\0{self.name}\0{self.id}".encode()).hexdigest()

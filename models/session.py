@@ -42,10 +42,11 @@ class SessionRow(Base):
     facts_through: Mapped[int] = mapped_column(default=0)  # the last position facts were taken from
     head_version: Mapped[int] = mapped_column(default=0)
     head_through: Mapped[int] = mapped_column(default=0)
+    head_tokens: Mapped[int] = mapped_column(default=0)  # of all messages up to head_through
     head_facts: Mapped[list[int] | None] = mapped_column(default=None)  # None: not chosen yet
 
-    turn_token: Mapped[str | None] = mapped_column(String(64))
-    turn_until: Mapped[datetime | None]
+    lease_token: Mapped[str | None] = mapped_column(String(64))
+    lease_until: Mapped[datetime | None]
 
     owner: Mapped[OwnerRow] = relationship(lazy="joined", innerjoin=True)
 
@@ -86,6 +87,7 @@ class TurnRow(Base):
     user_message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), unique=True)
     reply_message_id: Mapped[int | None] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), unique=True)
     idempotency_key: Mapped[str | None] = mapped_column(String(256))
+    fingerprint: Mapped[str | None] = mapped_column(String(64))  # of the request the key came with
     completion_id: Mapped[str | None] = mapped_column(String(64))
     finish_reason: Mapped[str | None] = mapped_column(String(32))
     model: Mapped[str | None] = mapped_column(String(128))

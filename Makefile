@@ -1,0 +1,51 @@
+# Everything sets itself up: `make run` and `make test` need Python 3.11 to 3.13 and nothing else.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+ENV := PYTHONDONTWRITEBYTECODE=1
+
+.PHONY: help run test test-fast check format bench setup clean
+
+help:  ## Say what there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+run: $(VENV)/.runtime  ## Make the environment, bring the database up to date, serve on http://127.0.0.1:8000
+	$(BIN)/flask --app wsgi db upgrade
+	exec $(BIN)/gunicorn wsgi:app
+
+test: $(VENV)/.dev  ## All tests
+	$(BIN)/pytest -n auto
+
+test-fast: $(VENV)/.dev  ## All but the slow ones: under a minute
+	$(BIN)/pytest -n auto -m "not slow"
+
+check: $(VENV)/.dev  ## Format, lint, types, and the fast tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n auto -m "not slow"
+
+format: $(VENV)/.dev  ## Put the code in its one format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.dev  ## Import, search and chat over HTTP, and print the figures
+	$(BIN)/python -m benchmarks.replay benchmarks/conversation.json --serve
+
+setup: $(VENV)/.dev  ## Only make the environment
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else "Recap needs Python 3.11 to 3.13; this is %d.%d. Say which with: make PYTHON=python3.12 run" % v)'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: requirements.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+$(VENV)/.dev: requirements.txt requirements-dev.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@ $(VENV)/.runtime
+
+clean:  ## Remove what was made, but never the data
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,116 @@
+"""POST /api/chat."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from flask import Response, jsonify, stream_with_context
+from flask.typing import ResponseReturnValue
+
+from api.context import caller, errors, resource, services
+from api.errors import error_body
+from memory.errors import RecapError
+from memory.llm import Piece
+from memory.notice import builtin_notice
+from memory.turn import TurnEvent, TurnFinished, TurnStarted
+from schemas.chat import ChatCall, ChatHeaders, ChatReply, ChatRequest, ChatUsage, Memory
+
+blueprint = resource("chat", "Send a message, get a reply that remembers.")
+_memory, _usage = Memory(), ChatUsage()
+
+
+@blueprint.route("/chat", methods=["POST"])
+@blueprint.arguments(ChatRequest)
+@blueprint.arguments(ChatHeaders, location="headers")
+@blueprint.response(200, ChatReply)
+@errors(
+    blueprint,
+    e404="The session is not there, or belongs to someone else.",
+    e409="The session is busy, or the Idempotency-Key was another request's.",
+    e413="The message is larger than a prompt may be. Nothing was stored.",
+    e502="The model server failed. The message is kept; sending it again takes the turn up where it broke off.",
+    e503="The model server is busy; see Retry-After. The message is kept.",
+    e504="The model took longer than MODEL_TIMEOUT. The message is kept.",
+)
+def chat(call: ChatCall, headers: dict[str, Any]) -> ResponseReturnValue:
+    """Send a message and get the reply
+
+    The session is made if it is new. Recap recalls what fits the message, answers with the main model, and brings
+    the session's summary and facts up to date after the reply has left.
+    """
+    request = replace(call.turn, idempotency_key=headers["idempotency_key"])
+    events = services().pipeline.turn(caller(call.user_id), request)
+    started = next(events)  # a failure before the first word still has its own status
+    assert isinstance(started, TurnStarted)
+    if request.stream:
+        response = Response(stream_with_context(_sse(started, events)), mimetype="text/event-stream")
+        response.headers["Cache-Control"] = "no-cache"
+        response.headers["X-Accel-Buffering"] = "no"  # nginx would gather the pieces
+        response.call_on_close(events.close)
+        return response
+    return jsonify(next(_completion(event) for event in events if isinstance(event, TurnFinished)))
+
+
+def _completion(end: TurnFinished) -> dict[str, Any]:
+    started = end.started
+    return {
+        "id": started.completion_id,
+        "object": "chat.completion",
+        "created": int(started.created_at.timestamp()),
+        "model": end.model,
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": end.reply},
+                "finish_reason": end.finish_reason,
+            }
+        ],
+        "usage": _usage.dump(end.usage),
+        "session_id": started.session_id,
+        "user_message_id": started.user_message_id,
+        "message_id": end.reply_message_id,
+        "reply": end.reply,
+        "memory": _memory.dump(started.memory),
+        **_notice(),
+    }
+
+
+def _sse(started: TurnStarted, events: Iterator[TurnEvent]) -> Iterator[str]:
+    """The turn as server-sent events: OpenAI chunks, the memory with the first, the usage with the last."""
+    common = {
+        "id": started.completion_id,
+        "object": "chat.completion.chunk",
+        "created": int(started.created_at.timestamp()),
+        "model": started.model,
+    }
+
+    def event(delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return f"data: {json.dumps({**common, 'choices': [choice], **more}, ensure_ascii=False)}\n\n"
+
+    yield event(
+        {"role": "assistant", "content": ""},
+        session_id=started.session_id,
+        user_message_id=started.user_message_id,
+        memory=_memory.dump(started.memory),
+        **_notice(),
+    )
+    try:
+        for part in events:
+            if isinstance(part, Piece):
+                yield event({"content": part.text})
+            elif isinstance(part, TurnFinished):
+                usage = _usage.dump(part.usage)
+                yield event({}, part.finish_reason, usage=usage, message_id=part.reply_message_id)
+    except RecapError as error:  # the status has left already: the error comes as an event, and no [DONE]
+        yield f"data: {json.dumps(error_body(error))}\n\n"
+        return
+    yield "data: [DONE]\n\n"
+
+
+def _notice() -> dict[str, str]:
+    notice = builtin_notice(services().settings)
+    return {"notice": notice} if notice else {}

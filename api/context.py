@@ -1,0 +1,41 @@
+"""What every handler needs of the request: the engine, and on whose behalf it is called."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from flask import current_app
+from flask_smorest import Blueprint
+
+from memory.domain import Caller
+from memory.services import Services
+from schemas.errors import Error
+from schemas.fields import INT64_MAX
+
+EXTENSION = "recap"
+ID = f"<int(max={INT64_MAX}):%s>"  # an id in a path; what can't be an id is 404, like an id nobody has
+
+
+def services() -> Services:
+    return cast(Services, current_app.extensions[EXTENSION])
+
+
+def caller(user_id: str | None) -> Caller:
+    """The caller of this request.  There is one tenant; within it, the user the application names."""
+    return Caller(user_id=user_id)
+
+
+def resource(name: str, description: str) -> Blueprint:
+    """A blueprint for a resource under /api."""
+    return Blueprint(name, name, url_prefix="/api", description=description)
+
+
+def errors(blueprint: Blueprint, **described: str) -> object:
+    """Document the errors a call answers, by status: `errors(blueprint, e404="...")`."""
+
+    def decorate(function: object) -> object:
+        for status, description in described.items():
+            function = blueprint.alt_response(int(status[1:]), schema=Error, description=description)(function)
+        return function
+
+    return decorate

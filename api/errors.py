@@ -1,0 +1,113 @@
+"""Errors as HTTP: one shape, from one place."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from flask import Flask, Response, jsonify
+from sqlalchemy.exc import OperationalError
+from werkzeug.exceptions import HTTPException
+
+from memory.errors import RecapError
+
+log = logging.getLogger(__name__)
+
+_SAID = {
+    400: ("invalid_json", "The body is not valid JSON. Send a JSON object."),
+    404: ("not_found", "There is nothing at this address. See /docs for what there is."),
+    405: ("method_not_allowed", "This address does not take this method. See /docs."),
+    408: ("request_timeout", "The request did not arrive in time. Send it again."),
+    413: (
+        "body_too_large",
+        "The body is larger than Recap takes in one request. Nothing was stored. Send it in parts.",
+    ),
+    415: ("not_json", "Send the body as JSON, with Content-Type: application/json."),
+    422: ("invalid_fields", "Some fields are missing or wrong; `fields` says which. Nothing was stored."),
+}
+
+
+def error_body(error: RecapError) -> dict[str, Any]:
+    body = {"message": error.message, "type": error.type, "code": error.code}
+    if error.param is not None:
+        body["param"] = error.param
+    return {"error": body}
+
+
+def register(app: Flask) -> None:
+    """Let every error of `app` leave in the one shape."""
+    app.register_error_handler(RecapError, _recap_error)
+    app.register_error_handler(HTTPException, _http_error)
+    app.register_error_handler(RecursionError, _too_deep)
+    app.register_error_handler(OperationalError, _database_error)
+    app.register_error_handler(Exception, _unexpected)
+
+
+def _recap_error(error: RecapError) -> Response:
+    response = _answer(error.status, error_body(error))
+    if error.retry_after is not None:
+        response.headers["Retry-After"] = str(max(1, round(error.retry_after)))
+    return response
+
+
+def _http_error(error: HTTPException) -> Response:
+    status = error.code or 500
+    code, message = _SAID.get(status, (error.name.lower().replace(" ", "_"), error.description or error.name))
+    body: dict[str, Any] = {"message": message, "type": "invalid_request_error", "code": code}
+    found = getattr(error, "data", {}).get("messages")
+    if status == 422 and found:
+        fields = _flat(found)
+        body["fields"] = fields
+        body["param"] = next(iter(fields))
+        body["message"] = f"{message} First: {body['param']}: {fields[body['param']][0]}"
+    response = _answer(status, {"error": body})
+    for name, value in error.get_headers():
+        if name in ("Allow", "Retry-After"):
+            response.headers[name] = value
+    return response
+
+
+def _too_deep(_: RecursionError) -> Response:
+    return _answer(
+        400,
+        {
+            "error": {
+                "message": "The JSON is nested too deeply.",
+                "type": "invalid_request_error",
+                "code": "invalid_json",
+            }
+        },
+    )
+
+
+def _database_error(error: OperationalError) -> Response:
+    log.error("the database failed: %s", error)
+    message = "The database can't be used right now. Nothing of this request was stored; try again."
+    if "no such table" in str(error.orig):
+        message = "The database has no tables yet. Run `flask --app wsgi db upgrade` (make run does), then try again."
+    return _answer(503, {"error": {"message": message, "type": "server_error", "code": "database_unavailable"}})
+
+
+def _unexpected(error: Exception) -> Response:
+    log.error("unexpected error", exc_info=error)
+    message = "Recap failed in a way it should not. The log has the details under this answer's X-Request-ID."
+    return _answer(500, {"error": {"message": message, "type": "server_error", "code": "internal_error"}})
+
+
+def _answer(status: int, body: dict[str, Any]) -> Response:
+    response = jsonify(body)
+    response.status_code = status
+    return response
+
+
+def _flat(messages: Any, path: str = "") -> dict[str, list[str]]:
+    """Marshmallow's nested messages as `messages.3.content: [...]`, without the location they came from."""
+    if isinstance(messages, list):
+        return {path or "body": [str(message) for message in messages]}
+    out: dict[str, list[str]] = {}
+    for key, value in messages.items():
+        if not path and key in ("json", "query", "headers") and isinstance(value, dict | list):
+            out.update(_flat(value))
+        else:
+            out.update(_flat(value, path if key == "_schema" else f"{path}.{key}".lstrip(".")))
+    return out

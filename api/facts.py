@@ -1,0 +1,65 @@
+"""Facts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.context import ID, caller, errors, resource, services
+from memory.domain import Fact as FactValue
+from memory.paging import Page
+from schemas.facts import Fact, FactChange, FactCreate, FactHistory, FactPage, FactQuery
+from schemas.fields import CallerQuery
+
+blueprint = resource("facts", "Ranked statements, each with its source.")
+NOT_THERE = "The fact is not there, or belongs to someone else."
+
+
+@blueprint.route("/facts", methods=["GET"])
+@blueprint.arguments(FactQuery, location="query")
+@blueprint.response(200, FactPage)
+def list_facts(query: dict[str, Any]) -> Page[FactValue]:
+    """List what holds now, or held at `as_of`
+
+    With `session_id`: the session's facts and those its person has everywhere.
+    """
+    return services().facts.page(caller(query.pop("user_id")), **query)
+
+
+@blueprint.route("/facts", methods=["POST"])
+@blueprint.arguments(FactCreate)
+@blueprint.response(201, Fact)
+@errors(blueprint, e404="The session is not there, or belongs to someone else.")
+def add_fact(body: dict[str, Any]) -> FactValue:
+    """State a fact, for one session or for all of a person's"""
+    return services().facts.add(caller(body.pop("user_id")), **body)
+
+
+@blueprint.route(f"/facts/{ID % 'fact_id'}", methods=["PATCH"])
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.arguments(FactChange)
+@blueprint.response(200, Fact)
+@errors(blueprint, e404=NOT_THERE)
+def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> FactValue:
+    """Edit or pin a fact"""
+    return services().facts.change(caller(query["user_id"]), fact_id, body)
+
+
+@blueprint.route(f"/facts/{ID % 'fact_id'}", methods=["DELETE"])
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(204)
+@errors(blueprint, e404=NOT_THERE)
+def forget_fact(query: dict[str, Any], fact_id: int) -> None:
+    """Forget a fact, with its history
+
+    The message it came from stays; erase the session to erase that.
+    """
+    services().facts.forget(caller(query["user_id"]), fact_id)
+
+
+@blueprint.route(f"/facts/{ID % 'fact_id'}/history", methods=["GET"])
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(200, FactHistory)
+@errors(blueprint, e404=NOT_THERE)
+def fact_history(query: dict[str, Any], fact_id: int) -> dict[str, Any]:
+    """Read how a fact, and those it superseded, changed"""
+    return {"items": services().facts.history(caller(query["user_id"]), fact_id)}

@@ -1,0 +1,30 @@
+"""Jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.context import ID, caller, errors, resource, services
+from memory.outbox import JobInfo
+from memory.paging import Page
+from schemas.fields import CallerQuery
+from schemas.ops import Job, JobPage, JobQuery
+
+blueprint = resource("jobs", "Work that happens after a reply: what waits, what failed and why.")
+
+
+@blueprint.route("/jobs", methods=["GET"])
+@blueprint.arguments(JobQuery, location="query")
+@blueprint.response(200, JobPage)
+def list_jobs(query: dict[str, Any]) -> Page[JobInfo]:
+    """List jobs that are not done"""
+    return services().outbox.page(caller(query.pop("user_id")), **query)
+
+
+@blueprint.route(f"/jobs/{ID % 'job_id'}/retry", methods=["POST"])
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(202, Job)
+@errors(blueprint, e404="There is no such job; one that has succeeded is gone.")
+def retry_job(query: dict[str, Any], job_id: int) -> JobInfo:
+    """Try a job again now"""
+    return services().outbox.retry(caller(query["user_id"]), job_id)

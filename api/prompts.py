@@ -1,0 +1,38 @@
+"""Prompts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.context import caller, errors, resource, services
+from memory.prompts import Prompt as PromptValue
+from schemas.prompts import Prompt, PromptList, PromptPut
+
+blueprint = resource("prompts", "The instructions the models are given, by name.")
+
+
+@blueprint.route("/prompts", methods=["GET"])
+@blueprint.response(200, PromptList)
+def list_prompts() -> dict[str, Any]:
+    """List the prompts in use"""
+    return {"items": services().prompts.all(caller(None))}
+
+
+@blueprint.route("/prompts/<name>", methods=["GET"])
+@blueprint.response(200, Prompt)
+@errors(blueprint, e404="There is no prompt of this name.")
+def get_prompt(name: str) -> PromptValue:
+    """Read a prompt"""
+    return services().prompts.get(caller(None), name)
+
+
+@blueprint.route("/prompts/<name>", methods=["PUT"])
+@blueprint.arguments(PromptPut)
+@blueprint.response(200, Prompt)
+def put_prompt(body: dict[str, Any], name: str) -> PromptValue:
+    """Store a new version of a prompt
+
+    `system` opens the main model's prompt, `repair` asks the mini model to mend its answer; every other name is a
+    summary prompt, which may use `first`, `sections` and `max_words`. A template that would fail is refused.
+    """
+    return services().prompts.put(caller(None), name, body["text"])

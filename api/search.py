@@ -1,0 +1,27 @@
+"""GET /api/search."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from api.context import caller, errors, resource, services
+from memory.recall import Search
+from schemas.search import SearchQuery, SearchResults
+
+blueprint = resource("search", "Find past messages by their words.")
+
+
+@blueprint.route("/search", methods=["GET"])
+@blueprint.arguments(SearchQuery, location="query")
+@blueprint.response(200, SearchResults)
+@errors(blueprint, e404="The session is not there, or belongs to someone else.")
+def search(query: tuple[str | None, Search]) -> dict[str, Any]:
+    """Search a person's past messages, or one session's
+
+    Messages are found the moment they are stored, and ranked by how well their words match.
+    """
+    user_id, what = query
+    begun = time.perf_counter()
+    results = services().recall.search(caller(user_id), what)
+    return {"results": results, "took_ms": round((time.perf_counter() - begun) * 1000, 3)}

@@ -1,0 +1,101 @@
+"""Sessions and their messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.context import caller, errors, resource, services
+from memory.paging import Page
+from memory.sessions import Appended as AppendedValue
+from memory.sessions import SessionInfo
+from schemas.fields import CallerQuery
+from schemas.sessions import (
+    Append,
+    Appended,
+    MessagePage,
+    MessageQuery,
+    Session,
+    SessionChange,
+    SessionCreate,
+    SessionPage,
+    SessionQuery,
+)
+
+blueprint = resource("sessions", "Threads of messages.")
+NOT_THERE = "The session is not there, or belongs to someone else."
+
+
+@blueprint.route("/sessions", methods=["GET"])
+@blueprint.arguments(SessionQuery, location="query")
+@blueprint.response(200, SessionPage)
+def list_sessions(query: dict[str, Any]) -> Page[SessionInfo]:
+    """List sessions, newest first"""
+    return services().sessions.page(caller(query.pop("user_id")), **query)
+
+
+@blueprint.route("/sessions", methods=["POST"])
+@blueprint.arguments(SessionCreate)
+@blueprint.response(201, Session)
+@errors(blueprint, e409="There is a session of this id already.")
+def create_session(body: dict[str, Any]) -> SessionInfo:
+    """Make an empty session"""
+    return services().sessions.create(caller(body.pop("user_id")), **body)
+
+
+@blueprint.route("/sessions/<session_id>", methods=["GET"])
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(200, Session)
+@errors(blueprint, e404=NOT_THERE)
+def get_session(query: dict[str, Any], session_id: str) -> SessionInfo:
+    """Read a session"""
+    return services().sessions.get(caller(query["user_id"]), session_id)
+
+
+@blueprint.route("/sessions/<session_id>", methods=["PATCH"])
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.arguments(SessionChange)
+@blueprint.response(200, Session)
+@errors(blueprint, e404=NOT_THERE)
+def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str) -> SessionInfo:
+    """Rename a session, or set its system prompt"""
+    return services().sessions.change(caller(query["user_id"]), session_id, body)
+
+
+@blueprint.route("/sessions/<session_id>", methods=["DELETE"])
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(204)
+@errors(blueprint, e404=NOT_THERE)
+def delete_session(query: dict[str, Any], session_id: str) -> None:
+    """Erase a session with its messages, summaries and facts
+
+    Its words are gone from the database when this answers, and from the search index within moments.
+    """
+    services().sessions.delete(caller(query["user_id"]), session_id)
+
+
+@blueprint.route("/sessions/<session_id>/messages", methods=["GET"])
+@blueprint.arguments(MessageQuery, location="query")
+@blueprint.response(200, MessagePage)
+@errors(blueprint, e404=NOT_THERE)
+def list_messages(query: dict[str, Any], session_id: str) -> Page[Any]:
+    """Read a session's messages, word for word"""
+    return services().sessions.messages(
+        caller(query["user_id"]),
+        session_id,
+        cursor=query["cursor"],
+        limit=query["limit"],
+        newest_first=query["order"] == "desc",
+    )
+
+
+@blueprint.route("/sessions/<session_id>/messages", methods=["POST"])
+@blueprint.arguments(Append)
+@blueprint.response(200, Appended)
+@errors(blueprint, e404=NOT_THERE, e409="A reply is being written in the session.", e413="A message is too large.")
+def append_messages(body: dict[str, Any], session_id: str) -> AppendedValue:
+    """Append or import messages without calling a model
+
+    Up to 1,000 a call. A message whose `external_id` the session has already is left as it is, so a call can be
+    repeated safely. The session is made if it is new.
+    """
+    return services().sessions.append(caller(body["user_id"]), session_id, body["messages"])

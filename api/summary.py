@@ -1,0 +1,70 @@
+"""A session's summary and its versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.context import caller, errors, resource, services
+from api.sessions import NOT_THERE
+from memory.paging import Page
+from memory.summary import SummaryState
+from memory.summary import SummaryVersion as SummaryVersionValue
+from schemas.fields import CallerQuery, PageQuery
+from schemas.summaries import Summary, SummaryEdit, SummaryPage, SummaryRollback
+
+blueprint = resource("summary", "The structured summary that stands in for a session's past.")
+
+
+@blueprint.route("/sessions/<session_id>/summary", methods=["GET"])
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(200, Summary)
+@errors(blueprint, e404=NOT_THERE)
+def get_summary(query: dict[str, Any], session_id: str) -> SummaryState:
+    """Read the newest summary and how it stands"""
+    return services().summaries.get(caller(query["user_id"]), session_id)
+
+
+@blueprint.route("/sessions/<session_id>/summary", methods=["PUT"])
+@blueprint.arguments(SummaryEdit)
+@blueprint.response(200, Summary)
+@errors(blueprint, e404=NOT_THERE, e409="The summary changed meanwhile. Nothing was stored.")
+def edit_summary(body: dict[str, Any], session_id: str) -> SummaryState:
+    """Replace the summary with the person's own
+
+    It becomes a new version, and the next prompt shows it.
+    """
+    return services().summaries.edit(
+        caller(body["user_id"]), session_id, body["sections"], expected=body["expected_version"]
+    )
+
+
+@blueprint.route("/sessions/<session_id>/summary/versions", methods=["GET"])
+@blueprint.arguments(PageQuery, location="query")
+@blueprint.response(200, SummaryPage)
+@errors(blueprint, e404=NOT_THERE)
+def list_versions(query: dict[str, Any], session_id: str) -> Page[SummaryVersionValue]:
+    """Read all versions, newest first"""
+    return services().summaries.versions(
+        caller(query["user_id"]), session_id, cursor=query["cursor"], limit=query["limit"]
+    )
+
+
+@blueprint.route("/sessions/<session_id>/summary/rollback", methods=["POST"])
+@blueprint.arguments(SummaryRollback)
+@blueprint.response(200, Summary)
+@errors(blueprint, e404="There is no such session or version.")
+def roll_back(body: dict[str, Any], session_id: str) -> SummaryState:
+    """Bring an earlier version back, as a new one
+
+    Messages it does not cover are sent word for word until the next update.
+    """
+    return services().summaries.rollback(caller(body["user_id"]), session_id, body["version"])
+
+
+@blueprint.route("/sessions/<session_id>/summary/refresh", methods=["POST"])
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(202, Summary)
+@errors(blueprint, e404=NOT_THERE)
+def refresh_summary(query: dict[str, Any], session_id: str) -> SummaryState:
+    """Ask for an update now, also after one has failed"""
+    return services().summaries.refresh(caller(query["user_id"]), session_id)

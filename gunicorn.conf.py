@@ -1,0 +1,38 @@
+"""How gunicorn serves Recap.  `gunicorn wsgi:app` in this folder reads it."""
+
+import os
+import signal
+
+from config import Settings
+
+_settings = Settings.from_env()
+
+bind = f"{_settings.host}:{_settings.port}"
+workers = _settings.workers
+worker_class = "gthread"
+threads = _settings.threads
+timeout = 0  # a thread waits on the model for as long as MODEL_TIMEOUT says; gunicorn need not guess
+graceful_timeout = int(_settings.model_timeout) + 15  # a reply that is being written may end
+keepalive = 60
+control_socket_disable = True
+accesslog = None
+
+
+def when_ready(server):
+    """Ctrl-C drains, as SIGTERM does, instead of cutting replies off."""
+    signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+
+
+def post_worker_init(worker):
+    """Background workers belong to each process: threads do not survive a fork."""
+    from app import services_of
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to every process; the master decides
+    services_of(worker.wsgi).start()
+
+
+def worker_exit(server, worker):
+    """Let running jobs end; what is left waits in the database."""
+    from app import services_of
+
+    services_of(worker.wsgi).stop()

@@ -1,0 +1,379 @@
+"""Facts: ranked statements, each resting on words somebody said.
+
+Guarantee: a fact taken from a conversation has a quote that stands in its source message, and the source is the
+person's own message.  A correction closes the old fact's validity and never deletes it: reads show what holds now,
+`as_of` what held then.  `prioritise` decides which facts a prompt shows, and says why.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import or_, select, update
+from sqlalchemy.orm import Session
+
+from config import Settings
+from memory import tokens
+from memory.domain import FACT_CATEGORIES, Caller, Fact, FactDraft, FactScore, Message
+from memory.errors import InvalidRequest, NotFound
+from memory.paging import Page, decode_cursor, page_of
+from memory.quoting import fact_line, plain
+from memory.sessions import find_session, find_user, owned
+from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow
+from search_index.analysis import terms
+
+log = logging.getLogger(__name__)
+
+TEXT_CHARS_MAX = 500
+HEAD_SHARE = 0.5  # of the tokens for facts; the rest is for facts that fit the message
+CONSIDERED_MAX = 500  # facts of one owner looked at for a prompt, the most important first
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """What became of a digest's facts: ids of new ones, ids of those they superseded, and why others were refused."""
+
+    added: tuple[int, ...]
+    superseded: tuple[int, ...]
+    refused: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FactRevision:
+    """A fact as it was after one change."""
+
+    fact_id: int
+    action: str
+    author: str
+    text: str
+    category: str
+    importance: int
+    pinned: bool
+    at: datetime
+
+
+class Facts:
+    """Reads and writes facts on behalf of callers."""
+
+    def __init__(self, settings: Settings, database: Database, now: Callable[[], datetime]) -> None:
+        self._budget = settings.fact_tokens
+        self._weights = settings.fact_weights
+        self._half_life_days = settings.fact_half_life_days
+        self._database = database
+        self._now = now
+
+    # -- for callers
+
+    def page(
+        self,
+        caller: Caller,
+        *,
+        session_id: str | None = None,
+        category: str | None = None,
+        as_of: datetime | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> Page[Fact]:
+        """What holds now (or held at `as_of`), newest first, each with its standing score (no message in view).
+
+        With `session_id`: that session's facts and those its person has everywhere.  Raises NotFound.
+        """
+        moment = as_of or self._now()
+        with self._database.read() as tx:
+            query = owned(select(FactRow, SessionRow.public_id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
+            query = query.outerjoin(SessionRow, SessionRow.id == FactRow.session_id).where(
+                FactRow.valid_from <= moment, or_(FactRow.valid_to.is_(None), FactRow.valid_to > moment)
+            )
+            if session_id is not None:
+                query = query.where(_in_scope(find_session(tx, caller, session_id)))
+            if category is not None:
+                query = query.where(FactRow.category == category)
+            if cursor is not None:
+                query = query.where(FactRow.id < decode_cursor(cursor, int)[0])
+            query = query.order_by(FactRow.id.desc()).limit(limit + 1)
+            found = [as_fact(row, public_id) for row, public_id in tx.execute(query)]
+        page = page_of(found, limit, lambda fact: (fact.id,))
+        return Page(self.scored(page.items, "", moment), page.next_cursor)
+
+    def add(
+        self,
+        caller: Caller,
+        *,
+        text: str,
+        session_id: str | None = None,
+        category: str = "other",
+        importance: int = 3,
+        pinned: bool = False,
+    ) -> Fact:
+        """A fact the person states themselves, for one session or (without) for all of theirs.
+
+        Raises NotFound, and InvalidRequest when neither a session nor a user is named.
+        """
+        now = self._now()
+        with self._database.write() as tx:
+            session = find_session(tx, caller, session_id) if session_id is not None else None
+            owner = session.owner if session is not None else find_user(tx, caller)
+            if owner is None and caller.user_id is None:
+                raise InvalidRequest("owner_needed", "Say whose fact this is: a session_id or a user_id.")
+            if owner is None:
+                owner = OwnerRow(tenant=caller.tenant, kind="user", name=caller.user_id, created_at=now)
+                tx.add(owner)
+                tx.flush()
+            row = FactRow(
+                owner_id=owner.id,
+                session_id=session.id if session else None,
+                text=text,
+                category=category,
+                importance=importance,
+                scope="session" if session is not None else "user",
+                quote="",
+                pinned=pinned,
+                recalled_count=0,
+                valid_from=now,
+                created_at=now,
+            )
+            self._keep(tx, row, "made", "person")
+            return self.scored([as_fact(row, session_id)], "", now)[0]
+
+    def change(self, caller: Caller, fact_id: int, changes: dict[str, Any]) -> Fact:
+        """Set `text`, `category`, `importance`, `scope` or `pinned`.  Raises NotFound."""
+        with self._database.write() as tx:
+            row, public_id = self._find(tx, caller, fact_id)
+            for name in ("text", "category", "importance", "scope", "pinned"):
+                if name in changes:
+                    setattr(row, name, changes[name])
+            self._keep(tx, row, "edited", "person")
+            return self.scored([as_fact(row, public_id)], "", self._now())[0]
+
+    def forget(self, caller: Caller, fact_id: int) -> None:
+        """Erase a fact and its history; the message it came from stays.  Raises NotFound."""
+        with self._database.write() as tx:
+            row, _ = self._find(tx, caller, fact_id)
+            tx.delete(row)
+
+    def history(self, caller: Caller, fact_id: int) -> list[FactRevision]:
+        """Every change to the fact and to those it superseded, oldest first.  Raises NotFound."""
+        with self._database.read() as tx:
+            self._find(tx, caller, fact_id)
+            line, wave = {fact_id}, [fact_id]
+            while wave:
+                wave = [
+                    i for i in tx.scalars(select(FactRow.id).where(FactRow.superseded_by.in_(wave))) if i not in line
+                ]
+                line.update(wave)
+            rows = tx.scalars(
+                select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(line)).order_by(FactRevisionRow.id)
+            )
+            return [
+                FactRevision(r.fact_id, r.action, r.author, r.text, r.category, r.importance, r.pinned, r.at)
+                for r in rows
+            ]
+
+    # -- for the engine's own transactions
+
+    def current(self, tx: Session, session: SessionRow) -> list[Fact]:
+        """What holds now for a session: its own facts and its person's."""
+        query = (
+            select(FactRow, SessionRow.public_id)
+            .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
+            .where(FactRow.valid_to.is_(None), _in_scope(session))
+            .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
+            .limit(CONSIDERED_MAX)
+        )
+        return [as_fact(row, public_id) for row, public_id in tx.execute(query)]
+
+    def accept(
+        self, tx: Session, session: SessionRow, drafts: Sequence[FactDraft], messages: Sequence[Message]
+    ) -> Accepted:
+        """Store the drafts that hold up against their source `messages`; each source is taken from only once."""
+        sources = {message.position: message for message in messages}
+        known = {fact.id: fact for fact in self.current(tx, session)}
+        said = {_normal(fact.text) for fact in known.values()}
+        added: list[int] = []
+        superseded: list[int] = []
+        refused: list[str] = []
+        for draft in drafts:
+            source = sources.get(draft.source)
+            problem = problem_with(draft, source, session.facts_through)
+            if problem is None and _normal(draft.text) in said:
+                problem = "known already"
+            if problem is not None or source is None:
+                refused.append(f"{problem}: {draft.text[:80]!r}")
+                continue
+            row = FactRow(
+                owner_id=session.owner_id,
+                session_id=session.id,
+                source_message_id=source.id,
+                text=draft.text,
+                category=draft.category,
+                importance=draft.importance,
+                scope=draft.scope,
+                quote=draft.quote,
+                pinned=False,
+                recalled_count=0,
+                valid_from=source.created_at,
+                created_at=self._now(),
+            )
+            self._keep(tx, row, "made", "model")
+            said.add(_normal(draft.text))
+            added.append(row.id)
+            for old_id in draft.supersedes:
+                old = known.get(old_id)
+                if old is not None and old.valid_from <= source.created_at and old_id not in superseded:
+                    self._supersede(tx, old_id, row, source.created_at)
+                    superseded.append(old_id)
+        session.facts_through = max(session.facts_through, max(sources, default=0))
+        if refused:
+            log.info("session %s: %d facts refused: %s", session.id, len(refused), "; ".join(refused))
+        return Accepted(tuple(added), tuple(superseded), tuple(refused))
+
+    def count_use(self, tx: Session, facts: Iterable[Fact]) -> None:
+        """Note which of the facts a prompt showed were relevant to its message."""
+        used = [fact.id for fact in facts if _relevant(fact)]
+        if used:
+            tx.execute(update(FactRow).where(FactRow.id.in_(used)).values(recalled_count=FactRow.recalled_count + 1))
+
+    # -- ranking
+
+    def for_head(self, facts: Iterable[Fact], now: datetime) -> tuple[Fact, ...]:
+        """The facts that stand in the head, whatever is asked next: HEAD_SHARE of the tokens for facts."""
+        return self.prioritise(facts, int(self._budget * HEAD_SHARE), now=now)
+
+    def for_message(self, facts: Iterable[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
+        """Of facts that are not in the head, those that go with this message: pinned, or sharing words with it."""
+        fitting = [fact for fact in self.scored(facts, message, now) if fact.pinned or _relevant(fact)]
+        return self.prioritise(fitting, self._budget - int(self._budget * HEAD_SHARE), message=message, now=now)
+
+    def prioritise(self, facts: Iterable[Fact], budget: int, *, message: str = "", now: datetime) -> tuple[Fact, ...]:
+        """The facts to show within `budget` tokens, best first, each with its score.
+
+        Pinned facts come first, then by score; one that doesn't fit is passed over for a shorter one.
+        """
+        ranked = sorted(
+            self.scored(facts, message, now),
+            key=lambda fact: (fact.pinned, fact.score.total if fact.score else 0.0, fact.id),
+            reverse=True,
+        )
+        chosen: list[Fact] = []
+        for fact in ranked:
+            cost = tokens.estimate(fact_line(fact))
+            if cost <= budget:
+                chosen.append(fact)
+                budget -= cost
+        return tuple(chosen)
+
+    def scored(self, facts: Iterable[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
+        """The facts, in their order, with their scores in view of `message` (empty: none in view)."""
+        message_terms = frozenset(terms(message))
+        return tuple(fact.scored(self._score(fact, message_terms, now)) for fact in facts)
+
+    def _score(self, fact: Fact, message_terms: frozenset[str], now: datetime) -> FactScore:
+        """A weighted sum of four parts in 0..1.
+
+        importance: of 5; recency: halves every FACT_HALF_LIFE_DAYS; use: how often it was relevant, saturating at
+        some 30 times; relevance: the cosine between the fact's words and the message's, as sets.
+        """
+        age_days = max(0.0, (now - fact.valid_from).total_seconds() / 86_400)
+        own = frozenset(terms(fact.text)) if message_terms else frozenset()
+        shared = len(own & message_terms)
+        weights = self._weights
+        score = (
+            weights.importance * fact.importance / 5,
+            weights.recency * 0.5 ** (age_days / self._half_life_days if self._half_life_days else math.inf),
+            weights.use * min(1.0, math.log1p(fact.recalled_count) / math.log(32)),
+            weights.relevance * (shared / math.sqrt(len(own) * len(message_terms)) if shared else 0.0),
+        )
+        return FactScore(sum(score), *score)
+
+    # -- rows
+
+    def _find(self, tx: Session, caller: Caller, fact_id: int) -> tuple[FactRow, str | None]:
+        query = owned(select(FactRow, SessionRow.public_id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
+        query = query.outerjoin(SessionRow, SessionRow.id == FactRow.session_id).where(FactRow.id == fact_id)
+        found = tx.execute(query).first()
+        if found is None:
+            raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
+        return found[0], found[1]
+
+    def _supersede(self, tx: Session, old_id: int, new: FactRow, at: datetime) -> None:
+        old = tx.get(FactRow, old_id)
+        assert old is not None, "a known fact vanished within one write transaction"
+        old.valid_to = at
+        old.superseded_by = new.id
+        self._keep(tx, old, "superseded", "model")
+
+    def _keep(self, tx: Session, row: FactRow, action: str, author: str) -> None:
+        """Add `row` if it is new, and a revision that says how it is now."""
+        tx.add(row)
+        tx.flush()
+        tx.add(
+            FactRevisionRow(
+                fact_id=row.id,
+                action=action,
+                author=author,
+                text=row.text,
+                category=row.category,
+                importance=row.importance,
+                pinned=row.pinned,
+                at=self._now(),
+            )
+        )
+
+
+def _in_scope(session: SessionRow) -> Any:
+    return (FactRow.session_id == session.id) | ((FactRow.owner_id == session.owner_id) & (FactRow.scope == "user"))
+
+
+def _relevant(fact: Fact) -> bool:
+    return fact.score is not None and fact.score.relevance > 0
+
+
+def problem_with(draft: FactDraft, source: Message | None, facts_through: int) -> str | None:
+    """Why a draft can't become a fact; None when it can."""
+    if source is None:
+        return f"no message {draft.source} was shown"
+    if source.position <= facts_through:
+        return f"message {draft.source} was read before"
+    if source.role != "user":
+        return f"message {draft.source} is not the person's own"
+    if not draft.text.strip() or len(draft.text) > TEXT_CHARS_MAX:
+        return "empty or too long"
+    if not draft.quote.strip() or _squeeze(draft.quote) not in _squeeze(source.content):
+        return "its quote is not in its source"
+    return None
+
+
+def _squeeze(text: str) -> str:
+    return _SPACE.sub(" ", plain(text)).strip()
+
+
+def _normal(text: str) -> str:
+    """A fact's text for finding repetitions: only case, spacing and the final stop may differ."""
+    return _squeeze(text).casefold().rstrip(".!")
+
+
+def as_fact(row: FactRow, session_id: str | None) -> Fact:
+    """A row as a value; `session_id` is its session's public id."""
+    return Fact(
+        id=row.id,
+        text=row.text,
+        category=row.category if row.category in FACT_CATEGORIES else "other",
+        importance=row.importance,
+        scope=row.scope,
+        session_id=session_id,
+        source_message_id=row.source_message_id,
+        quote=row.quote,
+        pinned=row.pinned,
+        recalled_count=row.recalled_count,
+        valid_from=row.valid_from,
+        valid_to=row.valid_to,
+        superseded_by=row.superseded_by,
+        created_at=row.created_at,
+    )

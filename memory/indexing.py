@@ -1,0 +1,132 @@
+"""Keeping the search index in step with the rows.
+
+The rows are the truth.  Each message says which generation of its owner's index holds it (`indexed_in`); when the
+index is lost or replaced its generation changes, and with that every message counts as not indexed: it is searched
+all the same, and indexed again by the next job.  Nothing has to be reset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import or_, select, update
+from sqlalchemy.orm import Session
+
+from memory.outbox import Job, Outbox
+from models import Database, MessageRow, OwnerRow
+from search_index import Document, SearchIndex
+
+BATCH = 200  # messages in one commit of the index: larger ones gain nothing, and a kill loses less work
+
+
+@dataclass(frozen=True)
+class Verified:
+    """How one owner's index compares with the rows: counts of messages."""
+
+    owner: str
+    messages: int
+    indexed: int
+    waiting: int
+    missing: int
+    surplus: int
+
+    @property
+    def consistent(self) -> bool:
+        """Nothing said to be indexed is missing, and nothing is held that should not be."""
+        return self.missing == 0 and self.surplus == 0
+
+
+class Indexing:
+    """Feeds, clears, verifies and rebuilds."""
+
+    def __init__(self, database: Database, index: SearchIndex, outbox: Outbox) -> None:
+        self._database = database
+        self._index = index
+        self._outbox = outbox
+
+    def feed(self, job: Job) -> None:
+        """Index what the job's owner has that is not indexed yet.  Idempotent."""
+        with self._database.read() as tx:
+            owner = tx.get(OwnerRow, job.owner_id)
+        if owner is not None:
+            self._feed(owner)
+
+    def _feed(self, owner: OwnerRow) -> int:
+        count = 0
+        generation = self._index.add(owner.index_key, ())
+        while True:
+            with self._database.read() as tx:
+                batch = waiting(tx, owner.id, generation, limit=BATCH)
+            if not batch:
+                return count
+            generation = self._index.add(owner.index_key, batch)
+            with self._database.write() as tx:
+                tx.execute(
+                    update(MessageRow)
+                    .where(MessageRow.id.in_([document.message_id for document in batch]))
+                    .values(indexed_in=generation)
+                )
+            count += len(batch)
+
+    def clear(self, job: Job) -> None:
+        """Take an erased session, or a whole erased owner, out of the index.  Idempotent."""
+        session = job.payload.get("session")
+        if session is None:
+            self._index.drop(job.payload["owner"])
+        else:
+            self._index.remove(job.payload["owner"], session_id=session)
+
+    def verify(self) -> Iterator[Verified]:
+        """Compare every owner's index with the rows."""
+        for owner in self._owners():
+            generation, held = self._index.held(owner.index_key)
+            with self._database.read() as tx:
+                rows = tx.execute(
+                    select(MessageRow.id, MessageRow.indexed_in).where(MessageRow.owner_id == owner.id)
+                ).all()
+            indexed = {message_id for message_id, indexed_in in rows if indexed_in == generation}
+            yield Verified(
+                owner=f"{owner.kind}:{owner.name}",
+                messages=len(rows),
+                indexed=len(indexed),
+                waiting=len(rows) - len(indexed),
+                missing=len(indexed - held),
+                surplus=len(held - {message_id for message_id, _ in rows}),
+            )
+
+    def rebuild(self) -> Iterator[tuple[str, int]]:
+        """Make every index again from nothing; yields each owner and how many messages were indexed.
+
+        Searches go on meanwhile and miss nothing.
+        """
+        for owner in self._owners():
+            self._index.drop(owner.index_key)
+            yield f"{owner.kind}:{owner.name}", self._feed(owner)
+
+    def _owners(self) -> list[OwnerRow]:
+        with self._database.read() as tx:
+            return list(tx.scalars(select(OwnerRow).order_by(OwnerRow.id)))
+
+
+def waiting(tx: Session, owner_id: int, generation: str, *, limit: int | None = None) -> list[Document]:
+    """The owner's messages that this generation of the index does not hold, oldest first."""
+    query = (
+        select(
+            MessageRow.id,
+            MessageRow.session_id,
+            MessageRow.role,
+            MessageRow.created_at,
+            MessageRow.content,
+            MessageRow.name,
+        )
+        .where(
+            MessageRow.owner_id == owner_id,
+            or_(
+                MessageRow.indexed_in.is_(None), MessageRow.indexed_in < generation, MessageRow.indexed_in > generation
+            ),
+        )
+        .order_by(MessageRow.id)
+        .limit(limit)
+    )
+    return [Document(*row) for row in tx.execute(query)]

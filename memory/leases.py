@@ -1,0 +1,138 @@
+"""Leases: who is taking a turn in a session, and who is doing a job.
+
+A lease is a token and an expiry in the leased row, so it works between threads, processes and nodes alike, and a
+holder that is killed loses it after LEASE_SECONDS.  While a holder lives, one thread a process renews all it holds.
+No transaction stays open while a lease is held.  Whoever writes at the end of leased work checks `holds` in the same
+transaction: a holder that was suspended past its expiry must not overwrite what its successor did.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from models import Database, JobRow, SessionRow
+
+LEASE_SECONDS = 15.0
+POLL_FIRST, POLL_LAST = 0.01, 0.25  # seconds between looks at a lease another process holds
+
+Leased = SessionRow | JobRow
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A held lease: on which row, under which token."""
+
+    table: type[Leased]
+    row_id: int
+    token: str
+
+
+class Leases:
+    """Takes, renews and gives back leases.  Thread-safe."""
+
+    def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
+        self._database = database
+        self._now = now
+        self._held: set[Lease] = set()
+        self._changed = threading.Condition()
+        self._renewer: threading.Thread | None = None
+        self._closed = False
+
+    def free(self, row: Leased) -> bool:
+        """Whether nobody holds `row` now."""
+        return row.lease_token is None or row.lease_until is None or row.lease_until <= self._now()
+
+    def take(self, row: Leased) -> Lease | None:
+        """Take the lease on `row` in the caller's write transaction; None when somebody holds it.
+
+        Call `keep` after the transaction has committed.
+        """
+        if not self.free(row):
+            return None
+        row.lease_token = uuid.uuid4().hex
+        row.lease_until = self._now() + timedelta(seconds=LEASE_SECONDS)
+        return Lease(type(row), row.id, row.lease_token)
+
+    def keep(self, lease: Lease) -> None:
+        """Renew `lease` from now on, until `release` or `ended`."""
+        with self._changed:
+            self._held.add(lease)
+            if self._renewer is None:
+                self._renewer = threading.Thread(target=self._renew_forever, name="recap-leases", daemon=True)
+                self._renewer.start()
+
+    def holds(self, row: Leased, lease: Lease) -> bool:
+        """Whether `lease` is still the one on `row`."""
+        return row.lease_token == lease.token
+
+    def ended(self, lease: Lease) -> None:
+        """Stop renewing a lease that was given back or lost in the caller's transaction; wakes those who wait here."""
+        with self._changed:
+            self._held.discard(lease)
+            self._changed.notify_all()
+
+    def release(self, lease: Lease) -> None:
+        """Give the lease back in a transaction of its own.  No error when it was lost meanwhile."""
+        with self._database.write() as tx:
+            give_back(tx, lease)
+        self.ended(lease)
+
+    def wait_free(self, table: type[Leased], row_id: int, deadline: float) -> bool:
+        """Wait until the row may be free, False when `time.monotonic()` reaches `deadline` first."""
+        pause = POLL_FIRST
+        while time.monotonic() < deadline:
+            with self._database.read() as tx:
+                row = tx.get(table, row_id)
+                if not isinstance(row, Leased) or self.free(row):
+                    return True
+            with self._changed:  # woken at once by a holder in this process; others are looked for
+                self._changed.wait(pause)
+            pause = min(pause * 2, POLL_LAST)
+        return False
+
+    def close(self) -> None:
+        """Stop renewing.  Leases still held run out by themselves."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _renew_forever(self) -> None:
+        due = time.monotonic() + LEASE_SECONDS / 3
+        while True:
+            with self._changed:
+                if self._closed:
+                    return
+                self._changed.wait(max(0.0, due - time.monotonic()))
+                if self._closed:
+                    return
+                if time.monotonic() < due:
+                    continue
+                held = tuple(self._held)
+            due = time.monotonic() + LEASE_SECONDS / 3
+            if held:
+                self._renew(held)
+
+    def _renew(self, held: tuple[Lease, ...]) -> None:
+        until = self._now() + timedelta(seconds=LEASE_SECONDS)
+        with self._database.write() as tx:
+            for lease in held:
+                _change(tx, lease, lease_until=until)
+
+
+def give_back(tx: Session, lease: Lease) -> None:
+    """Give `lease` back in the caller's transaction; call `Leases.ended` once it has committed."""
+    _change(tx, lease, lease_token=None, lease_until=None)
+
+
+def _change(tx: Session, lease: Lease, **values: Any) -> None:
+    table = lease.table
+    tx.execute(update(table).where(table.id == lease.row_id, table.lease_token == lease.token).values(**values))

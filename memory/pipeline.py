@@ -1,0 +1,217 @@
+"""One turn, from a person's message to the reply and the memory the two leave.
+
+    admit      one transaction: the session's lease, the stored message, what is remembered   (admission)
+    recall     look for earlier words that fit                      (no transaction is open from here ...)
+    compose    head, tail, and what was recalled with the message
+    answer     the main model, in pieces                            (... to here)
+    record     one transaction: the reply, what it cost, the follow-up work; the lease is given back
+    afterwards the outbox updates summary and index; `SUMMARY_MODE=inline` does the summary before the turn ends
+
+Guarantee: turns of one session run one after another, on any thread or process.  A turn that fails keeps the
+person's message, and one whose listener goes away is finished and stored all the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from config import Settings
+from memory import tokens
+from memory.admission import Admission, Admitted
+from memory.context import ComposedPrompt, View, compose
+from memory.domain import Caller, Usage
+from memory.errors import Conflict
+from memory.facts import Facts
+from memory.leases import Lease, Leases, give_back
+from memory.llm import Finish, LanguageModel, ModelRequest, Piece
+from memory.outbox import Outbox
+from memory.recall import Recall, Recalled
+from memory.report import MemoryReport
+from memory.sessions import MessageDraft, Sessions, add_message
+from memory.turn import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
+from models import Database, SessionRow, TurnRow
+
+log = logging.getLogger(__name__)
+
+
+class ChatPipeline:
+    """Takes turns."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        admission: Admission,
+        sessions: Sessions,
+        facts: Facts,
+        recall: Recall,
+        leases: Leases,
+        outbox: Outbox,
+        main: LanguageModel,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._settings = settings
+        self._database = database
+        self._admission = admission
+        self._sessions = sessions
+        self._facts = facts
+        self._recall = recall
+        self._leases = leases
+        self._outbox = outbox
+        self._main = main
+        self._now = now
+
+    def turn(self, caller: Caller, request: TurnRequest) -> Iterator[TurnEvent]:
+        """Take a turn: yields TurnStarted, the reply's pieces, TurnFinished.
+
+        Raises NotFound, InvalidRequest, TooLarge and Conflict before anything is stored, and ModelError after it:
+        then the message is kept, and the same request takes the turn up again.
+        """
+        clock = _Clock()
+        admitted = self._admission.admit(caller, request)
+        if isinstance(admitted, TurnFinished):  # a retry of a turn that is over
+            yield admitted.started
+            yield Piece(admitted.reply)
+            yield admitted
+            return
+        clock.lap("admit")
+        try:
+            recalled = self._look_back(admitted, request)
+            clock.lap("recall")
+            prompt, memory = self._compose(admitted, recalled)
+            clock.lap("compose")
+            parts = self._main.answer(ModelRequest(prompt.messages, prompt.material, stream=request.stream))
+            part = next(parts)
+            started = self._started(admitted, memory)
+            listening = True
+            text: list[str] = []
+            event: TurnEvent = started
+            while True:
+                if listening:
+                    try:
+                        yield event
+                    except GeneratorExit:  # whoever asked has gone; the reply is for when they come back
+                        listening = False
+                if isinstance(part, Finish):
+                    break
+                text.append(part.text)
+                event, part = part, next(parts)
+            clock.lap("answer")
+            finished = self._finished(admitted, prompt, started, "".join(text), part)
+            if admitted.lease is not None:
+                finished = self._record(admitted, admitted.lease, request, finished)
+        except BaseException:
+            if admitted.lease is not None:
+                self._leases.release(admitted.lease)
+            raise
+        clock.lap("record")
+        self._outbox.notify()
+        if self._settings.summary_mode == "inline" and admitted.lease is not None:
+            self._outbox.run_now("summary", admitted.lease.row_id)
+            clock.lap("summary")
+        log.info(
+            "turn session=%s prompt_tokens=%d saved_tokens=%d recalled=%d %s",
+            started.session_id,
+            finished.usage.spent.prompt_tokens,
+            finished.usage.saved_tokens,
+            len(recalled.excerpts),
+            clock,
+        )
+        if listening:
+            yield finished
+
+    def _look_back(self, admitted: Admitted, request: TurnRequest) -> Recalled:
+        view = admitted.view
+        return self._recall.look_back(
+            owner_id=view.owner_id,
+            owner_key=view.owner_key,
+            text=request.message,
+            mode=request.recall,
+            exclude={message.id for message in (*admitted.tail, view.message)},
+        )
+
+    def _compose(self, admitted: Admitted, recalled: Recalled) -> tuple[ComposedPrompt, MemoryReport]:
+        view, tail, now = admitted.view, admitted.tail, self._now()
+        in_sight = {message.id for message in tail}
+        unseen = [fact for fact in view.other_facts if fact.source_message_id not in in_sight]
+        fitting = self._facts.for_message(unseen, view.message.content, now)
+        report = MemoryReport(
+            summary_version=admitted.summary_version,
+            head_version=view.head_version,
+            state=admitted.summary_state,
+            facts=(*self._facts.scored(view.head_facts, view.message.content, now), *fitting),
+            recalled=recalled,
+            tail_messages=len(tail),
+            tail_dropped=len(view.tail) - len(tail),
+        )
+        return compose(view, tail, recalled.excerpts, fitting, now), report
+
+    def _started(self, admitted: Admitted, memory: MemoryReport) -> TurnStarted:
+        return TurnStarted(
+            completion_id=f"chatcmpl-{uuid.uuid4().hex}",
+            session_id=admitted.session_id,
+            user_message_id=admitted.view.message.id or None,
+            model=self._main.name,
+            created_at=self._now(),
+            memory=memory,
+        )
+
+    def _finished(
+        self, admitted: Admitted, prompt: ComposedPrompt, started: TurnStarted, reply: str, end: Finish
+    ) -> TurnFinished:
+        usage = TurnUsage(end.usage, _full_history(admitted.view, prompt, end.usage))
+        return TurnFinished(started, reply, None, end.reason, end.model, usage)
+
+    def _record(self, admitted: Admitted, lease: Lease, request: TurnRequest, finished: TurnFinished) -> TurnFinished:
+        """Store the reply and give the lease back.  Raises Conflict when it was lost: a later turn has the word."""
+        with self._database.write() as tx:
+            row = tx.get(SessionRow, lease.row_id)
+            if row is None or not self._leases.holds(row, lease):
+                raise Conflict(
+                    "turn_lost",
+                    "The session was erased, or this process was suspended and another took its turn. "
+                    "The reply was not stored; read the session again.",
+                )
+            reply = add_message(row, MessageDraft("assistant", finished.reply), self._now())
+            tx.add(reply)
+            tx.flush()
+            turn = tx.get_one(TurnRow, admitted.turn_id)
+            turn.reply_message_id = reply.id
+            turn.completion_id = finished.started.completion_id
+            turn.finish_reason = finished.finish_reason
+            turn.model = finished.model
+            turn.memory = finished.started.memory.to_stored()
+            turn.usage = finished.usage.to_stored()
+            turn.finished_at = self._now()
+            self._facts.count_use(tx, finished.started.memory.facts)
+            self._sessions.follow_up(tx, row, prompt=request.prompt)
+            give_back(tx, lease)
+        self._leases.ended(lease)
+        return replace(finished, reply_message_id=reply.id)
+
+
+def _full_history(view: View, prompt: ComposedPrompt, spent: Usage) -> int:
+    """Prompt tokens had every message been sent: our estimate of it, at the rate the model counted this prompt."""
+    rate = spent.prompt_tokens / prompt.tokens if prompt.tokens else 1.0
+    return round((view.history_tokens + tokens.estimate_message(view.system)) * rate)
+
+
+class _Clock:
+    """Milliseconds of each phase, for the turn's log line."""
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+        self._laps: list[str] = []
+
+    def lap(self, phase: str) -> None:
+        now = time.perf_counter()
+        self._laps.append(f"{phase}_ms={(now - self._last) * 1000:.1f}")
+        self._last = now
+
+    def __str__(self) -> str:
+        return " ".join(self._laps)

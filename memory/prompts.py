@@ -1,0 +1,197 @@
+"""Prompts by name: the packaged text, an operator's file over it, a version put through the API over both.
+
+Guarantee: a prompt that is accepted renders.  Templates run in Jinja2's immutable sandbox with nothing but the
+variables listed here and a few harmless filters, so that no prompt reads a secret or eats the memory.
+
+`system` opens the main model's prompt, `repair` asks the mini model to mend its answer; every other name is a
+summary prompt, and `summary` the one used unless a setting or a request names another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from jinja2 import StrictUndefined, TemplateError, meta, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from memory.domain import Caller
+from memory.errors import InvalidRequest, NotFound
+from models import Database, PromptRow
+
+PACKAGED = Path(__file__).parent / "prompts"
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+TEXT_CHARS_MAX = 20_000
+SUMMARY_MAX_WORDS = 400
+
+SECTIONS = (
+    ("topic", "what the conversation is about, in one line"),
+    ("requirements", "what the person needs or decided"),
+    ("constraints", "limits: budget, time, must not, has to work with"),
+    ("excluded", "options the person ruled out, each with the reason; take one out again when they reopen it"),
+    ("data", "facts, figures and conclusions reached"),
+    ("open_questions", "asked or left to decide, and not settled yet"),
+    ("discussed", "what else was talked about, in the order it came up"),
+)
+
+_SUMMARY_VARIABLES: dict[str, Any] = {
+    "first": True,
+    "sections": [{"name": name, "about": about} for name, about in SECTIONS],
+    "max_words": SUMMARY_MAX_WORDS,
+}
+_VARIABLES: dict[str, dict[str, Any]] = {"system": {}, "repair": {"problem": "It is not JSON."}}
+_FILTERS = ("join", "upper", "lower", "title", "capitalize", "trim", "length", "default", "first", "last", "list")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A named instruction.  `version` counts from 1 for stored ones; 0 is a file's.
+
+    `source` is `packaged`, `file` or `stored`.
+    """
+
+    name: str
+    version: int
+    text: str
+    source: str
+    created_at: datetime | None = None
+
+    @property
+    def label(self) -> str:
+        """How a summary says what it was made with."""
+        return f"{self.name}@{self.version}" if self.version else self.name
+
+
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """A sandbox without arithmetic that multiplies: `'x' * 10 ** 9` is a sentence that takes a gigabyte."""
+
+    intercepted_binops = frozenset({"*", "**", "%"})
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> NoReturn:
+        raise SecurityError(f"the operator {operator} is not available in prompts")
+
+
+def _environment() -> _Sandbox:
+    env = _Sandbox(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False)
+    env.globals.clear()  # no range, lipsum, cycler: loops go over what is given
+    env.filters = {name: env.filters[name] for name in _FILTERS}
+    return env
+
+
+_ENV = _environment()
+_compiled = lru_cache(maxsize=256)(_ENV.from_string)
+
+
+class Prompts:
+    """Finds, checks, stores and renders prompts."""
+
+    def __init__(self, database: Database, folder: Path, now: Callable[[], datetime]) -> None:
+        self._database = database
+        self._folder = folder
+        self._now = now
+
+    def get(self, caller: Caller, name: str) -> Prompt:
+        """The version in use.  Raises NotFound, naming those there are."""
+        with self._database.read() as tx:
+            return self.find(tx, caller, name)
+
+    def find(self, tx: Session, caller: Caller, name: str) -> Prompt:
+        """`get`, within a transaction of the engine's."""
+        row = tx.scalar(
+            select(PromptRow)
+            .where(PromptRow.tenant == caller.tenant, PromptRow.name == name)
+            .order_by(PromptRow.version.desc())
+            .limit(1)
+        )
+        if row is not None:
+            return Prompt(row.name, row.version, row.text, "stored", row.created_at)
+        if NAME.fullmatch(name):
+            for source, folder in (("file", self._folder), ("packaged", PACKAGED)):
+                path = folder / f"{name}.txt"
+                if path.is_file():
+                    return Prompt(name, 0, path.read_text(encoding="utf-8"), source)
+        there = ", ".join(sorted({prompt.name for prompt in self._all(tx, caller)}))
+        raise NotFound("prompt_not_found", f"There is no prompt {name!r}. There are: {there}.", param="prompt")
+
+    def all(self, caller: Caller) -> list[Prompt]:
+        """The version in use of every prompt, by name."""
+        with self._database.read() as tx:
+            return self._all(tx, caller)
+
+    def _all(self, tx: Session, caller: Caller) -> list[Prompt]:
+        names = {path.stem for folder in (PACKAGED, self._folder) if folder.is_dir() for path in folder.glob("*.txt")}
+        names = {name for name in names if NAME.fullmatch(name)}
+        names.update(tx.scalars(select(PromptRow.name).where(PromptRow.tenant == caller.tenant).distinct()))
+        return [self.find(tx, caller, name) for name in sorted(names)]
+
+    def put(self, caller: Caller, name: str, text: str) -> Prompt:
+        """Store a new version.  Raises InvalidRequest when the name or the template can't be used, saying why."""
+        if not NAME.fullmatch(name):
+            raise InvalidRequest(
+                "bad_prompt_name",
+                "A prompt's name is 1 to 64 of a-z, 0-9, - and _, and starts with a letter or a digit.",
+                param="name",
+            )
+        check(name, text)
+        with self._database.write() as tx:
+            last = tx.scalar(
+                select(func.max(PromptRow.version)).where(PromptRow.tenant == caller.tenant, PromptRow.name == name)
+            )
+            row = PromptRow(tenant=caller.tenant, name=name, version=(last or 0) + 1, text=text, created_at=self._now())
+            tx.add(row)
+        return Prompt(row.name, row.version, row.text, "stored", row.created_at)
+
+
+def variables(name: str) -> Mapping[str, Any]:
+    """The variables a prompt of this name may use, with sample values."""
+    return _VARIABLES.get(name, _SUMMARY_VARIABLES)
+
+
+def check(name: str, text: str) -> None:
+    """Raises InvalidRequest unless `text` is a template that renders with the variables of `name`."""
+    if not text.strip():
+        raise InvalidRequest("bad_prompt", "A prompt needs some text.", param="text")
+    if len(text) > TEXT_CHARS_MAX:
+        raise InvalidRequest("bad_prompt", f"A prompt may have {TEXT_CHARS_MAX:,} characters.", param="text")
+    allowed = variables(name)
+    try:
+        tree = _ENV.parse(text)
+        unknown = sorted(meta.find_undeclared_variables(tree) - set(allowed))
+        if unknown:
+            knows = ", ".join(allowed) or "no variables"
+            raise InvalidRequest(
+                "undefined_in_prompt",
+                f"The prompt {name!r} uses {', '.join(unknown)}, which it is not given. It knows: {knows}.",
+                param="text",
+            )
+        if any(tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends))):
+            raise InvalidRequest("bad_prompt", "A prompt can't include other templates.", param="text")
+        for first in (True, False):
+            _ENV.from_string(text).render({**allowed, **({"first": first} if "first" in allowed else {})})
+    except TemplateError as error:
+        line = getattr(error, "lineno", None)
+        where = f" (line {line})" if line else ""
+        raise InvalidRequest(
+            "bad_prompt", f"The prompt is not a template that can be used{where}: {error.message}.", param="text"
+        ) from error
+    except (TypeError, ValueError, ArithmeticError, LookupError, RecursionError) as error:
+        raise InvalidRequest("bad_prompt", f"The prompt fails when it is filled in: {error}.", param="text") from error
+
+
+def render(prompt: Prompt, **values: Any) -> str:
+    """The prompt with `values` over its sample values.  Raises InvalidRequest for a file that isn't a good template."""
+    check_once(prompt.name, prompt.text)
+    return _compiled(prompt.text).render({**variables(prompt.name), **values}).strip()
+
+
+@lru_cache(maxsize=256)
+def check_once(name: str, text: str) -> None:
+    """`check`, remembered: files are not checked when they are written."""
+    check(name, text)

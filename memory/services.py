@@ -1,0 +1,144 @@
+"""The engine, wired once for a process."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import Engine, func, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from config import Settings
+from memory.admission import Admission
+from memory.facts import Facts
+from memory.indexing import Indexing
+from memory.leases import Leases
+from memory.llm import LanguageModel
+from memory.llm.extractive import ExtractiveModel
+from memory.llm.openai_client import OpenAIModel, connect
+from memory.notice import builtin_notice
+from memory.outbox import Outbox
+from memory.pipeline import ChatPipeline
+from memory.prompts import Prompts
+from memory.recall import Recall
+from memory.sessions import Sessions
+from memory.summary import Summaries
+from models import Database, JobRow
+from search_index import SearchIndex
+
+log = logging.getLogger(__name__)
+
+SUMMARY_LANES = 4  # summaries updated at once: each waits on the mini model, none holds up another person's
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found when the parts were looked at: `ok`, or in words what is wrong; jobs by state."""
+
+    database: str
+    data_dir: str
+    jobs: dict[str, int]
+
+    @property
+    def ready(self) -> bool:
+        return self.database == self.data_dir == "ok"
+
+
+@dataclass(frozen=True)
+class Services:
+    """What the HTTP layer and the commands call."""
+
+    settings: Settings
+    database: Database
+    index: SearchIndex
+    main: LanguageModel
+    mini: LanguageModel
+    leases: Leases
+    outbox: Outbox
+    sessions: Sessions
+    facts: Facts
+    prompts: Prompts
+    recall: Recall
+    summaries: Summaries
+    indexing: Indexing
+    pipeline: ChatPipeline
+
+    def start(self) -> None:
+        """Start this process's background workers, and say in the log which models answer."""
+        notice = builtin_notice(self.settings)
+        if notice:
+            log.warning("%s", notice)
+        else:
+            where = self.settings.openai_base_url or "OpenAI"
+            log.info("main model %s, mini model %s, at %s", self.main.name, self.mini.name, where)
+        self.outbox.start([("index", "unindex"), *[("summary",)] * SUMMARY_LANES])
+
+    def stop(self, timeout: float = 10.0) -> None:
+        """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""
+        self.outbox.stop(timeout)
+        self.leases.close()
+
+    def check(self) -> Checked:
+        """Look at what serving needs, without changing anything."""
+        jobs: dict[str, int] = {}
+        try:
+            with self.database.read() as tx:
+                jobs = dict(tx.execute(select(JobRow.state, func.count()).group_by(JobRow.state)).tuples().all())
+            database = "ok"
+        except SQLAlchemyError as error:
+            log.error("the database can't be read: %s", error)
+            missing = "no such table" in str(error)
+            database = "no tables: run `flask --app wsgi db upgrade`" if missing else "can't be read; see the log"
+        writable = os.access(self.settings.data_dir, os.W_OK)
+        return Checked(database, "ok" if writable else f"{self.settings.data_dir} is not writable", jobs)
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_now) -> Services:
+    """Wire the engine for `settings` on `engine`.  Nothing runs in the background until `start`."""
+    database = Database(engine)
+    index = SearchIndex(settings.index_dir)
+    main, mini = _models(settings)
+    leases = Leases(database, now)
+    outbox = Outbox(database, leases, now)
+    sessions = Sessions(settings, database, outbox, leases, now)
+    facts = Facts(settings, database, now)
+    prompts = Prompts(database, settings.prompts_path, now)
+    recall = Recall(settings, database, index, outbox)
+    summaries = Summaries(settings, database, outbox, leases, prompts, facts, mini, now)
+    indexing = Indexing(database, index, outbox)
+    admission = Admission(settings, database, sessions, facts, prompts, leases, now)
+    pipeline = ChatPipeline(settings, database, admission, sessions, facts, recall, leases, outbox, main, now)
+    outbox.register("index", indexing.feed)
+    outbox.register("unindex", indexing.clear)
+    outbox.register("summary", summaries.update)
+    return Services(
+        settings,
+        database,
+        index,
+        main,
+        mini,
+        leases,
+        outbox,
+        sessions,
+        facts,
+        prompts,
+        recall,
+        summaries,
+        indexing,
+        pipeline,
+    )
+
+
+def _models(settings: Settings) -> tuple[LanguageModel, LanguageModel]:
+    if settings.uses_builtin_model:
+        model = ExtractiveModel()
+        return model, model
+    transport = connect(settings)
+    return OpenAIModel(transport, settings.openai_model), OpenAIModel(transport, settings.mini_model)

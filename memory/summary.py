@@ -1,0 +1,330 @@
+"""The structured summary of a session: its versions, and the job that brings it up to date.
+
+Guarantee: every version is kept; a new one replaces the last only when the mini model's answer passed all checks,
+and only when nobody else changed the summary meanwhile (compare and swap on the version).  A summary that covers
+fewer messages never replaces one that covers more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from config import Settings
+from memory import tokens
+from memory.digest import Digested, digest
+from memory.domain import Caller, Fact, Message, Sections
+from memory.errors import Conflict, NotFound
+from memory.facts import Facts
+from memory.fold import show_newest
+from memory.leases import Leases
+from memory.llm import LanguageModel
+from memory.outbox import Job, Outbox
+from memory.paging import Page, decode_cursor, page_of
+from memory.prompts import Prompt, Prompts
+from memory.sessions import as_message, find_session
+from models import Database, JobRow, MessageRow, SessionRow, SummaryRow
+
+log = logging.getLogger(__name__)
+
+BATCH_TOKENS = 6000  # of messages in one call: an import of any length is summarised in steps a small model can read
+KNOWN_FACT_TOKENS = 600  # of facts shown to the mini model, so that it can say which of them changed
+
+
+@dataclass(frozen=True)
+class SummaryVersion:
+    """One version: what it says, which messages it covers (positions up to `through`), who made it."""
+
+    version: int
+    sections: Sections
+    through: int
+    tokens: int
+    author: str
+    model: str | None
+    prompt: str | None
+    usage: dict[str, Any] | None
+    restores: int | None
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class SummaryState:
+    """The newest version (None: there is none yet) and how it stands to the conversation.
+
+    `state` is `none`, `current`, `pending` (messages wait to be summarised), `updating` or `failed` with its `error`.
+    """
+
+    session_id: str
+    latest: SummaryVersion | None
+    state: str
+    error: str | None
+    job_id: int | None
+    head_version: int
+    message_count: int
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A snapshot of what one call of the mini model is to digest."""
+
+    version: int
+    previous: Sections
+    messages: tuple[Message, ...]
+    known_facts: tuple[Fact, ...]
+    prompt: Prompt
+    repair: Prompt
+
+
+class Summaries:
+    """Reads, edits and updates summaries."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        outbox: Outbox,
+        leases: Leases,
+        prompts: Prompts,
+        facts: Facts,
+        mini: LanguageModel,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._settings = settings
+        self._database = database
+        self._outbox = outbox
+        self._leases = leases
+        self._prompts = prompts
+        self._facts = facts
+        self._mini = mini
+        self._now = now
+
+    # -- for callers
+
+    def get(self, caller: Caller, session_id: str) -> SummaryState:
+        """Raises NotFound."""
+        with self._database.read() as tx:
+            return state_of(tx, find_session(tx, caller, session_id))
+
+    def versions(
+        self, caller: Caller, session_id: str, *, cursor: str | None = None, limit: int = 20
+    ) -> Page[SummaryVersion]:
+        """All versions, newest first.  Raises NotFound."""
+        with self._database.read() as tx:
+            row = find_session(tx, caller, session_id)
+            query = select(SummaryRow).where(SummaryRow.session_id == row.id)
+            if cursor:
+                query = query.where(SummaryRow.version < decode_cursor(cursor, int)[0])
+            rows = tx.scalars(query.order_by(SummaryRow.version.desc()).limit(limit + 1))
+            found = [_version(row) for row in rows]
+        return page_of(found, limit, lambda version: (version.version,))
+
+    def edit(self, caller: Caller, session_id: str, sections: Sections, expected: int | None = None) -> SummaryState:
+        """The person's own summary, shown from the next prompt on.
+
+        With `expected`, only if that is still the newest version.  Raises NotFound, Conflict.
+        """
+        with self._database.write() as tx:
+            row = find_session(tx, caller, session_id)
+            if expected is not None and expected != row.summary_version:
+                raise Conflict(
+                    "summary_changed",
+                    f"The summary is at version {row.summary_version} by now, not {expected}. "
+                    "Nothing was changed; read it again and apply your edit to that.",
+                )
+            through = row.summary_through if row.summary_version else row.message_count
+            self._store(tx, row, sections, through, author="person")
+            show_newest(tx, row, self._settings)
+            return state_of(tx, row)
+
+    def rollback(self, caller: Caller, session_id: str, version: int) -> SummaryState:
+        """Make an earlier version the newest again.
+
+        Messages it does not cover go word for word until the next update summarises them anew.  Raises NotFound.
+        """
+        with self._database.write() as tx:
+            row = find_session(tx, caller, session_id)
+            old = _find(tx, row, version)
+            if old is None:
+                raise NotFound("version_not_found", f"The summary has no version {version}.", param="version")
+            self._store(tx, row, Sections.from_dict(old.sections), old.through, author="rollback", restores=version)
+            show_newest(tx, row, self._settings)
+            return state_of(tx, row)
+
+    def refresh(self, caller: Caller, session_id: str) -> SummaryState:
+        """Ask for an update now, also after a failure.  Raises NotFound."""
+        with self._database.write() as tx:
+            row = find_session(tx, caller, session_id)
+            self._outbox.enqueue(tx, "summary", row.id, owner_id=row.owner_id, session_row_id=row.id)
+            tx.flush()
+            state = state_of(tx, row)
+        if state.job_id is not None:
+            self._outbox.retry(caller, state.job_id)
+        self._outbox.notify()
+        return state
+
+    # -- the job
+
+    def update(self, job: Job) -> None:
+        """Bring the job's session up to date, in as many steps as its new messages need.  Idempotent.
+
+        Raises ModelError and SummaryRefused; steps that were done stay done.
+        """
+        caller_prompt = job.payload.get("prompt")
+        while job.session_row_id is not None:
+            work = self._look(job.session_row_id, caller_prompt)
+            if work is None:
+                return
+            made = digest(
+                self._mini,
+                work.prompt,
+                work.repair,
+                previous=work.previous,
+                messages=work.messages,
+                known_facts=work.known_facts,
+            )
+            self._commit(job.session_row_id, work, made)
+
+    def _look(self, row_id: int, prompt: str | None) -> _Work | None:
+        with self._database.read() as tx:
+            row = tx.get(SessionRow, row_id)
+            if row is None:
+                return None
+            messages = self._unsummarised(tx, row)
+            if not messages:
+                return None
+            latest = _find(tx, row, row.summary_version)
+            caller = Caller(row.tenant)
+            said = " ".join(message.content for message in messages)
+            return _Work(
+                version=row.summary_version,
+                previous=Sections.from_dict(latest.sections) if latest else Sections(),
+                messages=tuple(messages),
+                known_facts=self._facts.prioritise(
+                    self._facts.current(tx, row), KNOWN_FACT_TOKENS, message=said, now=self._now()
+                ),
+                prompt=self._prompts.find(tx, caller, prompt or self._settings.summary_prompt),
+                repair=self._prompts.find(tx, caller, "repair"),
+            )
+
+    def _unsummarised(self, tx: Session, row: SessionRow) -> list[Message]:
+        """The next messages to digest, BATCH_TOKENS of them at most; a turn that is being taken is left for later."""
+        rows = tx.scalars(
+            select(MessageRow)
+            .where(MessageRow.session_id == row.id, MessageRow.position > row.summary_through)
+            .order_by(MessageRow.position)
+            .limit(BATCH_TOKENS // tokens.MESSAGE_OVERHEAD)
+        ).all()
+        batch: list[Message] = []
+        budget = BATCH_TOKENS
+        for message in rows:
+            if batch and message.tokens > budget:
+                return batch
+            budget -= message.tokens
+            batch.append(as_message(message, row))
+        if batch and batch[-1].role == "user" and not self._leases.free(row):
+            batch.pop()
+        return batch
+
+    def _commit(self, row_id: int, work: _Work, made: Digested) -> None:
+        with self._database.write() as tx:
+            row = tx.get(SessionRow, row_id)
+            if row is None or row.summary_version != work.version:
+                log.info("session %s: its summary changed while it was being updated; doing it again", row_id)
+                return
+            self._store(
+                tx,
+                row,
+                made.digest.sections,
+                work.messages[-1].position,
+                author="model",
+                model=made.model,
+                prompt=work.prompt.label,
+                usage={
+                    "prompt_tokens": made.usage.prompt_tokens,
+                    "completion_tokens": made.usage.completion_tokens,
+                    "calls": made.calls,
+                },
+            )
+            accepted = self._facts.accept(tx, row, made.digest.facts, work.messages)
+        log.info(
+            "session %s: summary %d through message %d by %s; facts: %d new, %d superseded, %d refused",
+            row_id,
+            work.version + 1,
+            work.messages[-1].position,
+            made.model,
+            len(accepted.added),
+            len(accepted.superseded),
+            len(accepted.refused),
+        )
+
+    def _store(self, tx: Session, row: SessionRow, sections: Sections, through: int, **about: Any) -> None:
+        row.summary_version += 1
+        row.summary_through = through
+        tx.add(
+            SummaryRow(
+                session_id=row.id,
+                version=row.summary_version,
+                sections=sections.as_dict(),
+                through=through,
+                tokens=tokens.estimate(str(sections)),
+                created_at=self._now(),
+                **about,
+            )
+        )
+        tx.flush()
+
+
+def shown(tx: Session, row: SessionRow) -> Sections:
+    """The summary the head shows."""
+    version = _find(tx, row, row.head_version)
+    return Sections.from_dict(version.sections) if version else Sections()
+
+
+def state_of(tx: Session, row: SessionRow) -> SummaryState:
+    """How the session's summary stands, within a transaction of the engine's."""
+    latest = _find(tx, row, row.summary_version)
+    job = tx.scalar(select(JobRow).where(JobRow.kind == "summary", JobRow.key == str(row.id)))
+    if job is not None and job.state == "failed":
+        state = "failed"
+    elif job is not None and job.state == "running":
+        state = "updating"
+    elif row.summary_through < row.message_count:
+        state = "pending"
+    else:
+        state = "current" if latest is not None else "none"
+    return SummaryState(
+        session_id=row.public_id,
+        latest=_version(latest) if latest else None,
+        state=state,
+        error=job.error if job is not None else None,
+        job_id=job.id if job is not None else None,
+        head_version=row.head_version,
+        message_count=row.message_count,
+    )
+
+
+def _find(tx: Session, row: SessionRow, version: int) -> SummaryRow | None:
+    if not version:
+        return None
+    return tx.scalar(select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.version == version))
+
+
+def _version(row: SummaryRow) -> SummaryVersion:
+    return SummaryVersion(
+        version=row.version,
+        sections=Sections.from_dict(row.sections),
+        through=row.through,
+        tokens=row.tokens,
+        author=row.author,
+        model=row.model,
+        prompt=row.prompt,
+        usage=row.usage,
+        restores=row.restores,
+        created_at=row.created_at,
+    )

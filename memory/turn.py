@@ -1,0 +1,78 @@
+"""A turn as values: what is asked, what is reported while it is taken, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from memory.domain import Usage
+from memory.llm import Piece
+from memory.report import MemoryReport
+
+
+@dataclass(frozen=True)
+class TurnRequest:
+    """A message to answer."""
+
+    message: str
+    session_id: str | None = None
+    name: str | None = None
+    recall: str = "auto"
+    prompt: str | None = None
+    system_prompt: str | None = None
+    stream: bool = False
+    temporary: bool = False
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True)
+class TurnUsage:
+    """Tokens of the main call.  `full_history` is what sending every message instead would have cost, at this
+    model's own rate of tokens; `saved` the difference, below zero while a conversation is short."""
+
+    spent: Usage
+    full_history_tokens: int
+
+    @property
+    def saved_tokens(self) -> int:
+        return self.full_history_tokens - self.spent.prompt_tokens
+
+    def to_stored(self) -> dict[str, Any]:
+        return {**asdict(self.spent), "full_history_tokens": self.full_history_tokens}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> TurnUsage:
+        return cls(
+            Usage(stored["prompt_tokens"], stored["completion_tokens"], stored["estimated"]),
+            stored["full_history_tokens"],
+        )
+
+
+@dataclass(frozen=True)
+class TurnStarted:
+    """The prompt is composed and the model has begun; `session_id` is None for a temporary turn without a session."""
+
+    completion_id: str
+    session_id: str | None
+    user_message_id: int | None
+    model: str
+    created_at: datetime
+    memory: MemoryReport
+
+
+@dataclass(frozen=True)
+class TurnFinished:
+    """The turn is over and stored."""
+
+    started: TurnStarted
+    reply: str
+    reply_message_id: int | None
+    finish_reason: str
+    model: str
+    usage: TurnUsage
+    replayed: bool = False
+
+
+TurnEvent = TurnStarted | Piece | TurnFinished

@@ -1,0 +1,19 @@
+"""${message}"""
+
+import sqlalchemy as sa
+from alembic import op
+
+import models.base
+
+revision = ${repr(up_revision)}
+down_revision = ${repr(down_revision)}
+branch_labels = None
+depends_on = None
+
+
+def upgrade():
+    ${upgrades if upgrades else "pass"}
+
+
+def downgrade():
+    ${downgrades if downgrades else "pass"}

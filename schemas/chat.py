@@ -1,0 +1,167 @@
+"""A turn: the request, the reply, and what the reply says of its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from marshmallow import Schema, ValidationError, fields, post_load, validate
+
+from memory.turn import TurnRequest
+from schemas.facts import Fact
+from schemas.fields import SessionId, Text, UserId
+from schemas.sessions import Message
+
+RECALL_MODES = ("auto", "off")
+
+
+@dataclass(frozen=True)
+class ChatCall:
+    """A chat request: who, and what."""
+
+    user_id: str | None
+    turn: TurnRequest
+
+
+class MessageText(Text):
+    """The message: a string, or `{"role": "user", "content": "..."}`."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        if isinstance(value, Mapping):
+            if value.get("role", "user") != "user":
+                raise ValidationError("Its role must be user: what others said is appended, not answered.")
+            value = value.get("content")
+        text = super()._deserialize(value, attr, data, **kwargs)
+        if not text.strip():
+            raise ValidationError("Is empty. Send some words.")
+        return text
+
+
+class ChatRequest(Schema):
+    """A message to answer."""
+
+    message = MessageText(required=True, metadata={"description": 'Its text, or {"role": "user", "content": "..."}.'})
+    session_id = SessionId(load_default=None, allow_none=True, metadata={"description": "Made if absent."})
+    user_id = UserId(load_default=None, allow_none=True)
+    name = Text(load_default=None, allow_none=True, validate=validate.Length(1, 128))
+    stream = fields.Boolean(load_default=False)
+    recall = fields.String(load_default="auto", validate=validate.OneOf(RECALL_MODES))
+    prompt = Text(
+        load_default=None,
+        allow_none=True,
+        validate=validate.Length(1, 64),
+        metadata={"description": "Name of the prompt this turn's summary is made with."},
+    )
+    system_prompt = Text(load_default=None, allow_none=True, validate=validate.Length(1, 20_000))
+    temporary = fields.Boolean(
+        load_default=False, metadata={"description": "Use what is remembered, and store nothing of this turn."}
+    )
+
+    @post_load
+    def _value(self, data: dict[str, Any], **_: Any) -> ChatCall:
+        return ChatCall(data.pop("user_id"), TurnRequest(**data))
+
+
+class ShownFact(Fact):
+    """A fact as a prompt showed it."""
+
+    class Meta:
+        fields = ("id", "text", "category", "pinned", "valid_from", "score")
+
+
+class ExcerptMessage(Message):
+    """A message within an excerpt."""
+
+    class Meta:
+        fields = ("id", "position", "role", "name", "content", "created_at")
+
+
+class Excerpt(Schema):
+    """A recalled window of an earlier conversation."""
+
+    session_id = fields.String()
+    title = fields.String()
+    messages = fields.List(fields.Nested(ExcerptMessage))
+    hits = fields.List(fields.Integer(), metadata={"description": "Ids of the messages that were found."})
+    score = fields.Float()
+    why = fields.Dict(keys=fields.String(), values=fields.Float())
+
+
+class Memory(Schema):
+    """What the prompt of a turn showed of the past, and why."""
+
+    summary = fields.Method(
+        "_summary", metadata={"description": "The stored version and state, and the version shown."}
+    )
+    facts = fields.List(fields.Nested(ShownFact))
+    excerpts = fields.List(fields.Nested(Excerpt), attribute="recalled.excerpts")
+    recall = fields.Method(
+        "_recall", metadata={"description": "The mode, and in words why this was recalled, or nothing."}
+    )
+    tail = fields.Method("_tail", metadata={"description": "Messages sent word for word, and how many were too many."})
+
+    def _summary(self, report: Any) -> dict[str, Any]:
+        return {"version": report.summary_version, "state": report.state, "head_version": report.head_version}
+
+    def _recall(self, report: Any) -> dict[str, Any]:
+        return {"mode": report.recalled.mode, "reason": report.recalled.reason}
+
+    def _tail(self, report: Any) -> dict[str, Any]:
+        return {"messages": report.tail_messages, "dropped": report.tail_dropped}
+
+
+class ChatUsage(Schema):
+    """Tokens of the main call, as the provider counts them."""
+
+    prompt_tokens = fields.Integer(attribute="spent.prompt_tokens")
+    completion_tokens = fields.Integer(attribute="spent.completion_tokens")
+    total_tokens = fields.Integer(attribute="spent.total_tokens")
+    estimated = fields.Boolean(
+        attribute="spent.estimated", metadata={"description": "The provider gave no figures; these are estimates."}
+    )
+    full_history_tokens = fields.Integer(metadata={"description": "What sending every message would have cost."})
+    saved_tokens = fields.Integer(metadata={"description": "The difference; below zero while a session is short."})
+
+
+class ChatChoiceMessage(Schema):
+    role = fields.String()
+    content = fields.String()
+
+
+class ChatChoice(Schema):
+    index = fields.Integer()
+    message = fields.Nested(ChatChoiceMessage)
+    finish_reason = fields.String()
+
+
+class ChatReply(Schema):
+    """An OpenAI chat.completion object, with the session, the reply's text and the memory beside it.
+
+    With `stream` the same comes as chat.completion.chunk events: the first carries `session_id` and `memory`, the
+    last before `[DONE]` carries `usage` and `message_id`.
+    """
+
+    id = fields.String()
+    object = fields.String()
+    created = fields.Integer()
+    model = fields.String()
+    choices = fields.List(fields.Nested(ChatChoice))
+    usage = fields.Nested(ChatUsage)
+    session_id = fields.String(
+        allow_none=True, metadata={"description": "None for a temporary turn without a session."}
+    )
+    user_message_id = fields.Integer(allow_none=True)
+    message_id = fields.Integer(allow_none=True, metadata={"description": "The stored reply's."})
+    reply = fields.String()
+    memory = fields.Nested(Memory)
+    notice = fields.String(metadata={"description": "Present while the built-in model answers: says so."})
+
+
+class ChatHeaders(Schema):
+    idempotency_key = Text(
+        data_key="Idempotency-Key",
+        load_default=None,
+        validate=validate.Length(1, 256),
+        metadata={"description": "The same key with the same request gets the first answer again."},
+    )

@@ -1,0 +1,76 @@
+"""Fields that several schemas share."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from marshmallow import Schema, ValidationError, fields, validate
+
+INT64_MAX = 2**63 - 1
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_ID = re.compile(r"[^\s/\x00-\x1f\x7f]{1,128}")
+
+
+class Text(fields.String):
+    """A string that can be stored and sent on: no NUL characters, no unpaired surrogates."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        found = _UNSTORABLE.search(text)
+        if found:
+            what = "a NUL character" if found.group() == "\x00" else "an unpaired surrogate, which is not valid Unicode"
+            raise ValidationError(f"Holds {what} at position {found.start()}. Remove it and send this again.")
+        return text
+
+
+class SessionId(Text):
+    """1 to 128 characters without white space or slashes, of the application's choosing."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        if not _ID.fullmatch(text):
+            raise ValidationError("Must be 1 to 128 characters without white space or slashes.")
+        return text
+
+
+class UserId(Text):
+    """The application's name for a person: 1 to 256 characters."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            validate=validate.Length(1, 256),
+            metadata={"description": "Whose data: the application's name for a person."},
+            **kwargs,
+        )
+
+
+class UtcDateTime(fields.AwareDateTime):
+    """An ISO 8601 time; without an offset it is taken for UTC.  Always shown in UTC."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(format="iso", default_timezone=UTC, **kwargs)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> datetime:
+        moment = super()._deserialize(value, attr, data, **kwargs)
+        try:
+            return moment.astimezone(UTC)
+        except OverflowError:
+            raise ValidationError("Lies outside the years 1 to 9999.") from None
+
+
+def limit(default: int, most: int = 100) -> fields.Integer:
+    """How many items a page has."""
+    return fields.Integer(load_default=default, validate=validate.Range(1, most))
+
+
+class CallerQuery(Schema):
+    """On whose behalf: without it, the session or fact itself says whose it is."""
+
+    user_id = UserId(load_default=None)
+
+
+class PageQuery(CallerQuery):
+    cursor = Text(load_default=None, metadata={"description": "`next_cursor` of the page before."})
+    limit = limit(50)

@@ -1,0 +1,52 @@
+"""Jobs and health."""
+
+from __future__ import annotations
+
+from marshmallow import Schema, fields, validate
+
+from schemas.fields import PageQuery, SessionId, UtcDateTime
+
+
+class Job(Schema):
+    """Work that happens after a reply.  One that has succeeded is gone."""
+
+    id = fields.Integer()
+    kind = fields.String()
+    state = fields.String(metadata={"description": "`pending`, `running` or `failed`."})
+    session_id = fields.String(allow_none=True)
+    attempts = fields.Integer()
+    run_at = UtcDateTime()
+    error = fields.String(allow_none=True)
+    created_at = UtcDateTime()
+    updated_at = UtcDateTime()
+
+
+class JobPage(Schema):
+    items = fields.List(fields.Nested(Job))
+    next_cursor = fields.String(allow_none=True)
+
+
+class JobQuery(PageQuery):
+    state = fields.String(load_default=None, validate=validate.OneOf(["pending", "running", "failed"]))
+    session_id = SessionId(load_default=None)
+
+
+class Live(Schema):
+    status = fields.String()
+
+
+class ReadyModel(Schema):
+    main = fields.String()
+    mini = fields.String()
+    builtin = fields.Boolean()
+
+
+class Ready(Schema):
+    """Whether requests can be served, and by which models."""
+
+    status = fields.String(metadata={"description": "`ready`, or `unready` with status 503."})
+    database = fields.String()
+    data_dir = fields.String()
+    model = fields.Nested(ReadyModel)
+    notice = fields.String(metadata={"description": "Present while the built-in model answers: says so."})
+    jobs = fields.Dict(keys=fields.String(), values=fields.Integer())

@@ -1,0 +1,47 @@
+"""Searching past messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import Schema, fields, post_load, validate
+
+from memory.recall import Search
+from schemas.fields import SessionId, Text, UserId, UtcDateTime, limit
+from schemas.sessions import ROLES, Message
+
+
+class SearchQuery(Schema):
+    q = Text(required=True, validate=validate.Length(1, 2000), metadata={"description": "Plain words."})
+    user_id = UserId(load_default=None)
+    session_id = SessionId(load_default=None)
+    after = UtcDateTime(load_default=None, metadata={"description": "Said at this time or later."})
+    before = UtcDateTime(load_default=None, metadata={"description": "Said before this time."})
+    role = fields.String(load_default=None, validate=validate.OneOf(ROLES))
+    limit = limit(10)
+    window = fields.Integer(
+        load_default=0, validate=validate.Range(0, 10), metadata={"description": "Messages around each result."}
+    )
+
+    @post_load
+    def _value(self, data: dict[str, Any], **_: Any) -> tuple[str | None, Search]:
+        return data.pop("user_id"), Search(text=data.pop("q"), **data)
+
+
+class SearchResult(Schema):
+    message_id = fields.Integer(attribute="message.id")
+    external_id = fields.String(attribute="message.external_id", allow_none=True)
+    session_id = fields.String(attribute="message.session_id")
+    position = fields.Integer(attribute="message.position")
+    role = fields.String(attribute="message.role")
+    name = fields.String(attribute="message.name", allow_none=True)
+    content = fields.String(attribute="message.content")
+    created_at = UtcDateTime(attribute="message.created_at")
+    score = fields.Float()
+    why = fields.Dict(keys=fields.String(), values=fields.Float(), metadata={"description": "The score's parts."})
+    window = fields.List(fields.Nested(Message), metadata={"description": "With `window`: the messages around it."})
+
+
+class SearchResults(Schema):
+    results = fields.List(fields.Nested(SearchResult))
+    took_ms = fields.Float()

@@ -1,0 +1,301 @@
+"""What the scripted model server can answer, good and bad; see `tests.model_server`."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+Body = dict[str, Any]
+
+
+class Exchange:
+    """The answering side of one request: what replies are written with."""
+
+    def __init__(self, connection: socket.socket, body: Body, server: Server) -> None:
+        self.connection, self.body, self.server = connection, body, server
+        self.streaming = bool(self.body.get("stream"))
+
+    def respond(self, status: int, content: bytes, headers: Mapping[str, str]) -> None:
+        self._head(status, {"Content-Length": str(len(content)), **headers}, content)
+
+    def json(self, value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        content = json.dumps(value).encode()
+        self.respond(status, content, {"Content-Type": "application/json", **(headers or {})})
+
+    def begin(self, content_type: str = "text/event-stream", status: int = 200) -> None:
+        """Start a body of unknown length; then `write` and `end`."""
+        self._head(status, {"Content-Type": content_type, "Transfer-Encoding": "chunked"}, b"")
+
+    def write(self, data: bytes) -> None:
+        self.connection.sendall(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+    def event(self, value: Any) -> None:
+        self.write(b"data: " + (value if isinstance(value, str) else json.dumps(value)).encode() + b"\n\n")
+
+    def end(self) -> None:
+        self.connection.sendall(b"0\r\n\r\n")
+
+    def break_off(self) -> None:
+        """Drop the connection as it is."""
+        raise ConnectionAbortedError
+
+    def chunk(self, delta: Body, finish: str | None = None, **more: Any) -> Body:
+        return self._object("chat.completion.chunk", {"index": 0, "delta": delta, "finish_reason": finish}, **more)
+
+    def completion(self, message: Body, finish: str = "stop", **more: Any) -> Body:
+        message = {"role": "assistant", **message}
+        return self._object("chat.completion", {"index": 0, "message": message, "finish_reason": finish}, **more)
+
+    def usage(self, text: str) -> Body:
+        """A word is a token here, so that tests can count."""
+        prompt = sum(len(str(message.get("content")).split()) for message in self.body.get("messages", []))
+        completion = len(text.split())
+        return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+    def _object(self, kind: str, choice: Body, **more: Any) -> Body:
+        model = self.body.get("model", "none")
+        return {"id": "chatcmpl-1", "object": kind, "created": 1, "model": model, "choices": [choice], **more}
+
+    def _head(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
+        lines = [f"HTTP/1.1 {status} Scripted", *(f"{name}: {value}" for name, value in headers.items())]
+        self.connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + content)
+
+
+class Server(Protocol):
+    """What a reply needs of the server."""
+
+    closing: threading.Event
+
+    def reply(self, exchange: Exchange, reply: Any) -> None: ...
+
+
+class Reply:
+    """One answer, good or bad."""
+
+    def send(self, exchange: Exchange) -> None:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Text(Reply):
+    """A good answer, streamed word by word if that was asked for.  The base of the slightly wrong ones below."""
+
+    text: str = "One two three four five."
+    usage: Any = "words"  # or what to send instead; None sends none
+    finish: str | None = "stop"
+    done: bool = True
+    before_each: bytes = b""
+    seconds_each: float = 0.0
+
+    def send(self, exchange: Exchange) -> None:
+        usage = exchange.usage(self.text) if self.usage == "words" else self.usage
+        tail = {} if usage is None else {"usage": usage}
+        if not exchange.streaming:
+            return exchange.json(exchange.completion({"content": self.text}, self.finish or "stop", **tail))
+        exchange.begin()
+        exchange.event(exchange.chunk({"role": "assistant", "content": ""}))
+        for piece in self.text.replace(" ", "\0 ").split("\0") if self.text else []:
+            time.sleep(self.seconds_each)
+            if self.before_each:
+                exchange.write(self.before_each)
+            exchange.event(exchange.chunk({"content": piece}))
+        if self.finish:
+            exchange.event(exchange.chunk({}, self.finish))
+        if usage is not None and exchange.body.get("stream_options", {}).get("include_usage"):
+            exchange.event({**exchange.chunk({}), "choices": [], "usage": usage})
+        if self.done:
+            exchange.event("[DONE]")
+        return exchange.end()
+
+
+class Prose(Text):
+    """Words where JSON was asked for."""
+
+
+def NoUsage(text: str = Text.text) -> Text:
+    return Text(text, usage=None)
+
+
+def NoDone(text: str = Text.text) -> Text:
+    """A stream with a finish_reason and no [DONE]."""
+    return Text(text, done=False)
+
+
+def KeepAliveComments(text: str = Text.text) -> Text:
+    return Text(text, before_each=b": keep-alive\n\n")
+
+
+def EmptyContent(finish: str = "stop") -> Text:
+    return Text("", finish=finish)
+
+
+@dataclass(frozen=True)
+class Status(Reply):
+    """An HTTP error.  `body` is text, or what OpenAI would send; None makes one up."""
+
+    code: int
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def send(self, exchange: Exchange) -> None:
+        if isinstance(self.body, str):
+            return exchange.respond(self.code, self.body.encode(), {"Content-Type": "text/plain", **self.headers})
+        made_up = {"error": {"message": f"Scripted {self.code}.", "type": "scripted", "param": None, "code": None}}
+        return exchange.json(self.body or made_up, self.code, self.headers)
+
+
+@dataclass(frozen=True)
+class Html(Reply):
+    """What a proxy or a wrong address answers."""
+
+    code: int = 200
+
+    def send(self, exchange: Exchange) -> None:
+        exchange.respond(self.code, b"<!DOCTYPE html><html><h1>It works!</h1></html>", {"Content-Type": "text/html"})
+
+
+@dataclass(frozen=True)
+class Raw(Reply):
+    """These very chunks, each written on its own, then the proper end of the body."""
+
+    chunks: Iterable[bytes]
+    content_type: str = "text/event-stream"
+    status: int = 200
+
+    def send(self, exchange: Exchange) -> None:
+        exchange.begin(self.content_type, self.status)
+        for chunk in self.chunks:
+            exchange.write(chunk)
+        exchange.end()
+
+
+class BrokenJson(Reply):
+    def send(self, exchange: Exchange) -> None:
+        if not exchange.streaming:
+            return exchange.respond(200, b'{"choices": [{"message": ', {"Content-Type": "application/json"})
+        return Raw([b'data: {"choices": [{"delta": \n\n', b"data: [DONE]\n\n"]).send(exchange)
+
+
+class EmptyChoices(Reply):
+    def send(self, exchange: Exchange) -> None:
+        if not exchange.streaming:
+            return exchange.json({**exchange.completion({}), "choices": []})
+        return Raw([b'data: {"choices": []}\n\n', b"data: [DONE]\n\n"]).send(exchange)
+
+
+@dataclass(frozen=True)
+class CutStream(Reply):
+    """Some pieces, or half a plain body, and the connection is gone."""
+
+    after: int = 2
+
+    def send(self, exchange: Exchange) -> None:
+        exchange.begin("text/event-stream" if exchange.streaming else "application/json")
+        if not exchange.streaming:
+            exchange.write(json.dumps(exchange.completion({"content": "Half an answer."})).encode()[:-40])
+        for number in range(self.after if exchange.streaming else 0):
+            exchange.event(exchange.chunk({"content": f"piece {number} "}))
+        exchange.break_off()
+
+
+class HangUp(Reply):
+    """The connection closes before any answer."""
+
+    def send(self, exchange: Exchange) -> None:
+        exchange.break_off()
+
+
+@dataclass(frozen=True)
+class Delay(Reply):
+    """Another reply (None: the default), after some seconds or once an event is set; closing the server ends it."""
+
+    until: float | threading.Event
+    reply: Any = None
+
+    def send(self, exchange: Exchange) -> None:
+        due = time.monotonic() + (self.until if not isinstance(self.until, threading.Event) else 3600)
+        while time.monotonic() < due and not exchange.server.closing.is_set():
+            if isinstance(self.until, threading.Event):
+                if self.until.wait(0.01):
+                    break
+            else:
+                exchange.server.closing.wait(max(0, due - time.monotonic()))
+        exchange.server.reply(exchange, self.reply)
+
+
+@dataclass(frozen=True)
+class Drip(Reply):
+    """A good answer that comes byte by byte."""
+
+    seconds: float
+    text: str = Text.text
+
+    def send(self, exchange: Exchange) -> None:
+        if exchange.streaming:
+            content = b"data: " + json.dumps(exchange.chunk({"content": self.text}, "stop")).encode() + b"\n\n"
+        else:
+            content = json.dumps(exchange.completion({"content": self.text})).encode()
+        exchange.begin("text/event-stream" if exchange.streaming else "application/json")
+        for byte in content:
+            exchange.write(bytes([byte]))
+            time.sleep(self.seconds)
+        exchange.end()
+
+
+@dataclass(frozen=True)
+class SseError(Reply):
+    """Some pieces and then an error, inside a body that began with 200."""
+
+    after: int = 1
+    error: Any = field(default_factory=lambda: {"message": "The engine fell over.", "type": "server_error"})
+
+    def send(self, exchange: Exchange) -> None:
+        if not exchange.streaming:
+            return exchange.json({"error": self.error})
+        exchange.begin()
+        for number in range(self.after):
+            exchange.event(exchange.chunk({"content": f"piece {number} "}))
+        exchange.write(b"event: error\n")
+        exchange.event({"error": self.error})
+        return exchange.end()
+
+
+@dataclass(frozen=True)
+class Refusal(Reply):
+    text: str = "I can't help with that."
+
+    def send(self, exchange: Exchange) -> None:
+        if not exchange.streaming:
+            return exchange.json(exchange.completion({"content": None, "refusal": self.text}))
+        chunk = json.dumps(exchange.chunk({"refusal": self.text}, "stop")).encode()
+        return Raw([b"data: " + chunk + b"\n\n", b"data: [DONE]\n\n"]).send(exchange)
+
+
+def echo(body: Body) -> str:
+    """The main model's default: the last message, so that a test sees what was sent."""
+    return f"Reply to: {body['messages'][-1]['content']}" if body.get("messages") else "Hello."
+
+
+def digest(body: Body) -> Any:
+    """The mini model's default: the asked-for JSON schema filled in; topic and `discussed` quote the last message."""
+    words = " ".join(echo(body).removeprefix("Reply to: ").split())[-80:]
+    schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
+    return fill(schema, words) if schema else {"topic": words, "discussed": [words], "facts": []}
+
+
+def fill(schema: Mapping[str, Any], words: str, name: str = "") -> Any:
+    """The smallest value that `schema` allows (objects, arrays, enums, null, numbers, text)."""
+    kind = schema.get("type")
+    kind = kind[0] if isinstance(kind, list) else kind
+    if "enum" in schema:
+        return schema["enum"][0]
+    if kind == "object":
+        return {key: fill(value, words, key) for key, value in schema.get("properties", {}).items()}
+    if kind == "array":
+        return [words] if name == "discussed" else []
+    return {"integer": schema.get("minimum", 1), "number": 1.0, "boolean": False, "null": None}.get(str(kind), words)

@@ -1,0 +1,254 @@
+"""A scripted OpenAI-compatible model server on loopback: real HTTP, threads, chunked SSE, kept-alive connections.
+
+    with ModelServer() as server:                     # server.url ends in /v1
+        server.main.queue("Hello!", Status(500))      # the main model's next replies, in order
+        server.mini.queue({"topic": "tea"})           # the mini model's: what is not text becomes JSON
+        ...
+        server.requests[0].body["messages"]           # what came, in order of arrival
+
+A model whose queue is empty answers with `default(body)`: the main one echoes, the mini one fills the JSON schema it
+was asked for.  A reply is text, JSON, a function of the request, or one of the `Reply` objects of `model_replies`.
+As a program, for tests of whole processes: `python -m tests.model_server --port 0 --main-delay 0.3` prints its URL.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from tests.model_replies import (
+    Body,
+    BrokenJson,
+    CutStream,
+    Delay,
+    Drip,
+    EmptyChoices,
+    EmptyContent,
+    Exchange,
+    HangUp,
+    Html,
+    KeepAliveComments,
+    NoDone,
+    NoUsage,
+    Prose,
+    Raw,
+    Refusal,
+    Reply,
+    SseError,
+    Status,
+    Text,
+    digest,
+    echo,
+)
+
+__all__ = [
+    "Body",
+    "BrokenJson",
+    "CutStream",
+    "Delay",
+    "Drip",
+    "EmptyChoices",
+    "EmptyContent",
+    "Exchange",
+    "HangUp",
+    "Html",
+    "KeepAliveComments",
+    "ModelServer",
+    "NoDone",
+    "NoUsage",
+    "Prose",
+    "Raw",
+    "Received",
+    "Refusal",
+    "Reply",
+    "SseError",
+    "Status",
+    "Text",
+    "digest",
+    "echo",
+]
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request: which model it was for (`main`, `mini`, or `other` for what is not a chat), and when it came."""
+
+    model: str
+    method: str
+    path: str
+    headers: Mapping[str, str]  # names in lower case
+    body: Body
+    at: float  # time.monotonic()
+
+
+class ScriptedModel:
+    """One model's queue of replies and what it answers when that is empty."""
+
+    def __init__(self, default: Callable[[Body], Any], delay: float) -> None:
+        self.default = default
+        self.delay = delay  # seconds before each answer
+        self._queued: deque[Any] = deque()
+
+    def queue(self, *replies: Any) -> None:
+        self._queued.extend(replies)
+
+    def next(self) -> Any:
+        try:
+            return self._queued.popleft()
+        except IndexError:
+            return None
+
+
+def looks_mini(body: Body) -> bool:
+    """Whether a request is for the mini model: it asks for JSON, or its model is called so."""
+    return "response_format" in body or "mini" in str(body.get("model"))
+
+
+class ModelServer:
+    """See the module.  `connections` counts those open now, `accepted` all that ever came."""
+
+    def __init__(
+        self,
+        port: int = 0,
+        *,
+        main_delay: float = 0.0,
+        mini_delay: float = 0.0,
+        is_mini: Callable[[Body], bool] = looks_mini,
+    ) -> None:
+        self._delays = main_delay, mini_delay
+        self.is_mini = is_mini
+        self.reset()
+        self.accepted = 0
+        self.closing = threading.Event()
+        self._open: set[socket.socket] = set()
+        self._changed = threading.Condition()
+        self._listener = socket.create_server(("127.0.0.1", port), backlog=512)
+        self.port: int = self._listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/v1"
+        self._acceptor = threading.Thread(target=self._accept, daemon=True)
+        self._acceptor.start()
+
+    def __enter__(self) -> ModelServer:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop listening and drop every connection; held replies are let go."""
+        self.closing.set()
+        socket.create_connection(("127.0.0.1", self.port)).close()  # wakes the acceptor, on every system
+        self._acceptor.join()
+        self._listener.close()
+        with self._changed:
+            for connection in self._open:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass  # the other side was first
+        self.wait_for(lambda: not self._open, 2.0)
+
+    def reset(self) -> None:
+        """Forget what came and what was scripted, so that tests can share a server; connections stay."""
+        self.main = ScriptedModel(echo, self._delays[0])
+        self.mini = ScriptedModel(digest, self._delays[1])
+        self.requests: list[Received] = []
+
+    @property
+    def connections(self) -> int:
+        return len(self._open)
+
+    def wait_for(self, condition: Callable[[], bool], timeout: float = 5.0) -> bool:
+        """Wait until `condition` holds; it is looked at whenever a request arrives or a connection ends."""
+        with self._changed:
+            return self._changed.wait_for(condition, timeout)
+
+    def wait_for_requests(self, count: int, timeout: float = 5.0) -> list[Received]:
+        """The requests so far, once there are `count` of them; AssertionError if that takes too long."""
+        assert self.wait_for(lambda: len(self.requests) >= count, timeout), f"{len(self.requests)} of {count} came"
+        return list(self.requests)
+
+    def reply(self, exchange: Exchange, reply: Any) -> None:
+        """Send `reply`, whatever it is written as; None is the model's default."""
+        if reply is None:
+            reply = (self.mini if self.is_mini(exchange.body) else self.main).default
+        if callable(reply):
+            reply = reply(exchange.body)
+        if not isinstance(reply, Reply):
+            reply = Text(reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False))
+        reply.send(exchange)
+
+    def _accept(self) -> None:
+        while not self.closing.is_set():
+            connection, _ = self._listener.accept()
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self._changed:
+                self._open.add(connection)
+                self.accepted += 1
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            with connection.makefile("rb") as stream:
+                while (received := self._receive(stream)) and not self.closing.is_set():
+                    self._answer(connection, received)
+        except OSError:
+            pass  # one side hung up, as scripted or not
+        finally:
+            connection.close()
+            with self._changed:
+                self._open.discard(connection)
+                self._changed.notify_all()
+
+    def _receive(self, stream: BinaryIO) -> Received | None:
+        line = stream.readline().decode("latin-1").split()
+        if len(line) < 2:
+            return None
+        headers: dict[str, str] = {}
+        while header := stream.readline().strip().decode("latin-1"):
+            name, _, value = header.partition(":")
+            headers[name.lower()] = value.strip()
+        content = stream.read(int(headers.get("content-length", 0)))
+        body = json.loads(content) if content else {}
+        model = "other" if not line[1].endswith("/chat/completions") else "mini" if self.is_mini(body) else "main"
+        received = Received(model, line[0], line[1], headers, body, time.monotonic())
+        with self._changed:
+            self.requests.append(received)
+            self._changed.notify_all()
+        return received
+
+    def _answer(self, connection: socket.socket, received: Received) -> None:
+        exchange = Exchange(connection, received.body, self)
+        if received.model == "other":
+            names = ["gpt-4o", "gpt-4o-mini"]
+            return exchange.json({"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
+        model = self.mini if received.model == "mini" else self.main
+        reply = model.next()
+        if model.delay:
+            self.closing.wait(model.delay)
+        return self.reply(exchange, reply)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A scripted OpenAI-compatible model server on loopback.")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--main-delay", type=float, default=0.0, help="seconds before each of the main model's replies")
+    parser.add_argument("--mini-delay", type=float, default=0.0)
+    options = parser.parse_args()
+    with ModelServer(options.port, main_delay=options.main_delay, mini_delay=options.mini_delay) as server:
+        print(server.url, flush=True)
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            pass
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""What the tests of the OpenAI-compatible client share: a server, models at it, requests, and pieces of the wire."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from config import Settings
+from memory.domain import Sections
+from memory.errors import ModelError
+from memory.llm import ChatMessage, ModelRequest, ReplyMaterial, complete
+from memory.llm.openai_client import OpenAIModel, connect
+from tests.model_server import ModelServer
+
+KEY = "sk-test-0123456789abcdef"
+SCHEMA = {"type": "object", "properties": {"topic": {"type": "string"}}}
+MATERIAL = ReplyMaterial("", datetime.now(UTC), Sections(), (), (), ())
+
+
+def scripted_server() -> ModelServer:
+    """A server that tells its models apart by name alone, so that either may be asked for JSON."""
+    return ModelServer(is_mini=lambda body: "mini" in body["model"])
+
+
+@contextmanager
+def connected(server: ModelServer, name: str = "gpt-4o", **settings: Any) -> Iterator[OpenAIModel]:
+    """A model at `server`; its retries come at once."""
+    settings = {"openai_base_url": server.url, "openai_api_key": KEY, "model_timeout": 20.0, **settings}
+    with closing(connect(Settings(**settings), backoff=0.005)) as transport:
+        yield OpenAIModel(transport, name)
+
+
+def ask(stream: bool = False, schema: Any = None, content: str = "Hello, how are you?") -> ModelRequest:
+    return ModelRequest((ChatMessage("system", "Be brief."), ChatMessage("user", content)), MATERIAL, schema, stream)
+
+
+def failure(model: OpenAIModel, request: ModelRequest) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        complete(model, request)
+    return caught.value
+
+
+def chunk(delta: Any, finish: str | None = None, **more: Any) -> bytes:
+    return json.dumps({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **more}).encode()
+
+
+def data(*payloads: bytes) -> bytes:
+    """The payloads as server-sent events."""
+    return b"".join(b"data: " + payload + b"\n\n" for payload in payloads)
