@@ -61,8 +61,8 @@ def create_app(settings: Settings | None = None) -> Flask:
     Migrate(app, database, directory=str(Path(__file__).parent / "migrations"))
     with app.app_context():
         app.extensions[EXTENSION] = build(settings, database.engine)
-    errors.register(app)
     api.register(_Api(app))
+    errors.register(app)  # after flask-smorest, which brings a shape of its own
     app.register_blueprint(get_swaggerui_blueprint("/docs", "/openapi.json", config={"app_name": "Recap"}))
     app.add_url_rule("/", "index", lambda: redirect("/docs/"))
     app.before_request(_before)

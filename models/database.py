@@ -27,7 +27,9 @@ class Database:
         self._writing = threading.Lock()
         self._reads = sessionmaker(engine, expire_on_commit=False, autoflush=False)
         self._writes = sessionmaker(
-            engine.execution_options(recap_write=True) if self._sqlite else engine, expire_on_commit=False
+            engine.execution_options(recap_write=True) if self._sqlite else engine,
+            expire_on_commit=False,
+            autoflush=False,  # what is written, and when, is said by flush: not by whichever query comes next
         )
         if self._sqlite:
             event.listen(engine, "connect", _prepare_sqlite)

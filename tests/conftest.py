@@ -1,0 +1,90 @@
+"""What the tests share: a fresh application with real SQLite and Whoosh for each, and a scripted model over HTTP."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from flask_migrate import upgrade
+
+from app import create_app, services_of
+from config import Settings
+from memory.services import Services
+from tests.model_server import ModelServer
+
+MakeApp = Callable[..., Flask]
+
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database that the migrations made, once a run; each test starts from a copy."""
+    folder = tmp_path_factory.mktemp("migrated")
+    app = create_app(Settings(data_dir=folder, log_level="warning"))
+    with app.app_context():
+        upgrade()
+    services_of(app).database.engine.dispose()
+    return folder / "recap.db"
+
+
+@pytest.fixture
+def make_app(tmp_path: Path, migrated: Path) -> Iterator[MakeApp]:
+    """Makes applications on this test's own data directory; called twice, the second is a restart on the same data.
+
+    Background workers are off: tests call `services_of(app).outbox.run_due()` when they want the jobs done.
+    """
+    made: list[Flask] = []
+
+    def make(**changes: Any) -> Flask:
+        folder = tmp_path / "data"
+        if not folder.exists():
+            folder.mkdir()
+            shutil.copy(migrated, folder / "recap.db")
+        settings = Settings(**{"data_dir": folder, "log_level": "warning", "summary_debounce": 0.0, **changes})
+        app = create_app(settings)
+        made.append(app)
+        return app
+
+    yield make
+    for app in made:
+        services = services_of(app)
+        services.stop()
+        services.database.engine.dispose()
+
+
+@pytest.fixture
+def app(make_app: MakeApp) -> Flask:
+    """An application that answers with the built-in model."""
+    return make_app()
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()
+
+
+@pytest.fixture
+def services(app: Flask) -> Services:
+    return services_of(app)
+
+
+@pytest.fixture
+def model_server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def model_app(make_app: MakeApp, model_server: ModelServer) -> Flask:
+    """An application that answers with the scripted model server's models."""
+    return make_app(
+        openai_base_url=model_server.url,
+        openai_api_key="test-key",
+        openai_model="main-model",
+        openai_summary_model="mini-model",
+        model_timeout=5.0,
+    )
