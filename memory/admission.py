@@ -29,7 +29,7 @@ from memory.leases import Lease, Leases
 from memory.prompts import Prompts, render
 from memory.report import MemoryReport
 from memory.sessions import MessageDraft, Sessions, add_message, as_message, check_size, find_session
-from memory.summary import shown, state_of
+from memory.summary import shown, standing, update_job
 from memory.turn import TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models import Database, MessageRow, SessionRow, TurnRow
 
@@ -128,12 +128,13 @@ class Admission:
             self._prompts.find(tx, caller, request.prompt)  # a name that does not exist is told now, not in a job's log
         now = self._now()
         message = self._unanswered(tx, row, request.message)
-        if message is None:
+        if message is not None:
+            turn = turn or tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id))
+        else:
             message = add_message(row, MessageDraft("user", request.message, request.name), now)
             tx.add(message)
             self._sessions.index_soon(tx, row)
         tx.flush()
-        turn = turn or tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id))
         if turn is None:
             turn = TurnRow(tenant=caller.tenant, session_id=row.id, user_message_id=message.id)
             tx.add(turn)
@@ -199,7 +200,7 @@ class Admission:
         )
         reserved = self._settings.recall_tokens + self._settings.fact_tokens
         fitting = tail_that_fits(view, self._settings.context_tokens, reserved)
-        return Admitted(view, fitting, row.summary_version, state_of(tx, row).state)
+        return Admitted(view, fitting, row.summary_version, standing(row, update_job(tx, row)))
 
     def _system_prompt(self, tx: Session, caller: Caller) -> str:
         return self._settings.system_prompt or render(self._prompts.find(tx, caller, "system"))

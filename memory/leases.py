@@ -83,7 +83,7 @@ class Leases:
     def release(self, lease: Lease) -> None:
         """Give the lease back in a transaction of its own.  No error when it was lost meanwhile."""
         with self._database.write() as tx:
-            give_back(tx, lease)
+            _change(tx, lease, lease_token=None, lease_until=None)
         self.ended(lease)
 
     def wait_free(self, table: type[Leased], row_id: int, deadline: float) -> bool:
@@ -126,11 +126,6 @@ class Leases:
         with self._database.write() as tx:
             for lease in held:
                 _change(tx, lease, lease_until=until)
-
-
-def give_back(tx: Session, lease: Lease) -> None:
-    """Give `lease` back in the caller's transaction; call `Leases.ended` once it has committed."""
-    _change(tx, lease, lease_token=None, lease_until=None)
 
 
 def _change(tx: Session, lease: Lease, **values: Any) -> None:

@@ -115,13 +115,13 @@ class Outbox:
                 )
             )
             return
-        row.revision += 1
-        row.updated_at = now
         row.payload = dict(payload) if payload else row.payload
         if row.state == "failed":  # new work for it is a new chance
             row.state, row.attempts, row.run_at = "pending", 0, due
         elif row.attempts == 0 or row.state == "running":  # one that is backing off keeps its pause
             row.run_at = due if postpone and delay else min(row.run_at, due)
+        if row.state == "running":
+            row.revision += 1
 
     def notify(self) -> None:
         """Wake this process's workers: something may be due, or due sooner."""

@@ -25,9 +25,9 @@ from memory import tokens
 from memory.admission import Admission, Admitted
 from memory.context import ComposedPrompt, View, compose
 from memory.domain import Caller, Usage
-from memory.errors import Conflict
+from memory.errors import Conflict, ModelError
 from memory.facts import Facts
-from memory.leases import Lease, Leases, give_back
+from memory.leases import Lease, Leases
 from memory.llm import Finish, LanguageModel, ModelRequest, Piece
 from memory.outbox import Outbox
 from memory.recall import Recall, Recalled
@@ -37,6 +37,8 @@ from memory.turn import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnU
 from models import Database, SessionRow, TurnRow
 
 log = logging.getLogger(__name__)
+
+KEPT = " Your message is kept: send it again, and the turn is taken up where it broke off."
 
 
 class ChatPipeline:
@@ -105,9 +107,11 @@ class ChatPipeline:
             finished = self._finished(admitted, prompt, started, "".join(text), part)
             if admitted.lease is not None:
                 finished = self._record(admitted, admitted.lease, request, finished)
-        except BaseException:
+        except BaseException as error:
             if admitted.lease is not None:
                 self._leases.release(admitted.lease)
+                if isinstance(error, ModelError):
+                    error.message += KEPT
             raise
         clock.lap("record")
         self._outbox.notify()
@@ -190,7 +194,7 @@ class ChatPipeline:
             turn.finished_at = self._now()
             self._facts.count_use(tx, finished.started.memory.facts)
             self._sessions.follow_up(tx, row, prompt=request.prompt)
-            give_back(tx, lease)
+            row.lease_token = row.lease_until = None
         self._leases.ended(lease)
         return replace(finished, reply_message_id=reply.id)
 

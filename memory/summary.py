@@ -286,22 +286,30 @@ def shown(tx: Session, row: SessionRow) -> Sections:
     return Sections.from_dict(version.sections) if version else Sections()
 
 
-def state_of(tx: Session, row: SessionRow) -> SummaryState:
-    """How the session's summary stands, within a transaction of the engine's."""
-    latest = _find(tx, row, row.summary_version)
-    job = tx.scalar(select(JobRow).where(JobRow.kind == "summary", JobRow.key == str(row.id)))
+def standing(row: SessionRow, job: JobRow | None) -> str:
+    """How the session's summary stands to its messages: a `SummaryState.state`."""
     if job is not None and job.state == "failed":
-        state = "failed"
-    elif job is not None and job.state == "running":
-        state = "updating"
-    elif row.summary_through < row.message_count:
-        state = "pending"
-    else:
-        state = "current" if latest is not None else "none"
+        return "failed"
+    if job is not None and job.state == "running":
+        return "updating"
+    if row.summary_through < row.message_count:
+        return "pending"
+    return "current" if row.summary_version else "none"
+
+
+def update_job(tx: Session, row: SessionRow) -> JobRow | None:
+    """The job that will bring, or failed to bring, the session's summary up to date."""
+    return tx.scalar(select(JobRow).where(JobRow.kind == "summary", JobRow.key == str(row.id)))
+
+
+def state_of(tx: Session, row: SessionRow) -> SummaryState:
+    """How the session's summary stands, with its newest version."""
+    latest = _find(tx, row, row.summary_version)
+    job = update_job(tx, row)
     return SummaryState(
         session_id=row.public_id,
         latest=_version(latest) if latest else None,
-        state=state,
+        state=standing(row, job),
         error=job.error if job is not None else None,
         job_id=job.id if job is not None else None,
         head_version=row.head_version,

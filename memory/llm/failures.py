@@ -1,7 +1,8 @@
 """What can go wrong with a model server, as sentences for the person who reads them.
 
-Each says what happened, that their message is kept, and what to do, naming the setting.  Guarantee: nothing secret
-is in a sentence, also when the server sends it back; secrets are struck out before anything is cut short.
+Each says what happened and what to do, naming the setting; what became of a message is for the caller to say.
+Guarantee: nothing secret is in a sentence, also when the server sends it back; secrets are struck out before anything
+is cut short.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memory.errors import ModelError
-
-KEPT = "Your message is kept."
 
 WORTH_ANOTHER_TRY = frozenset({"model_unreachable", "model_busy", "model_failed", "model_cut_off"})
 """The codes of failures that a second call a moment later may not meet."""
@@ -51,14 +50,14 @@ class Failures:
     def unreachable(self, why: str) -> ModelError:
         return ModelError(
             "model_unreachable",
-            f"The model server at {self.address} could not be reached ({self.quote(why)}). {KEPT} "
+            f"The model server at {self.address} could not be reached ({self.quote(why)}). "
             "Check that it is running and that OPENAI_BASE_URL is right.",
         )
 
     def timed_out(self, seconds: float) -> ModelError:
         return ModelError(
             "model_timeout",
-            f"The model {self.model} did not finish within {seconds:g} seconds. {KEPT} "
+            f"The model {self.model} did not finish within {seconds:g} seconds. "
             "Try again, or raise MODEL_TIMEOUT if this model needs longer.",
             status=504,
         )
@@ -68,7 +67,7 @@ class Failures:
         return ModelError(
             "model_bad_answer",
             f"The model server at {self.address} answered something that is not a chat completion: {what}"
-            f"{f': {quoted!r}' if quoted else ''}. {KEPT} "
+            f"{f': {quoted!r}' if quoted else ''}. "
             "Check that OPENAI_BASE_URL is the address of an OpenAI-compatible API; it usually ends in /v1.",
         )
 
@@ -76,7 +75,7 @@ class Failures:
         if reason == "content_filter":
             return ModelError(
                 "model_empty_answer",
-                f"The model server's content filter withheld the answer of {self.model}. {KEPT} Put it in other words.",
+                f"The model server's content filter withheld the answer of {self.model}. Put it in other words.",
                 passing=False,
             )
         if reason == "length":
@@ -85,14 +84,13 @@ class Failures:
             why = "it ended at once. Try again"
         return ModelError(
             "model_empty_answer",
-            f"The model {self.model} answered without any text: {why}, or choose another model with {self.setting}. "
-            f"{KEPT}",
+            f"The model {self.model} answered without any text: {why}, or choose another model with {self.setting}.",
         )
 
     def cut_off(self) -> ModelError:
         return ModelError(
             "model_cut_off",
-            f"The connection to the model server at {self.address} broke off before the answer was complete. {KEPT} "
+            f"The connection to the model server at {self.address} broke off before the answer was complete. "
             "Try again; if it happens often, look at the server's log and at proxies before OPENAI_BASE_URL.",
         )
 
@@ -105,7 +103,7 @@ class Failures:
         if status == 402 or (status == 429 and code == "insufficient_quota"):
             return ModelError(
                 "model_quota_exhausted",
-                f"The account at the model server has no credit left{because}. {KEPT} "
+                f"The account at the model server has no credit left{because}. "
                 "Add credit there, or set OPENAI_API_KEY to another account's key.",
                 status=503,
                 passing=False,
@@ -113,7 +111,7 @@ class Failures:
         if status == 429:
             return ModelError(
                 "model_busy",
-                f"The model server takes no more requests at the moment{because}. {KEPT} Try again a little later.",
+                f"The model server takes no more requests at the moment{because}. Try again a little later.",
                 status=503,
                 retry_after=wait,
             )
@@ -121,26 +119,25 @@ class Failures:
             return ModelError(
                 "model_not_found",
                 f"The model server at {self.address} does not know the model {self.model} or has no chat completions "
-                f"there{because}. {KEPT} Check {self.setting} and OPENAI_BASE_URL.",
+                f"there{because}. Check {self.setting} and OPENAI_BASE_URL.",
                 passing=False,
             )
         if status in (401, 403):
             return ModelError(
                 "model_key_refused",
-                f"The model server at {self.address} refused the key (HTTP {status}){because}. {KEPT} "
-                "Check OPENAI_API_KEY.",
+                f"The model server at {self.address} refused the key (HTTP {status}){because}. Check OPENAI_API_KEY.",
                 passing=False,
             )
         if status >= 500 or status in _NOT_NOW:
             return ModelError(
                 "model_failed",
-                f"The model server at {self.address} failed (HTTP {status}){because}. {KEPT} Try again in a moment.",
+                f"The model server at {self.address} failed (HTTP {status}){because}. Try again in a moment.",
                 retry_after=wait,
             )
         if code == "context_length_exceeded":
             return ModelError(
                 "model_context_exceeded",
-                f"The prompt is longer than the model {self.model} can read{because}. {KEPT} "
+                f"The prompt is longer than the model {self.model} can read{because}. "
                 "Lower CONTEXT_TOKENS to what the model takes.",
                 passing=False,
             )
@@ -148,7 +145,7 @@ class Failures:
         return ModelError(
             "model_rejected_request",
             f"The model server at {self.address} does not take this request (HTTP {status}"
-            f"{f', moved to {self.quote(moved)}' if moved else ''}){because}. {KEPT} "
+            f"{f', moved to {self.quote(moved)}' if moved else ''}){because}. "
             f"Check OPENAI_BASE_URL and whether {self.model} ({self.setting}) is a chat model.",
             passing=False,
         )
