@@ -1,0 +1,39 @@
+"""The built-in model: rules, no network, no key.
+
+It answers from what Recap remembers by quoting it, and digests conversations by rules; see `quoting` and `digesting`.
+Guarantee: the same request has the same answer, every request has one, and no word of it is made up: it is the
+conversation's, or one of a small set of fixed phrases.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from memory import tokens
+from memory.domain import Usage
+from memory.llm import DigestMaterial, Finish, ModelRequest, Piece
+from memory.llm.extractive.digesting import digest
+from memory.llm.extractive.quoting import reply
+
+# A few words at a time; where words have no spaces, a few characters.
+_WORD_GROUP = re.compile(r"\s*(?:\S{1,24}\s*){1,4}")
+
+
+class ExtractiveModel:
+    """A `LanguageModel` by rules.  Never raises, holds no state, and may be shared between threads."""
+
+    name = "recap-extractive"
+
+    def answer(self, request: ModelRequest) -> Iterator[Piece | Finish]:
+        """Yield the reply (in several pieces if streamed) or the digest as JSON, then the end."""
+        if isinstance(request.material, DigestMaterial):
+            # No "<" as such: who reads it takes "<think>" for a reasoning model's thoughts, and a person may write it.
+            text = json.dumps(digest(request.material), ensure_ascii=False).replace("<", "\\u003c")
+        else:
+            text = reply(request.material)
+        for piece in _WORD_GROUP.findall(text) if request.stream else [text]:
+            yield Piece(piece)
+        prompt = sum(tokens.estimate_message(message.content) for message in request.messages)
+        yield Finish("stop", self.name, Usage(prompt, tokens.estimate(text), estimated=True))

@@ -1,0 +1,375 @@
+"""What a sentence does: asks, supposes, reports, needs, limits, rules out, reopens, or simply states.
+
+The rules prefer silence to error: a sentence that might be a question, a supposition or somebody else's words is not
+read as a statement.  Guarantee: pure, never raises, and linear, since every sentence that reaches a rule is
+bounded (`sentences.MAX_SENTENCE`).  What a rule returns is a part of the sentence as it was written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memory.llm import sentences
+from memory.llm.extractive.sentences import Sentence
+from memory.llm.extractive.vocabulary import word_set
+from memory.llm.extractive.wording import is_unspaced, stems, straight, tokens
+
+_I = re.IGNORECASE
+
+# ---------------------------------------------------------------- questions, suppositions, other people's words
+
+_ASKS = re.compile(
+    r"(?:(?:and|but|so|ok|okay|hi|hey|hello|well|also|now|please|then)\b[\s,!.]*)*"
+    r"(?:(?:what|where|when|who|whom|whose|why|which|how)(?:'s|'re|'d|'ll)?\s+(?:is|are|am|was|were|do"
+    r"|does|did|can|could|"
+    r"should|shall|will|would|have|has|had|much|many|old|long|often|far|about|kind|type|sort|time|day|date"
+    r"|year|month|color|"
+    r"colour|city|country|place|my|the|your|our|\w+\s+(?:do|did|is|are|was|am|does|should|can)\b)"
+    r"|(?:what|where|when|who|how)'s\b"
+    r"|(?:do|does|did|is|are|am|was|were|can|could|will|would|should|shall|have|has|had|may)(?:n't)?\s+"
+    r"(?:i|you|we|he|she|it|they|there|this|that|my|your|our|the|any|anyone|someone)\b)",
+    _I,
+)
+_ASKS_CHINESE = re.compile(
+    r"(?:吗|呢|么)[。!！]?$|什么|哪里|哪儿|哪个|哪些|怎么|为什么|多少|几岁|几点|几号|是不是|有没有|谁"
+)
+_REQUEST = re.compile(
+    r"(?:(?:please|so|ok|okay|hi|hey|hello|now|then|and|also|well)\b[\s,!.]*)*(?:(?:can|could|would|will)"
+    r" you\s+(?:please\s+)?)?"
+    r"(?:tell me|remind me|show me|list|recall|summari[sz]e|sum up|recap|give me|find|look up|search"
+    r"|repeat|what about"
+    r"|how about|let me know|do you (?:know|remember|recall))\b",
+    _I,
+)
+_REQUEST_CHINESE = re.compile(r"(?:请)?(?:告诉我|提醒我|总结|列出|回忆|说说)")
+_TASK = re.compile(
+    r"(?:(?:please|can you|could you|now|then|ok|okay|hi|hey)\b[\s,]*)*(?:translate|proofread|rewrite"
+    r"|rephrase|paraphrase"
+    r"|summari[sz]e|correct|fix|edit|analy[sz]e|explain|review|repeat|role-?play|act as|pretend|write"
+    r"|continue|complete"
+    r"|answer|classify|reply|respond|convert|读|翻译|改写|润色|总结)\b[^:：]{0,160}[:：]",
+    _I,
+)
+_ORDER = re.compile(
+    r"(?:(?:please|can you|could you|will you|would you|now|then|ok|okay|hi|hey|and"
+    r"|also)\b[\s,]*)*(?:(?:translate|proofread|rewrite"
+    r"|rephrase|paraphrase|generate|compose|calculate|compute|solve|draw|draft|debug|refactor"
+    r"|implement|brainstorm|invent"
+    r"|role-?play|pretend)\b(?! to\b)|(?:write|create|make|build|code|cook|sing|design|suggest|recommend"
+    r"|explain|teach|give|help)\s+"
+    r"(?:me|us|an?|the|some|this|that|my|\d+)\b)|(?:请|帮我|给我)?(?:写一|翻译|生成|画一|解释)",
+    _I,
+)
+_SUPPOSES = re.compile(
+    r"\b(?:if|unless|suppose|supposing|imagine|pretend|assuming|hypothetically|wish|as though|would have"
+    r"|could have)\b"
+    r"|\b(?:say|let's say|assume) (?:i|we|that|my)\b|如果|假如|假设|要是|倘若|万一|但愿|假装",
+    _I,
+)
+_SUPPOSES_FIRST = re.compile(
+    r"\s*(?:if|unless|suppose|supposing|imagine|pretend|assuming|assume|hypothetically|如果|假如|假设|要是)", _I
+)
+_REPORTS = re.compile(
+    r"\b(?:he|she|they|you|people|everyone|everybody|someone|somebody|nobody|who|it|(?:my|the|our|your|a"
+    r"|his|her)\s+\w+|[^\W\d_]{2,})"
+    r"(?:'s|'d| has| had| have| always| just| also| keeps?| even| once)*\s+"
+    r"(?:say|says|said|saying|told|tells|thinks?|(?<!second )thought|claims?|claimed|asks?|asked|wrote|writes"
+    r"|believes?|insists?|insisted"
+    r"|assumes?|reckons?|suggests?|suggested|mentioned|announced|replied|goes like|was like|joked|jokes"
+    r"|reads|sings|sang)\b"
+    r"|\baccording to\b|\b(?:quote|lyrics?|the song|the line)\b|(?:说|告诉我|认为|觉得|以为|声称)",
+    _I,
+)
+_OWN_REPORT = re.compile(
+    r"\b(?:i|we)(?:'ve| have| had|'d)?\s+(?:also |just |already )?(?:said|told|thought|think|mentioned|say"
+    r"|ask(?:ed)?|wrote|believe)\b|我(?:说|觉得|认为)",
+    _I,
+)
+
+
+def is_question(text: str) -> bool:
+    """Whether a sentence asks, with its question mark or without."""
+    bare = straight(text).strip().rstrip("\"'”’)）*_ ")
+    if bare.endswith(("?", "？", "?!", "？！")):
+        return True
+    return _ASKS.match(bare) is not None or (is_unspaced(bare) and _ASKS_CHINESE.search(bare) is not None)
+
+
+def is_request(text: str) -> bool:
+    """Whether a sentence asks for something that was said: "remind me where I parked"."""
+    bare = straight(text).strip()
+    return _REQUEST.match(bare) is not None or _REQUEST_CHINESE.match(bare) is not None
+
+
+def is_task(text: str) -> bool:
+    """Whether a sentence hands over a text to work on ("Translate this: I live in Rome"): what follows is not said."""
+    return _TASK.match(straight(text).strip()) is not None
+
+
+def is_order(text: str) -> bool:
+    """Whether a sentence asks for work that takes more than memory ("Write me a poem")."""
+    return _ORDER.match(straight(text).strip()) is not None
+
+
+def own_statements(parts: list[Sentence]) -> list[Sentence]:
+    """The sentences of a message that the person means: no questions, suppositions, quotations or texts to work on."""
+    out: list[Sentence] = []
+    for sentence in parts:
+        if is_task(sentence.text):
+            break
+        if sentence.quoted or is_question(sentence.text) or is_request(sentence.text):
+            continue
+        if not _SUPPOSES_FIRST.match(sentence.text):
+            out.append(sentence)
+    return out
+
+
+# ---------------------------------------------------------------- clauses
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A part of a sentence with one subject and verb.
+
+    `text` is verbatim; `read` is what the rules read: apostrophes straight, lead-in gone, and the subject carried over
+    from the clause before where this one has none ("I live in Rome and work at Acme").  `corrects` when the lead-in
+    takes something back ("no, ...", "actually ...").
+    """
+
+    text: str
+    read: str
+    corrects: bool = False
+
+    @property
+    def standing(self) -> bool:
+        """Whether the verbatim words stand on their own, with their subject among them."""
+        return straight(self.text).rstrip(" .!。！,;").endswith(self.read)
+
+
+_LEAD = re.compile(
+    r"(?:[\s\"'“‘(*_#>–—-]+|(?:well|actually|no(?=\s*(?:[,!.;:–—-]|$))|nope|yes|yeah|yep|oh|ok|okay|hi|hey"
+    r"|hello|so|and|but|also|btw|by the way|anyway"
+    r"|sorry|correction|fyi|to be clear|in fact|honestly|thanks|thank you|hmm|wait|right now|these days"
+    r"|nowadays|now|currently"
+    r"|plus|sure|great|cool|wow|as of (?:today|now)|since then|for context|for the record|for reference"
+    r"|just so you know"
+    r"|(?:please )?(?:note|remember|keep in mind|bear in mind)(?: that)?|i (?:meant|mean)(?: that)?|in the"
+    r" meantime|unfortunately"
+    r"|luckily|turns out|it turns out(?: that)?|good morning|good evening|then|first|finally|lol|haha|ah"
+    r"|fun fact|update|please)\b[\s,!.:;–—-]*)+",
+    _I,
+)
+_CORRECTS = re.compile(r"\b(?:no|nope|actually|sorry|correction|wait|i meant?|turns out|update|as of|now)\b", _I)
+_FIRST = r"(?:I|we|my|our)(?:'\w+)?\b"
+_VERBS = (
+    r"(?:am|live|work|have|own|like|love|enjoy|prefer|hate|dislike|need|want|moved|study|teach|run|speak"
+    r"|play|was|don't|can't"
+    r"|never|plan|must|grew|use|also|currently|now)\b"
+)
+_JOINT = re.compile(
+    rf"(?:\s*[,;–—(]\s*|\s+-{{1,2}}\s+|\s+)(?:and|but|so|plus|though|although|while)\s+(?=(?:also\s+"
+    rf"|then\s+|now\s+)?(?:{_FIRST}|it\s|it's|the\s+\w+\s+(?:is|must|has)|{_VERBS}))"
+    rf"|\s*[,;–—]\s*(?=(?:so\s+|then\s+)?(?:{_FIRST}|it\s+(?:must|has|needs|should)|no later|at most|max\b"
+    rf"|(?:(?:the|our|my)\s+)?(?:budget|deadline)\s+(?:is|of)))|\s*[;；]\s*|\s+-{{2}}\s*",
+    _I,
+)
+_JOINT_CHINESE = re.compile(r"[，,；;]\s*(?:但是|但|而且|并且|所以|还有|也)?")
+_HAS_SUBJECT = re.compile(r"(?:I|we|my|our|it|he|she|they|you|the|this|that|there|no|at|max|budget|deadline)\b", _I)
+_CHINESE_SUBJECT = re.compile(r"(?:其实|不过|不|对了|你好|另外|现在)*[，,、\s]*(我们?)")
+
+
+def clauses(text: str) -> Iterator[Clause]:
+    """The clauses of a sentence that the writer answers for, in order; it stops where somebody else's words begin."""
+    joint = _JOINT_CHINESE if is_unspaced(text) else _JOINT
+    bounds = [0]
+    for match in joint.finditer(straight(text)):
+        bounds.extend((match.start(), match.end()))
+    bounds.append(len(text))
+    subject, corrects = "", False
+    for start, end in zip(bounds[::2], bounds[1::2], strict=True):
+        verbatim = text[start:end].strip()
+        if not verbatim:
+            continue
+        read = straight(verbatim)
+        lead = _LEAD.match(read)
+        if lead:
+            corrects = corrects or _CORRECTS.search(lead.group()) is not None
+            read = read[lead.end() :]
+        if _REPORTS.search(read) and not _OWN_REPORT.search(read):
+            return
+        if is_unspaced(read):
+            own = _CHINESE_SUBJECT.match(read)
+            if own:
+                subject, read = own.group(1), read[own.start(1) :]
+            elif subject and bounds[0] != start:
+                read = subject + read
+        elif subject and not _HAS_SUBJECT.match(read):
+            read = f"{subject} {read}"
+        else:
+            subject = _carried(read)
+        if read and not _SUPPOSES.search(read):
+            yield Clause(verbatim, read.rstrip(" .!。！,;"), corrects)
+
+
+def _carried(read: str) -> str:
+    match = re.match(r"(I|we)(?:'\w+)?\b", read, _I)
+    return match.group(1) if match else ""
+
+
+# ---------------------------------------------------------------- needs and limits
+
+_SOCIAL = (
+    r"(?:to )?(?:say|tell|ask|thank|know|hear|share|admit|be honest|head|get going|get back|catch|see you"
+    r"|talk|chat|let you|hug"
+    r"|congratulate|show you|wish|think|agree|believe|remind|sleep|go(?: now)?$|run$|you\b|your\b|it\b"
+    r"|that\b|this\b$)"
+)
+_NEED = re.compile(
+    rf"(?:I|we)(?:'ll| will| would|'d)?\s+(?:really |just |also |still |definitely |only )*"
+    rf"(?:need|require|must|have to|want|like to have|prefer to have|insist on|(?:'ve )?got"
+    rf" to)\s+(?!{_SOCIAL}).{{3,}}"
+    rf"|.{{0,80}}\b(?:it|this|they|the \w+(?: \w+)?|everything|all \w+|each \w+|every \w+)\s+(?:must"
+    rf" (?!have\b|feel\b|add\b|seem\b|mean\b|love\b|be (?:so|very|really|such|amazing|hard|tough|nice|great|fun"
+    rf"|awesome|exciting|special|lovely|proud|happy)\b)"
+    rf"|has to |have to |needs? to |needs )\s*.{{2,}}"
+    rf"|(?:please\s+)?(?:make sure|ensure|avoid|include|use"
+    rf"|(?:always|never) (?:use|write|answer|reply|respond|include|call|put|format|make|start|end|give|show|mention)"
+    rf"|keep (?:it|them|everything) (?:short"
+    rf"|simple|under|below|to|in|brief))\s+.{{3,}}"
+    rf"|(?:the |my |our )?(?:main |key |hard )?requirements? (?:is|are)\s+.{{2,}}|.{{1,80}} (?:is|are)"
+    rf" (?:required|mandatory)\b.*",
+    _I,
+)
+_NEED_CHINESE = re.compile(r"(?:我们?)?(?:还)?(?:需要|必须|要求|一定要|务必).+")
+_POINTS_BACK = re.compile(r"(?<!^)\b(?:it|that|them|this|those)\b", _I)
+_BOUND = re.compile(
+    r"\b(?:at most|at least|no more than|no less than|not more than|no later than|no earlier than|less"
+    r" than|fewer than|up to|under"
+    r"|below|maximum|minimum|max|min|within|limited to|before|by|until|not before|not after|no fewer than"
+    r"|budget|spend)\b"
+    r"[^.;]{0,24}?(?:\d|\b(?:one|two|three|four|five|six|ten|twenty|monday|tuesday|wednesday|thursday"
+    r"|friday|saturday|sunday"
+    r"|january|february|march|april|may|june|july|august|september|october|november|december|tomorrow"
+    r"|tonight|noon|midnight"
+    r"|christmas|easter|the end of|end of)\b)",
+    _I,
+)
+_CANNOT = re.compile(
+    r"(?:I|we|it|they|you|the \w+(?: \w+)?)\s+(?:really |also |just |absolutely |definitely )*"
+    r"(?:(?:can't|cannot|can not|mustn't|must not|may not|shouldn't|should not|am not allowed to|are not"
+    r" allowed to|'m not allowed to)"
+    r"\s+(?:use|eat|drink|afford|spend|exceed|go (?:over|above|beyond|before|after|by)|travel|fly|drive"
+    r"|pay|install|run|work|"
+    r"have|be|take|do|need|require|cost|store|share|send|leave|contain|include|depend|change|start|come"
+    r"|make it|attend|"
+    r"meet|move|lift|walk|climb|swim)\b(?! (?:more|better|happier|it$|that$|enough)).*"
+    r"|(?:'s|'re|'m| is| are| am) not allowed\b.*)"
+    r"|.{0,60}\b(?:without|no) (?:internet|network|cloud|server|database|account|meat|gluten|dairy|nuts"
+    r"|sugar|alcohol|javascript|"
+    r"dependenc\w+|downtime|tracking|ads)\b.*",
+    _I,
+)
+_BOUNDED_NAMES = re.compile(
+    r".{0,40}\b(?:budget|deadline|limit|maximum|cap|ceiling)\b\s*(?:(?:is|are|was|of|:|=|'s|will be|stays"
+    r" at)\s*)+.{1,}",
+    _I,
+)
+_LIMIT_CHINESE = re.compile(r".*(?:最多|至少|不超过|不能|不可以|之前(?:完成|交|要)|预算|截止|不得|以内).*")
+_VOWS = re.compile(
+    r"\b(?:can't wait|can't believe|can't thank|can't help|can't complain|can't imagine|without a doubt|up"
+    r" to you)\b",
+    _I,
+)
+
+
+def is_need(clause: Clause) -> bool:
+    """Whether a clause says what the person needs or what a thing must do."""
+    if is_unspaced(clause.read):
+        return _NEED_CHINESE.match(clause.read) is not None
+    if _NEED.match(clause.read) is None or _VOWS.search(clause.read):
+        return False
+    # "I want to pass it on" says nothing without what went before.
+    return len(stems(clause.read)) > (2 if _POINTS_BACK.search(clause.read) else 0)
+
+
+def is_limit(clause: Clause) -> bool:
+    """Whether a clause sets a bound: an amount, a date, something that must not be."""
+    if is_unspaced(clause.read):
+        return _LIMIT_CHINESE.match(clause.read) is not None
+    read = clause.read
+    if _VOWS.search(read):
+        return False
+    if _CANNOT.match(read) or _BOUNDED_NAMES.match(read):
+        return True
+    # "I was back by 10" tells of something past; a bound is for what is still to come.
+    return _BOUND.search(read) is not None and not _TOLD.search(read)
+
+
+_TOLD = re.compile(r"\b(?:was|were|had|went|got|did|made|came|took|ran|won|started|\w{3,}ed)\b", _I)
+
+# ---------------------------------------------------------------- figures and conclusions
+
+_FIGURE = re.compile(
+    r"\d|\b(?:january|february|march|april|june|july|august|september|october|november|december|monday"
+    r"|tuesday|wednesday|thursday"
+    r"|friday|saturday|sunday|hundred|thousand|million|dozen|percent)\b|[$€£¥%]|[一二三四五六七八九十百千万]{1,6}(?:个|元"
+    r"|块|天|年|月|号|点|人|次|岁)",
+    _I,
+)
+_CONCLUDES = re.compile(
+    r"\b(?:we|i)(?:'ve| have)? (?:decided|agreed|concluded|settled|chose|picked|signed)\b|\bthe"
+    r" (?:decision|conclusion|answer|result)s? (?:is|was|are|were)\b"
+    r"|\b(?:in conclusion|it turned out|let's go with|we'll go with|we are going with|we're going with)\b"
+    r"|决定|结论|选定",
+    _I,
+)
+
+
+def has_figure(text: str) -> bool:
+    """Whether a text holds a number, an amount or a date."""
+    return _FIGURE.search(text) is not None
+
+
+def concludes(text: str) -> bool:
+    """Whether a text says what was decided or found."""
+    return _CONCLUDES.search(straight(text)) is not None
+
+
+# ---------------------------------------------------------------- small talk
+
+_PLEASANTRIES = word_set(
+    "hi hello hey hiya yo greetings good morning afternoon evening night there thanks thank you so much"
+    " very a lot many cheers bye goodbye"
+    " see later soon take care ok okay k great cool nice awesome wow perfect fine sure yes yeah yep no"
+    " nope lol haha right got it"
+    " how are is going been have doing what's up everything you're welcome all that this again and the"
+    " day i am i'm well too"
+    " sounds understood alright indeed exactly absolutely please sorry test testing ping"
+)
+_CHINESE_PLEASANTRIES = re.compile(
+    r"(?:你好|您好|谢谢|多谢|感谢|再见|好的|嗯|早上好|晚上好|晚安|嗨|哈)+[呀啊吧了你您]*[!！。.~～]*$"
+)
+
+
+def is_small_talk(text: str) -> bool:
+    """Whether a text greets, thanks or nods, and says nothing else."""
+    words = tokens(sentences.one_line(text[:400]).lower())
+    if len(text) > 200 or len(words) > 14:
+        return False
+    if is_unspaced(text):
+        return _CHINESE_PLEASANTRIES.match(text.strip()) is not None
+    return all(word in _PLEASANTRIES for word in words)
+
+
+_REMEMBER = re.compile(
+    r"(?:(?:please|also|and|ok|okay|hey|hi|btw)\b[\s,]*)*(?:remember|note|keep in mind|bear in mind"
+    r"|(?:don't|do not) forget(?: that)?|for the record)\b(?! (?:when|how|the time|to)\b)",
+    _I,
+)
+
+
+def asks_to_remember(sentence: str) -> bool:
+    """Whether the person asks outright that a sentence be kept."""
+    return _REMEMBER.match(straight(sentence)) is not None or sentence.startswith(("记住", "请记住", "记得", "别忘了"))
