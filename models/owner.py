@@ -33,5 +33,10 @@ class OwnerRow(Base):
 
     @property
     def index_key(self) -> str:
-        """The owner's name for the search index; with the row's id, so that no owner inherits an erased one's index."""
-        return hashlib.sha256(f"{self.tenant}\0{self.kind}\0{self.name}\0{self.id}".encode()).hexdigest()
+        """The owner's name for the search index.
+
+        The row's id and its time of making are in it, so that no owner inherits the index of an erased one, or of
+        one in a database that was there before.
+        """
+        made = self.created_at.isoformat()
+        return hashlib.sha256(f"{self.tenant}\0{self.kind}\0{self.name}\0{self.id}\0{made}".encode()).hexdigest()

@@ -6,5 +6,6 @@ with the same analysis.  An index that turns out damaged is put away and a new, 
 """
 
 from search_index.index import Document, Hit, Query, SearchIndex
+from search_index.whoosh_index import NO_INDEX, IndexBusy
 
-__all__ = ["Document", "Hit", "Query", "SearchIndex"]
+__all__ = ["NO_INDEX", "Document", "Hit", "IndexBusy", "Query", "SearchIndex"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.domain import Excluded
-from memory.llm import sentences, statements
+from memory.llm.extractive import sentences, statements
 from memory.llm.extractive.corrections import correction
 from memory.llm.extractive.personal import Statement, read, reread
 from memory.llm.extractive.readings import statement_in

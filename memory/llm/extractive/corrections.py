@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from memory.domain import Fact
-from memory.llm import sentences
+from memory.llm.extractive import sentences
 from memory.llm.extractive.personal import Statement, read, reread
 from memory.llm.extractive.statements import clauses
 from memory.llm.extractive.wording import straight

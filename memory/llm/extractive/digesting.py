@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memory.domain import Fact, FactDraft, Message, Sections
-from memory.llm import DigestMaterial, phrases, sentences, statements
+from memory.llm import DigestMaterial
+from memory.llm.extractive import phrases, sentences, statements
 from memory.llm.extractive.corrections import Correction, correction, same_text, statement_of
 from memory.llm.extractive.personal import Statement
 from memory.llm.extractive.readings import quote_of, statement_in

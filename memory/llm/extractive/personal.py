@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memory.llm import chinese
+from memory.llm.extractive import chinese
 from memory.llm.extractive.personal_rules import BY_SUBJECT, CASUAL_OK, Rule
 from memory.llm.extractive.personal_values import value_of
 from memory.llm.extractive.statements import Clause

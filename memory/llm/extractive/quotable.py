@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memory.domain import Message
-from memory.llm import ReplyMaterial, phrases, sentences, statements
+from memory.llm import ReplyMaterial
+from memory.llm.extractive import phrases, sentences, statements
 from memory.llm.extractive.corrections import reread_text, statement_of
 from memory.llm.extractive.personal import Statement
 from memory.llm.extractive.phrases import Phrases

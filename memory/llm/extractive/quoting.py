@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from memory.domain import Fact, Sections
-from memory.llm import ReplyMaterial, phrases, sentences, statements
+from memory.llm import ReplyMaterial
+from memory.llm.extractive import phrases, sentences, statements
 from memory.llm.extractive.corrections import correction, statement_of
 from memory.llm.extractive.personal import Statement
 from memory.llm.extractive.phrases import CHINESE, ENGLISH, Phrases

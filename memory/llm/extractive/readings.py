@@ -5,7 +5,7 @@ Guarantee: pure; the words of a statement are the clause's, but for the labels o
 
 from __future__ import annotations
 
-from memory.llm import sentences, statements
+from memory.llm.extractive import sentences, statements
 from memory.llm.extractive.personal import Statement, read
 from memory.llm.extractive.statements import Clause
 from memory.llm.extractive.wording import stems

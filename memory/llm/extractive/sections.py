@@ -7,7 +7,7 @@ the oldest and least informative of `discussed` and `data` before anything the p
 from __future__ import annotations
 
 from memory.domain import Excluded, Message, Sections
-from memory.llm import phrases, sentences, statements
+from memory.llm.extractive import phrases, sentences, statements
 from memory.llm.extractive.corrections import reread_text
 from memory.llm.extractive.personal import Statement
 from memory.llm.extractive.questions import question_of

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memory.llm import sentences
+from memory.llm.extractive import sentences
 from memory.llm.extractive.sentences import Sentence
 from memory.llm.extractive.vocabulary import word_set
 from memory.llm.extractive.wording import is_unspaced, stems, straight, tokens

@@ -1,0 +1,148 @@
+"""From text to the terms that are indexed and searched.
+
+One analysis serves documents and queries, in the index and outside it: what a document's words became when it was
+written is what the same words become when they are asked for.  English words are stemmed and its stop words left
+out; names of things (`user-dashboard`, `TypeError`, `v2.1`) are found whole and by their parts; scripts written
+without spaces become pairs of characters; accents and the many spellings of one character count as one.
+Nothing here raises, whatever the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from itertools import pairwise
+
+from whoosh.lang.porter2 import stem as porter2
+
+MAX_TERM = 64
+"""Characters of a term that count; what is longer is a key or a blob, and its start is enough to find it by."""
+
+NAME_WEIGHT = 2
+"""How often the speaker's name counts: having said it is more than being mentioned once.  No more than measured."""
+
+# Measured on chat: leaving out the words a question is made of (what, when, did, does) matters most.  Words that are
+# also names or months (will, may, us) are searched: BM25 weighs them down where they are common.
+_STOP_WORDS = """
+    a about am an and any are as at be been being but by can cannot could did do does for from had has have he her
+    him his how i if in into is it its just me must my no not of on or our she should so some such than that the
+    their them then there these they this those to too very was we were what when where which who whom whose why with
+    would you your
+    aint arent cant couldnt didnt doesnt dont hadnt hasnt havent im isnt ive lets mustnt shouldnt thats theyre theyve
+    theyll wasnt werent weve whats wheres whos wont wouldnt youd youll youre youve
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+# A question names the event ("when did she go", "what did he buy"), the message tells it in the past ("I went", "I
+# bought"), and no stemmer knows that these are one word.  The commonest irregular verbs and plurals of speech, the
+# word as it is looked up first.
+_IRREGULAR_FORMS = """
+    go went gone goes; buy bought; eat ate eaten; take took taken; make made; see saw seen; get got gotten;
+    give gave given; come came; find found; think thought; tell told; say said; feel felt; leave left; keep kept;
+    begin began begun; meet met; write wrote written; run ran; bring brought; hold held; sit sat; stand stood;
+    lose lost; pay paid; speak spoke spoken; teach taught; catch caught; win won; build built; fall fell fallen;
+    send sent; spend spent; grow grew grown; know knew known; draw drew drawn; sing sang sung; swim swam swum;
+    drive drove driven; ride rode ridden; fly flew flown; throw threw thrown; choose chose chosen;
+    break broke broken; wear wore worn; sleep slept; sell sold; forget forgot forgotten; become became;
+    understand understood; fight fought; hear heard; lead led; learn learnt; dream dreamt; drink drank drunk;
+    ring rang rung; steal stole stolen; wake woke woken; hide hid hidden; bite bit bitten; child children;
+    person people; man men; woman women; wife wives; foot feet; tooth teeth; mouse mice
+"""
+_BASE_OF = {form: base for base, *forms in (line.split() for line in _IRREGULAR_FORMS.split(";")) for form in forms}
+
+# Scripts written without spaces between words: Thai to Burmese, Khmer, kana, bopomofo, Han, Hangul.
+_UNSPACED = re.compile(
+    "[\u0e01-\u0eff\u1000-\u109f\u1780-\u17d3\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u312f"
+    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+# A word: letters and digits, joined by single marks into a compound; C++ and C# keep what tells them from C.
+# Vowel signs of the Indic scripts are marks to Unicode, but parts of their words.
+_LETTER = "(?:[^\\W_]|[\u0900-\u0963\u0970-\u0dff])"
+_WORD = re.compile(f"{_LETTER}+(?:['._@&-]{_LETTER}+)*(?:\\+\\+|#(?!\\w))?")
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['._@&-][A-Za-z0-9]+)*(?:\+\+|#(?!\w))?")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_CONTRACTION = re.compile(r"'(?:s|d|m|re|ve|ll)$", re.IGNORECASE)
+_JOINT = re.compile(r"['._@&-]")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Accents on Latin letters, and the vowel points that Hebrew and Arabic are read with or without.
+_ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+|[\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u065f\u0670]+")
+# Normalising takes the square of the length of a run of accents: a long text goes piece by piece, cut at spaces.
+_CHUNK = 300
+_CHUNKS = re.compile(f".{{1,{_CHUNK - 1}}}\\s|.{{1,{_CHUNK}}}", re.DOTALL)
+# Latin letters that Unicode does not take apart; typographic apostrophes and dashes; invisible characters.
+_VARIANTS = str.maketrans(
+    {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ı": "i"}
+    | dict.fromkeys("\u2018\u2019\u02bc\u2032\uff07", "'")
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-")
+    | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", "")
+)
+
+
+def terms(text: str, name: str | None = None, *, singles: bool = False) -> list[str]:
+    """The terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.
+
+    `name` is the speaker's, words of the document like any other: "what did Ana say" prefers what Ana said.
+    A run of an unspaced script gives its pairs of neighbouring characters, a character that stands alone itself;
+    `singles` adds every character of a run, for documents, so that a query of one character finds them.
+    """
+    found: list[str] = []
+    if text.isascii():
+        pattern = _ASCII_WORD
+    else:
+        text = _normalised(text)
+        pattern = _WORD
+    if "," in text:
+        text = _THOUSANDS.sub("", text)
+    if pattern is _WORD and (runs := _UNSPACED.findall(text)):
+        text = _UNSPACED.sub(" ", text)
+    else:
+        runs = []
+    for word in pattern.findall(text):
+        found += _terms_of(word) if len(word) <= MAX_TERM else _terms_of.__wrapped__(word)
+    for run in runs:
+        if len(run) > 1:
+            found += map("".join, pairwise(run))
+        if len(run) == 1 or singles:
+            found += run
+    return found + NAME_WEIGHT * terms(name, singles=singles) if name else found
+
+
+def query_terms(text: str) -> list[str]:
+    """The distinct terms to look for, in the order of the text."""
+    return list(dict.fromkeys(terms(text)))
+
+
+def _normalised(text: str) -> str:
+    """One spelling for what looks the same: compatibility forms, accents, apostrophes and dashes folded."""
+    if len(text) > _CHUNK:
+        return "".join(map(_normalised, _CHUNKS.findall(text)))
+    apart = unicodedata.normalize("NFKD", text.translate(_VARIANTS)).translate(_VARIANTS)
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", apart))
+
+
+@lru_cache(maxsize=32_768)
+def _terms_of(word: str) -> tuple[str, ...]:
+    """The terms of one word as written; the cache is what makes the analysis fast, since people repeat words."""
+    if word.replace("'", "").casefold() in STOP_WORDS:  # don't
+        return ()
+    word = _CONTRACTION.sub("", word)
+    parts = _JOINT.split(word)
+    number = word.isascii() and all(map(str.isdigit, parts))
+    if not number:
+        parts = [piece for part in parts for piece in _CAMEL.split(part)]
+    if len(parts) == 1:
+        return _single(word)
+    # Joined, "e-mail" is "email" and user_dashboard is userDashboard; the dot stays where it tells v2.1 from v21.
+    whole = _single(re.sub(r"(?<!\d)\.|\.(?!\d)|['_@&-]", "", word))
+    if number and "." in word:
+        return whole  # 3 and 14 are no parts of 3.14
+    return whole + tuple(term for part in parts if len(part) > 1 for term in _single(part))
+
+
+def _single(word: str) -> tuple[str, ...]:
+    word = word.casefold()[:MAX_TERM]
+    if word in STOP_WORDS:
+        return ()
+    word = _BASE_OF.get(word, word)
+    return (porter2(word) if word.isascii() and word.isalpha() else word,)

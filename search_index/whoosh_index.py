@@ -1,0 +1,284 @@
+"""One owner's Whoosh index: how its directory comes, is written to, stays readable and goes.
+
+The directory `root/<hash of the owner>` appears by one rename, complete with its `generation` (a random token that
+lives and dies with it), and goes by one rename.  Whoever writes to it or moves it away holds its lock, and makes
+sure after getting the lock that the directory is still the one at the path; readers take no lock and compare
+generations before and after.  Segments are synced to the disk before `add` returns; Whoosh itself never does that.
+
+Nothing removed stays behind: a segment that loses a message is rewritten in the same commit.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import logging
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from whoosh.filedb.filestore import FileStorage
+from whoosh.index import _DEF_INDEX_NAME, TOC, FileIndex
+from whoosh.reading import SegmentReader
+from whoosh.util.filelock import FileLock
+
+from search_index.postings import SCHEMA, Damaged, Entry, Segment, damage_recognised, merge
+
+log = logging.getLogger(__name__)
+
+NO_INDEX = "none"
+"""The generation of an owner who has no index: it holds nothing."""
+
+_ATTEMPTS = 5
+_PAUSE = 0.01
+_STALE = 3600.0
+_TOKEN = re.compile(r"[0-9a-f]{32}")
+_Result = TypeVar("_Result")
+
+
+class IndexBusy(Exception):
+    """Another writer held the owner's index for as long as a writer waits.  Nothing was changed; try again later."""
+
+
+class WhooshIndex:
+    """The index of one owner.  Cheap to make and holds nothing open: any thread may use its own.
+
+    Opening is 0.1 ms a segment, so no opened index is kept: there is none that could be out of date.
+    """
+
+    def __init__(self, root: Path, owner: str, wait: float) -> None:
+        """`wait`: seconds a writer waits for another before IndexBusy."""
+        self._root = root
+        self._name = hashlib.sha256(owner.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        self._path = root / self._name
+        self._wait = wait
+
+    def generation(self) -> str:
+        """The token of the index that is there now, or NO_INDEX."""
+        try:
+            token = (self._path / "generation").read_bytes().decode("ascii", "replace")
+        except (FileNotFoundError, NotADirectoryError):
+            return NO_INDEX
+        return token if _TOKEN.fullmatch(token) else NO_INDEX
+
+    def read(self, generation: str, work: Callable[[list[Segment]], _Result]) -> _Result:
+        """`work` on the segments as of now; it keeps nothing of them.  Raises Damaged.
+
+        Files vanish while another process commits, and the whole directory may be replaced: a failure counts as
+        damage only when it comes again and again.
+        """
+        if generation == NO_INDEX:
+            return work([])
+        for attempt in range(1, _ATTEMPTS):
+            with suppress(Damaged), self._opened() as segments:
+                return work(segments)
+            if self.generation() != generation:
+                break
+            time.sleep(_PAUSE * attempt)
+        with self._opened() as segments:
+            return work(segments)
+
+    def add(self, entries: Callable[[Collection[int]], list[Entry]]) -> str:
+        """Write what `entries(ids held already)` gives; returns the generation.  Raises IndexBusy.
+
+        `entries` is asked while the lock is held.  An owner for whom there is nothing to hold gets no index.
+        """
+
+        def write(generation: str) -> str:
+            with self._opened() as segments:
+                held = {message_id for segment in segments for message_id in segment.ids}
+            fresh = [(entry.row(), entry.counts) for entry in entries(held)]
+            if fresh:
+                self._commit(add=fresh)
+            elif not held:
+                self._discard()
+                return NO_INDEX
+            return generation
+
+        return self._locked(write, create=True) or NO_INDEX
+
+    def remove(self, message_ids: Collection[int], session_id: int | None) -> None:
+        """Take out these messages and this session's, from every byte of the files.  Raises IndexBusy."""
+
+        def write(_: str) -> None:
+            doomed, base = [], 0
+            with self._opened() as segments:
+                for segment in segments:
+                    pairs = enumerate(zip(segment.ids, segment.sessions, strict=True), base)
+                    doomed += [
+                        at for at, (message, session) in pairs if message in message_ids or session == session_id
+                    ]
+                    base += len(segment.ids)
+            # Committed even when nothing is doomed: that clears away what a killed writer may have left of them.
+            self._commit(delete=doomed)
+
+        self._locked(write)
+
+    def drop(self) -> None:
+        """Delete the directory and what is left of earlier ones.  Raises IndexBusy."""
+        self._locked(lambda _: self._discard())
+        sweep(self._root, self._name)
+
+    def heal(self, generation: str) -> None:
+        """Put a damaged index away, unless it is gone already.  Called while Damaged is handled; raises IndexBusy."""
+
+        def discard(current: str) -> None:
+            if current == generation:
+                self._put_away()
+
+        self._locked(discard)
+
+    @contextmanager
+    def _opened(self) -> Iterator[list[Segment]]:
+        """The segments of the latest commit, closed afterwards.  Raises Damaged, also for failures of the body."""
+        with damage_recognised(), ExitStack() as stack:
+            storage = FileStorage(str(self._path))
+            segments = []
+            for segment in TOC.read(storage, _DEF_INDEX_NAME, schema=SCHEMA).segments:
+                reader = SegmentReader(storage, SCHEMA, segment)
+                stack.callback(reader.close)
+                segments.append(Segment(reader))
+            yield segments
+
+    def _commit(self, *, add: Iterable[tuple[bytes, Mapping[str, int]]] = (), delete: Iterable[int] = ()) -> None:
+        """One commit, on the disk when this returns.  Raises Damaged; the caller holds the lock."""
+        before = set(self._path.iterdir())
+        with damage_recognised():
+            # `_lk`: the lock is held already, and unlike Whoosh's own is let go whatever happens.
+            writer = FileIndex(FileStorage(str(self._path)), schema=SCHEMA).writer(limitmb=32, _lk=False)
+            try:
+                for position in delete:
+                    writer.delete_document(position)
+                for row, counts in add:
+                    writer.add_document(row=row, terms=counts)
+                writer.commit(mergetype=merge)
+            except BaseException:
+                try:
+                    writer.cancel()
+                except Exception:  # it flushes what could not be written; the first failure matters
+                    log.debug("a failed commit could not be tidied up; the next one does", exc_info=True)
+                raise
+        for file in set(self._path.iterdir()) - before:
+            _sync(file)
+        _sync(self._path)
+
+    # How the directory comes, stays and goes
+
+    def _locked(self, write: Callable[[str], _Result], *, create: bool = False) -> _Result | None:
+        """`write(generation)` while no one else writes to the directory or moves it; None where there is none.
+
+        When `write` finds the index damaged it is put away and `write` is called once more, on a new one if `create`.
+        """
+        until = time.monotonic() + self._wait
+        healed = False
+        while True:
+            if create and not self._path.exists():
+                self._create()
+            if not (lock := self._acquire(until)):
+                if not create and not self._path.exists():
+                    return None
+                if time.monotonic() > until:
+                    raise IndexBusy(f"the index {self._name} was being replaced for {self._wait:g} s")
+                continue
+            try:
+                generation = self.generation()
+                if generation == NO_INDEX:  # a directory, but no index
+                    self._discard()
+                    continue
+                return write(generation)
+            except Damaged:
+                if healed:
+                    raise
+                healed = True
+                self._put_away()
+            finally:
+                lock.release()
+
+    def _acquire(self, until: float) -> FileLock | None:
+        """The directory's lock; None when there is no directory or it was replaced meanwhile.  Raises IndexBusy."""
+        while True:
+            lock = FileLock(str(self._path / f"{_DEF_INDEX_NAME}_WRITELOCK"))
+            try:
+                taken = lock.acquire()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            if taken:
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    if os.path.samestat(os.fstat(lock.fd), Path(lock.filename).stat()):
+                        return lock
+                lock.release()
+                return None
+            if time.monotonic() > until:
+                raise IndexBusy(f"the index {self._name} was being written for {self._wait:g} s")
+            time.sleep(_PAUSE)
+
+    def _create(self) -> None:
+        """Make the directory with an empty index, unless another process is faster."""
+        token = secrets.token_hex(16)
+        new = self._root / f".new-{self._name}-{token}"
+        try:
+            new.mkdir(parents=True)
+            FileIndex.create(FileStorage(str(new)), SCHEMA)
+            (new / "generation").write_text(token, "ascii")
+            for file in new.iterdir():
+                _sync(file)
+            new.rename(self._path)
+        except FileNotFoundError:  # swept away as a leftover: `_locked` tries again
+            return
+        except OSError as error:
+            _delete(new)
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            return
+        _sync(self._root)
+
+    def _put_away(self) -> None:
+        log.warning("The search index %s is damaged and is put away.", self._name, exc_info=True)
+        self._discard()
+
+    def _discard(self) -> None:
+        """Move the directory out of the way, then delete it.  The caller holds the lock."""
+        gone = self._root / f".gone-{self._name}-{secrets.token_hex(8)}"
+        with suppress(FileNotFoundError):
+            self._path.rename(gone)
+            _sync(self._root)
+            _delete(gone)
+
+
+def sweep(root: Path, name: str = "") -> None:
+    """Delete what killed processes left half made or half deleted: of the index `name`, or of all that look dead."""
+    if not root.is_dir():
+        return
+    for entry in os.scandir(root):
+        kind, _, rest = entry.name.removeprefix(".").partition("-")
+        if not entry.name.startswith((".gone-", ".new-")) or not rest.startswith(name):
+            continue
+        with suppress(FileNotFoundError):
+            if kind == "gone" or name or entry.stat().st_mtime < time.time() - _STALE:
+                _delete(Path(entry.path))
+
+
+def _sync(path: Path) -> None:
+    """Bring a file, or a directory's entries, to the disk; a file that is gone needs none."""
+    with suppress(FileNotFoundError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _delete(path: Path) -> None:
+    """Delete a directory that others may be deleting too."""
+    while path.exists():
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY):
+                raise

@@ -1,0 +1,131 @@
+"""What counts as the same word, and that no text breaks the analysis."""
+
+import time
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from search_index.analysis import MAX_TERM, query_terms, terms
+
+ANY_TEXT = st.text(st.characters(codec=None, categories=None))
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("running", "she runs"),
+        ("When did she go?", "I went there"),
+        ("dashboard", "the user-dashboard is slow"),
+        ("user", "the user-dashboard is slow"),
+        ("user-dashboard", "see user_dashboard.py"),
+        ("userDashboard", "the user-dashboard"),
+        ("type error", "it raised TypeError"),
+        ("typeerror", "it raised TypeErrors"),
+        ("fastapi", "we use FastAPI"),
+        ("FastAPI", "we use fastapi"),
+        ("http server", "class HTTPServer"),
+        ("v2.1", "released in v2.1."),
+        ("3.14", "pi is 3.14"),
+        ("C++", "I write C++, mostly"),
+        ("c#", "C# is fine"),
+        ("email", "an e-mail"),
+        ("bob", "write to bob.smith@example.com"),
+        ("BOB.SMITH@EXAMPLE.COM", "write to bob.smith@example.com"),
+        ("example.com", "https://www.example.com/some/path?x=1"),
+        ("path", "https://www.example.com/some/path?x=1"),
+        ("Caroline", "Caroline’s brother"),
+        ("obrien", "Mr O'Brien"),
+        ("10000", "it cost $10,000"),
+        ("2023", "on 2023-05-08"),
+        ("cafe", "the Café"),
+        ("Café", "CAFE\u0301"),
+        ("strasse", "die Straße"),
+        ("Lodz", "Łódź"),
+        ("ABC", "ＡＢＣ"),
+        ("数据库", "我们用的数据库是什么"),
+        ("猫", "我有一只猫"),
+        ("Python", "我用Python写代码"),
+        ("代码", "我用Python写代码"),
+        ("カメラ", "新しいカメラを買った"),
+        ("한국어", "한국어를 배워요"),
+        ("สวัสดี", "สวัสดีครับ"),
+        ("हिन्दी", "मैं हिन्दी बोलता हूँ"),
+        ("Привет", "привет, мир"),
+        ("Will May", "will said in may"),
+    ],
+)
+def test_finds(asked, said):
+    assert set(query_terms(asked)) & set(terms(said, singles=True))
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("C++", "C is old"),
+        ("v2.1", "v21"),
+        ("C#", "C++"),
+        ("14", "3.14"),
+        ("猫", "狗"),
+        ("数据", "据数"),
+        ("car", "care"),
+    ],
+)
+def test_tells_apart(asked, said):
+    assert not set(query_terms(asked)) & set(terms(said, singles=True))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  \n", "What did you do?", "I don't, you're, it’s, can't", "👍 !?", "\x00\ud800", "_"]
+)
+def test_nothing_to_search(text):
+    assert query_terms(text) == []
+
+
+def test_a_whole_is_found_by_its_parts_and_the_other_way_round():
+    assert terms("user-dashboard") == ["userdashboard", "user", "dashboard"]
+    assert terms("TypeError") == ["typeerror", "type", "error"]
+    assert terms("中文分词") == ["中文", "文分", "分词"]
+
+
+def test_the_speaker_is_part_of_the_document():
+    assert "ana" in terms("I like tea", "Ana")
+    assert terms("I like tea", None) == terms("I like tea", "") == terms("I like tea")
+
+
+@given(ANY_TEXT, st.none() | ANY_TEXT)
+@example("\ud800\x00 \udfff", "\ud800")
+@example("İ ı ŉ ﷺ ǆ", None)
+def test_any_text_gives_terms_that_can_be_stored(text, name):
+    for term in terms(text, name, singles=True):
+        assert term
+        assert len(term.encode()) <= 4 * MAX_TERM
+        assert not term.isspace()
+
+
+@given(ANY_TEXT, st.none() | ANY_TEXT)
+def test_a_document_is_found_by_its_own_words(text, name):
+    assert set(query_terms(text)) <= set(terms(text, name, singles=True))
+
+
+@given(st.text())
+def test_the_same_text_in_another_unicode_form_is_the_same(text):
+    composed = unicodedata.normalize("NFC", text)
+    assert terms(composed) == terms(unicodedata.normalize("NFD", composed))
+
+
+@given(st.lists(st.text(st.characters(categories=["Ll"], max_codepoint=0x24F), min_size=1), max_size=8))
+def test_case_of_whole_words_does_not_matter(words):
+    lower = " ".join(words).casefold()
+    assert terms(lower.upper()) == terms(lower.upper().lower())
+
+
+@pytest.mark.parametrize(
+    "piece", ["word ", "a.", "aB", "1,", "漢", "é", "'s", "C++", "\u0301\u0316", "\x00", "x", "İ", "x\u0301-"]
+)
+def test_a_megabyte_takes_no_more_than_seconds(piece):
+    text = "é" + piece * (1_000_000 // len(piece))
+    started = time.process_time()
+    terms(text, singles=True)
+    assert time.process_time() - started < 5

@@ -1,0 +1,619 @@
+"""Searching through the public door, over real indexes on the disk."""
+
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime, timedelta, timezone
+from math import log
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from whoosh.index import open_dir
+from whoosh.scoring import bm25
+
+from search_index import NO_INDEX, Document, IndexBusy, Query, SearchIndex
+from search_index.ranking import K1, B, Bag, Scorer, Statistics
+
+T0 = datetime(2026, 5, 1, tzinfo=UTC)
+WORDS = "apple river stone cloud tiger violin harbor lantern pepper window silver garden".split()  # noqa: SIM905
+
+
+def message(message_id, content, session_id=1, role="user", created_at=None, name=None):
+    return Document(
+        message_id, session_id, role, created_at or T0 + timedelta(seconds=message_id % 100_000), content, name
+    )
+
+
+class Rows:
+    """The caller's side of the bargain: rows, and which generation was reported to hold each."""
+
+    def __init__(self, *documents):
+        self.documents = {document.message_id: document for document in documents}
+        self.held_by = {}
+        self.asked = []
+
+    def pending(self, generation):
+        self.asked.append(generation)
+        return [d for d in self.documents.values() if self.held_by.get(d.message_id) != generation]
+
+    def index(self, index, owner="ana", ids=None):
+        documents = [self.documents[i] for i in (self.documents if ids is None else ids)]
+        generation = index.add(owner, documents)
+        self.held_by.update({document.message_id: generation for document in documents})
+        return generation
+
+
+def found(index, rows, text, owner="ana", **narrowed):
+    return [hit.message_id for hit in index.search(owner, Query(text, **narrowed), rows.pending)]
+
+
+def seeded(count, seed=1):
+    """Messages of a small vocabulary with a heavy head, as speech has."""
+    pick = random.Random(seed)
+    weights = [1 / rank for rank in range(1, len(WORDS) + 1)]
+    return [
+        message(i, " ".join(pick.choices(WORDS, weights, k=pick.randint(1, 60))), session_id=pick.randint(1, 3))
+        for i in range(1, count + 1)
+    ]
+
+
+@pytest.fixture
+def index(tmp_path):
+    return SearchIndex(tmp_path)
+
+
+def files(root):
+    return [path for path in root.rglob("*") if path.is_file()]
+
+
+@pytest.fixture(params=["indexed", "pending", "half", "one by one"])
+def kept(request, index):
+    """Puts rows where they are searched: every behaviour holds for all four."""
+
+    def keep(*documents, owner="ana"):
+        rows = Rows(*documents)
+        if request.param == "indexed":
+            rows.index(index, owner)
+        elif request.param == "half":
+            rows.index(index, owner, [d.message_id for d in documents[::2]])
+        elif request.param == "one by one":
+            for document in documents:
+                rows.index(index, owner, [document.message_id])
+        return rows
+
+    return keep
+
+
+# What is found
+
+
+def test_finds_the_better_match_first_and_says_why(index, kept):
+    rows = kept(message(1, "a red apple"), message(2, "the river"), message(3, "red apple and red river apple"))
+    hits = index.search("ana", Query("red apples"), rows.pending)
+    assert [hit.message_id for hit in hits] == [3, 1]
+    assert hits[0].score > hits[1].score > 0
+    assert [hit.why for hit in hits] == [{"words": hit.score} for hit in hits]
+
+
+def test_ties_go_to_the_newer_message_and_the_limit_holds(index, kept):
+    rows = kept(*(message(i, "the same words") for i in (4, 9, 2, 7)))
+    assert found(index, rows, "same words") == [9, 7, 4, 2]
+    assert found(index, rows, "same words", limit=2) == [9, 7]
+    assert found(index, rows, "same words", limit=0) == []
+
+
+def test_filters_narrow_exactly(index, kept):
+    rows = kept(
+        message(1, "tea", session_id=1, role="user"),
+        message(2, "tea", session_id=1, role="assistant"),
+        message(3, "tea", session_id=2, role="user"),
+        message(4, "coffee", session_id=2, role="user"),
+    )
+    assert found(index, rows, "tea") == [3, 2, 1]
+    assert found(index, rows, "tea", session_id=1) == [2, 1]
+    assert found(index, rows, "tea", role="user") == [3, 1]
+    assert found(index, rows, "tea", session_id=2, role="assistant") == []
+    assert found(index, rows, "tea", exclude={3, 1}) == [2]
+    assert found(index, rows, "tea", exclude=[3], limit=1) == [2]
+
+
+def test_a_time_range_is_exact_to_the_microsecond_and_still_fills_the_limit(index, kept):
+    tick = timedelta(microseconds=1)
+    better = [message(i, "tea tea tea", created_at=T0) for i in range(1, 41)]
+    inside = [
+        message(100 + i, "tea and many other words of another kind", created_at=T0 + i * tick) for i in range(1, 6)
+    ]
+    rows = kept(*better, *inside)
+    assert found(index, rows, "tea", after=T0 + tick) == [105, 104, 103, 102, 101]
+    assert found(index, rows, "tea", after=T0 + tick, limit=3) == [105, 104, 103]
+    assert found(index, rows, "tea", after=T0 + 2 * tick, before=T0 + 4 * tick) == [103, 102]
+    assert found(index, rows, "tea", before=T0) == []
+    assert found(index, rows, "tea", after=T0 + 2 * tick, before=T0 + 2 * tick) == []
+
+
+def test_times_in_other_zones_and_without_one_are_compared_as_utc(index, kept):
+    east = timezone(timedelta(hours=5))
+    rows = kept(
+        message(1, "tea", created_at=datetime(2026, 5, 1, 4, tzinfo=east)),
+        message(2, "tea", created_at=datetime(2026, 5, 1, 1)),
+        message(3, "tea", created_at=datetime(1969, 1, 1)),
+    )
+    assert found(index, rows, "tea", before=T0) == [3, 1]
+    assert found(index, rows, "tea", after=datetime(2026, 5, 1, 1)) == [2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tea*",
+        "t?a tea",
+        '"tea"',
+        "tea AND milk",
+        "NOT tea",
+        "tea OR",
+        "content:tea",
+        "~tea",
+        "[tea TO",
+        "(tea",
+        "tea^3",
+        "+tea",
+        "-tea",
+        "tea\x00",
+        "/tea/",
+        "{tea",
+        "\\tea",
+    ],
+)
+def test_query_language_is_plain_text(index, text):
+    rows = Rows(message(1, "tea"), message(2, "other teams"))
+    rows.index(index)
+    assert found(index, rows, text) == [1]
+
+
+@pytest.mark.parametrize("text", ["", "?", "*", "*:*", "who are you", "AND OR NOT", "\x00", "👍"])
+def test_no_searchable_word_finds_nothing(index, text):
+    rows = Rows(message(1, "who are you? and or not *"))
+    rows.index(index)
+    assert found(index, rows, text) == []
+
+
+def test_chinese_and_mixed_text(index, kept):
+    rows = kept(
+        message(1, "我们用PostgreSQL做数据库"),
+        message(2, "我有一只猫，叫小黑"),
+        message(3, "We use Postgres"),
+        message(4, "天气很好"),
+    )
+    assert found(index, rows, "数据库用什么") == [1]
+    assert found(index, rows, "猫") == [2]
+    assert found(index, rows, "postgresql") == [1]
+
+
+def test_the_speakers_name_counts(index, kept):
+    rows = kept(message(1, "I bought a violin", name="Ana"), message(2, "I bought a violin", name="Ben"))
+    assert found(index, rows, "What did Ana buy?") == [1, 2]
+
+
+def test_messages_without_a_word_or_with_any_content_can_be_held(index, kept):
+    long = " ".join(f"word{i}" for i in range(20_000))
+    contents = {
+        1: "",
+        2: "👍",
+        3: "\x00\ud800",
+        4: "x" * 100_000,
+        5: "who are you",
+        6: long,
+        -7: "negative",
+        2**62: "large",
+    }
+    rows = kept(*(message(i, content) for i, content in contents.items()))
+    assert found(index, rows, "word19999") == [6]
+    assert found(index, rows, "negative large") == [2**62, -7]
+
+
+def test_owners_never_see_each_other(index, tmp_path):
+    rows = {
+        owner: Rows(message(i, f"secret of {owner}")) for i, owner in enumerate(["ana", "Ana", "../ana", "", "\ud800"])
+    }
+    for owner, kept in rows.items():
+        kept.index(index, owner)
+    assert len(list(tmp_path.iterdir())) == len(rows)
+    for i, (owner, kept) in enumerate(rows.items()):
+        assert found(index, kept, "secret", owner) == [i]
+        assert index.held(owner)[1] == {i}
+
+
+# One ranking, wherever a message is kept
+
+
+def test_indexed_and_pending_rank_alike(tmp_path):
+    documents = seeded(300)
+    answers = {}
+    for mode, ids in {"indexed": range(1, 301), "pending": [], "half": range(1, 301, 2)}.items():
+        index, rows = SearchIndex(tmp_path / mode), Rows(*documents)
+        for start in range(0, len(ids), 40):
+            rows.index(index, ids=ids[start : start + 40])
+        answers[mode] = [
+            index.search("ana", Query(" ".join(pair)), rows.pending) for pair in zip(WORDS, WORDS[3:], strict=False)
+        ]
+    assert answers["indexed"] == answers["pending"] == answers["half"]
+    assert all(len(hits) == 10 for hits in answers["indexed"])
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_indexed_and_pending_rank_alike_for_any_split(tmp_path, data):
+    texts = data.draw(st.lists(st.lists(st.sampled_from(WORDS[:5]), max_size=8).map(" ".join), min_size=1, max_size=12))
+    documents = [message(i, text) for i, text in enumerate(texts)]
+    ids = data.draw(st.lists(st.sampled_from(range(len(texts))), unique=True))
+    # What is in the index may be pending as well: it was added, but not yet reported.
+    unreported = data.draw(st.lists(st.sampled_from(range(len(texts))), unique=True))
+    query = Query(" ".join(data.draw(st.lists(st.sampled_from(WORDS[:6]), min_size=1, max_size=3))), limit=5)
+    index = SearchIndex(tmp_path)
+    index.drop("ana")
+    all_pending = index.search("ana", query, Rows(*documents).pending)
+    rows = Rows(*documents)
+    rows.index(index, ids=ids[::2])
+    rows.index(index, ids=ids[1::2])
+    for i in unreported:
+        rows.held_by.pop(i, None)
+    assert index.search("ana", query, rows.pending) == all_pending
+
+
+def test_the_formula_is_whooshs_bm25(index):
+    bags = [Bag.of(text.split()) for text in ("a a b", "b c c c d", "a", "d d")]
+    statistics = Statistics.of(bags, ["a", "c"])
+    idf = {"a": 1 + log(4 / 3), "c": 1 + log(4 / 2)}
+    for bag in bags:
+        expected = sum(
+            bm25(idf[term], bag.counts[term], bag.length, 11 / 4, B, K1) for term in "ac" if term in bag.counts
+        )
+        assert Scorer(["a", "c"], statistics).score(bag) == pytest.approx(expected)
+
+
+def test_pending_wins_over_the_index(index):
+    rows = Rows(message(1, "old words"))
+    rows.index(index)
+    edited = Rows(message(1, "new words"))
+    assert found(index, edited, "new") == [1]
+    assert found(index, edited, "old") == []
+
+
+# Adding and taking out
+
+
+def test_adding_again_changes_nothing(index):
+    rows = Rows(*seeded(5))
+    first = rows.index(index)
+    assert rows.index(index) == first
+    assert index.held("ana") == (first, {1, 2, 3, 4, 5})
+    assert index.add("ana", [message(5, "something else"), message(6, "tea"), message(6, "coffee")]) == first
+    assert index.held("ana") == (first, {1, 2, 3, 4, 5, 6})
+    assert found(index, rows, "else") == []
+
+
+def test_an_owner_without_messages_has_no_index(index, tmp_path):
+    assert index.add("ana", []) == NO_INDEX
+    assert index.held("ana") == (NO_INDEX, set())
+    assert found(index, Rows(), "tea") == []
+    index.remove("ana", message_ids=[1], session_id=1)
+    index.drop("ana")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_removed_messages_leave_no_byte(index, tmp_path):
+    rows = Rows(*seeded(50), message(90, "sentinelone tea", session_id=9), message(91, "sentineltwo tea", session_id=9))
+    generation = rows.index(index)
+    rows.index(index)
+
+    def bytes_have(word):
+        return any(word in path.read_bytes() for path in files(tmp_path))
+
+    assert bytes_have(b"sentinelon")
+    index.remove("ana", message_ids=[90, 12345])
+    assert not bytes_have(b"sentinelon")
+    assert bytes_have(b"sentineltwo")
+    index.remove("ana", session_id=9)
+    assert not bytes_have(b"sentinel")
+    assert index.held("ana") == (generation, set(range(1, 51)))
+    index.remove("ana", message_ids=range(1, 51))
+    assert index.held("ana") == (generation, set())
+    assert index.add("ana", [message(90, "back again")]) == generation
+
+
+def test_drop_leaves_nothing(index, tmp_path):
+    for owner in ("ana", "ben"):
+        Rows(*seeded(5)).index(index, owner)
+    (tmp_path / f".gone-{next(tmp_path.iterdir()).name}-1").mkdir()
+    for owner in ("ana", "ben", "nobody"):
+        index.drop(owner)
+    assert list(tmp_path.iterdir()) == []
+    assert index.held("ana") == (NO_INDEX, set())
+
+
+def test_a_new_start_clears_what_a_killed_process_left(tmp_path):
+    (tmp_path / ".gone-ab-cd").mkdir()
+    (tmp_path / ".gone-ab-cd" / "segment").write_text("text")
+    (tmp_path / ".new-ab-cd").mkdir()  # perhaps being made by another process at this moment
+    SearchIndex(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [".new-ab-cd"]
+
+
+# Damage
+
+
+def damage_segment(directory):
+    for path in directory.glob("*.seg"):
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty_segment(directory):
+    for path in directory.glob("*.seg"):
+        path.write_bytes(b"")
+
+
+def lose_segment(directory):
+    for path in directory.glob("*.seg"):
+        path.unlink()
+
+
+def garble_toc(directory):
+    for path in directory.glob("*.toc"):
+        path.write_bytes(b"\xff\x00garbage" * 40)
+
+
+def empty_toc(directory):
+    for path in directory.glob("*.toc"):
+        path.write_bytes(b"")
+
+
+def lose_toc(directory):
+    for path in directory.glob("*.toc"):
+        path.unlink()
+
+
+def lose_generation(directory):
+    (directory / "generation").unlink()
+
+
+def garble_generation(directory):
+    (directory / "generation").write_bytes(b"\xff\x00")
+
+
+def lose_everything(directory):
+    shutil.rmtree(directory)
+
+
+def lose_every_file(directory):
+    for path in directory.iterdir():
+        path.unlink()
+
+
+DAMAGE = [
+    damage_segment, empty_segment, lose_segment, garble_toc, empty_toc, lose_toc, lose_generation, garble_generation,
+    lose_everything, lose_every_file,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("first", ["search", "add", "remove", "held", "drop"])
+def test_damage_heals_and_loses_nothing(index, tmp_path, damage, first):
+    rows = Rows(*seeded(30), message(31, "lighthouse"))
+    before = rows.index(index)
+    damage(next(tmp_path.iterdir()))
+    if first == "search":
+        assert found(index, rows, "lighthouse") == [31]
+        assert rows.asked[-1] not in (before, *rows.asked[:-1])
+    elif first == "add":
+        rows.index(index, ids=[1])
+    elif first == "remove":
+        index.remove("ana", message_ids=[1])
+    elif first == "held":
+        assert index.held("ana") == (NO_INDEX, set())
+    else:
+        index.drop("ana")
+        assert list(tmp_path.iterdir()) == []
+    assert found(index, rows, "lighthouse") == [31]
+    after = rows.index(index)
+    assert after not in (before, NO_INDEX)
+    assert index.held("ana") == (after, set(range(1, 32)))
+    rows.asked.clear()
+    assert found(index, rows, "lighthouse") == [31]
+    assert rows.asked == [after]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_damage_is_logged_with_its_cause(index, tmp_path, caplog):
+    rows = Rows(*seeded(3))
+    rows.index(index)
+    garble_toc(next(tmp_path.iterdir()))
+    found(index, rows, "apple")
+    assert [(r.levelname, bool(r.exc_info)) for r in caplog.records] == [("WARNING", True)]
+
+
+def test_an_index_replaced_during_the_search_is_searched_again(index, tmp_path):
+    rows = Rows(message(1, "tea"), message(2, "tea"))
+    rows.index(index)
+    other = SearchIndex(tmp_path)
+
+    def pending(generation):
+        answer = rows.pending(generation)
+        if len(rows.asked) == 1:  # another process erases and starts anew, after this one was told what is pending
+            other.drop("ana")
+            rows.index(other, ids=[2])
+        return answer
+
+    assert [hit.message_id for hit in index.search("ana", Query("tea"), pending)] == [2, 1]
+    assert len(rows.asked) == 2
+
+
+def test_what_is_indexed_during_the_search_counts_once(index):
+    rows = Rows(message(1, "tea"), message(2, "tea"))
+    rows.index(index, ids=[1])
+
+    def pending(generation):
+        answer = rows.pending(generation)
+        rows.index(index, ids=[2])
+        return answer
+
+    assert [hit.message_id for hit in index.search("ana", Query("tea"), pending)] == [2, 1]
+
+
+def test_a_callers_error_is_not_damage(index):
+    rows = Rows(message(1, "tea"))
+    generation = rows.index(index)
+
+    def broken(*_):
+        raise ValueError("the database is gone")
+        yield
+
+    with pytest.raises(ValueError, match="database"):
+        index.search("ana", Query("tea"), lambda _: list(broken()))
+    with pytest.raises(ValueError, match="database"):
+        index.add("ana", broken())
+    assert index.held("ana") == (generation, {1})
+
+
+def test_a_full_disk_is_not_damage(index):
+    rows = Rows(*seeded(200))
+    generation = rows.index(index, ids=[1])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, hard))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            index.add("ana", rows.documents.values())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert index.held("ana") == (generation, {1})
+    assert rows.index(index) == generation
+    assert index.held("ana") == (generation, set(range(1, 201)))
+
+
+# Many at once
+
+
+def test_a_writer_that_holds_on_makes_others_give_up(tmp_path):
+    index = SearchIndex(tmp_path, busy_after=0.05)
+    rows = Rows(message(1, "tea"), message(2, "tea"))
+    generation = rows.index(index, ids=[1])
+    writer = open_dir(str(next(tmp_path.iterdir()))).writer()
+    try:
+        for change in (lambda: rows.index(index, ids=[2]), lambda: index.remove("ana", session_id=1)):
+            with pytest.raises(IndexBusy):
+                change()
+        with pytest.raises(IndexBusy):
+            index.drop("ana")
+        assert found(index, rows, "tea") == [2, 1]
+    finally:
+        writer.cancel()
+    assert rows.index(index, ids=[2]) == generation
+
+
+def test_damage_under_a_busy_writer_still_finds_everything(tmp_path):
+    index = SearchIndex(tmp_path, busy_after=0.05)
+    rows = Rows(message(1, "tea"))
+    rows.index(index)
+    writer = open_dir(str(next(tmp_path.iterdir()))).writer()
+    try:
+        garble_toc(next(tmp_path.iterdir()))
+        assert found(index, rows, "tea") == [1]
+    finally:
+        writer.cancel()
+
+
+def test_threads_share_one_index(index):
+    rows = Rows(*seeded(60))
+    expected = found(index, Rows(*seeded(60)), "apple river")
+    failures = []
+
+    def guarded(work):
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - handed to the test's thread
+            failures.append(error)
+
+    def add():
+        for i in range(1, 61, 3):
+            rows.index(index, ids=[i, i + 1, i + 2])
+
+    def search():
+        for _ in range(30):
+            assert found(index, rows, "apple river") == expected
+
+    def remove_others():
+        for i in range(100, 110):
+            index.add("ben", [message(i, "apple")])
+            index.drop("ben") if i % 3 == 0 else index.remove("ben", message_ids=[i])
+
+    threads = [threading.Thread(target=guarded, args=[w]) for w in (add, search, search, remove_others, remove_others)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert index.held("ana")[1] == set(range(1, 61))
+
+
+WRITER = """
+import sys
+from datetime import datetime
+from pathlib import Path
+from search_index import Document, SearchIndex
+index = SearchIndex(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+for first in range(int(sys.argv[2]), int(sys.argv[3]), 3):
+    batch = [Document(i, i % 4, "user", datetime(2026, 1, 1), f"tea word{i} " * 5) for i in range(first, first + 3)]
+    print(index.add("ana", batch), *(d.message_id for d in batch), flush=True)
+"""
+
+
+def start_writer(root, first, last):
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(root), str(first), str(last)],
+        cwd=Path(__file__).parent.parent,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_processes_add_at_once(index, tmp_path):
+    writers = [start_writer(tmp_path, first, first + 30) for first in (0, 1000)]
+    for writer in writers:
+        assert writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    while any(writer.poll() is None for writer in writers):
+        index.search("ana", Query("tea"), lambda _: [])
+    reported = [line.split() for writer in writers for line in writer.communicate()[0].splitlines()]
+    assert [writer.returncode for writer in writers] == [0, 0]
+    generation, held = index.held("ana")
+    assert {line[0] for line in reported} == {generation}
+    assert held == {*range(30), *range(1000, 1030)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", range(8))
+def test_killed_in_mid_commit_nothing_reported_is_lost(tmp_path, after):
+    writer = start_writer(tmp_path, 0, 30_000)
+    writer.stdin.write("go\n")
+    writer.stdin.flush()
+    assert writer.stdout.readline() == "ready\n"
+    reported = [writer.stdout.readline().split() for _ in range(1 + 7 * after)]
+    threading.Event().wait(after / 2000)  # lands at another point of a commit each time
+    writer.kill()
+    reported += [line.split() for line in writer.communicate()[0].splitlines() if line.endswith(tuple("0123456789"))]
+    index = SearchIndex(tmp_path, busy_after=0.5)
+    generation, held = index.held("ana")
+    assert {line[0] for line in reported} == {generation}
+    assert held >= {int(i) for line in reported[:-1] for i in line[1:]}
+    for i in sorted(held)[-3:]:
+        assert [hit.message_id for hit in index.search("ana", Query(f"word{i}"), lambda _: [])] == [i]
+    assert index.add("ana", [message(99_999, "still writable")]) == generation
