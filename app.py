@@ -63,7 +63,8 @@ def create_app(settings: Settings | None = None) -> Flask:
         app.extensions[EXTENSION] = build(settings, database.engine)
     api.register(_Api(app))
     errors.register(app)  # after flask-smorest, which brings a shape of its own
-    app.register_blueprint(get_swaggerui_blueprint("/docs", "/openapi.json", config={"app_name": "Recap"}))
+    config = {"app_name": "Recap", "validatorUrl": None}  # or the page would send the document to a site to be checked
+    app.register_blueprint(get_swaggerui_blueprint("/docs", "/openapi.json", config=config))
     app.add_url_rule("/", "index", lambda: redirect("/docs/"))
     app.before_request(_before)
     app.after_request(_after)

@@ -70,11 +70,12 @@ def tail_that_fits(view: View, context_tokens: int, reserved: int) -> tuple[Mess
     Almost always all of them: only when the mini model has been failing for long is the tail too long to send.
     Raises TooLarge when the head and the new message alone do not fit.
     """
-    budget = context_tokens - tokens.estimate_message(head(view)) - view.message.tokens - FRAME_TOKENS
+    new = tokens.estimate_message(_verbatim(view.message).content)
+    budget = context_tokens - tokens.estimate_message(head(view)) - new - FRAME_TOKENS
     if budget < 0:
         raise TooLarge(
             "message_too_large",
-            f"This message has about {view.message.tokens} tokens, and with what is always sent beside it that is more "
+            f"This message has about {new} tokens, and with what is always sent beside it that is more "
             f"than CONTEXT_TOKENS ({context_tokens}) allows. Nothing was stored. Shorten it, or raise CONTEXT_TOKENS.",
             param="message",
         )
@@ -100,7 +101,7 @@ def compose(
             "</memory>",
         ]
     )
-    last = ChatMessage("user", f"{recalled}\n\n{view.message.content}")
+    last = ChatMessage("user", f"{recalled}\n\n{_verbatim(view.message).content}")
     messages = tuple(_joined([ChatMessage("system", head(view)), *map(_verbatim, tail), last]))
     return ComposedPrompt(
         messages=messages,

@@ -24,6 +24,7 @@ SUMMARY_TOKENS_MAX = 1200  # above what the prompt asks for; what is over is dro
 SHRUNKEN_FROM = 80  # tokens below which a summary may lose anything: it is small talk still
 SHRUNKEN_TO = 0.5  # keeping less than this share of the last summary is taken for a slip, not for tidiness
 
+_THINK = re.compile(r"<(/?)think(?:ing)?>", re.I)
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 
@@ -112,9 +113,17 @@ def _refuse_losses(previous: Sections, new: Sections) -> None:
 
 def _without_thinking(answer: str) -> str:
     """The answer after its thoughts.  An unclosed thought has no answer after it."""
-    text = re.sub(r"<think(?:ing)?>.*?</think(?:ing)?>", "", answer, flags=re.S | re.I)
-    text = re.sub(r"^.*?</think(?:ing)?>", "", text, flags=re.S | re.I)  # some servers cut the opening tag off
-    return re.sub(r"<think(?:ing)?>.*", "", text, flags=re.S | re.I)
+    kept: list[str] = []
+    start, thinking = 0, False
+    for tag in _THINK.finditer(answer):  # one pass: an answer may be all tags
+        if tag[1]:
+            if not thinking:
+                kept.clear()  # some servers cut the opening tag off
+            thinking, start = False, tag.end()
+        elif not thinking:
+            kept.append(answer[start : tag.start()])
+            thinking = True
+    return "".join(kept) if thinking else "".join(kept) + answer[start:]
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
@@ -187,7 +196,7 @@ def _facts(value: Any) -> tuple[FactDraft, ...]:
     for item in _listed(value)[:FACTS_MAX]:
         if not isinstance(item, Mapping):
             continue  # without a source and a quote it could not be checked
-        category = str(item.get("category", "")).lower()
+        category = _clean(item.get("category")).lower()
         drafts.append(
             FactDraft(
                 text=_clean(item.get("text")),
@@ -203,16 +212,19 @@ def _facts(value: Any) -> tuple[FactDraft, ...]:
 
 
 def _integer(value: Any, otherwise: int) -> int:
-    """A whole number as models write them: 3, 3.0, "3", "[3]"; bounded to 64 bits."""
-    found = re.search(r"-?\d{1,18}", str(value))
+    """A whole number as models write them: 3, 3.0, "3", "[3]", [3]; bounded to 64 bits."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    found = re.search(r"-?\d{1,18}", str(value)) if isinstance(value, int | float | str) else None
     return int(found.group()) if found else otherwise
 
 
 def _bounded(sections: Sections) -> Sections:
-    """`sections` within SUMMARY_TOKENS_MAX: the oldest talk goes first, then the oldest data."""
-    for name in ("discussed", "data", "open_questions"):
+    """`sections` within SUMMARY_TOKENS_MAX: the oldest talk goes first, then the oldest data, what is needed last."""
+    for name in ("discussed", "data", "open_questions", "excluded", "constraints", "requirements"):
         items = list(getattr(sections, name))
         while items and tokens.estimate(str(sections)) > SUMMARY_TOKENS_MAX:
             items.pop(0)
-            sections = Sections.from_dict({**sections.as_dict(), name: items})
+            fewer: dict[str, Any] = {name: tuple(items)}
+            sections = replace(sections, **fewer)
     return sections

@@ -143,9 +143,16 @@ class Facts:
             return self.scored([as_fact(row, session_id)], "", now)[0]
 
     def change(self, caller: Caller, fact_id: int, changes: dict[str, Any]) -> Fact:
-        """Set `text`, `category`, `importance`, `scope` or `pinned`.  Raises NotFound."""
+        """Set `text`, `category`, `importance`, `scope` or `pinned`.  Raises NotFound, InvalidRequest."""
         with self._database.write() as tx:
             row, public_id = self._find(tx, caller, fact_id)
+            if changes.get("scope") == "session" and row.session_id is None:
+                raise InvalidRequest(
+                    "fact_has_no_session",
+                    "This fact was stated outside any session, so it can't be narrowed to one. State it anew with a "
+                    "session_id, and forget this one.",
+                    param="scope",
+                )
             for name in ("text", "category", "importance", "scope", "pinned"):
                 if name in changes:
                     setattr(row, name, changes[name])

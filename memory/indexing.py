@@ -56,11 +56,8 @@ class Indexing:
         count = 0
         generation = self._index.add(owner.index_key, ())
         while True:
-            with self._database.read() as tx:
-                batch = waiting(tx, owner.id, generation, limit=BATCH)
-            if not batch:
-                return count
-            generation = self._index.add(owner.index_key, batch)
+            batch: list[Document] = []
+            generation = self._index.add(owner.index_key, self._batch(owner.id, generation, batch))
             with self._database.write() as tx:
                 tx.execute(
                     update(MessageRow)
@@ -68,6 +65,15 @@ class Indexing:
                     .values(indexed_in=generation)
                 )
             count += len(batch)
+            if len(batch) < BATCH:  # what has come since has a job of its own
+                return count
+
+    def _batch(self, owner_id: int, generation: str, batch: list[Document]) -> Iterator[Document]:
+        """The next rows to index, noted in `batch`; read only when the index asks, which is when it holds its lock:
+        what was erased a moment before is not brought back."""
+        with self._database.read() as tx:
+            batch += waiting(tx, owner_id, generation, limit=BATCH)
+        yield from batch
 
     def clear(self, job: Job) -> None:
         """Take an erased session, or a whole erased owner, out of the index.  Idempotent."""

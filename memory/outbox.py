@@ -285,9 +285,9 @@ class Outbox:
     def _visible(self, caller: Caller) -> Any:
         query = (
             select(JobRow, SessionRow.public_id)
-            .join(OwnerRow, OwnerRow.id == JobRow.owner_id)
+            .outerjoin(OwnerRow, OwnerRow.id == JobRow.owner_id)
             .outerjoin(SessionRow, SessionRow.id == JobRow.session_id)
-            .where(OwnerRow.tenant == caller.tenant)
+            .where(or_(OwnerRow.tenant == caller.tenant, JobRow.owner_id.is_(None)))  # an erasure outlives its owner
         )
         if caller.user_id is not None:
             query = query.where(OwnerRow.kind == "user", OwnerRow.name == caller.user_id)

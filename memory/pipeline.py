@@ -99,10 +99,12 @@ class ChatPipeline:
                         yield event
                     except GeneratorExit:  # whoever asked has gone; the reply is for when they come back
                         listening = False
+                if event is part:  # told the moment it came; only now wait for more
+                    part = next(parts)
                 if isinstance(part, Finish):
                     break
                 text.append(part.text)
-                event, part = part, next(parts)
+                event = part
             clock.lap("answer")
             finished = self._finished(admitted, prompt, started, "".join(text), part)
             if admitted.lease is not None:

@@ -1,7 +1,8 @@
 """Prompts by name: the packaged text, an operator's file over it, a version put through the API over both.
 
-Guarantee: a prompt that is accepted renders.  Templates run in Jinja2's immutable sandbox with nothing but the
-variables listed here and a few harmless filters, so that no prompt reads a secret or eats the memory.
+Guarantee: a prompt that is accepted renders, soon, into a text of bounded size.  Templates run in Jinja2's immutable
+sandbox with nothing but the variables listed here and a few harmless filters; they print, choose, and loop one deep,
+and can't define or call anything, so that no prompt reads a secret, eats the memory or never ends.
 
 `system` opens the main model's prompt, `repair` asks the mini model to mend its answer; every other name is a
 summary prompt, and `summary` the one used unless a setting or a request names another.
@@ -17,7 +18,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from jinja2 import StrictUndefined, TemplateError, meta, nodes
+from jinja2 import StrictUndefined, TemplateError, meta, nodes, pass_context
+from jinja2.filters import do_join
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -29,6 +32,7 @@ from models import Database, PromptRow
 PACKAGED = Path(__file__).parent / "prompts"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 TEXT_CHARS_MAX = 20_000
+RENDERED_CHARS_MAX = 100_000
 SUMMARY_MAX_WORDS = 400
 
 SECTIONS = (
@@ -47,6 +51,7 @@ _SUMMARY_VARIABLES: dict[str, Any] = {
     "max_words": SUMMARY_MAX_WORDS,
 }
 _VARIABLES: dict[str, dict[str, Any]] = {"system": {}, "repair": {"problem": "It is not JSON."}}
+_GROWING = (nodes.Macro, nodes.Call, nodes.CallBlock, nodes.Assign, nodes.AssignBlock, nodes.With)
 _FILTERS = ("join", "upper", "lower", "title", "capitalize", "trim", "length", "default", "first", "last", "list")
 
 
@@ -78,10 +83,19 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         raise SecurityError(f"the operator {operator} is not available in prompts")
 
 
+def _join(context: Context, items: Any, separator: str = "", attribute: Any = None) -> str:
+    """Jinja2's `join`, which multiplies as well: a long string joined by another."""
+    items, separator = list(items), str(separator)
+    if len(items) * len(separator) > RENDERED_CHARS_MAX:
+        raise SecurityError("what it joins is too long")
+    joined: str = do_join(context.eval_ctx, items, separator, attribute)
+    return joined
+
+
 def _environment() -> _Sandbox:
     env = _Sandbox(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False)
     env.globals.clear()  # no range, lipsum, cycler: loops go over what is given
-    env.filters = {name: env.filters[name] for name in _FILTERS}
+    env.filters = {name: env.filters[name] for name in _FILTERS} | {"join": pass_context(_join)}
     return env
 
 
@@ -157,9 +171,9 @@ def variables(name: str) -> Mapping[str, Any]:
 def check(name: str, text: str) -> None:
     """Raises InvalidRequest unless `text` is a template that renders with the variables of `name`."""
     if not text.strip():
-        raise InvalidRequest("bad_prompt", "A prompt needs some text.", param="text")
+        raise _bad("A prompt needs some text.")
     if len(text) > TEXT_CHARS_MAX:
-        raise InvalidRequest("bad_prompt", f"A prompt may have {TEXT_CHARS_MAX:,} characters.", param="text")
+        raise _bad(f"A prompt may have {TEXT_CHARS_MAX:,} characters.")
     allowed = variables(name)
     try:
         tree = _ENV.parse(text)
@@ -171,18 +185,37 @@ def check(name: str, text: str) -> None:
                 f"The prompt {name!r} uses {', '.join(unknown)}, which it is not given. It knows: {knows}.",
                 param="text",
             )
-        if any(tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends))):
-            raise InvalidRequest("bad_prompt", "A prompt can't include other templates.", param="text")
+        _check_bounded(tree)
+        template = _ENV.from_string(text)
         for first in (True, False):
-            _ENV.from_string(text).render({**allowed, **({"first": first} if "first" in allowed else {})})
+            values = {**allowed, **({"first": first} if "first" in allowed else {})}
+            if sum(map(len, template.generate(values))) > RENDERED_CHARS_MAX:
+                raise _bad(f"The prompt grows beyond {RENDERED_CHARS_MAX:,} characters when it is filled in.")
     except TemplateError as error:
         line = getattr(error, "lineno", None)
         where = f" (line {line})" if line else ""
-        raise InvalidRequest(
-            "bad_prompt", f"The prompt is not a template that can be used{where}: {error.message}.", param="text"
-        ) from error
-    except (TypeError, ValueError, ArithmeticError, LookupError, RecursionError) as error:
-        raise InvalidRequest("bad_prompt", f"The prompt fails when it is filled in: {error}.", param="text") from error
+        said = str(error.message).rstrip(".")
+        raise _bad(f"The prompt is not a template that can be used{where}: {said}.") from error
+    except (RecursionError, SyntaxError, MemoryError) as error:  # all three are Python's words for it
+        raise _bad("The prompt is nested too deeply.") from error
+    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+        raise _bad(f"The prompt fails when it is filled in: {error}.") from error
+
+
+def _check_bounded(tree: nodes.Template) -> None:
+    """Raises InvalidRequest for what could make a short template run long or write much."""
+    if any(tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends))):
+        raise _bad("A prompt can't include other templates.")
+    growing = next(tree.find_all(_GROWING), None)
+    if growing is not None:
+        raise _bad(f"A prompt can print, choose and loop, but not define or call anything (line {growing.lineno}).")
+    for loop in tree.find_all(nodes.For):
+        if loop.find(nodes.For) is not None or not isinstance(loop.iter, nodes.Name):
+            raise _bad(f"A loop goes over one of the prompt's variables, and not within another (line {loop.lineno}).")
+
+
+def _bad(message: str) -> InvalidRequest:
+    return InvalidRequest("bad_prompt", message, param="text")
 
 
 def render(prompt: Prompt, **values: Any) -> str:

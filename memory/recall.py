@@ -201,7 +201,7 @@ def _rows(tx: Session, owner_id: int, ids: Sequence[int]) -> dict[int, tuple[Mes
         .join(SessionRow, SessionRow.id == MessageRow.session_id)
         .where(MessageRow.id.in_(ids), MessageRow.owner_id == owner_id)
     )
-    return {row.id: (row, session) for row, session in tx.execute(query).tuples()}
+    return {row.id: (row, session) for row, session in tx.execute(query)}
 
 
 def _neighbourhood(tx: Session, rows: Iterable[MessageRow], reach: int) -> list[MessageRow]:

@@ -86,7 +86,7 @@ class Services:
         jobs: dict[str, int] = {}
         try:
             with self.database.read() as tx:
-                jobs = dict(tx.execute(select(JobRow.state, func.count()).group_by(JobRow.state)).tuples().all())
+                jobs = dict(tx.execute(select(JobRow.state, func.count()).group_by(JobRow.state)).all())
             database = "ok"
         except SQLAlchemyError as error:
             log.error("the database can't be read: %s", error)

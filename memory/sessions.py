@@ -317,7 +317,7 @@ def _known_ids(tx: Session, row: SessionRow, external_ids: Sequence[str]) -> dic
         query = select(MessageRow.external_id, MessageRow.id).where(
             MessageRow.session_id == row.id, MessageRow.external_id.in_(some)
         )
-        known.update({key: message_id for key, message_id in tx.execute(query).tuples() if key})
+        known.update({key: message_id for key, message_id in tx.execute(query) if key})
     return known
 
 

@@ -19,8 +19,9 @@ from sqlalchemy.orm import Session
 from config import Settings
 from memory import tokens
 from memory.digest import Digested, digest
+from memory.digest_format import SUMMARY_TOKENS_MAX
 from memory.domain import Caller, Fact, Message, Sections
-from memory.errors import Conflict, NotFound
+from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.facts import Facts
 from memory.fold import show_newest
 from memory.leases import Leases
@@ -127,8 +128,17 @@ class Summaries:
     def edit(self, caller: Caller, session_id: str, sections: Sections, expected: int | None = None) -> SummaryState:
         """The person's own summary, shown from the next prompt on.
 
-        With `expected`, only if that is still the newest version.  Raises NotFound, Conflict.
+        With `expected`, only if that is still the newest version.  Raises NotFound, Conflict, and InvalidRequest when
+        it is longer than the mini model's may be: every prompt has to carry it.
         """
+        size = tokens.estimate(str(sections))
+        if size > SUMMARY_TOKENS_MAX:
+            raise InvalidRequest(
+                "summary_too_large",
+                f"A summary may have about {SUMMARY_TOKENS_MAX:,} tokens, since every prompt carries it; this one has "
+                f"{size:,}. Nothing was changed. Shorten it.",
+                param="sections",
+            )
         with self._database.write() as tx:
             row = find_session(tx, caller, session_id)
             if expected is not None and expected != row.summary_version:
