@@ -95,6 +95,8 @@ class FactWeights:
                 weights[key.strip()] = float(number)
             except ValueError:
                 raise SettingsError(f"{name} needs a number after {key.strip()!r}, as in importance:0.4.") from None
+            if not 0 <= weights[key.strip()] <= 1000:
+                raise SettingsError(f"{name} takes weights of 0 or more, 1000 at most, not {number.strip()!r}.")
         return cls(**weights)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import logging
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from memory.turn import TurnEvent, TurnFinished, TurnStarted
 from schemas.chat import ChatCall, ChatHeaders, ChatReply, ChatRequest, ChatUsage, Memory
 
 blueprint = resource("chat", "Send a message, get a reply that remembers.")
+log = logging.getLogger(__name__)
 _memory, _usage = Memory(), ChatUsage()
 
 
@@ -49,7 +51,7 @@ def chat(call: ChatCall, headers: dict[str, Any]) -> ResponseReturnValue:
         response = Response(stream_with_context(_sse(started, events)), mimetype="text/event-stream")
         response.headers["Cache-Control"] = "no-cache"
         response.headers["X-Accel-Buffering"] = "no"  # nginx would gather the pieces
-        response.call_on_close(events.close)
+        response.call_on_close(lambda: _finish_unheard(events))
         return response
     return jsonify(next(_completion(event) for event in events if isinstance(event, TurnFinished)))
 
@@ -109,6 +111,14 @@ def _sse(started: TurnStarted, events: Iterator[TurnEvent]) -> Iterator[str]:
         yield f"data: {json.dumps(error_body(error))}\n\n"
         return
     yield "data: [DONE]\n\n"
+
+
+def _finish_unheard(events: Generator[TurnEvent, None, None]) -> None:
+    """Let the turn of a listener who has gone come to its end; when it fails, nobody is left to tell but the log."""
+    try:
+        events.close()
+    except RecapError as error:
+        log.warning("a turn failed after its listener had gone: %s", error.message)
 
 
 def _notice() -> dict[str, str]:

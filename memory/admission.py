@@ -127,7 +127,7 @@ class Admission:
         if request.prompt is not None:
             self._prompts.find(tx, caller, request.prompt)  # a name that does not exist is told now, not in a job's log
         now = self._now()
-        message = self._unanswered(tx, row, request.message)
+        message = tx.get(MessageRow, turn.user_message_id) if turn else self._unanswered(tx, row, request.message)
         if message is not None:
             turn = turn or tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id))
         else:
@@ -139,11 +139,15 @@ class Admission:
             turn = TurnRow(tenant=caller.tenant, session_id=row.id, user_message_id=message.id)
             tx.add(turn)
         turn.started_at = now
-        turn.idempotency_key = request.idempotency_key
-        turn.fingerprint = _fingerprint(caller, request) if request.idempotency_key else None
-        fold(tx, row, self._settings)
+        if request.idempotency_key is not None:
+            turn.idempotency_key = request.idempotency_key
+            turn.fingerprint = _fingerprint(caller, request)
+        fold(tx, row, self._settings, message)
         tx.flush()
         admitted = self._view(tx, caller, request, row, as_message(message, row))
+        if len(admitted.tail) < len(admitted.view.tail) and fold(tx, row, self._settings, message, crowded=True):
+            tx.flush()
+            admitted = self._view(tx, caller, request, row, as_message(message, row))
         return replace(admitted, session_id=row.public_id, lease=lease, turn_id=turn.id)
 
     def _unanswered(self, tx: Session, row: SessionRow, content: str) -> MessageRow | None:
@@ -182,7 +186,7 @@ class Admission:
             .where(
                 MessageRow.session_id == row.id,
                 MessageRow.position > row.head_through,
-                MessageRow.position < message.position,
+                MessageRow.id != message.id,  # last almost always; a turn taken up late answers after what came since
             )
             .order_by(MessageRow.position)
         )

@@ -89,6 +89,30 @@ def tail_that_fits(view: View, context_tokens: int, reserved: int) -> tuple[Mess
     return tuple(reversed(kept))
 
 
+def recalled_that_fits(
+    view: View, tail: Sequence[Message], excerpts: Sequence[Excerpt], facts: Sequence[Fact], context_tokens: int
+) -> tuple[tuple[Excerpt, ...], tuple[Fact, ...]]:
+    """As many of the excerpts and facts, the best first, as fit beside head, `tail` and the new message.
+
+    Almost always all: only a new message of nearly CONTEXT_TOKENS leaves less than their own budgets.
+    """
+    sent = (_verbatim(message).content for message in (*tail, view.message))
+    room = context_tokens - tokens.estimate_message(head(view)) - sum(map(tokens.estimate_message, sent)) - FRAME_TOKENS
+    kept_facts: list[Fact] = []
+    for fact in facts:
+        room -= tokens.estimate(fact_line(fact))
+        if room < 0:
+            break
+        kept_facts.append(fact)
+    kept_excerpts: list[Excerpt] = []
+    for excerpt in excerpts:
+        room -= tokens.estimate(chat_block(excerpt))
+        if room < 0:
+            break
+        kept_excerpts.append(excerpt)
+    return tuple(kept_excerpts), tuple(kept_facts)
+
+
 def compose(
     view: View, tail: Sequence[Message], excerpts: Sequence[Excerpt], facts: Sequence[Fact], now: datetime
 ) -> ComposedPrompt:

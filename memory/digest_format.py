@@ -25,6 +25,7 @@ SHRUNKEN_FROM = 80  # tokens below which a summary may lose anything: it is smal
 SHRUNKEN_TO = 0.5  # keeping less than this share of the last summary is taken for a slip, not for tidiness
 
 _THINK = re.compile(r"<(/?)think(?:ing)?>", re.I)
+_INNER = re.compile(r'"summary"\s*:?\s*$')
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 
@@ -127,7 +128,7 @@ def _without_thinking(answer: str) -> str:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Every outermost JSON object in `text`, in order."""
+    """Every outermost JSON object in `text`, in order; not the good half of an answer that is broken elsewhere."""
     decoder = json.JSONDecoder(strict=False)
     start = text.find("{")
     for _ in range(STARTS_MAX):
@@ -138,7 +139,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         except (ValueError, RecursionError):
             end = start + 1
         else:
-            if isinstance(found, dict):
+            if isinstance(found, dict) and not _INNER.search(text, max(0, start - 20), start):
                 yield found
         start = text.find("{", end)
 

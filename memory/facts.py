@@ -352,7 +352,8 @@ def problem_with(draft: FactDraft, source: Message | None, facts_through: int) -
         return f"message {draft.source} is not the person's own"
     if not draft.text.strip() or len(draft.text) > TEXT_CHARS_MAX:
         return "empty or too long"
-    if not draft.quote.strip() or _squeeze(draft.quote) not in _squeeze(source.content):
+    quote = _squeeze(draft.quote)
+    if not quote or quote not in _squeeze(source.content):
         return "its quote is not in its source"
     return None
 

@@ -16,14 +16,14 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from datetime import datetime
 
 from config import Settings
 from memory import tokens
 from memory.admission import Admission, Admitted
-from memory.context import ComposedPrompt, View, compose
+from memory.context import ComposedPrompt, View, compose, recalled_that_fits
 from memory.domain import Caller, Usage
 from memory.errors import Conflict, ModelError
 from memory.facts import Facts
@@ -68,7 +68,7 @@ class ChatPipeline:
         self._main = main
         self._now = now
 
-    def turn(self, caller: Caller, request: TurnRequest) -> Iterator[TurnEvent]:
+    def turn(self, caller: Caller, request: TurnRequest) -> Generator[TurnEvent, None, None]:
         """Take a turn: yields TurnStarted, the reply's pieces, TurnFinished.
 
         Raises NotFound, InvalidRequest, TooLarge and Conflict before anything is stored, and ModelError after it:
@@ -146,6 +146,8 @@ class ChatPipeline:
         in_sight = {message.id for message in tail}
         unseen = [fact for fact in view.other_facts if fact.source_message_id not in in_sight]
         fitting = self._facts.for_message(unseen, view.message.content, now)
+        excerpts, fitting = recalled_that_fits(view, tail, recalled.excerpts, fitting, self._settings.context_tokens)
+        recalled = replace(recalled, excerpts=excerpts)
         report = MemoryReport(
             summary_version=admitted.summary_version,
             head_version=view.head_version,
@@ -155,7 +157,7 @@ class ChatPipeline:
             tail_messages=len(tail),
             tail_dropped=len(view.tail) - len(tail),
         )
-        return compose(view, tail, recalled.excerpts, fitting, now), report
+        return compose(view, tail, excerpts, fitting, now), report
 
     def _started(self, admitted: Admitted, memory: MemoryReport) -> TurnStarted:
         return TurnStarted(
@@ -193,6 +195,7 @@ class ChatPipeline:
             turn.model = finished.model
             turn.memory = finished.started.memory.to_stored()
             turn.usage = finished.usage.to_stored()
+            turn.started_at = finished.started.created_at  # a retry shows the same time
             turn.finished_at = self._now()
             self._facts.count_use(tx, finished.started.memory.facts)
             self._sessions.follow_up(tx, row, prompt=request.prompt)

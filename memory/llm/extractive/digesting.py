@@ -12,19 +12,19 @@ was taken back or answered.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
-from memory.domain import Fact, FactDraft, Message, Sections
+from memory.domain import Excluded, Fact, FactDraft, Message, Sections
 from memory.llm import DigestMaterial
 from memory.llm.extractive import phrases, sentences, statements
-from memory.llm.extractive.corrections import Correction, correction, same_text, statement_of
+from memory.llm.extractive.corrections import Correction, correction
 from memory.llm.extractive.personal import Statement
-from memory.llm.extractive.readings import quote_of, statement_in
-from memory.llm.extractive.refusals import refusal, reopening
+from memory.llm.extractive.readings import Reading, as_statement, readings, same_text
 from memory.llm.extractive.sections import MAX_ITEM, Draft
-from memory.llm.extractive.statements import Clause
 from memory.llm.extractive.topic import topic_of
+from memory.llm.extractive.wording import stems
 
 MAX_FACTS = 40
 MAX_QUOTE = 300
@@ -32,49 +32,50 @@ MAX_TOPIC = 200
 
 
 @dataclass
-class _Found:
-    """A fact of this batch: it may still be taken back by a later message of the batch."""
+class Held:
+    """A statement that holds: known before as a fact, or said in these messages.  `supersedes` are facts it ends."""
 
     statement: Statement
-    source: int
     quote: str
+    when: datetime
+    source: int = 0
+    known: int | None = None
     supersedes: set[int] = field(default_factory=set)
 
     def draft(self) -> FactDraft:
+        made = self.statement
         return FactDraft(
-            text=self.statement.text,
+            text=made.text,
             source=self.source,
-            quote=self.quote,
-            category=self.statement.category,
-            importance=self.statement.importance,
-            scope=self.statement.scope,
+            quote=sentences.head_of(self.quote, MAX_QUOTE),
+            category=made.category,
+            importance=made.importance,
+            scope=made.scope,
             supersedes=tuple(sorted(self.supersedes)),
         )
 
 
+@dataclass(frozen=True)
+class Noted:
+    """What became of a clause, for an acknowledgement: a statement and what it took back, an option out or in again."""
+
+    statement: Statement | None = None
+    replaced: tuple[Held, ...] = ()
+    excluded: Excluded | None = None
+    reopened: str = ""
+
+
 def digest(material: DigestMaterial) -> dict[str, Any]:
     """The summary extended by the messages, and their facts, in the shape a mini model answers."""
-    reader = _Reader(material)
-    for number, message in enumerate(material.messages):
-        if message.role == "user":
-            reader.user(message, _reply_to(material.messages, number))
-        elif message.role == "assistant":
-            reader.other(message)
-    drafts = sorted((found.draft() for found in reader.found), key=lambda draft: -draft.importance)[:MAX_FACTS]
-    facts = sorted(drafts, key=lambda draft: draft.source)
-    said = [message.content for message in material.messages if message.role == "user" or message.name]
-    people = [message.name for message in material.messages if message.name] + reader.names()
-    sections = reader.draft.finish()
-    earlier = [
-        item
-        for name in ("requirements", "constraints", "data", "discussed")
-        for item in getattr(material.previous, name)
-    ]
-    topic = topic_of(sentences.one_line(material.previous.topic), earlier, map(sentences.one_line, said), people)
-    summary = replace(sections, topic=sentences.clip(topic, MAX_TOPIC))
+    reader = Reader(material.previous, material.known_facts)
+    reader.read(material.messages)
+    summary = reader.sections()
     if summary.empty:
         summary = Sections(discussed=_last_words(material.messages))
-    return {"summary": summary.as_dict(), "facts": [_as_dict(fact) for fact in facts]}
+    drafts = [held.draft() for held in reader.held if held.known is None]
+    drafts = sorted(sorted(drafts, key=lambda draft: -draft.importance)[:MAX_FACTS], key=lambda draft: draft.source)
+    facts = [{**asdict(draft), "supersedes": list(draft.supersedes)} for draft in drafts]
+    return {"summary": summary.as_dict(), "facts": facts}
 
 
 def _last_words(messages: Sequence[Message]) -> tuple[str, ...]:
@@ -83,41 +84,63 @@ def _last_words(messages: Sequence[Message]) -> tuple[str, ...]:
     return tuple(sentences.clip(text, MAX_ITEM) for text in [text for text in said if text][-1:])
 
 
-def _as_dict(fact: FactDraft) -> dict[str, Any]:
-    return {
-        "text": fact.text,
-        "category": fact.category,
-        "importance": fact.importance,
-        "scope": fact.scope,
-        "source": fact.source,
-        "quote": fact.quote,
-        "supersedes": list(fact.supersedes),
-    }
+class Reader:
+    """Carries what messages say to a summary's draft and to the statements that hold.
 
+    `held` is what holds now, oldest first; `gone` the quotes of what no longer does; `told` what each message stated
+    (by its position), with the words that did; `noted` what became of the last message.
+    """
 
-def _reply_to(messages: Sequence[Message], number: int) -> Message | None:
-    for message in messages[number + 1 :]:
-        if message.role == "assistant":
-            return message
-        if message.role == "user":
-            return None
-    return None
+    def __init__(self, previous: Sections, known: Sequence[Fact]) -> None:
+        self.previous = previous
+        self.draft = Draft(previous)
+        self.held: list[Held] = []
+        self.gone: list[Held] = []
+        for fact in sorted(known, key=lambda fact: (fact.valid_from, fact.id)):
+            held = Held(as_statement(fact), fact.quote or fact.text, fact.valid_from, known=fact.id)
+            self._end([old for old in self.held if held.statement.replaces(old.statement)])
+            self.held.append(held)
+        self.told: dict[int, list[tuple[Statement, str]]] = {}
+        self.noted: list[Noted] = []
+        self._messages: list[Message] = []
 
+    def read(self, messages: Sequence[Message]) -> None:
+        """Read messages, in the order in which they were said."""
+        for number, message in enumerate(messages):
+            self._messages.append(message)
+            if message.role == "user":
+                following = messages[number + 1] if number + 1 < len(messages) else None
+                self._user(message, following if following and following.role == "assistant" else None)
+            elif message.role == "assistant":
+                self._other(message)
 
-class _Reader:
-    """Carries what the messages say to a summary's draft and to the facts found."""
+    def sections(self) -> Sections:
+        """The summary as it is now."""
+        said = [
+            sentences.one_line(message.content)
+            for message in self._messages
+            if message.role == "user" or message.name
+            if not statements.is_small_talk(message.content)
+        ]
+        people = [message.name for message in self._messages if message.name]
+        sections = self.draft.finish()
+        earlier = [
+            item
+            for name in ("requirements", "constraints", "data", "discussed")
+            for item in getattr(self.previous, name)
+        ]
+        topic = topic_of(
+            sentences.one_line(self.previous.topic),
+            earlier,
+            said,
+            people,
+            [held.statement for held in self.held],
+            {word for held in self.gone for word in stems(held.statement.value)},
+        )
+        return replace(sections, topic=sentences.clip(topic, MAX_TOPIC))
 
-    def __init__(self, material: DigestMaterial) -> None:
-        self.draft = Draft(material.previous)
-        self.found: list[_Found] = []
-        self._known = [(fact, statement_of(fact)) for fact in material.known_facts]
-
-    def names(self) -> list[str]:
-        """What the person is called: their own name is no topic."""
-        told = [statement for _, statement in self._known if statement] + [found.statement for found in self.found]
-        return [statement.value for statement in told if statement.attribute == "name"]
-
-    def user(self, message: Message, reply: Message | None) -> None:
+    def _user(self, message: Message, reply: Message | None) -> None:
+        self.noted = []
         parts = sentences.split(message.content)
         loose: list[str] = []
         for sentence in statements.own_statements(parts):
@@ -126,14 +149,10 @@ class _Reader:
             swap = correction(sentence.text)
             if swap is not None and self._swap(swap, message, sentence.text):
                 continue
-            rest = [
-                clause
-                for clause in statements.clauses(sentence.text)
-                if not self._place(clause, message, sentence.text)
-            ]
-            if any(statements.has_figure(clause.text) or statements.concludes(clause.text) for clause in rest):
+            rest = [reading.clause.text for reading in readings(sentence) if not self._place(reading, message)]
+            if any(statements.has_figure(text) or statements.concludes(text) for text in rest):
                 loose.append(sentence.text)
-            elif rest:
+            elif len(stems(" ".join(rest))) > 2:
                 self.draft.touch(sentence.text, message)
         for text in loose:
             self.draft.add("data", text)
@@ -141,7 +160,7 @@ class _Reader:
         questions = [part.text for part in parts if not part.quoted and statements.is_question(part.text)]
         self.draft.ask(questions, reply)
 
-    def other(self, message: Message) -> None:
+    def _other(self, message: Message) -> None:
         """What the other side says may answer a question; a named person's figures are data as well."""
         if phrases.is_own(message.content):
             return
@@ -155,65 +174,59 @@ class _Reader:
             else:
                 self.draft.touch(label, message)
 
-    def _place(self, clause: Clause, message: Message, sentence: str) -> bool:
+    def _place(self, reading: Reading, message: Message) -> bool:
         """Carry one clause to its section; False when no rule reads it."""
-        reopened = reopening(clause)
-        if reopened is not None and self.draft.reopen(reopened):
-            return True
-        excluded = refusal(clause)
-        if excluded is not None:
-            self.draft.exclude(excluded)
-            return True
-        statement = statement_in(clause, sentence)
-        if statement is None:
+        if reading.reopened is not None and self.draft.reopen(reading.reopened):
+            self.noted.append(Noted(reopened=reading.reopened))
+        elif reading.excluded is not None:
+            self.draft.exclude(reading.excluded)
+            self.noted.append(Noted(excluded=reading.excluded))
+        elif reading.statement is not None:
+            self._state(reading.statement, message, reading.quote)
+        else:
             return False
-        self._state(statement, message, quote_of(clause, sentence))
         return True
 
-    def _state(self, statement: Statement, message: Message, quote: str) -> None:
+    def _state(self, statement: Statement, message: Message, quote: str, instead: Held | None = None) -> None:
+        """Let a statement hold, in the place of those it replaces and of `instead`."""
+        self.told.setdefault(message.position, []).append((statement, quote))
+        ended = [held for held in self.held if held is instead or statement.replaces(held.statement)]
+        if any(held.known is not None and held.when > message.created_at for held in ended):
+            return  # these words are older than what is known
         if not self.draft.correct(statement):
             self.draft.add(_section(statement), statement.text, statement.importance)
-        dropped = [found for found in self.found if statement.replaces(found.statement)]
-        self.found = [found for found in self.found if found not in dropped]
-        known = [
-            fact for fact, old in self._known if same_text(fact.text, statement.text) or (old and statement.within(old))
-        ]
-        supersedes = {fact.id for fact, old in self._known if old and statement.replaces(old)}
-        supersedes.update(number for found in dropped for number in found.supersedes)
-        if known or any(same_text(found.statement.text, statement.text) for found in self.found):
-            return
-        text = sentences.one_line(statement.text)
-        statement = replace(statement, text=text)
-        self.found.append(_Found(statement, message.position, sentences.head_of(quote, MAX_QUOTE), supersedes))
+        self._end(ended)
+        self.noted.append(Noted(statement, tuple(ended)))
+        for held in self.held:
+            within = held.known is not None and statement.within(held.statement)
+            if within or same_text(held.statement.text, statement.text):
+                return
+        supersedes = {held.known for held in ended if held.known is not None}
+        supersedes.update(number for held in ended for number in held.supersedes)
+        statement = replace(statement, text=sentences.one_line(statement.text))
+        self.held.append(Held(statement, quote, message.created_at, message.position, supersedes=supersedes))
+
+    def _end(self, ended: list[Held]) -> None:
+        self.held = [held for held in self.held if held not in ended]
+        self.gone.extend(ended)
 
     def _swap(self, swap: Correction, message: Message, sentence: str) -> bool:
         """Carry out "Ida, not Ada" on the latest statement that says Ada."""
-        for found in reversed(self.found):
-            changed = swap.applied_to(found.statement)
-            if changed is not None:
-                self.found.remove(found)
-                self._state(changed, message, sentence)
-                self.found[-1].supersedes.update(found.supersedes)
-                self.draft.replace(found.statement.text, changed.text)
-                return True
-        for fact, old in sorted(self._known, key=lambda pair: pair[0].id, reverse=True):
-            changed = swap.applied_to(old or _bare(fact))
-            if changed is not None:
-                changed = replace(changed, category=fact.category, importance=fact.importance)
-                self._state(changed, message, sentence)
-                self.found[-1].supersedes.add(fact.id)
-                self.draft.replace(fact.text, changed.text)
-                return True
-        return False
-
-
-def _bare(fact: Fact) -> Statement:
-    return Statement(fact.text, fact.category, fact.importance, value=fact.text)
+        fits = [(swap.fit(held.statement), number) for number, held in enumerate(self.held)]
+        best, number = max(fits, default=(0, 0))
+        changed = swap.applied_to(self.held[number].statement) if best else None
+        if changed is None:
+            # It may be carried out already, in a fact made from these very words.
+            return any(held.quote in (sentence, message.content) for held in self.held)
+        old = self.held[number]
+        self._state(changed, message, sentence, instead=old)
+        self.draft.replace(old.statement.text, changed.text)
+        return True
 
 
 def _section(statement: Statement) -> str:
     if statement.category == "requirement":
         return "requirements"
-    if statement.category == "constraint" or statement.attribute.startswith(("allergy:", "diet:", "health:")):
+    if statement.category == "constraint" or statement.attribute.startswith(("allergy:", "diet:", "health:", "eat:")):
         return "constraints"
     return "data"

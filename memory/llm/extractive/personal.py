@@ -68,15 +68,15 @@ def value_words(value: str) -> set[str]:
 
 def read(clause: Clause) -> Statement | None:
     """The statement a clause makes about its writer, if it makes one."""
-    if is_unspaced(clause.read):
-        return _chinese(clause.read)
+    if is_unspaced(clause.read) and (made := _chinese(clause.read)) is not None:
+        return made
     subject = _SUBJECT.match(clause.read)
     if subject is None:
         return None
     rest = clause.read[subject.end() :]
     # Only a person who writes "i" is one whose names may come without capitals.
     casual = subject.group()[:1] == "i"
-    kind = _KINDS[subject.lastgroup or "do"]
+    kind = "do" if subject.lastgroup == "perfect" else subject.lastgroup or "do"
     made = _first(BY_SUBJECT[kind], rest, casual)
     if made is None and kind == "have" and subject.group().lower().startswith("i got"):
         return _first(BY_SUBJECT["do"], f"got {rest}", casual)
@@ -117,17 +117,20 @@ _PERFECT = (
     r"|bought|sold|finished|signed)"
 )
 _SUBJECT = re.compile(
-    rf"(?P<am>(?:I'm|im|I am|we're|we are|I've been|I have been){_ADVERBS})"
+    r"(?P<choose>(?:let's|let us|(?:I|we)(?:'ll| will|'re going to| are going to|'m going to| am going to))\s+(?=(?:use|go with"
+    r"|switch to|upgrade to|stick with|pick|choose|move to|migrate to)\b)|(?:we're|we are|I'm|I am)\s+(?=(?:using|switching to|going with)\b.* for\b)"
+    r"|(?:I|we)(?: now| currently)?\s+(?=use\b.* for\b))"
+    rf"|(?P<am>(?:I'm|im|I am|we're|we are|I've been|I have been){_ADVERBS})"
     rf"|(?P<perfect>(?:I've|I have|we've|we have)(?=(?:\s+\w+ly|\s+just|\s+also)*\s+{_PERFECT}\b){_ADVERBS})"
     rf"|(?P<have>(?:I've got|I have got|I have|I've|we have|we've got|we've|I got|(?:I|we)\s+(?:also"
     rf"|still)\s+have){_ADVERBS})"
+    r"|(?P<would>(?:I'd|we'd|I would|we would)\s+)"
     rf"|(?P<will>(?:I'll|I will|we'll|we will)\s+)"
     rf"|(?P<do>(?:I|we){_ADVERBS})"
     r"|(?P<my>(?:my|our)\s+|(?=call me\b)|(?:people|friends|everyone|everybody) (?=calls? me\b))"
-    r"|(?P<the>the\s+|(?=(?:budget|deadline)\b))",
+    r"|(?P<the>the\s+|(?=(?:budget|deadline|stack|tech stack|database|hosting|launch|release|wedding)\b))",
     _I,
 )
-_KINDS = {"am": "am", "perfect": "do", "do": "do", "have": "have", "will": "will", "my": "my", "the": "the"}
 
 
 def _made(rule: Rule, match: re.Match[str], casual: bool) -> Statement | None:
@@ -155,7 +158,7 @@ def _chinese(text: str) -> Statement | None:
         match = rule.pattern.match(text)
         if match:
             value = match.groupdict().get("v") or ""
-            said = re.sub(r"^我(?:的)?", "", match.group()).strip()
+            said = re.sub(r"^我们?的?", "", match.group()).strip()
             attribute = rule.attribute.format(key=value, k=match.groupdict().get("k") or "")
             return Statement(said, rule.category, rule.importance, attribute, value, rule.ended)
     return None
@@ -171,6 +174,8 @@ def _first_person(text: str) -> Iterator[str]:
         yield f"my {label} is {value.strip()}"
     word, _, rest = text.partition(" ")
     lowered = word.lower()
+    if lowered == "use":
+        yield f"let's {text}"
     if lowered in _BASE_FORM:
         base = _BASE_FORM[lowered]
     elif lowered in ("doesn't", "does not"):

@@ -99,6 +99,18 @@ _LABELS = (
     r"|flight(?: number)?|hotel|project"
     r"|(?:wifi|wi-fi|network) name|stack|tech stack|operating system|os|editor|ide"
 )
+# What a plan or a project has one of: told with a name or a figure, since "the hotel is nice" says little of it.
+_THINGS = (
+    r"(?:tech )?stack|database|db|back ?end|front ?end|framework|(?:programming )?language|hosting|host|server|cloud"
+    r"|repo(?:sitory)?|domain|client|customer|venue|hotel|airbnb|flight|train|(?:launch|release|start|end|due|wedding|move)"
+    r"(?: date)?|meeting|(?:wi-?fi )?password|version|address|phone number|team size"
+)
+_DATE = (
+    r"(?:the |next |this )?(?:\d{1,2}(?:st|nd|rd|th)? (?:of )?)?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february"
+    r"|march|april|may|june|july|august|september|october|november|december|tomorrow|tonight|\d{1,2}(?:[:.]\d\d| ?[ap]m|st|nd"
+    r"|rd|th))\b"
+)
+_GO = r"go|visit|see|travel|fly|drive|spend|explore|tour|move|build|write|launch|start|organi[sz]e|learn"
 CASUAL_OK = frozenset({"name", "lives-in", "from"})
 
 
@@ -171,6 +183,11 @@ _AM = (
         r"|seeing|attending|throwing|celebrating|presenting|joining|launching|competing|playing|performing"
         r"|returning|going) V",
         "{k} {v}", "plan 2",
+    ),
+    _rule(
+        r"(?P<k>building|developing|writing|designing|creating|making|organi[sz]ing|renovating|running|hosting|launching"
+        r"|starting|migrating|redesigning|working on) (?P<v>(?:an?|the|our|my|some) .+)",
+        "{k} {v}", "plan 2", "", "rest",
     ),
     _rule(rf"(?:an?|the) (?P<v>(?:[\w'-]+ ){{0,3}}{_JOBS}\b.*)", "Works as {v}", "work 4", "job", "one"),
     _rule(
@@ -319,8 +336,11 @@ _DO = (
     _rule(r"suffer from V", "Suffers from {v}", "identity 5", "health:{key}", "list"),
     _rule(r"can spend (?:about |around |only )*(?P<v>(?:at most|up to|no more than|at the most|max(?:imum)?)?"
         r" ?.*\d.*)", "Budget: {v}", "constraint 4", "budget", "one"),
+    _rule(rf"(?:would like|want|hope) to (?P<k>{_GO}) V", "Wants to {k} {v}", "plan 2"),
+    _rule(_FUTURE + r"(?P<v>(?:land|arrive|leave|depart|fly|travel|return|head|drive|check (?:in|out)|get married|start|begin|launch"
+        r"|ship|go live|meet|move|present)\b.{3,})", "{v}", "plan 2"),
     _rule(r"(?:plan|intend|aim) to V", "Plans to {v}", "plan 2"),
-    _rule(r"decided (?P<k>to|on|against) V", "Decided {k} {v}", "plan 3"),
+    _rule(r"(?P<d>decided|agreed|settled) (?P<k>to|on|against) V", "{d} {k} {v}", "plan 3"),
     *(
         _rule(
             rf"{verb} (?!(?:a (?:big|huge|key) (?:role|part))\b)V", f"{third} {{v}}", kind, f"{verb}:{{key}}", "list"
@@ -348,12 +368,16 @@ _MY = (
     _rule(r"(?P<f>favou?rite|fave|preferred|go-to) (?P<k>[\w' -]{2,40}?)(?: is| are|'s|:| has always been)(?:"
         r" now| definitely| probably)* V", "{f} {k}: {v}", "preference 3", "favourite:{k}", "list"),
     _rule(
-        rf"(?P<k>{_SOLE_KIN})(?:'s name is|(?: is|'s) (?:called|named)|'s name:) V",
+        rf"(?:new |current )?(?P<k>{_SOLE_KIN})(?:'s name is| is (?:now )?(?=(?-i:[A-Z]))|(?: is|'s) (?:called|named)|'s name:) V",
         "{k}'s name: {v}", "relationship 4", "{k}:name", "name",
     ),
     _rule(
         rf"(?P<k>{_KIN})(?:'s name is|(?: is|'s) (?:called|named)|'s name:) V",
         "{k}'s name: {v}", "relationship 4", "{k}:name:{key}", "name",
+    ),
+    _rule(
+        rf"(?P<k>{_KIN}'s (?:[\w-]+ ){{0,2}}[\w-]+) (?:is|was) (?!(?:so|very|really|great|nice|sick|ill|fine)\b)V",
+        "{k}: {v}", "relationship 3", "their:{k}", "rest",
     ),
     _rule(rf"(?P<v>{_KIN}(?: [A-Z]\w+)? (?:is|has) .*allerg.*)", "{v}", "relationship 5", "", "rest"),
     _rule(
@@ -366,16 +390,45 @@ _MY = (
 )  # fmt: skip
 
 _THE = (
-    _rule(r"(?P<k>(?:(?!(?:budget|is|on|for|to|of|with)\b)\w+ ){0,2})budget (?:is|was|has (?:gone|changed|risen"
-        r"|dropped|increased) (?:up |down )?to|went (?:up|down) to|remains|:)(?: now| actually| only| about|"
+    _rule(r"(?P<k>(?:(?!(?:budget|is|on|for|to|of|with)\b)\w+ ){0,2})budget(?::| (?:is|was|has (?:gone|changed|risen"
+        r"|dropped|increased) (?:up |down )?to|went (?:up|down) to|remains))(?: now| actually| only| about|"
         r" around| just| still)* V", "{k}budget: {v}", "constraint 4", "{k}budget", "one"),
     _rule(
-        r"(?P<k>(?:(?!(?:deadline|is|on|for|to|of|with)\b)\w+ ){0,2})deadline (?:is|has (?:moved|changed) to"
-        r"|moved to|remains|:)(?: now| actually| still| on)* V",
+        r"(?P<k>(?:(?!(?:deadline|is|on|for|to|of|with)\b)\w+ ){0,2})deadline(?::| (?:is|was|has (?:moved|changed) to"
+        r"|moved to|remains))(?: now| actually| still| on)* V",
         "{k}deadline: {v}", "constraint 4", "{k}deadline", "one",
     ),
+    _rule(
+        r"(?P<k>[a-z][\w-]*(?: [a-z][\w-]*)?)(?: is| starts| begins| (?:has |was |is )?(?:now )?moved to)(?: now)? "
+        rf"(?:on |at |in )?(?={_DATE})V", "{k}: {v}", "plan 3", "my:{k}", "rest",
+    ),
+    _rule(
+        rf"(?P<k>{_THINGS})(?: is|'s|:| has (?:moved|changed) to| moved to)(?: now| currently| actually| on| at| in)* "
+        r"(?=.*(?-i:[A-Z0-9]))V",
+        "{k}: {v}", "other 3", "my:{k}", "rest",
+    ),
+)  # fmt: skip
+
+_WOULD = (
+    _rule(rf"(?:also |really )*(?:like|love) to (?P<k>{_GO}) V", "Would like to {k} {v}", "plan 2"),
+    _rule(r"(?:much |really )*prefer (?!not\b|to avoid\b)V", "Prefers {v}", "preference 3", "taste:{key}", "list"),
+)
+_CHOOSE = (
+    _rule(r"(?:use|using|go(?:ing)? with|switch(?:ing)? to|pick|choose|stick with) (?P<v>.{2,60}?)(?: instead)? for (?P<a>the |our |my )?"
+          r"(?P<k>(?:(?!and\b)[\w-]+ ?){1,4})$",
+          "Use {v} for {a}{k}", "requirement 3", "use for:{k}"),
+    _rule(r"(?P<k>use|go with|switch to|upgrade to|stick with|pick|choose|move to|migrate to) V", "{k} {v}", "requirement 3"),
 )  # fmt: skip
 
 _WILL = (_rule(_FUTURE + r"(?!let you|keep (?:you|that|it|this)\b|tell|try)(?:be )?V", "Will {v}", "plan 2"),)
 
-BY_SUBJECT = {"am": _AM, "have": _HAVE, "do": _DO, "my": _THE + _MY, "the": _THE, "will": _WILL}
+BY_SUBJECT = {
+    "am": _AM,
+    "have": _HAVE,
+    "do": _DO,
+    "my": _THE + _MY,
+    "the": _THE,
+    "will": _WILL,
+    "would": _WOULD,
+    "choose": _CHOOSE,
+}

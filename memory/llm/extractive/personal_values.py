@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-from memory.llm.extractive.vocabulary import word_set
+from memory.llm.extractive.wording import word_set
+
 
 _I = re.IGNORECASE
 _STOP = re.compile(

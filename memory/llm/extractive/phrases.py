@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -16,7 +17,7 @@ _MONTHS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Phrases:
     """One language's phrases; the words in braces are filled in."""
 
@@ -28,6 +29,8 @@ class Phrases:
     dated: str
     undated: str
     summary: str
+    known: str
+    titles: dict[str, str]
     nothing: str
     no_statement: str
     noted: str
@@ -56,6 +59,8 @@ ENGLISH = Phrases(
     dated="on {date}: {quote}",
     undated=": {quote}",
     summary="From the summary of this conversation:",
+    known="From what you have told me:",
+    titles={},
     nothing="I find nothing about that in what you have told me. I am Recap's built-in model: I can only quote"
     " what was said. "
     "Connect a language model for real answers.",
@@ -88,6 +93,16 @@ CHINESE = Phrases(
     dated="在{date}说过：{quote}",
     undated="说过：{quote}",
     summary="这次对话的摘要：",
+    known="你告诉过我的：",
+    titles={
+        "Topic": "主题",
+        "Requirements": "需求",
+        "Constraints": "限制",
+        "Ruled out": "已排除",
+        "Facts and figures": "事实",
+        "Open questions": "未决问题",
+        "Discussed": "聊过",
+    },
     nothing="在你告诉我的内容里没有找到。我是 Recap 的内置模型，只能引用说过的话；接入语言模型后才能真正回答。",
     no_statement="你还没有告诉我任何内容。我是 Recap 的内置模型：告诉我一些事，之后可以问我。",
     noted="记下了：{items}。",
@@ -109,7 +124,15 @@ CHINESE = Phrases(
 
 
 def _beginnings(words: Phrases) -> list[str]:
-    whole = (words.told_many, words.said_many, words.closest, words.summary, words.nothing, words.no_statement)
+    whole = (
+        words.told_many,
+        words.said_many,
+        words.closest,
+        words.summary,
+        words.known,
+        words.nothing,
+        words.no_statement,
+    )
     greetings = (words.noted_plain, words.hello, words.bye, words.who, words.empty, words.task)
     filled = (words.noted.format(items="\n"), words.hello_name.format(name="\n"))
     starts = [re.escape(phrase) for phrase in (*whole, *greetings)]
@@ -117,8 +140,8 @@ def _beginnings(words: Phrases) -> list[str]:
 
 
 _OWN = re.compile(
-    "|".join(_beginnings(ENGLISH) + _beginnings(CHINESE))
-    + r"|You told me on \d|你在\d{4}年|\S{1,40} said on \d{1,2} \w+ \d{4}: "
+    "|".join(_beginnings(ENGLISH) + _beginnings(CHINESE)) + r"|(?:You're welcome\.|All right\.|不客气。|好的。)\Z"
+    r"|You told me on \d|你在\d{4}年|\S{1,40} said on \d{1,2} \w+ \d{4}: "
 )
 _EMPTY_HANDED = re.compile(
     r"I find nothing about|You have not told me anything|so that is beyond me|没有找到|还没有告诉我|做不了这件事"
@@ -131,6 +154,7 @@ _EMPTY_HANDED = re.compile(
 )
 
 
+@lru_cache(maxsize=2048)
 def is_own(reply: str) -> bool:
     """Whether a reply was written by the built-in model."""
     return _OWN.match(reply) is not None

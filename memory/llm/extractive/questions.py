@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
-from memory.llm.extractive.vocabulary import word_set
-from memory.llm.extractive.wording import is_chinese, names, stem, stems, straight, tokens
+from memory.llm.extractive.personal import Statement
+from memory.llm.extractive.wording import names, stem, stems, straight, tokens, word_set
 
 _I = re.IGNORECASE
 # The attribute (or its beginning) of the statement that answers, by what is asked.
@@ -32,23 +33,41 @@ _SOUGHT = tuple(
         r"|profession|occupation|work)\b|我.{0,3}(?:做什么工作|工作是什么|职业)",
          ("job", "employer", "my:job title", "my:profession")),
         (r"\ballerg|过敏", ("allergy:",)),
-        (r"\bwhat (?:should|can|do|must)(?:n't| not|not)? i (?:not )?(?:eat|avoid)|\bmy diet\b|\bdietary\b"
-        r"|我.{0,3}不(?:能)?吃什么", ("eat:", "eats:", "diet", "allergy:", "health:")),
+        (r"\bwhat (?:\w+ )?(?:should|can|do|must)(?:n't|'t| not|not)? (?:i|we) (?:not )?(?:eat|avoid)|\bmy diet\b|\bdietary\b"
+        r"|\b(?:can|may|should|do)(?:n't|'t)? i (?:eat|have|drink)\b"
+        r"|我.{0,3}(?:不能?|能|可以)吃(?:什么|.{1,8}吗)|什么.{0,3}不能吃|忌口", ("eat:", "eats:", "diet", "diet:", "allergy:", "health:")),
         (r"\bam i married|\bmy marital|我结婚", ("marital",)),
         (r"\bwhat (?:\w+ )?(?:do|did) i (?:really )?(?:like|love|enjoy|prefer)\b|\bmy (?:hobbies|interests"
         r"|preferences)\b|我.{0,3}喜欢.{0,3}什么", ("taste:",)),
         (r"\bwhat (?:\w+ )?(?:do|don't) i (?:hate|dislike|like)\b|\bwhat (?:do|don't) i (?:not )?like\b", ("taste:",)),
-        (r"\b(?:my|our|the) (?:\w+ )?budget\b|\bhow much (?:can|may|do) (?:i|we) (?:spend|have to spend|afford)"
+        (r"\b(?:my|our|the) (?:\w+ )?budget\b|\bhow much\b.{0,20}\b(?:i|we) (?:can |may |have to )*(?:spend|afford)\b"
         r"|预算", ("budget",)),
-        (r"\b(?:my|our|the) deadline\b|\bwhen is (?:it|this|that) due\b|截止", ("deadline",)),
+        (r"\bdeadline\b|\bdue(?: date)?\b|\bby when\b|截止|ddl", ("deadline",)),
+        (r"\bwhere (?:are|am|do|will) (?:we|i) (?:going|go|travel\w*|head\w*|fly\w*)\b"
+        r"|\b(?:my|our|the) (?:plans?|itinerary)\W*$|\bwhat(?:'s| is| are)(?: my| our| the) plans?\b"
+        r"|\bwhat am i (?:planning|working on|building)\b|我.{0,4}(?:计划|打算)", ("@plan",)),
         (r"\bwhat languages?\b.*\bi\b", ("speak:", "my:native language")),
     )
 )  # fmt: skip
+_KIN_NAME = re.compile(
+    r"\bmy (?P<a>[\w-]+)'s? (?:first |full )?name\b|\bmy (?P<b>[\w-]+) (?:called|named)\b"
+    r"|\bwho(?:'s| is) my (?:new |current )?(?P<e>[\w-]+)\W*$|我的?(?P<c>[\u4e00-\u9fff]{1,3}?)(?:的名字)?叫(?:什么|啥)|\bname of my (?P<d>[\w-]+)",
+    _I,
+)
 _OVERVIEW = re.compile(
-    r"\b(?:about|know|remember|told|tell|said|noted|remind|recall)\b.*\b(?:me|myself|us|you|so far"
+    r"\b(?:summari[sz]e|sum up|recap)\b(?: (?:this|the|our|my|it|all|project|trip|plan|chat|conversation|discussion|so far"
+    r"|everything|please|for me|everything so far))*\W*$|总结|聊过什么|聊了(?:些)?什么|说过(?:些)?什么"
+    r"|\bwhere (?:were|did) we(?: leave off| stop| left)?\W*$|\bcatch me up\b"
+    r"|\b(?:about|know|remember|told|tell|said|noted|remind|recall)\b.*\b(?:me|myself|us|you|so far"
     r"|everything)\b|\bwho am i\b"
     r"|\bwhat (?:did|have|were) (?:we|i|you)\b.*\b(?:discuss|talk|said?|tell|told|cover|chat|note|do"
-    r"|talking)|\bsummar|\brecap\b|\bsum up\b|我们.*(?:聊|讨论|说)|总结|记得我|了解我|知道我",
+    r"|talking)",
+    _I,
+)
+_ABOUT_PERSON = re.compile(
+    r"\bwhat (?:do|did|have) you (?:know|remember|learn\w*|noted?|got|have|recall)\b.{0,12}(?:\babout (?:me|myself|us)|\W*$)"
+    r"|\b(?:tell me|everything|all|anything)\b.{0,20}\b(?:know )?about (?:me|myself)\b|\bwho am i to you\b"
+    r"|(?:知道|了解|记得)我(?:的)?(?:些|哪些)?(?:什么|哪些|多少)|关于我(?:的)?(?:什么|哪些|一切)?|对我了解",
     _I,
 )
 _ABOUT_MODEL = re.compile(
@@ -60,17 +79,29 @@ _SECTIONS = tuple(
     (re.compile(pattern, _I), section)
     for pattern, section in (
         (
+            r"\bwhat (?:did|have|has|had) (?:we|i|been) (?:\w+ )?(?:decided?|agreed?|chosen|settled?)\b(?: on| upon| so far)*\W*$"
+            r"|\b(?:my|our|the) decisions?\b|决定了什么",
+            "requirements constraints excluded",
+        ),
+        (
             r"\b(?:my|our|the) (?:requirements?|needs)\b|\bwhat (?:do|did) (?:i|we) need\b|我.{0,4}需要什么|需求",
             "requirements",
         ),
         (r"\b(?:my|our|the) (?:constraints?|limits?|limitations)\b|限制", "constraints"),
-        (r"\b(?:i|we)(?:'ve| have)? (?:ruled? out|excluded?|reject(?:ed)?)\b|\bruled out\b|排除了", "excluded"),
+        (
+            r"\b(?:i|we)(?:'ve| have)? (?:rule[ds]? out|exclude[ds]?|reject(?:ed)?)\b|\bruled out\b|\brule out\b|排除了",
+            "excluded",
+        ),
         (r"\bopen questions?\b|\bunanswered\b|\bstill open\b", "open_questions"),
     )
+)
+_PAST = re.compile(
+    r"\b(?:did|was|were|had|have|told|said|say|tell|talk\w*|discuss\w*|mention\w*)\b|说|聊|告诉|讨论", _I
 )
 _HELP = re.compile(r"^\W*(?:help|what now|how does this work)\W*$", _I)
 _WHEN = re.compile(r"\bwhen\b|\bwhat (?:day|date|time|year|month)\b|什么时候|几号|几点|哪天", _I)
 _AMOUNT = re.compile(r"\bhow (?:much|many|long|old|far|often|big|tall)\b|多少|几个", _I)
+_MEASURE = re.compile(r"\bhow (?:much|many|long|old|far|often|big|tall)\b", _I)
 _DATED = re.compile(
     r"\d|\b(?:yesterday|today|tomorrow|last|next|monday|tuesday|wednesday|thursday|friday|saturday|sunday"
     r"|january|february|march|april"
@@ -84,8 +115,32 @@ _FIGURE = re.compile(
     _I,
 )
 # Words that say how a question is put rather than what it is about.
+_KINDS = {
+    stem(kind): frozenset(map(stem, names.split()))
+    for kind, names in {
+        "database": "postgresql postgres mysql mariadb sqlite mongodb redis oracle dynamodb firestore supabase db",
+        "framework": "django flask fastapi rails react vue angular svelte next spring laravel express",
+        "language": "python rust go java javascript typescript kotlin swift ruby php c# c++ scala",
+        "laptop": "macbook thinkpad xps surface chromebook", "phone": "iphone pixel galaxy",
+        "host": "aws gcp azure heroku render fly hetzner vercel netlify digitalocean",
+    }.items()
+}  # fmt: skip
+_MONEY = re.compile(r"[$€£¥]|\d\s?k\b|\b(?:euros?|dollars?|pounds?|eur|usd|gbp|spend)\b|元|块", _I)
+_BY = re.compile(
+    r"\b(?:by|before|until|no later than|due|latest)\b.*(?:\d|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day)|之前", _I
+)
+# The noun in "what's the weather like", "what is the capital of ...", "东京的天气怎么样".
+_FOCUS = re.compile(
+    r"\b(?:what|which)(?:'s|s| is| was| are| were)? (?:the|a|an) (?:\w+est )?(?P<en>[^\W\d_]+)"
+    r"|\b(?:best|good|nice) (?P<good>[a-z]+)|^(?:is|are|was|were) (?!i\b|we\b|my\b|our\b|the\b|it\b|there\b|that\b|this\b).*\b(?P<be>\w+)\W*$|有什么(?P<much>好[吃玩看])|的(?P<zh>[\u4e00-\u9fff]{2})(?:怎么样|如何|是什么|是多少|好吗)",
+    _I,
+)
 _FORMAL = frozenset(
-    stem(word) for word in word_set("kind type sort name live work like age old birthday city country town company")
+    stem(word)
+    for word in word_set(
+        "kind type sort name live work like age old birthday city country town company eat avoid food drink deadline due"
+        " date number size status reason total length amount result point state news details detail difference"
+    )
 )
 
 
@@ -97,42 +152,74 @@ class Question:
     words: frozenset[str]
     people: frozenset[str]
     sought: tuple[str, ...]
-    chinese: bool
+    focus: str = ""
 
     @property
     def overview(self) -> bool:
-        """Whether it asks for everything rather than for something ("What do you know about me?")."""
-        return not self.words and not self.sought and _OVERVIEW.search(self.text) is not None
+        """Whether it asks for everything rather than for something ("What did we talk about?")."""
+        match = _OVERVIEW.search(self.text)
+        named = match is not None and match.group().lower().startswith(
+            ("summar", "sum ", "recap", "where", "catch", "总结", "聊", "说过")
+        )
+        return match is not None and (named or (not self.words and not self.sought))
 
     @property
-    def section(self) -> str:
-        """The summary's section it asks for as such ("What have I ruled out?"), or nothing."""
-        return next((section for pattern, section in _SECTIONS if pattern.search(self.text)), "")
+    def about_person(self) -> bool:
+        """Whether it asks for all that is known of the person."""
+        return _ABOUT_PERSON.search(self.text) is not None
+
+    @property
+    def of_the_past(self) -> bool:
+        """Whether it asks what was said at some time."""
+        return _PAST.search(self.text) is not None
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """The summary's sections it asks for as such ("What have I ruled out?")."""
+        return tuple(next((names for pattern, names in _SECTIONS if pattern.search(self.text)), "").split())
 
     @property
     def about_model(self) -> bool:
         return _ABOUT_MODEL.search(self.text) is not None or _HELP.match(self.text) is not None
 
-    def seeks(self, attribute: str) -> bool:
+    def seeks(self, statement: Statement, exactly: bool = False) -> bool:
+        """Whether a statement is of the kind that answers; a plan or a limit by a date may, but not `exactly`."""
+        attribute = statement.attribute
+        if not exactly and (
+            ("@plan" in self.sought and statement.category == "plan")
+            or ("budget" in self.sought and statement.category == "constraint" and _MONEY.search(statement.text))
+            or ("deadline" in self.sought and statement.category == "constraint" and _BY.search(statement.text))
+        ):
+            return True
         return bool(attribute) and any(
             attribute == sought
-            or (sought.endswith(":") and attribute.startswith(sought))
+            or (sought.endswith((":", ":name")) and attribute.startswith(sought))
             or (sought in ("budget", "deadline") and attribute.endswith(sought))
             for sought in self.sought
         )
+
+    def specific(self, found: frozenset[str]) -> int:
+        """How many of the words that say which of several answers is meant are among those found."""
+        return len((self.words - _FORMAL) & found)
 
     def fit(self, text: str, found: frozenset[str], speaker: str, rarity: dict[str, float]) -> float:
         """How well a sentence answers by its words, 0..1 and a little more for the kind of thing asked for."""
         if self.people and not self.people <= (found | set(words_of(speaker))):
             return 0.0
+        kin = next((sought[:-5] for sought in self.sought if sought.endswith(":name")), "")
+        if kin and not set(words_of(kin)) <= found:
+            return 0.0
         about = self.words - set(words_of(speaker))
         if self.sought:
             # The statement sought was not made; only what else the question says can still find something.
             about -= _FORMAL
-        if not about:
+        if not about or (self.focus and self.focus not in found):
             return 0.0
         total = sum(rarity.get(word, 1.0) for word in about)
-        score = sum(rarity.get(word, 1.0) for word in about if word in found) / total
+        met = (word for word in about if word in found or _KINDS.get(word, frozenset()) & found)
+        score = sum(rarity.get(word, 1.0) for word in met) / total
+        if _MEASURE.search(self.text) and not _FIGURE.search(text):
+            score *= 0.4
         if score and _WHEN.search(self.text) and _DATED.search(text):
             score += 0.12
         if score and _AMOUNT.search(self.text) and _FIGURE.search(text):
@@ -140,6 +227,7 @@ class Question:
         return score
 
 
+@lru_cache(maxsize=2048)
 def question_of(text: str) -> Question:
     """Read a question."""
     bare = straight(text)
@@ -147,10 +235,20 @@ def question_of(text: str) -> Question:
     for pattern, attributes in _SOUGHT:
         if pattern.search(bare):
             sought += attributes
+    kin = _KIN_NAME.search(bare)
+    if kin:
+        sought = (f"{next(filter(None, kin.groups())).lower()}:name",)
     # Only names written with a capital inside the question count: a sentence's first word says nothing.
     people = frozenset(words_of(" ".join(names(bare)))) if not bare.isupper() else frozenset()
-    return Question(bare, frozenset(stems(bare)), people, sought, is_chinese(text))
+    return Question(bare, frozenset(stems(bare)), people, sought, _focus(bare))
+
+
+def _focus(text: str) -> str:
+    """The word for what is asked ("the weather", "the capital"), without which nothing answers; empty if it is formal."""
+    match = _FOCUS.search(text)
+    found = stems(match.group(match.lastgroup or 0)) if match else []
+    return found[0] if found and found[0] not in _FORMAL and found[0] not in _KINDS else ""
 
 
 def words_of(text: str) -> list[str]:
-    return stems(text) or [token.lower() for token in tokens(text)]
+    return list(stems(text)) or [token.lower() for token in tokens(text)]

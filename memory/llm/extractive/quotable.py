@@ -7,16 +7,17 @@ equal to the one being answered, and no reply of the built-in model is among the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memory.domain import Message
 from memory.llm import ReplyMaterial
 from memory.llm.extractive import phrases, sentences, statements
-from memory.llm.extractive.corrections import reread_text, statement_of
+from memory.llm.extractive.corrections import correction
+from memory.llm.extractive.digesting import Reader
 from memory.llm.extractive.personal import Statement
 from memory.llm.extractive.phrases import Phrases
-from memory.llm.extractive.readings import quote_of, statement_in
+from memory.llm.extractive.readings import readings
 from memory.llm.extractive.sentences import one_line
 from memory.llm.extractive.wording import sameness, stems
 
@@ -35,6 +36,7 @@ class Said:
     words: frozenset[str]
     statement: Statement | None
     order: int = 0
+    gloss: str = ""  # what "make that 15" comes to
 
     @property
     def attribute(self) -> str:
@@ -42,19 +44,19 @@ class Said:
         return self.statement.attribute if self.statement is not None and not self.speaker else ""
 
 
-def what_was_said(material: ReplyMaterial) -> list[Said]:
+def what_was_said(material: ReplyMaterial, reader: Reader) -> list[Said]:
     """Everything that may be quoted, once each: facts first, then excerpts, then the tail, newest first."""
     out: dict[tuple[str, ...], Said] = {}
-    for said in _all_said(material):
+    for said in _all_said(material, reader):
         key = (said.speaker, said.attribute, *sameness(said.text))
         if key not in out:
-            out[key] = Said(said.text, said.speaker, said.when, said.words, said.statement, len(out))
+            out[key] = replace(said, order=len(out))
         if len(out) >= MAX_CANDIDATES:
             break
     return list(out.values())
 
 
-def still_holding(found: Sequence[Said], everything: Sequence[Said]) -> list[Said]:
+def still_holding(found: Sequence[Said], everything: Sequence[Said], reader: Reader) -> list[Said]:
     """`found` without what a later statement took back, and without saying anything twice."""
     latest: dict[str, Said] = {}
     for said in everything:
@@ -67,47 +69,50 @@ def still_holding(found: Sequence[Said], everything: Sequence[Said]) -> list[Sai
         for said in everything
         if said.attribute and latest[said.attribute].statement.replaces(said.statement)  # type: ignore[union-attr, arg-type]
     ]
+    holding = {one_line(held.quote) for held in reader.held}
+    stale += [quote for held in reader.gone if (quote := one_line(held.quote)) not in holding]
     out: list[Said] = []
     for said in found[:_MAX_COMPARED]:
-        if not said.speaker and any(text in said.text for text in stale):
+        if not said.speaker and any(text in said.text for text in stale) and said.text not in holding:
             continue
         if not any(said.text in other.text or other.text in said.text for other in out):
             out.append(said)
     return out
 
 
-def _all_said(material: ReplyMaterial) -> Iterator[Said]:
-    for fact in material.facts:
-        quote = one_line(fact.quote or fact.text)
+def _all_said(material: ReplyMaterial, reader: Reader) -> Iterator[Said]:
+    for held in reversed(reader.held):
+        quote = one_line(held.quote)
         if quote and not statements.is_question(quote):
-            yield Said(
-                quote,
-                "",
-                fact.valid_from,
-                frozenset(stems(f"{quote} {fact.text}")),
-                statement_of(fact) or reread_text(fact.text),
-            )
-    messages = [message for excerpt in material.excerpts for message in excerpt.messages]
-    for message in [*messages, *reversed(material.tail)]:
-        if message.role in ("user", "assistant") and message.content != material.question:
-            yield from _sentences_of(message)
+            words = frozenset(stems(f"{quote} {held.statement.text}"))
+            gloss = held.statement.text if correction(quote) is not None else ""
+            yield Said(quote, "", held.when, words, held.statement, gloss=gloss)
+    for excerpt in material.excerpts:
+        for message in excerpt.messages:
+            if message.content != material.question:
+                yield from _sentences_of(message, None)
+    for message in reversed(material.tail):
+        if message.content != material.question:
+            yield from _sentences_of(message, reader.told.get(message.position, []))
 
 
-def _sentences_of(message: Message) -> Iterator[Said]:
-    if message.role == "assistant" and phrases.is_own(message.content):
+def _sentences_of(message: Message, told: list[tuple[Statement, str]] | None) -> Iterator[Said]:
+    """The sentences of a message, and what they state: `told`, where it was read already in its context."""
+    if message.role not in ("user", "assistant") or (message.role == "assistant" and phrases.is_own(message.content)):
         return
     speaker = "" if message.role == "user" else one_line(message.speaker)[:60] or "assistant"
-    for part in statements.own_statements(sentences.split(message.content)):
+    name = message.name or ""
+    parts = statements.own_statements(sentences.split(message.content))
+    if told is None or speaker:
+        made = [(reading.statement, reading.quote) for part in parts for reading in readings(part)]
+        told = [(statement, quote) for statement, quote in made if statement is not None]
+    for statement, quote in told:
+        words = frozenset(stems(f"{quote} {name}"))
+        yield Said(one_line(quote), speaker, message.created_at, words, statement)
+    for part in parts:
         text = one_line(part.text)
-        if statements.is_small_talk(text) or not text:
-            continue
-        name = message.name or ""
-        for clause in statements.clauses(part.text):
-            statement = statement_in(clause, part.text)
-            if statement is not None:
-                quote = one_line(quote_of(clause, part.text))
-                yield Said(quote, speaker, message.created_at, frozenset(stems(f"{clause.text} {name}")), statement)
-        yield Said(text, speaker, message.created_at, frozenset(stems(f"{text} {name}")), None)
+        if text and not statements.is_small_talk(text):
+            yield Said(text, speaker, message.created_at, frozenset(stems(f"{text} {name}")), None)
 
 
 def quote_lines(found: list[Said], words: Phrases) -> list[str]:
@@ -121,7 +126,8 @@ def quote_lines(found: list[Said], words: Phrases) -> list[str]:
 
 
 def _dated(said: Said, words: Phrases) -> str:
-    return words.dated.format(date=phrases.day(said.when, words), quote=quoted(said.text, words))
+    quote = quoted(said.text, words) + (f" ({one_line(said.gloss)[:MAX_QUOTE]})" if said.gloss else "")
+    return words.dated.format(date=phrases.day(said.when, words), quote=quote)
 
 
 def _line(said: Said, words: Phrases) -> str:

@@ -1,5 +1,8 @@
 """A reply by quotation: statements are acknowledged, questions answered with what the person said, and when.
 
+It reads the tail on top of the summary and the facts first, as a digest does, so that what was just said counts
+whether or not a summary has it yet, and acknowledges what a digest will make of the new message.
+
 Guarantee: what stands between quotation marks is a part of the material (see `quotable`); the person's words come
 before anyone else's; where there is nothing to quote, the reply says so.
 """
@@ -8,24 +11,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 
-from memory.domain import Fact, Sections
+from memory.domain import Message, Sections
 from memory.llm import ReplyMaterial
 from memory.llm.extractive import phrases, sentences, statements
-from memory.llm.extractive.corrections import correction, statement_of
-from memory.llm.extractive.personal import Statement
+from memory.llm.extractive.corrections import correction
+from memory.llm.extractive.digesting import Held, Noted, Reader
 from memory.llm.extractive.phrases import CHINESE, ENGLISH, Phrases
 from memory.llm.extractive.questions import Question, question_of
 from memory.llm.extractive.quotable import MAX_QUOTE, Said, quote_lines, quoted, still_holding, what_was_said
-from memory.llm.extractive.readings import statement_in
-from memory.llm.extractive.refusals import refusal, reopening
 from memory.llm.extractive.sentences import one_line
 from memory.llm.extractive.wording import is_chinese, stems
 
 MAX_QUOTES = 3
 MAX_NOTED = 8
+MAX_KNOWN = 15
+MAX_SECTION = 6  # of a section's items, in an overview
 ENOUGH = 0.5  # of a question's words, weighed by rarity
 SOMETHING = 0.25
 
@@ -37,81 +39,85 @@ def reply(material: ReplyMaterial) -> str:
     parts = sentences.split(text)
     if not parts:
         return words.empty
+    reader = Reader(material.summary, material.facts)
+    reader.read([message for message in material.tail if message.content != text])
     if all(statements.is_small_talk(part.text) for part in parts):
-        return _small_talk(material, text, words)
+        return _small_talk(reader, text, words)
+    own = statements.own_statements(parts)
+    told = [part.text for part in own if not statements.is_small_talk(part.text)]
     asked = [
         part.text
         for part in parts
         if not part.quoted and (statements.is_question(part.text) or statements.is_request(part.text))
     ]
     asked = [question for question in asked if not statements.is_small_talk(question)]
-    told = [part.text for part in statements.own_statements(parts) if not statements.is_small_talk(part.text)]
-    paragraphs = []
-    orders = [part.text for part in parts if statements.is_order(part.text) or statements.is_task(part.text)]
+    orders = [
+        part.text
+        for part in parts
+        if (statements.is_order(part.text) or statements.is_task(part.text)) and not correction(part.text)
+    ]
     if orders and not [text for text in told if text not in orders]:
         return words.task
+    answer = _Answer(material, reader, words) if asked else None
+    paragraphs = []
     if told:
-        paragraphs.append(_acknowledge(material, told, words, plain=not asked))
-    if asked:
-        paragraphs.append(_answer(material, asked, told, words))
+        reader.read([Message(0, "", _next(material), "user", text, material.now, 0)])
+        paragraphs.append(_acknowledgement(reader.noted, words, plain=not asked))
+    if answer is not None:
+        paragraphs.append(answer.to(asked, reader.noted if told else []))
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph) or words.fine
+
+
+def _next(material: ReplyMaterial) -> int:
+    return 1 + max((message.position for message in material.tail), default=0)
+
+
+def _small_talk(reader: Reader, text: str, words: Phrases) -> str:
+    said = set(one_line(text[:400]).lower().replace(",", " ").replace("!", " ").replace(".", " ").split())
+    if said & {"thanks", "thank", "cheers", "thx", "ty"} or "谢" in text:
+        return words.thanks
+    if (
+        said & {"bye", "goodbye", "later", "see", "cya", "ciao"}
+        or "night" in said
+        or any(word in text for word in ("再见", "晚安", "拜拜", "明天见", "回头见", "下次见"))
+    ):
+        return words.bye
+    if (
+        said & {"hi", "hello", "hey", "hiya", "yo", "morning", "afternoon", "evening", "greetings"}
+        or text[:3] in ("你好", "您好", "大家好")
+        or text.strip().startswith(("你好", "您好", "大家好", "嗨", "早", "下午好", "晚上好"))
+    ):
+        for held in reader.held:
+            if held.statement.attribute == "name" and held.statement.value:
+                return words.hello_name.format(name=one_line(held.statement.value)[:40])
+        return words.hello
+    return words.fine
 
 
 # ---------------------------------------------------------------- what the person tells
 
 
-def _small_talk(material: ReplyMaterial, text: str, words: Phrases) -> str:
-    said = set(one_line(text[:400]).lower().replace(",", " ").replace("!", " ").replace(".", " ").split())
-    if said & {"thanks", "thank", "cheers", "thx"} or "谢" in text:
-        return words.thanks
-    if said & {"bye", "goodbye", "later"} or "再见" in text or "晚安" in text:
-        return words.bye
-    if (
-        said & {"hi", "hello", "hey", "hiya", "yo", "morning", "afternoon", "evening", "greetings"}
-        or "好" in text[:3]
-        or "嗨" in text
-    ):
-        for fact in material.facts:
-            known = statement_of(fact)
-            if known is not None and known.attribute == "name" and known.value:
-                return words.hello_name.format(name=one_line(known.value)[:40])
-        return words.hello
-    return words.fine
-
-
-def _acknowledge(material: ReplyMaterial, told: list[str], words: Phrases, plain: bool) -> str:
-    noted: dict[str, None] = {}
-    replaced: dict[str, None] = {}
-    for sentence in told:
-        for text, gone in _noted(material, sentence, words):
-            noted.setdefault(sentences.clip(one_line(text), MAX_QUOTE))
-            for fact in gone:
-                quote = quoted(fact.quote or fact.text, words)
-                replaced.setdefault(words.replaces.format(date=phrases.day(fact.valid_from, words), quote=quote))
-    if not noted:
+def _acknowledgement(noted: list[Noted], words: Phrases, plain: bool) -> str:
+    items = list(dict.fromkeys(sentences.clip(one_line(_in_words(one, words)), MAX_QUOTE) for one in noted))
+    if not items:
         return words.noted_plain if plain else ""
-    return "\n".join([words.noted.format(items=words.join.join(list(noted)[:MAX_NOTED])), *list(replaced)[:MAX_QUOTES]])
+    replaced = dict.fromkeys(_replaces(held, words) for one in noted for held in one.replaced)
+    return "\n".join([words.noted.format(items=words.join.join(items[:MAX_NOTED])), *list(replaced)[:MAX_QUOTES]])
 
 
-def _noted(material: ReplyMaterial, sentence: str, words: Phrases) -> Iterator[tuple[str, list[Fact]]]:
-    """What a digest will make of a sentence, and the facts it puts an end to."""
-    swap = correction(sentence)
-    for fact in material.facts if swap is not None else ():
-        old = statement_of(fact) or Statement(fact.text, fact.category, fact.importance, value=fact.text)
-        changed = swap.applied_to(old) if swap is not None else None
-        if changed is not None:
-            yield _uncapitalised(changed.text), [fact]
-            return
-    for clause in statements.clauses(sentence):
-        excluded, reopened = refusal(clause), reopening(clause)
-        statement = statement_in(clause, sentence)
-        if excluded is not None:
-            yield words.excluded.format(option=_in_mid_sentence(excluded.option)), []
-        elif reopened is not None:
-            yield words.reopened.format(option=_in_mid_sentence(reopened)), []
-        elif statement is not None:
-            known = [(fact, statement_of(fact)) for fact in material.facts]
-            yield _uncapitalised(statement.text), [fact for fact, old in known if old and statement.replaces(old)]
+def _in_words(noted: Noted, words: Phrases) -> str:
+    if noted.excluded is not None:
+        return words.excluded.format(option=_in_mid_sentence(noted.excluded.option))
+    if noted.statement is None:
+        return words.reopened.format(option=_in_mid_sentence(noted.reopened))
+    text = noted.statement.text
+    label, colon, value = text.partition(": ")
+    text = f"{label} {value}" if colon and len(label.split()) < 3 and label.lower() != "planning a project" else text
+    return text[:1].lower() + text[1:] if text[1:2].islower() and not text.startswith("I ") else text
+
+
+def _replaces(held: Held, words: Phrases) -> str:
+    return words.replaces.format(date=phrases.day(held.when, words), quote=quoted(held.quote, words))
 
 
 def _in_mid_sentence(option: str) -> str:
@@ -119,106 +125,126 @@ def _in_mid_sentence(option: str) -> str:
     return first.lower() + space + rest if first in ("The", "A", "An", "My", "Our", "Any") else option
 
 
-def _uncapitalised(text: str) -> str:
-    if not text.startswith("Has "):
-        text = text.replace(": ", " ", 1)
-    return text[:1].lower() + text[1:] if text[1:2].islower() else text
-
-
 # ---------------------------------------------------------------- what the person asks
 
 
-def _answer(material: ReplyMaterial, asked: list[str], told: list[str], words: Phrases) -> str:
-    questions = [question for text in asked[:5] if not _just_told(question := question_of(text), told)]
-    if any(question.about_model for question in questions):
-        return words.who
-    candidates = what_was_said(material)
-    lines: list[str] = []
-    for question in questions:
+class _Answer:
+    """Answers the questions of one message from what is held, was said, and stands in the summary."""
+
+    def __init__(self, material: ReplyMaterial, reader: Reader, words: Phrases) -> None:
+        self._material = material
+        self._reader = reader
+        self._words = words
+        self._candidates = what_was_said(material, reader)
+        counts = Counter(word for said in self._candidates for word in said.words)
+        size = len(self._candidates) + 1
+        self._rarity = {word: 1 + math.log(size / (count + 1)) for word, count in counts.items()}
+
+    def to(self, asked: list[str], noted: list[Noted]) -> str:
+        # What the same message says already is answered by its acknowledgement.
+        made = [one.statement for one in noted if one.statement is not None]
+        read = [question_of(text) for text in asked[:5]]
+        questions = [question for question in read if not any(question.seeks(statement) for statement in made)]
+        if any(question.about_model for question in questions):
+            return self._words.who
+        lines: list[str] = []
+        for question in questions:
+            lines.extend(line for line in self._one(question) if line not in lines)
+        if lines or not questions:
+            return "\n".join(lines)
+        return self._words.nothing if self._candidates else self._words.no_statement
+
+    def _one(self, question: Question) -> list[str]:
+        if question.about_person:
+            return self._known() or self._overview()
         if question.overview:
-            found = _overview(material, candidates, words)
-        else:
-            found = _section(material, question, words) or _found(question, candidates, words)
-        lines.extend(line for line in (found or _from_summary(material, question, words)) if line not in lines)
-    if lines or not questions:
-        return "\n".join(lines)
-    return words.nothing if candidates else words.no_statement
+            return self._overview()
+        return self._section(question) or self._found(question) or self._from_summary(question)
 
-
-def _just_told(question: Question, told: list[str]) -> bool:
-    """Whether the same message already says what it asks for: to acknowledge that is answer enough."""
-    made = [statement_in(clause, sentence) for sentence in told for clause in statements.clauses(sentence)]
-    return any(statement is not None and question.seeks(statement.attribute) for statement in made)
-
-
-def _found(question: Question, candidates: list[Said], words: Phrases) -> list[str]:
-    if not question.words and not question.sought:
-        # "What did I say yesterday?": nothing but a time, which recall has already turned into the excerpts.
-        return quote_lines([said for said in candidates if not said.speaker][:MAX_QUOTES], words)
-    sought = [
-        said
-        for said in candidates
-        if said.statement is not None and not said.speaker and question.seeks(said.statement.attribute)
-    ]
-    if sought and not question.people:
-        sought.sort(key=lambda said: (-_specific(question, said), -said.when.timestamp(), said.order))
-        best = still_holding(sought, candidates) or sought[:1]
-        return quote_lines(_relevant(question, best)[:MAX_QUOTES], words)
-    rarity = _rarity(candidates)
-    fits = {said: question.fit(said.text, said.words, said.speaker, rarity) for said in candidates}
-    for own in (True, False):
-        ranked = sorted(
-            (said for said in candidates if fits[said] >= ENOUGH and (not said.speaker) == own),
-            key=lambda said: (-round(fits[said], 2), -said.when.timestamp(), said.order),
+    def _known(self) -> list[str]:
+        """What is known of the person, the important first, and what they ruled out."""
+        held = sorted(self._reader.held, key=lambda held: -held.statement.importance)
+        now = self._reader.draft.finish()
+        items = dict.fromkeys(
+            [*(one_line(one.statement.text) for one in held), *now.data, *now.constraints, *now.requirements]
         )
-        if ranked:
+        lines = [f"- {item}" for item in items][:MAX_KNOWN]
+        if not held:
+            return []
+        out = Sections(excluded=now.excluded[-MAX_SECTION:])
+        return [self._words.known, *self._shown([*lines, *out.lines()])]
+
+    def _overview(self) -> list[str]:
+        sections = self._reader.sections()
+        if replace(sections, topic="", open_questions=(), discussed=()).empty and len(sections.discussed) < 2:
+            return self._known() or quote_lines(self._of_the_person()[:5], self._words)
+        parts = {name: value[-MAX_SECTION:] for name, value in vars(sections).items() if name != "topic"}
+        lines = replace(sections, **parts).lines()
+        return [
+            self._words.summary,
+            *(f"{'' if line.startswith('- ') else chr(10)}{line}" for line in self._shown(lines)),
+        ]
+
+    def _of_the_person(self) -> list[Said]:
+        own = [said for said in self._candidates if not said.speaker]
+        return still_holding(own, self._candidates, self._reader)
+
+    def _shown(self, lines: list[str]) -> list[str]:
+        out = []
+        for line in lines:
+            title, colon, rest = line.partition(":")
+            if not line.startswith("- ") and colon:
+                line = f"{self._words.titles[title]}：{rest}" if self._words.titles else line
+            out.append(sentences.clip(one_line(line), MAX_QUOTE))
+        return out
+
+    def _section(self, question: Question) -> list[str]:
+        """The sections of the summary that a question asks for by their names."""
+        if not question.sections:
+            return []
+        now = self._reader.draft.finish()
+        asked = replace(Sections(), **{name: getattr(now, name) for name in question.sections})
+        return [self._words.summary, *self._shown(asked.lines())] if not asked.empty else []
+
+    def _found(self, question: Question) -> list[str]:
+        if not question.words and not question.sought:
+            # "What did I say yesterday?": nothing but a time, which recall has already turned into the excerpts.
+            shown = self._of_the_person() if question.of_the_past and self._material.excerpts else []
+            return quote_lines(shown[:MAX_QUOTES], self._words)
+        sought = [
+            said
+            for said in self._candidates
+            if said.statement is not None and not said.speaker
+            if question.seeks(said.statement)
+        ]
+        if sought and not question.people:
+            sought.sort(key=lambda said: (-question.specific(said.words), -said.when.timestamp(), said.order))
+            best = still_holding(sought, self._candidates, self._reader)
+            most = max((question.specific(said.words) for said in best), default=0)
+            best = [said for said in best if question.specific(said.words) == most]
+            exact = [said for said in best if said.statement and question.seeks(said.statement, exactly=True)]
+            if best:
+                return quote_lines((exact or best)[:MAX_QUOTES], self._words)
+        fits = {said: question.fit(said.text, said.words, said.speaker, self._rarity) for said in self._candidates}
+        for own in (True, False):
+            ranked = sorted(
+                (said for said in self._candidates if fits[said] >= ENOUGH and (not said.speaker) == own),
+                key=lambda said: (-round(fits[said], 2), -said.when.timestamp(), said.order),
+            )
             # What fits far less well than the best is noise beside it.
             close = [said for said in ranked if fits[said] >= 0.7 * fits[ranked[0]]]
-            current = still_holding(close, candidates)
+            current = still_holding(close, self._candidates, self._reader)
             if current:
-                return quote_lines(current[:MAX_QUOTES], words)
-    some = (said for said in candidates if fits[said] >= SOMETHING)
-    near = still_holding(sorted(some, key=lambda said: (bool(said.speaker), -fits[said], said.order)), candidates)
-    return [words.closest, *quote_lines(near[:1], words)] if near else []
+                return quote_lines(current[:MAX_QUOTES], self._words)
+        some = [said for said in self._candidates if fits[said] >= SOMETHING]
+        some.sort(key=lambda said: (bool(said.speaker), -fits[said], said.order))
+        near = still_holding(some, self._candidates, self._reader)
+        return [self._words.closest, *quote_lines(near[:1], self._words)] if near else []
 
-
-def _relevant(question: Question, best: list[Said]) -> list[Said]:
-    """Of statements of the kind sought those with most of the question's words ("What fruit do I like?")."""
-    most = max(_specific(question, said) for said in best)
-    return [said for said in best if _specific(question, said) == most] if most > 1 else best
-
-
-def _specific(question: Question, said: Said) -> int:
-    return len(question.words & said.words)
-
-
-def _rarity(candidates: list[Said]) -> dict[str, float]:
-    counts = Counter(word for said in candidates for word in said.words)
-    return {word: 1 + math.log((len(candidates) + 1) / (count + 1)) for word, count in counts.items()}
-
-
-def _overview(material: ReplyMaterial, candidates: list[Said], words: Phrases) -> list[str]:
-    lines = [sentences.clip(one_line(line), MAX_QUOTE) for line in material.summary.lines()[:14]]
-    if lines:
-        return [words.summary, *(line if line.startswith("- ") else f"\n{line}" for line in lines)]
-    return quote_lines(still_holding([said for said in candidates if not said.speaker], candidates)[:5], words)
-
-
-def _section(material: ReplyMaterial, question: Question, words: Phrases) -> list[str]:
-    """The section of the summary that a question asks for by its name."""
-    if not question.section:
-        return []
-    asked = replace(Sections(), **{question.section: getattr(material.summary, question.section)})
-    return (
-        [words.summary, *(sentences.clip(one_line(line), MAX_QUOTE) for line in asked.lines())]
-        if not asked.empty
-        else []
-    )
-
-
-def _from_summary(material: ReplyMaterial, question: Question, words: Phrases) -> list[str]:
-    """The summary's items that speak of what is asked, when no quotation does: they have no date."""
-    lines = [line for line in material.summary.lines() if line.startswith("- ") and not statements.is_question(line)]
-    fits = {line: question.fit(line, frozenset(stems(line)), "", {}) for line in lines}
-    best = sorted((line for line in fits if fits[line] >= ENOUGH), key=lambda line: -fits[line])[:MAX_QUOTES]
-    return [words.summary, *(sentences.clip(one_line(line), MAX_QUOTE) for line in best)] if best else []
+    def _from_summary(self, question: Question) -> list[str]:
+        """The summary's items that speak of what is asked, when no quotation does: they have no date."""
+        lines = [line for line in self._reader.draft.finish().lines() if line.startswith("- ")]
+        lines = [line for line in lines if not statements.is_question(line)]
+        fits = {line: question.fit(line, frozenset(stems(line)), "", {}) for line in lines}
+        best = sorted((line for line in fits if fits[line] >= ENOUGH), key=lambda line: -fits[line])[:MAX_QUOTES]
+        return [self._words.summary, *self._shown(best)] if best else []

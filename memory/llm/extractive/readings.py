@@ -1,35 +1,86 @@
-"""What a clause states, by the first rule that reads it: about the person, a need, a limit, or told to be kept.
+"""What a sentence states, clause by clause, and the statement behind a fact that is known.
 
-Guarantee: pure; the words of a statement are the clause's, but for the labels of `personal_rules`.
+A clause is read by the first rule that knows it: ruled out or put back, about the person, a need, a limit, or told to
+be kept.
+
+Guarantee: pure, so that readings are remembered; the words of a statement are the clause's, but for the labels of
+`personal_rules`, and its quote is a part of the sentence.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
+
+from memory.domain import Excluded, Fact
 from memory.llm.extractive import sentences, statements
-from memory.llm.extractive.personal import Statement, read
+from memory.llm.extractive.personal import Statement, read, reread
+from memory.llm.extractive.refusals import refusal, reopening
+from memory.llm.extractive.sentences import Sentence
 from memory.llm.extractive.statements import Clause
 from memory.llm.extractive.wording import stems
 
 
+@dataclass(frozen=True)
+class Reading:
+    """A clause and what it does; where nothing is set, no rule reads it."""
+
+    clause: Clause
+    quote: str
+    statement: Statement | None = None
+    excluded: Excluded | None = None
+    reopened: str | None = None
+
+
+@lru_cache(maxsize=4096)
+def readings(sentence: Sentence) -> tuple[Reading, ...]:
+    """The clauses of a sentence, read."""
+    out = []
+    for clause in statements.clauses(sentence.text, sentence.heading):
+        quote = clause.text if clause.standing else sentence.text
+        reopened = reopening(clause)
+        excluded = refusal(clause) if reopened is None and not clause.heading else None
+        statement = statement_in(clause, sentence.text) if excluded is None else None
+        out.append(Reading(clause, quote, statement, excluded, reopened))
+    return tuple(out)
+
+
 def statement_in(clause: Clause, sentence: str) -> Statement | None:
     """The statement that `clause`, a part of `sentence`, makes; None when no rule reads it."""
-    statement = read(clause) or _need(clause) or _limit(clause) or _asked_to_keep(clause, sentence)
+    statement = read(clause) or _need_or_limit(clause) or _asked_to_keep(clause, sentence)
     return statement if statement is not None and sentences.one_line(statement.text) else None
 
 
-def quote_of(clause: Clause, sentence: str) -> str:
-    """The part of the sentence to quote for what `clause` says: the clause itself where it stands on its own."""
-    return clause.text if clause.standing else sentence
+@lru_cache(maxsize=4096)
+def reread_text(text: str) -> Statement | None:
+    """`reread`, remembered: a summary's items are asked about again and again."""
+    return reread(text)
 
 
-def _need(clause: Clause) -> Statement | None:
-    if not statements.is_need(clause) or statements.is_limit(clause):
-        return None
-    return Statement(_restated(clause), "requirement", 3)
+def statement_of(fact: Fact) -> Statement | None:
+    """The statement behind a known fact: read again from its quote, or else from its text."""
+    for sentence in sentences.split(fact.quote[:600]):
+        for reading in readings(sentence):
+            if reading.statement is not None and same_text(reading.statement.text, fact.text):
+                return reading.statement
+    return reread_text(fact.text)
 
 
-def _limit(clause: Clause) -> Statement | None:
-    return Statement(_restated(clause), "constraint", 4) if statements.is_limit(clause) else None
+def as_statement(fact: Fact) -> Statement:
+    """A known fact as a statement, its bare text where no rule reads it."""
+    return statement_of(fact) or Statement(fact.text, fact.category, fact.importance, value=fact.text)
+
+
+def same_text(a: str, b: str) -> bool:
+    return a.strip(" .").casefold() == b.strip(" .").casefold()
+
+
+def _need_or_limit(clause: Clause) -> Statement | None:
+    if clause.heading == "constraint" or (statements.is_limit(clause) and not clause.heading):
+        return Statement(_restated(clause), "constraint", 4)
+    if clause.heading or statements.is_need(clause):
+        return Statement(_restated(clause), "requirement", 3)
+    return None
 
 
 def _asked_to_keep(clause: Clause, sentence: str) -> Statement | None:

@@ -1,6 +1,6 @@
 """What the person rules out, and what they put back.
 
-Guarantee: the option and the reason are parts of the sentence as it was written.
+Guarantee: the option and the reason are parts of the sentence as it was written, but for the ending in "flying".
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ import re
 
 from memory.domain import Excluded
 from memory.llm.extractive.statements import Clause
-from memory.llm.extractive.vocabulary import word_set
-from memory.llm.extractive.wording import is_unspaced
+from memory.llm.extractive.wording import is_unspaced, word_set
 
 _I = re.IGNORECASE
 _X = r"(?P<x>[^,;:!?]{2,100}?)"
@@ -49,7 +48,7 @@ _REFUSES = tuple(
 )
 _REFUSES_CHINESE = (
     re.compile(
-        r"(?:我们?)?(?:不要|不想要?|不考虑|排除|放弃)(?P<x>[^，,。！]{1,40})(?:[，,]?(?:因为|太)(?P<why>.{1,60}))?"
+        r"(?:我们?)?(?:不要|不想要?|不考虑|排除|放弃)(?P<x>[^，,。！]{1,40})(?:[，,]\s*(?P<why>(?:因为|.?太|怕).{1,60}))?$"
     ),
     re.compile(r"(?P<x>[^，,。！我]{1,30})(?:不行|不考虑|排除)(?:[，,]?因为(?P<why>.{1,60}))?"),
 )
@@ -77,12 +76,14 @@ def refusal(clause: Clause) -> Excluded | None:
     """What a clause rules out, with the reason if it gives one."""
     if reopening(clause) is not None:
         return None
-    for pattern in _REFUSES_CHINESE if is_unspaced(clause.read) else _REFUSES:
+    for pattern in (*_REFUSES_CHINESE, *_REFUSES) if is_unspaced(clause.read) else _REFUSES:
         match = pattern.match(clause.read)
         if match:
             option = _bare(match.group("x"))
             if option and option.lower() not in _EMPTY:
-                return Excluded(option, (match.group("why") or "").strip(" .!,)"))
+                if _DOING.search(clause.read[: match.start("x")]) and not match.group("x").startswith("use "):
+                    option = gerund(option)
+                return Excluded(option, (match.group("why") or "").removeprefix("因为").strip(" .!,)"))
     return None
 
 
@@ -95,6 +96,8 @@ def reopening(clause: Clause) -> str | None:
     return None
 
 
+# What follows is a verb in its bare form.
+_DOING = re.compile(r"(?:\bto|\b(?:rather|prefer)(?: to)? not|\bto avoid|\blet's not)\s+$", _I)
 _EMPTY = word_set(
     "it that this them those these him her you any anything more there everything anymore i we he she they"
 )
@@ -108,3 +111,15 @@ def _bare(option: str) -> str:
         option.strip(" .!,"),
         flags=_I,
     )
+
+
+def gerund(phrase: str) -> str:
+    """ "fly to Rome" as "flying to Rome"."""
+    verb, space, rest = phrase.partition(" ")
+    if not verb.isalpha() or verb.endswith("ing") or not verb.islower():
+        return phrase
+    if verb.endswith("e") and not verb.endswith(("ee", "oe", "be")):
+        verb = verb[:-1]
+    elif re.fullmatch(r"[^aeiou]*[aeiou][bdgmnpt]", verb):
+        verb += verb[-1]
+    return f"{verb}ing{space}{rest}"

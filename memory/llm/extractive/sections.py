@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from memory.domain import Excluded, Message, Sections
 from memory.llm.extractive import phrases, sentences, statements
-from memory.llm.extractive.corrections import reread_text
 from memory.llm.extractive.personal import Statement
-from memory.llm.extractive.questions import question_of
+from memory.llm.extractive.questions import Question, question_of
+from memory.llm.extractive.readings import reread_text
 from memory.llm.extractive.wording import sameness, stems
 
 MAX_ITEMS = 12
@@ -103,19 +103,39 @@ class Draft:
         """Questions of one message: open unless the reply deals with them."""
         for question in questions:
             asked = question_of(question)
-            of_memory = asked.overview or asked.about_model or bool(asked.section)
-            if of_memory or statements.is_small_talk(question) or not _asks_something(question):
+            of_memory = asked.overview or asked.about_person or asked.about_model or asked.sections
+            if (
+                of_memory
+                or statements.is_order(question)
+                or statements.is_small_talk(question)
+                or not _asks_something(question)
+            ):
                 continue
             same = [
                 item
                 for item in self._items["open_questions"]
                 if sameness(item) == sameness(sentences.one_line(question))
             ]
-            if reply is not None and not phrases.is_empty_handed(reply.content) and _says_something(reply.content):
+            own = reply is not None and phrases.is_own(reply.content)
+            if own and not self._concerns(asked):
+                continue
+            if (
+                reply is not None
+                and not phrases.is_empty_handed(reply.content)
+                and (own or _says_something(reply.content))
+            ):
                 for item in same:
                     self._remove("open_questions", item)
             else:
                 self.add("open_questions", question)
+
+    def _concerns(self, question: Question) -> bool:
+        """Whether a question is about the person or what they spoke of, and no question of general knowledge."""
+        if statements.is_about_self(question.text):
+            return True
+        spoken = " ".join([*(item for items in self._items.values() for item in items), *self._touched.values()])
+        said = set(stems(spoken))
+        return (not question.focus or question.focus in said) and 2 * len(question.words & said) >= len(question.words)
 
     def settle(self, content: str) -> None:
         """Close the open questions that `content` speaks to without asking again."""
@@ -135,6 +155,11 @@ class Draft:
             text = self._touched[position]
             if sameness(text) not in self._keys["data"]:
                 self.add("discussed", text, 1)
+        first = self._items["discussed"][:1]
+        if first and (statements.is_small_talk(first[0]) or statements.is_question(first[0])):
+            if self._excluded or sum(map(len, self._items.values())) > 1:
+                # What stood in for an empty summary, a greeting or a question, has had its time.
+                self._remove("discussed", first[0])
         return Sections(
             topic=self.previous.topic,
             excluded=tuple(self._excluded[-self._excluded_limit :]),

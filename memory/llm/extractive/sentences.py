@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
-from memory.llm.extractive.vocabulary import word_set
+from memory.llm.extractive.wording import word_set
+
 
 MAX_READ = 20_000
 MAX_SENTENCE = 400
@@ -26,29 +28,52 @@ _ABBREVIATIONS = word_set(
 _MARKER = re.compile(r"[ \t]*(?:[-*+•]|#{1,6}|\d{1,3}[.)])[ \t]+")
 _UNSHOWN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]+")
 _UNSPEAKABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
+_HEADING = re.compile(
+    r"\W*(?:(?:our|my|the|some|hard|key|main|other|functional|technical)\s+)*"
+    r"(?:(?P<need>requirements?|needs|must[- ]haves?|需求|要求)|(?P<limit>constraints?|limits?|limitations?|限制))"
+    r"\W*[:：]\**",
+    re.IGNORECASE,
+)
 _OPENING, _CLOSING = re.compile(r"[“「『]"), re.compile(r"[”」』]")
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence as it was written; `quoted` when it begins inside somebody's quotation marks."""
+    """One sentence as it was written; `quoted` when it begins inside somebody's quotation marks.
+
+    `heading` is "requirement" or "constraint" for an item of a list under such a heading.
+    """
 
     text: str
     quoted: bool = False
+    heading: str = ""
 
 
-def split(content: str) -> list[Sentence]:
+@lru_cache(maxsize=512)
+def split(content: str) -> tuple[Sentence, ...]:
     """The sentences of a message that are its writer's own: code, and lines quoted with `>`, are left out."""
     out: list[Sentence] = []
-    for block in _blocks(content[:MAX_READ]):
+    heading = ""
+    for block, listed in _blocks(content[:MAX_READ]):
+        kind, rest = headed(block)
+        heading = kind if kind and not rest.strip() else heading if listed else ""
         marks, opened = 0, 0
         for text in _sentences(block):
             stripped = text.strip()
             if stripped and not _UNSPEAKABLE.search(stripped):
-                out.extend(Sentence(part, marks % 2 == 1 or opened > 0) for part in _bounded(stripped))
+                quoted = marks % 2 == 1 or opened > 0
+                out.extend(Sentence(part, quoted, heading) for part in _bounded(stripped))
             marks += text.count('"')
             opened = max(0, opened + len(_OPENING.findall(text)) - len(_CLOSING.findall(text)))
-    return out
+    return tuple(out)
+
+
+def headed(text: str) -> tuple[str, str]:
+    """ "Requirements: X" as what kind of thing X is said to be, and X."""
+    match = _HEADING.match(text)
+    if match is None:
+        return "", text
+    return ("requirement" if match.lastgroup == "need" else "constraint"), text[match.end() :]
 
 
 def one_line(text: str) -> str:
@@ -73,10 +98,10 @@ def head_of(text: str, limit: int) -> str:
     return text[: space if space > 0 else limit].rstrip()
 
 
-def _blocks(content: str) -> Iterator[str]:
-    """Paragraphs: a line goes on into the next only where that one starts in mid-sentence, as wrapped mail does."""
+def _blocks(content: str) -> Iterator[tuple[str, bool]]:
+    """Paragraphs, and whether each is an item of a list: a line goes on into the next only where that one starts in mid-sentence, as wrapped mail does."""
     start = end = -1
-    fenced = False
+    fenced = listed = False
     position = 0
     for line in content.splitlines(keepends=True):
         bare = line.strip()
@@ -91,14 +116,15 @@ def _blocks(content: str) -> Iterator[str]:
         )
         if aside or not bare or not goes_on:
             if start >= 0:
-                yield content[start:end]
+                yield content[start:end], listed
             start = -1
         if not aside and bare:
             if start < 0:
+                listed = marker is not None
                 start = begin + (marker.end() if marker else 0)
             end = position
     if start >= 0:
-        yield content[start:end]
+        yield content[start:end], listed
 
 
 def _sentences(block: str) -> Iterator[str]:

@@ -8,13 +8,13 @@ bounded (`sentences.MAX_SENTENCE`).  What a rule returns is a part of the senten
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memory.llm.extractive import sentences
-from memory.llm.extractive.sentences import Sentence
-from memory.llm.extractive.vocabulary import word_set
-from memory.llm.extractive.wording import is_unspaced, stems, straight, tokens
+from memory.llm.extractive.sentences import Sentence, headed
+from memory.llm.extractive.wording import is_unspaced, stems, straight, tokens, word_set
 
 _I = re.IGNORECASE
 
@@ -58,8 +58,8 @@ _ORDER = re.compile(
     r"|rephrase|paraphrase|generate|compose|calculate|compute|solve|draw|draft|debug|refactor"
     r"|implement|brainstorm|invent"
     r"|role-?play|pretend)\b(?! to\b)|(?:write|create|make|build|code|cook|sing|design|suggest|recommend"
-    r"|explain|teach|give|help)\s+"
-    r"(?:me|us|an?|the|some|this|that|my|\d+)\b)|(?:请|帮我|给我)?(?:写一|翻译|生成|画一|解释)",
+    r"|teach|give|help)\s+"
+    r"(?:me|us|an?|the|some|this|that|my|\d+)\b)|(?:请|帮我|给我)?(?:写一|翻译|生成|画一|解释)|(?:please |can you |could you )*explain\b(?! (?:what|why|how|when) (?:i|we)\b)|(?:please )?forget (?:my|what|everything|me|that i|all)\b",
     _I,
 )
 _SUPPOSES = re.compile(
@@ -89,6 +89,10 @@ _OWN_REPORT = re.compile(
 )
 
 
+_SELF = re.compile(r"\b(?:my|our|mine|ours)\b|\b(?<!how do )(?<!how can )(?<!how should )(?:i|we)\b|我|咱", _I)
+
+
+@lru_cache(maxsize=4096)
 def is_question(text: str) -> bool:
     """Whether a sentence asks, with its question mark or without."""
     bare = straight(text).strip().rstrip("\"'”’)）*_ ")
@@ -97,10 +101,20 @@ def is_question(text: str) -> bool:
     return _ASKS.match(bare) is not None or (is_unspaced(bare) and _ASKS_CHINESE.search(bare) is not None)
 
 
+def is_about_self(text: str) -> bool:
+    """Whether the person speaks of themselves."""
+    return _SELF.search(straight(text)) is not None
+
+
+@lru_cache(maxsize=4096)
 def is_request(text: str) -> bool:
     """Whether a sentence asks for something that was said: "remind me where I parked"."""
     bare = straight(text).strip()
-    return _REQUEST.match(bare) is not None or _REQUEST_CHINESE.match(bare) is not None
+    return (
+        _REQUEST.match(bare) is not None
+        or bare.strip("!. ").lower() in ("help", "帮助")
+        or _REQUEST_CHINESE.match(bare) is not None
+    )
 
 
 def is_task(text: str) -> bool:
@@ -113,7 +127,7 @@ def is_order(text: str) -> bool:
     return _ORDER.match(straight(text).strip()) is not None
 
 
-def own_statements(parts: list[Sentence]) -> list[Sentence]:
+def own_statements(parts: Sequence[Sentence]) -> list[Sentence]:
     """The sentences of a message that the person means: no questions, suppositions, quotations or texts to work on."""
     out: list[Sentence] = []
     for sentence in parts:
@@ -134,18 +148,18 @@ class Clause:
     """A part of a sentence with one subject and verb.
 
     `text` is verbatim; `read` is what the rules read: apostrophes straight, lead-in gone, and the subject carried over
-    from the clause before where this one has none ("I live in Rome and work at Acme").  `corrects` when the lead-in
-    takes something back ("no, ...", "actually ...").
+    from the clause before where this one has none ("I live in Rome and work at Acme").
+    `heading` is what it stands under: "requirement", "constraint" or nothing.
     """
 
     text: str
     read: str
-    corrects: bool = False
+    heading: str = ""
 
     @property
     def standing(self) -> bool:
         """Whether the verbatim words stand on their own, with their subject among them."""
-        return straight(self.text).rstrip(" .!。！,;").endswith(self.read)
+        return self.read in straight(self.text)
 
 
 _LEAD = re.compile(
@@ -161,7 +175,16 @@ _LEAD = re.compile(
     r"|fun fact|update|please)\b[\s,!.:;–—-]*)+",
     _I,
 )
-_CORRECTS = re.compile(r"\b(?:no|nope|actually|sorry|correction|wait|i meant?|turns out|update|as of|now)\b", _I)
+_TRAIL = re.compile(r"(?:[\s,]+(?:btw|by the way|lol|haha|please|pls|though|thanks|actually|fyi|instead|then))+$", _I)
+# "We moved: I live in Lyon now" announces what follows; "Title: I live in fear" names a text.
+_ANNOUNCES = re.compile(
+    r"(?:.*\b(?:i|we|my|our|us|me)\b.*|\W*(?:(?:one|another|big|good|bad|small|quick|some|the|a) )*"
+    r"(?:more thing|thing|news|update|note|info|background|context|about me|intro|ps|p\.s\.?|edit|change|answer|reason))\s*$",
+    _I,
+)
+_US = re.compile(
+    r"(?:me and my [\w']+(?: (?-i:[A-Z])[\w-]+)?|my [\w']+(?: (?-i:[A-Z])[\w-]+)?,? and (?:I|me))\s+(?=\w)", _I
+)
 _FIRST = r"(?:I|we|my|our)(?:'\w+)?\b"
 _VERBS = (
     r"(?:am|live|work|have|own|like|love|enjoy|prefer|hate|dislike|need|want|moved|study|teach|run|speak"
@@ -170,24 +193,38 @@ _VERBS = (
 )
 _JOINT = re.compile(
     rf"(?:\s*[,;–—(]\s*|\s+-{{1,2}}\s+|\s+)(?:and|but|so|plus|though|although|while)\s+(?=(?:also\s+"
-    rf"|then\s+|now\s+)?(?:{_FIRST}|it\s|it's|the\s+\w+\s+(?:is|must|has)|{_VERBS}))"
-    rf"|\s*[,;–—]\s*(?=(?:so\s+|then\s+)?(?:{_FIRST}|it\s+(?:must|has|needs|should)|no later|at most|max\b"
+    rf"|then\s+|now\s+)?(?:{_FIRST}|let's\b|no\s+(?!longer|more|less|idea|one\b|problem)|it\s|it's|the\s+\w+\s+(?:is|must|has)|{_VERBS}))"
+    rf"|\s*[,;–—]\s*(?=(?:so\s+|then\s+)?(?:{_FIRST}|let's\b|it\s+(?:must|has|needs|should)|no later|at most|max\b"
     rf"|(?:(?:the|our|my)\s+)?(?:budget|deadline)\s+(?:is|of)))|\s*[;；]\s*|\s+-{{2}}\s*",
     _I,
 )
+_COLON = re.compile(rf"\s*:\s+(?=(?:{_FIRST}|let's\b))", _I)
 _JOINT_CHINESE = re.compile(r"[，,；;]\s*(?:但是|但|而且|并且|所以|还有|也)?")
-_HAS_SUBJECT = re.compile(r"(?:I|we|my|our|it|he|she|they|you|the|this|that|there|no|at|max|budget|deadline)\b", _I)
+_GIVES_REASON, _NO_CHINESE = re.compile(r"因为|.?太|怕"), re.compile(r"不要|不想|不考虑|排除|放弃|不行")
+_HAS_SUBJECT = re.compile(
+    r"(?:I|we|my|our|let's|it|he|she|they|you|the|this|that|there|no|at|max|budget|deadline)\b", _I
+)
 _CHINESE_SUBJECT = re.compile(r"(?:其实|不过|不|对了|你好|另外|现在)*[，,、\s]*(我们?)")
 
 
-def clauses(text: str) -> Iterator[Clause]:
+def clauses(text: str, heading: str = "") -> Iterator[Clause]:
     """The clauses of a sentence that the writer answers for, in order; it stops where somebody else's words begin."""
     joint = _JOINT_CHINESE if is_unspaced(text) else _JOINT
-    bounds = [0]
-    for match in joint.finditer(straight(text)):
+    kind, rest = headed(text)
+    if kind and not rest.strip():
+        return
+    heading, begin = (kind, len(text) - len(rest)) if kind else (heading, 0)
+    bounds = [begin]
+    us = _US.match(straight(text), begin)
+    for match in joint.finditer(straight(text), us.end() if us else begin):
+        if _GIVES_REASON.match(text, match.end()) and _NO_CHINESE.search(text, bounds[-1], match.start()):
+            continue
         bounds.extend((match.start(), match.end()))
+    colon = _COLON.search(straight(text), begin)
+    if colon and _ANNOUNCES.match(straight(text[begin : colon.start()])):
+        bounds = sorted([*bounds, colon.start(), colon.end()]) if colon.end() not in bounds else bounds
     bounds.append(len(text))
-    subject, corrects = "", False
+    subject = ""
     for start, end in zip(bounds[::2], bounds[1::2], strict=True):
         verbatim = text[start:end].strip()
         if not verbatim:
@@ -195,8 +232,8 @@ def clauses(text: str) -> Iterator[Clause]:
         read = straight(verbatim)
         lead = _LEAD.match(read)
         if lead:
-            corrects = corrects or _CORRECTS.search(lead.group()) is not None
             read = read[lead.end() :]
+        read = _TRAIL.sub("", _US.sub("we ", read.rstrip(" .!。！,;"), count=1))
         if _REPORTS.search(read) and not _OWN_REPORT.search(read):
             return
         if is_unspaced(read):
@@ -210,7 +247,7 @@ def clauses(text: str) -> Iterator[Clause]:
         else:
             subject = _carried(read)
         if read and not _SUPPOSES.search(read):
-            yield Clause(verbatim, read.rstrip(" .!。！,;"), corrects)
+            yield Clause(verbatim, read, heading)
 
 
 def _carried(read: str) -> str:
@@ -227,7 +264,8 @@ _SOCIAL = (
     r"|that\b|this\b$)"
 )
 _NEED = re.compile(
-    rf"(?:I|we)(?:'ll| will| would|'d)?\s+(?:really |just |also |still |definitely |only )*"
+    rf"(?!he\b|she\b|you\b)(?:[\w-]+ ){{1,3}}must (?:be able to|support|allow|run|work|have|handle) .{{2,}}"
+    rf"|(?:I|we)(?:'ll| will| would|'d)?\s+(?:really |just |also |still |definitely |only )*"
     rf"(?:need|require|must|have to|want|like to have|prefer to have|insist on|(?:'ve )?got"
     rf" to)\s+(?!{_SOCIAL}).{{3,}}"
     rf"|.{{0,80}}\b(?:it|this|they|the \w+(?: \w+)?|everything|all \w+|each \w+|every \w+)\s+(?:must"
@@ -266,6 +304,7 @@ _CANNOT = re.compile(
     r"|make it|attend|"
     r"meet|move|lift|walk|climb|swim)\b(?! (?:more|better|happier|it$|that$|enough)).*"
     r"|(?:'s|'re|'m| is| are| am) not allowed\b.*)"
+    r"|(?!he\b|she\b|you\b)(?:[\w-]+ ){1,3}(?:must not|mustn't|must never|(?:can't|cannot|should not|shouldn't) exceed)\b(?! have\b).*"
     r"|.{0,60}\b(?:without|no) (?:internet|network|cloud|server|database|account|meat|gluten|dairy|nuts"
     r"|sugar|alcohol|javascript|"
     r"dependenc\w+|downtime|tracking|ads)\b.*",
@@ -340,19 +379,25 @@ def concludes(text: str) -> bool:
 # ---------------------------------------------------------------- small talk
 
 _PLEASANTRIES = word_set(
-    "hi hello hey hiya yo greetings good morning afternoon evening night there thanks thank you so much"
-    " very a lot many cheers bye goodbye"
-    " see later soon take care ok okay k great cool nice awesome wow perfect fine sure yes yeah yep no"
-    " nope lol haha right got it"
-    " how are is going been have doing what's up everything you're welcome all that this again and the"
-    " day i am i'm well too"
-    " sounds understood alright indeed exactly absolutely please sorry test testing ping"
+    "hi hello hey hiya yo greetings good morning afternoon evening night thanks thank thx ty cheers bye goodbye cya ciao"
+    " see later soon take care ok okay k kk okey great cool nice awesome wow perfect fine sure yes yeah yep yup no nope"
+    " lol lmao haha hehe hmm hm oh ah aha yay right got gotcha how what's sounds understood alright indeed exactly"
+    " absolutely please sorry test testing ping excellent brilliant wonderful amazing fantastic lovely helpful useful"
+    " interesting good appreciated appreciate makes sense fair enough welcome neat sweet np talk well"
+)
+# Beside a pleasantry these add nothing; alone they are an answer.
+_BESIDE = word_set(
+    "there you so much very a lot many are is going been have doing up everything you're all that that's this it it's"
+    " again and the day i am i'm too really pretty super quite your for help tomorrow tonight next week time to me was"
+    " love again just then of now one"
 )
 _CHINESE_PLEASANTRIES = re.compile(
-    r"(?:你好|您好|谢谢|多谢|感谢|再见|好的|嗯|早上好|晚上好|晚安|嗨|哈)+[呀啊吧了你您]*[!！。.~～]*$"
+    r"(?:(?:你好|您好|大家好|谢谢|多谢|感谢|再见|拜拜|好的?|嗯+|早上好|早安?|下午好|晚上好|晚安|嗨|哈+|没问题|没事|明白|知道|收到|"
+    r"不错|太[好棒赞]|真[好棒]|厉害|明天见|回头见|下次见|辛苦)[呀啊吧了的你您嘛哦]*[!！。.~～，,\s]*)+$"
 )
 
 
+@lru_cache(maxsize=4096)
 def is_small_talk(text: str) -> bool:
     """Whether a text greets, thanks or nods, and says nothing else."""
     words = tokens(sentences.one_line(text[:400]).lower())
@@ -360,7 +405,9 @@ def is_small_talk(text: str) -> bool:
         return False
     if is_unspaced(text):
         return _CHINESE_PLEASANTRIES.match(text.strip()) is not None
-    return all(word in _PLEASANTRIES for word in words)
+    return all(word in _PLEASANTRIES or word in _BESIDE for word in words) and (
+        not words or any(word in _PLEASANTRIES for word in words)
+    )
 
 
 _REMEMBER = re.compile(

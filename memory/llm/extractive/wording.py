@@ -10,7 +10,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from memory.llm.extractive.vocabulary import word_set
+
+def word_set(words: str) -> frozenset[str]:
+    """The words of a string, as a set."""
+    return frozenset(words.split())
+
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
@@ -22,10 +26,11 @@ _TOKEN = re.compile(
     rf"|[^\W_{_UNSPACED}]+(?:'[^\W\d_{_UNSPACED}]+|\+\+|\#)?"
 )
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]")
+_LETTERS = re.compile(r"[A-Za-z][A-Za-z'’]*")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _UNSPACED_FILLER = re.compile(
     "什么|哪里|哪儿|哪个|哪些|怎么|为什么|多少|我们|你们|他们|咱们|这个|那个|一个|一下|关于|之前|以前|曾经|告诉|说过|记得|"
-    "讨论|聊过|知道|我|你|您|他|她|它|的|了|吗|呢|吧|啊|在|是|和|与|也|都|就|对|有|谁|请"
+    "讨论|聊过|知道|了解|总结|现在|最近|可以|我|你|您|他|她|它|的|了|吗|呢|吧|啊|在|是|和|与|也|都|就|对|有|谁|请"
 )
 _NEGATIONS = {"can't": "can not", "won't": "will not", "cannot": "can not", "shan't": "shall not"}
 
@@ -49,7 +54,7 @@ _STOP = word_set(
     " yesterday today tomorrow ago last next week month year time day recently lately earlier previously"
     " previous past"
     " people person someone anyone everyone exactly again list show explain describe want living"
-    " summarize summarise summary recap"
+    " summarize summarise summary recap use using used place places"
 )
 _IRREGULAR = {
     "bought": "buy", "children": "child", "kids": "child", "kid": "child", "ate": "eat", "eaten": "eat", "ran": "run",
@@ -83,6 +88,7 @@ _CONCEPTS = (
     "colour color",
     "start begin",
     "phone mobile",
+    "wedding married marry wed",
 )
 # What an item may lack or have more of and still say the same.
 _FILLER = word_set(
@@ -96,8 +102,10 @@ def is_unspaced(text: str) -> bool:
 
 
 def is_chinese(text: str) -> bool:
-    """Whether an answer to `text` had better be in Chinese: a third or more of what is written is Han."""
-    return 3 * len(_HAN.findall(text[:2000])) >= max(1, len(text[:2000].replace(" ", "")))
+    """Whether an answer to `text` had better be in Chinese: it begins with Han, or has more of it than words in letters."""
+    return (_HAN.match(text.lstrip()) or re.search("[，。？！]", text[:2000])) is not None or len(
+        _HAN.findall(text[:2000])
+    ) > len(_LETTERS.findall(text[:2000]))
 
 
 def straight(text: str) -> str:
@@ -115,19 +123,25 @@ def stem(word: str) -> str:
     return _CONCEPT_OF.get(bare := _bare_stem(word), bare)
 
 
-def stems(text: str) -> list[str]:
+def runs(token: str) -> list[str]:
+    """What is left of a token without spaces when its function words are taken out."""
+    return _UNSPACED_FILLER.sub(" ", token).split()
+
+
+@lru_cache(maxsize=8192)
+def stems(text: str) -> tuple[str, ...]:
     """What `text` is about, in order: stems of its content words, bigrams where words have no spaces."""
     out: list[str] = []
     for token in tokens(text):
         if _UNSPACED_RUN.match(token):
-            for run in _UNSPACED_FILLER.sub(" ", token).split():
+            for run in runs(token):
                 out.extend(run[i : i + 2] for i in range(max(1, len(run) - 1)))
         else:
             word = token.lower()
             base = word.partition("'")[0]
             if word not in _STOP and base not in _STOP and (len(base) > 1 or base.isdigit()):
                 out.append(stem(base))
-    return out
+    return tuple(out)
 
 
 def names(text: str) -> list[str]:
@@ -136,6 +150,7 @@ def names(text: str) -> list[str]:
     return [w.lower() for w in found[1:] if w[:1].isupper() and w.lower() not in _STOP and len(w) > 1]
 
 
+@lru_cache(maxsize=8192)
 def sameness(text: str) -> tuple[str, ...]:
     """Two texts with the same key say the same."""
     out: list[str] = []

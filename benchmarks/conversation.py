@@ -1,0 +1,106 @@
+"""A recorded conversation with questions about it, as the benchmark replays it.
+
+    {"messages": [{"id", "session", "created_at", "name", "content", "caption"?}, ...],
+     "questions": [{"question", "answer", "evidence": [ids], "category"}, ...], "stated_facts"?: ["..."]}
+
+The first speaker is the user, the other the assistant.  Categories, as in the LoCoMo study: 1 the answer stands in
+several messages, 2 it is a time, 3 it takes some thought, 4 it stands in one message; others can't be answered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ANSWERABLE = (1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A message, as it was said and as it is imported."""
+
+    external_id: str
+    session: str
+    role: str
+    name: str
+    content: str
+    created_at: str
+
+    def to_import(self) -> dict[str, str]:
+        """The message as `POST /api/sessions/{id}/messages` takes it."""
+        return {
+            "role": self.role,
+            "name": self.name,
+            "content": self.content,
+            "created_at": self.created_at,
+            "external_id": self.external_id,
+        }
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, and the ids of the messages that answer it."""
+
+    text: str
+    evidence: frozenset[str]
+    category: int
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A conversation and the questions that can be answered from it."""
+
+    name: str
+    said: tuple[Said, ...]
+    questions: tuple[Question, ...]
+
+    @classmethod
+    def load(cls, path: Path) -> Conversation:
+        """Raises ValueError that says what is wrong with the file, OSError when it can't be read."""
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            first = data["messages"][0]["name"]
+            said = tuple(_said(item, "user" if item["name"] == first else "assistant") for item in data["messages"])
+            questions = tuple(
+                Question(item["question"], frozenset(item["evidence"]), item["category"])
+                for item in data["questions"]
+                if item["category"] in ANSWERABLE and item["evidence"]
+            )
+        except (KeyError, IndexError, TypeError, json.JSONDecodeError) as error:
+            raise ValueError(f"{path} is not a conversation: {type(error).__name__}: {error}") from error
+        known = {one.external_id for one in said}
+        lost = sorted(set[str]().union(*(question.evidence for question in questions)) - known)
+        if lost or len(known) < len(said):
+            raise ValueError(f"{path}: " + (f"evidence that is no message: {lost}" if lost else "an id comes twice"))
+        return cls(path.stem, said, questions)
+
+    @property
+    def sessions(self) -> dict[str, list[Said]]:
+        """The messages by session, in order."""
+        sessions: dict[str, list[Said]] = {}
+        for one in self.said:
+            sessions.setdefault(one.session, []).append(one)
+        return sessions
+
+    def user_turns(self, count: int) -> list[str]:
+        """What the user said, `count` messages of it; from the start again when the conversation is shorter."""
+        own = [one.content for one in self.said if one.role == "user"]
+        return [own[number % len(own)] for number in range(count)]
+
+
+def recall_at(found: Sequence[Sequence[str | None]], questions: Sequence[Question], depth: int) -> float:
+    """Percent of each question's evidence among the first `depth` ids found for it, averaged over the questions."""
+    shares = [
+        len(question.evidence.intersection(ids[:depth])) / len(question.evidence)
+        for ids, question in zip(found, questions, strict=True)
+    ]
+    return 100 * sum(shares) / len(shares) if shares else 0.0
+
+
+def _said(item: Mapping[str, Any], role: str) -> Said:
+    caption = item.get("caption")
+    content = f"{item['content']} [photo: {caption}]" if caption else item["content"]
+    return Said(str(item["id"]), str(item["session"]), role, item["name"], content, item["created_at"])

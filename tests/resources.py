@@ -1,0 +1,86 @@
+"""What the tests of the resources share: appending, reading listings whole, scripted digests, counting rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flask.testing import FlaskClient
+from sqlalchemy import func, select
+from werkzeug.test import TestResponse
+
+from memory.services import Services
+from models import Base
+
+Body = dict[str, Any]
+
+
+def said(content: str, role: str = "user", **more: Any) -> Body:
+    """A message to append."""
+    return {"role": role, "content": content, **more}
+
+
+def append(client: FlaskClient, session: str, messages: Sequence[Body], **more: Any) -> Body:
+    """Append messages; the answer's body, which has to be a good one."""
+    return good(client.post(f"/api/sessions/{session}/messages", json={"messages": messages, **more}))
+
+
+def good(answer: TestResponse) -> Body:
+    """The body of an answer that went well."""
+    assert answer.status_code in (200, 201, 202), answer.text[:500]
+    body: Body = answer.json
+    return body
+
+
+def error(answer: TestResponse, status: int) -> Body:
+    """The error of an answer that failed with `status`."""
+    assert answer.status_code == status, answer.text[:500]
+    found: Body = answer.json["error"]
+    return found
+
+
+def read_all(client: FlaskClient, address: str, **query: Any) -> list[Any]:
+    """All items of a listing, page by page."""
+    items: list[Any] = []
+    cursor: str | None = None
+    while True:
+        page = good(client.get(address, query_string={**query, **({"cursor": cursor} if cursor else {})}))
+        items += page["items"]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            return items
+
+
+def rows_of(services: Services) -> dict[str, int]:
+    """How many rows each table has."""
+    with services.database.read() as tx:
+        tables = Base.metadata.sorted_tables
+        return {table.name: tx.scalar(select(func.count()).select_from(table)) or 0 for table in tables}
+
+
+def fact(text: str, source: int, quote: str | None = None, **more: Any) -> Body:
+    """A fact as the mini model writes it; its quote is its text unless said otherwise."""
+    return {
+        "text": text,
+        "category": "other",
+        "importance": 3,
+        "scope": "session",
+        "source": source,
+        "quote": text if quote is None else quote,
+        "supersedes": [],
+        **more,
+    }
+
+
+def digest_of(*facts: Body, **sections: Any) -> Body:
+    """The mini model's answer with these facts and sections."""
+    empty: Mapping[str, Any] = {
+        "topic": "Tea",
+        "requirements": [],
+        "constraints": [],
+        "excluded": [],
+        "data": [],
+        "open_questions": [],
+        "discussed": [],
+    }
+    return {"summary": {**empty, **sections}, "facts": list(facts)}

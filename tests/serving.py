@@ -1,0 +1,167 @@
+"""What the tests of whole processes share: Recap as `make run` starts it, and its API as a client sees it."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from benchmarks.serving import ROOT, Server
+
+__all__ = [
+    "Api",
+    "Server",
+    "eventually",
+    "migrated_server",
+    "model_process",
+    "model_settings",
+    "rows",
+    "sound",
+    "worker_of",
+]
+
+
+def model_settings(url: str) -> dict[str, str]:
+    """Settings that let the model server at `url` answer, and summaries follow at once."""
+    return {
+        "OPENAI_BASE_URL": url,
+        "OPENAI_API_KEY": "test-key",
+        "OPENAI_MODEL": "main-model",
+        "OPENAI_SUMMARY_MODEL": "mini-model",
+        "SUMMARY_DEBOUNCE": "0",
+    }
+
+
+@contextmanager
+def migrated_server(folder: Path, migrated: Path | None = None, **settings: str) -> Iterator[Server]:
+    """A server over `folder`, not started yet; whatever runs at the end is killed.
+
+    Its database is made by `flask db upgrade`, or a copy of `migrated`, which is faster.
+    """
+    server = Server(folder / "data", **settings)
+    if migrated is None:
+        server.migrate()
+    else:
+        server.data_dir.mkdir()
+        shutil.copy(migrated, server.data_dir / "recap.db")
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+@contextmanager
+def model_process(*options: str) -> Iterator[str]:
+    """`python -m tests.model_server` as a process of its own; gives its URL."""
+    command = [sys.executable, "-m", "tests.model_server", *options]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+class Api:
+    """A client of a server, on connections of its own.  What isn't answered with success raises."""
+
+    def __init__(self, server: Server) -> None:
+        self.http = httpx2.Client(base_url=server.url, timeout=60.0, trust_env=False)
+
+    def __enter__(self) -> Api:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.http.close()
+
+    def get(self, path: str, **params: Any) -> Any:
+        return self.http.get(path, params=params).raise_for_status().json()
+
+    def post(self, path: str, *, key: str | None = None, **body: Any) -> Any:
+        headers = {"Idempotency-Key": key} if key else {}
+        return self.http.post(path, json=body, headers=headers).raise_for_status().json()
+
+    def chat(self, session: str, message: str, **more: Any) -> Any:
+        return self.post("/api/chat", session_id=session, message=message, **more)
+
+    def append(self, session: str, messages: list[dict[str, Any]], **more: Any) -> Any:
+        return self.post(f"/api/sessions/{session}/messages", messages=messages, **more)
+
+    def messages(self, session: str) -> list[dict[str, Any]]:
+        """All messages of a session."""
+        found: list[dict[str, Any]] = []
+        more: dict[str, Any] = {"limit": 100}
+        while True:
+            page = self.get(f"/api/sessions/{session}/messages", **more)
+            found += page["items"]
+            if page["next_cursor"] is None:
+                return found
+            more["cursor"] = page["next_cursor"]
+
+    def jobs_done(self, *kinds: str, seconds: float = 40.0) -> None:
+        """Wait until there is no job, or none of these kinds."""
+
+        def none_left() -> bool:
+            jobs = self.get("/api/jobs", limit=100)["items"]
+            return not [job for job in jobs if not kinds or job["kind"] in kinds]
+
+        assert eventually(none_left, seconds), self.get("/api/jobs")
+
+
+def eventually(condition: Callable[[], object], seconds: float = 15.0, pause: float = 0.02) -> bool:
+    """Whether `condition` comes to hold within `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+    return True
+
+
+def rows(server: Server, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    """What the database says, read beside the server or while none runs."""
+    with closing(sqlite3.connect(f"file:{server.data_dir / 'recap.db'}?mode=ro", uri=True, timeout=15)) as database:
+        return list(database.execute(statement, values))
+
+
+def sound(server: Server) -> None:
+    """Assert that the database is whole, and that every index agrees with it with nothing left to do."""
+    with closing(sqlite3.connect(server.data_dir / "recap.db", timeout=15)) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert database.execute("PRAGMA foreign_key_check").fetchall() == []
+    verified = server.flask("index", "verify")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    assert "agree with the messages" in verified.stdout
+    assert "wait to be indexed" not in verified.stdout
+
+
+def worker_of(server: Server, answer: httpx2.Response) -> int | None:
+    """The process that holds the other end of the connection an answer came on; None where /proc can't tell."""
+    stream = answer.extensions["network_stream"]
+    port = stream.get_extra_info("client_addr")[1]
+    wanted = f":{server.port:04X}", f":{port:04X}"
+    table = Path("/proc/net/tcp")
+    if not table.exists():
+        return None
+    inodes = [
+        columns[9]
+        for columns in (line.split() for line in table.read_text().splitlines()[1:])
+        if columns[1].endswith(wanted[0]) and columns[2].endswith(wanted[1])
+    ]
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children")
+    for process in children.read_text().split() if inodes and children.exists() else ():
+        for descriptor in Path(f"/proc/{process}/fd").iterdir():
+            try:
+                if str(descriptor.readlink()) == f"socket:[{inodes[0]}]":
+                    return int(process)
+            except FileNotFoundError:  # closed meanwhile
+                continue
+    return None

@@ -1,0 +1,233 @@
+"""POST /api/chat: the contract, as an application sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import services_of
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer, NoUsage, Text
+from tests.talking import ask, at, chat, failed, jobs, meanwhile, prompts, question, said, sessions, stored, summary
+
+
+@pytest.fixture
+def client(model_app: Flask) -> FlaskClient:
+    return model_app.test_client()
+
+
+@pytest.mark.parametrize(
+    "message", ["I like green tea.", {"role": "user", "content": "I like green tea."}, {"content": "I like green tea."}]
+)
+def test_message_may_be_a_string_or_an_object(client: FlaskClient, model_server: ModelServer, message: Any) -> None:
+    answer = chat(client, message, session_id="tea")
+    assert question(prompts(model_server)[0]) == "I like green tea."
+    assert said(client, "tea") == [("user", "I like green tea."), ("assistant", answer["reply"])]
+
+
+def test_answers_an_openai_completion_with_session_reply_and_memory(
+    client: FlaskClient, model_server: ModelServer
+) -> None:
+    model_server.main.queue(Text("Green, then."))
+    answer = chat(client, "Which tea?", session_id="tea")
+    user, assistant = stored(client, "tea")
+    assert answer["object"] == "chat.completion" and answer["id"].startswith("chatcmpl-")
+    assert answer["model"] == "main-model" and answer["created"] > 1_600_000_000
+    assert answer["choices"] == [
+        {"index": 0, "message": {"role": "assistant", "content": "Green, then."}, "finish_reason": "stop"}
+    ]
+    assert (answer["session_id"], answer["reply"]) == ("tea", "Green, then.")
+    assert (answer["user_message_id"], answer["message_id"]) == (user["id"], assistant["id"])
+    assert "notice" not in answer  # a real model answers
+    assert answer["memory"] == {
+        "summary": {"version": 0, "state": "pending", "head_version": 0},
+        "facts": [],
+        "excerpts": [],
+        "recall": {"mode": "auto", "reason": "nothing earlier has the message's words"},
+        "tail": {"messages": 0, "dropped": 0},
+    }
+    usage = answer["usage"]
+    sent = sum(len(message["content"].split()) for message in prompts(model_server)[0])
+    assert (usage["prompt_tokens"], usage["completion_tokens"]) == (sent, 2)
+    assert usage["total_tokens"] == sent + 2 and usage["estimated"] is False
+    assert usage["saved_tokens"] == usage["full_history_tokens"] - usage["prompt_tokens"]
+
+
+def test_usage_is_estimated_when_the_server_counts_nothing(client: FlaskClient, model_server: ModelServer) -> None:
+    model_server.main.queue(NoUsage("Fine."))
+    usage = chat(client, "How are you?")["usage"]
+    assert usage["estimated"] is True and usage["prompt_tokens"] > 100 and usage["completion_tokens"] > 0
+
+
+def test_a_long_session_saves_tokens(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server, summary_mode="inline", tail_messages_max=4)).test_client()
+    model_server.main.default = lambda body: "word " * 40
+    saved = [chat(client, f"{n} " + "talk " * 80, session_id="long")["usage"]["saved_tokens"] for n in range(12)]
+    assert saved[0] < 0 < saved[-1]
+    usage = chat(client, "short", session_id="long")["usage"]
+    assert usage["full_history_tokens"] > 12 * 100  # words are tokens here, and 12 x 121 were said
+
+
+def test_a_session_is_made_when_none_is_named(client: FlaskClient) -> None:
+    first, second = chat(client, "My dog is Rex."), chat(client, "What is my dog called?")
+    assert first["session_id"] != second["session_id"]
+    third = chat(client, "And now?", session_id=first["session_id"])
+    assert third["session_id"] == first["session_id"] and third["memory"]["tail"]["messages"] == 2
+    assert {session["id"] for session in sessions(client)} == {first["session_id"], second["session_id"]}
+
+
+def test_sessions_do_not_see_each_other(client: FlaskClient, model_server: ModelServer) -> None:
+    chat(client, "My locker code is 7319.", session_id="a")
+    services_of(client.application).outbox.run_due()
+    for more in ({"session_id": "b"}, {}, {"session_id": "c", "user_id": "ann"}, {"temporary": True}):
+        answer = chat(client, "What is my locker code?", **more)
+        assert answer["memory"]["excerpts"] == answer["memory"]["facts"] == []
+        assert "7319" not in str(prompts(model_server)[-1])
+
+
+def test_recall_crosses_the_sessions_of_one_user_only(client: FlaskClient, model_server: ModelServer) -> None:
+    chat(client, "My locker code is 7319.", session_id="a", user_id="ann")
+    for user, seen in (("ann", True), ("bob", False), (None, False)):
+        answer = chat(client, "What is my locker code?", **({"user_id": user} if user else {}))
+        assert ("7319" in prompts(model_server)[-1][-1]["content"]) is seen
+        assert [excerpt["session_id"] for excerpt in answer["memory"]["excerpts"]] == (["a"] if seen else [])
+    assert "7319" not in str(chat(client, "What is my locker code?", user_id="ann", recall="off")["memory"])
+    assert "7319" not in str(prompts(model_server)[-1])
+
+
+@pytest.mark.parametrize(("owner", "caller"), [("ann", "bob"), (None, "ann")])
+def test_someone_elses_session_is_not_there(client: FlaskClient, owner: str | None, caller: str) -> None:
+    chat(client, "Mine.", session_id="s", **({"user_id": owner} if owner else {}))
+    assert failed(ask(client, "Give.", session_id="s", user_id=caller), 404, "session_not_found")["param"]
+    assert len(stored(client, "s")) == 2
+
+
+def test_a_temporary_turn_stores_nothing_at_all(client: FlaskClient, model_server: ModelServer) -> None:
+    chat(client, "My locker code is 7319.", session_id="a", user_id="ann")
+    services_of(client.application).outbox.run_due()
+    before = (sessions(client), stored(client, "a"), client.get("/api/jobs").json, summary(client, "a"))
+    inside = chat(client, "Is it 7319?", session_id="a", user_id="ann", temporary=True)
+    assert inside["session_id"] == "a" and inside["message_id"] is inside["user_message_id"] is None
+    assert {"role": "user", "content": "My locker code is 7319."} in prompts(model_server)[-1]
+    outside = chat(client, "My locker code?", user_id="ann", temporary=True)
+    assert outside["session_id"] is None and "7319" in prompts(model_server)[-1][-1]["content"]
+    assert chat(client, "Hello", user_id="new", temporary=True)["reply"]
+    assert before == (sessions(client), stored(client, "a"), client.get("/api/jobs").json, summary(client, "a"))
+    found = client.get("/api/search", query_string={"q": "locker", "user_id": "ann"}).json["results"]
+    assert [hit["message_id"] for hit in found if "Is it" in hit["content"]] == []
+    failed(ask(client, "Hi", session_id="nowhere", temporary=True), 404, "session_not_found")
+
+
+def test_the_system_prompt_of_the_turn_the_session_or_the_service(
+    client: FlaskClient, model_server: ModelServer
+) -> None:
+    assert client.post("/api/sessions", json={"session_id": "s", "system_prompt": "Be a pirate."}).status_code == 201
+    chat(client, "Hello", session_id="s")
+    chat(client, "Hello", session_id="s", system_prompt="Be a bard.")
+    chat(client, "Hello", session_id="other")
+    pirate, bard, packaged = (prompt[0] for prompt in prompts(model_server))
+    assert (pirate, bard) == (
+        {"role": "system", "content": "Be a pirate."},
+        {"role": "system", "content": "Be a bard."},
+    )
+    assert packaged["content"].startswith("You are a helpful assistant")
+
+
+def test_a_turn_may_name_the_prompt_its_summary_is_made_with(client: FlaskClient, model_server: ModelServer) -> None:
+    put = client.put("/api/prompts/terse", json={"text": "Summarise in one line."})
+    assert put.status_code == 200
+    chat(client, "Hello", session_id="s", prompt="terse")
+    services_of(client.application).outbox.run_due()
+    assert prompts(model_server, "mini")[0][0]["content"].startswith("Summarise in one line.")
+    assert summary(client, "s")["latest"]["prompt"] == "terse@1"
+    error = failed(ask(client, "Hello", session_id="new", prompt="missing"), 404, "prompt_not_found")
+    assert error["param"] == "prompt" and "terse" in error["message"]
+    assert [session["id"] for session in sessions(client)] == ["s"]
+
+
+def test_the_speakers_name_is_kept_and_shown(client: FlaskClient, model_server: ModelServer) -> None:
+    chat(client, "I bring cake.", session_id="s", name="Ann")
+    chat(client, "I bring wine.", session_id="s", name="Bob")
+    first, second = prompts(model_server)
+    assert question(first) == "Ann: I bring cake."
+    assert second[1]["content"] == "Ann: I bring cake." and question(second) == "Bob: I bring wine."
+    assert [message["name"] for message in stored(client, "s")] == ["Ann", None, "Bob", None]
+
+
+def test_builtin_model_says_so_in_every_reply(make_app: MakeApp) -> None:
+    client = make_app().test_client()
+    answer = chat(client, "My locker code is 7319.", session_id="s")
+    assert "built-in model" in answer["notice"] and answer["model"] == "recap-extractive"
+
+
+# -- the summary, before or after the reply
+
+
+def test_inline_mode_has_the_summary_ready_when_the_reply_leaves(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server, summary_mode="inline", summary_debounce=3.0)).test_client()
+    chat(client, "I like green tea.", session_id="s")
+    now = summary(client, "s")
+    assert (now["state"], now["latest"]["version"], now["latest"]["through"]) == ("current", 1, 2)
+    assert jobs(client) == []
+    assert chat(client, "More.", session_id="s")["memory"]["summary"]["version"] == 1
+
+
+def test_background_mode_leaves_it_to_a_job(client: FlaskClient, model_server: ModelServer) -> None:
+    chat(client, "I like green tea.", session_id="s")
+    assert summary(client, "s")["state"] == "pending" and prompts(model_server, "mini") == []
+    (job,) = jobs(client)
+    assert (job["state"], job["session_id"], job["attempts"]) == ("pending", "s", 0)
+    services_of(client.application).outbox.run_due()
+    assert summary(client, "s")["state"] == "current" and jobs(client) == []
+    (prompt,) = prompts(model_server, "mini")
+    assert "user: I like green tea." in prompt[1]["content"] and "[2]" in prompt[1]["content"]
+
+
+def test_a_first_summary_and_an_extension_have_different_instructions(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
+    client = make_app(**at(model_server, summary_mode="inline")).test_client()
+    chat(client, "I like green tea.", session_id="s")
+    chat(client, "And black tea.", session_id="s")
+    first, second = prompts(model_server, "mini")
+    assert first[0]["content"] != second[0]["content"]
+    assert "summary_so_far" not in first[1]["content"] and "<summary_so_far>" in second[1]["content"]
+    assert "green tea." not in second[1]["content"].split("<messages>")[1]  # only what is new
+
+
+@pytest.mark.parametrize("mode", ["inline", "background"])
+@pytest.mark.parametrize("streaming", [False, True])
+def test_no_transaction_or_connection_is_held_while_a_model_works(
+    make_app: MakeApp, model_server: ModelServer, mode: str, streaming: bool
+) -> None:
+    app = make_app(**at(model_server, summary_mode=mode))
+    pool = services_of(app).database.engine.pool
+    held: list[int] = []
+
+    def look(body: dict[str, Any]) -> Any:
+        held.append(pool.checkedout())  # type: ignore[attr-defined]
+        return {"topic": "Tea"} if "response_format" in body else "Some tea."
+
+    model_server.main.default = model_server.mini.default = look
+    client = app.test_client()
+    with ask(client, "Tea?", user_id="ann", stream=streaming) as response:
+        for _ in response.iter_encoded():
+            held.append(pool.checkedout())  # type: ignore[attr-defined]
+    services_of(app).outbox.run_due()
+    assert len(held) > 2 and set(held) == {0}
+
+
+def test_others_write_while_a_model_works(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server))
+
+    def reply(body: dict[str, Any]) -> str:
+        made = app.test_client().post("/api/sessions", json={"session_id": "meanwhile"})
+        return str(made.status_code)
+
+    model_server.main.default = reply
+    with meanwhile(lambda: chat(app.test_client(), "Hello", session_id="s")) as answers:
+        model_server.wait_for_requests(1)
+    assert answers[0]["reply"] == "201"

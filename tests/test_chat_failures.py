@@ -1,0 +1,363 @@
+"""Bad input and faults: the right status, a sentence that says what to do, the message kept once and nothing lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import create_app, services_of
+from config import Settings
+from models import JobRow
+from tests.conftest import MakeApp
+from tests.model_server import (
+    BrokenJson,
+    CutStream,
+    Delay,
+    Drip,
+    EmptyChoices,
+    EmptyContent,
+    HangUp,
+    Html,
+    ModelServer,
+    Raw,
+    SseError,
+    Status,
+    Text,
+    digest,
+)
+from tests.talking import ask, at, chat, failed, jobs, prompts, said, sessions, stream, streamed_text, summary
+
+QUICK = 0.3  # seconds a model may take here: too short for a second try
+
+
+@pytest.fixture
+def client(make_app: MakeApp, model_server: ModelServer) -> FlaskClient:
+    return make_app(**at(model_server, model_timeout=QUICK)).test_client()
+
+
+@pytest.fixture(scope="module")
+def one_app(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, ModelServer]]:
+    """One application and server for the tables below: whatever one case left behind, the next would find."""
+    folder = tmp_path_factory.mktemp("failures")
+    shutil.copy(migrated, folder / "recap.db")
+    with ModelServer() as server:
+        app = create_app(Settings(data_dir=folder, log_level="warning", **at(server, model_timeout=QUICK)))
+        yield app, server
+        services_of(app).stop()
+        services_of(app).database.engine.dispose()
+
+
+@pytest.fixture
+def shared(one_app: tuple[Flask, ModelServer]) -> tuple[FlaskClient, ModelServer]:
+    app, server = one_app
+    server.reset()
+    return app.test_client(), server
+
+
+def body(value: Any) -> dict[str, Any]:
+    return {"data": json.dumps(value), "content_type": "application/json"}
+
+
+def raw(data: str | bytes, content_type: str = "application/json") -> dict[str, Any]:
+    return {"data": data, "content_type": content_type}
+
+
+BAD_REQUESTS: list[Any] = [
+    (raw('{"message": "hi"'), 400, "invalid_json", None),
+    (raw(b'{"message": "\xff\xfe"}'), 400, "invalid_json", None),
+    (raw("[" * 100_000), 400, "invalid_json", None),
+    (raw("hi"), 400, "invalid_json", None),
+    (raw('{"message": "hi"}', "text/plain"), 415, "not_json", None),
+    (raw("message=hi", "application/x-www-form-urlencoded"), 415, "not_json", None),
+    (raw(""), 422, "invalid_fields", "message"),
+    (body([]), 422, "invalid_fields", "body"),
+    (body("hi"), 422, "invalid_fields", "body"),
+    (body({}), 422, "invalid_fields", "message"),
+    *((body({"message": value}), 422, "invalid_fields", "message") for value in (None, 5, 1.5, True, [], {}, ["hi"])),
+    *((body({"message": value}), 422, "invalid_fields", "message") for value in ("", " \n\t ", "\u3000")),
+    (body({"message": {"role": "assistant", "content": "hi"}}), 422, "invalid_fields", "message"),
+    (body({"message": {"role": "user", "content": 5}}), 422, "invalid_fields", "message"),
+    (body({"message": {"role": "user"}}), 422, "invalid_fields", "message"),
+    (body({"message": "a\x00b"}), 422, "invalid_fields", "message"),
+    (raw('{"message": "a\\ud800b"}'), 422, "invalid_fields", "message"),
+    (raw('{"message": {"content": "a\\udfffb"}}'), 422, "invalid_fields", "message"),
+    (raw('{"message": NaN}'), 422, "invalid_fields", "message"),
+    (body({"message": "hi", "sesion_id": "s"}), 422, "invalid_fields", "sesion_id"),
+    *(
+        (body({"message": "hi", "session_id": value}), 422, "invalid_fields", "session_id")
+        for value in ("", "a b", "a/b", "x" * 129, "a\x00", "\ud800", 7, 2**63, 10**30, [], {"id": "s"})
+    ),
+    *(
+        (body({"message": "hi", "user_id": value}), 422, "invalid_fields", "user_id")
+        for value in ("", "x" * 257, "a\x00", "\ud800", 7, 2**63, [])
+    ),
+    (body({"message": "hi", "name": "x" * 129}), 422, "invalid_fields", "name"),
+    (body({"message": "hi", "stream": "perhaps"}), 422, "invalid_fields", "stream"),
+    (body({"message": "hi", "temporary": 3}), 422, "invalid_fields", "temporary"),
+    (body({"message": "hi", "recall": "sometimes"}), 422, "invalid_fields", "recall"),
+    (body({"message": "hi", "system_prompt": "x" * 20_001}), 422, "invalid_fields", "system_prompt"),
+    (body({"message": "hi", "system_prompt": 5}), 422, "invalid_fields", "system_prompt"),
+    (body({"message": "hi", "prompt": "missing"}), 404, "prompt_not_found", "prompt"),
+    (body({"message": "hi", "prompt": "../../etc/passwd"}), 404, "prompt_not_found", "prompt"),
+    (body({"message": "x" * 1_000_000}), 413, "message_too_large", "message"),
+    (body({"message": "茶" * 333_334}), 413, "message_too_large", "message"),
+]
+
+
+@pytest.mark.parametrize(("request_", "status", "code", "param"), BAD_REQUESTS)
+def test_a_request_that_cannot_be_taken_is_told_why_and_leaves_nothing(
+    shared: tuple[FlaskClient, ModelServer], request_: dict[str, Any], status: int, code: str, param: str | None
+) -> None:
+    client, server = shared
+    before = (sessions(client), client.get("/api/jobs").json)
+    error = failed(client.post("/api/chat", **request_), status, code)
+    assert error.get("param") == param
+    if status == 422:
+        assert param in error["fields"] and error["fields"][param][0] in error["message"]
+    assert before == (sessions(client), client.get("/api/jobs").json) and server.requests == []
+
+
+def test_a_body_larger_than_a_request_may_be_is_refused(client: FlaskClient) -> None:
+    error = failed(client.post("/api/chat", **raw(b" " * (32 * 1024 * 1024 + 1))), 413, "body_too_large")
+    assert "Nothing was stored" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/api/chat", 405, "method_not_allowed"),
+        ("POST", "/api/chats", 404, "not_found"),
+        ("GET", "/api/sessions/nowhere/summary", 404, "session_not_found"),
+        ("GET", "/api/sessions/nowhere/messages", 404, "session_not_found"),
+        ("POST", f"/api/jobs/{2**63}/retry", 404, "not_found"),
+        ("POST", f"/api/jobs/{2**63 - 1}/retry", 404, "job_not_found"),
+        ("POST", "/api/jobs/-1/retry", 404, "not_found"),
+    ],
+)
+def test_what_is_not_there_is_told_in_the_same_shape(
+    client: FlaskClient, method: str, path: str, status: int, code: str
+) -> None:
+    failed(client.open(path, method=method), status, code)
+
+
+def test_the_callers_request_id_comes_back(client: FlaskClient) -> None:
+    for given, back in (("abc-1", True), ("x" * 129, False), ("a b", False)):
+        response = client.post("/api/chat", json={}, headers={"X-Request-ID": given})
+        assert (response.headers["X-Request-ID"] == given) is back and response.headers["X-Request-ID"]
+
+
+# -- the main model
+
+MAIN_FAILURES: list[Any] = [
+    (Status(401), 502, "model_key_refused", "Check OPENAI_API_KEY"),
+    (Status(403), 502, "model_key_refused", "Check OPENAI_API_KEY"),
+    (Status(404), 502, "model_not_found", "OPENAI_MODEL"),
+    (Status(400, {"error": {"code": "context_length_exceeded"}}), 502, "model_context_exceeded", "CONTEXT_TOKENS"),
+    (Status(429), 503, "model_busy", "a little later"),
+    (Status(429, headers={"Retry-After": "7"}), 503, "model_busy", "a little later"),
+    (Status(429, {"error": {"code": "insufficient_quota"}}), 503, "model_quota_exhausted", "Add credit"),
+    (Status(500), 502, "model_failed", "Try again"),
+    (Status(503, "<html>busy</html>"), 502, "model_failed", "Try again"),
+    (Html(), 502, "model_bad_answer", "/v1"),
+    (Html(502), 502, "model_failed", "Try again"),
+    (EmptyChoices(), 502, "model_bad_answer", "OPENAI_BASE_URL"),
+    (EmptyContent(), 502, "model_empty_answer", "OPENAI_MODEL"),
+    (BrokenJson(), 502, "model_bad_answer", "OPENAI_BASE_URL"),
+    (Raw([]), 502, "model_bad_answer", "OPENAI_BASE_URL"),
+    (CutStream(after=0), 502, "model_cut_off", "Try again"),
+    (SseError(after=0), 502, "model_failed", "Try again"),
+    (HangUp(), 502, "model_unreachable", "OPENAI_BASE_URL"),
+    (Delay(3.0), 504, "model_timeout", "MODEL_TIMEOUT"),
+    (Drip(0.05), 504, "model_timeout", "MODEL_TIMEOUT"),
+]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize(("reply", "status", "code", "advice"), MAIN_FAILURES)
+def test_a_model_that_fails_costs_no_message_and_a_retry_adds_none(
+    shared: tuple[FlaskClient, ModelServer], reply: Any, status: int, code: str, advice: str, streaming: bool
+) -> None:
+    client, model_server = shared
+    session_id = uuid.uuid4().hex
+    model_server.main.queue(reply, reply)
+    for _ in range(2):
+        response = ask(client, "Hello there", session_id=session_id, stream=streaming)
+        error = failed(response, status, code)
+        assert error["type"] == "model_error" and advice in error["message"], error["message"]
+        assert "Your message is kept" in error["message"] and "send it again" in error["message"]
+        assert ("Retry-After" in response.headers) is (error["code"] == "model_busy")
+        assert said(client, session_id) == [("user", "Hello there")]
+    model_server.main.queue(Text("Hello."))
+    if streaming:
+        assert streamed_text(stream(client, "Hello there", session_id=session_id)) == "Hello."
+    else:
+        assert chat(client, "Hello there", session_id=session_id)["reply"] == "Hello."
+    assert said(client, session_id) == [("user", "Hello there"), ("assistant", "Hello.")]
+    assert [message["role"] for message in prompts(model_server)[-1]] == ["system", "user"]
+
+
+def test_a_busy_servers_wait_is_passed_on(client: FlaskClient, model_server: ModelServer) -> None:
+    model_server.main.queue(Status(429, headers={"Retry-After": "7"}))
+    assert ask(client, "Hello").headers["Retry-After"] == "7"
+
+
+def test_a_model_that_is_not_there(make_app: MakeApp) -> None:
+    with ModelServer() as gone:
+        pass
+    client = make_app(**at(gone, model_timeout=QUICK)).test_client()
+    error = failed(ask(client, "Hello", session_id="s"), 502, "model_unreachable")
+    assert gone.url in error["message"] and said(client, "s") == [("user", "Hello")]
+
+
+def test_no_secret_is_told(client: FlaskClient, model_server: ModelServer) -> None:
+    model_server.main.queue(Status(401, {"error": {"message": "Wrong key: test-key"}}))
+    response = ask(client, "Hello")
+    assert "test-key" not in response.text and "[secret]" in response.text
+
+
+def test_a_temporary_turn_that_fails_claims_to_keep_nothing(client: FlaskClient, model_server: ModelServer) -> None:
+    model_server.main.queue(Status(401))
+    error = failed(ask(client, "Hello", temporary=True), 502, "model_key_refused")
+    assert "kept" not in error["message"] and sessions(client) == []
+
+
+def test_another_message_after_a_failure_goes_with_the_unanswered_one(
+    client: FlaskClient, model_server: ModelServer
+) -> None:
+    model_server.main.queue(Status(401))
+    failed(ask(client, "Is it raining?", session_id="s"), 502, "model_key_refused")
+    chat(client, "Or snowing?", session_id="s")
+    assert [role for role, _ in said(client, "s")] == ["user", "user", "assistant"]
+    last = prompts(model_server)[-1][-1]["content"]
+    assert last.startswith("Is it raining?\n\n<memory") and last.endswith("Or snowing?")
+
+
+def test_the_same_words_said_twice_are_two_turns_when_the_first_was_answered(client: FlaskClient) -> None:
+    for _ in range(2):
+        chat(client, "Yes.", session_id="s")
+    assert [role for role, _ in said(client, "s")] == ["user", "assistant"] * 2
+
+
+# -- the mini model
+
+MINI_FAILURES: list[Any] = [
+    (Status(401), "OPENAI_API_KEY"),
+    (Status(429), "later"),
+    (Status(500), "failed (HTTP 500)"),
+    (Html(), "not a chat completion"),
+    (EmptyChoices(), "no choices"),
+    (BrokenJson(), "not a chat completion"),
+    (CutStream(), "broke off"),
+    (Delay(3.0), "did not finish within"),
+    (Text('{"summary": {"topic": '), "refused"),
+    (Text('{"summary": {"topic": ""}, "facts": []}'), "empty"),
+    (Text("<think>hm"), "empty"),
+]
+
+
+def filled(client: FlaskClient, model_server: ModelServer) -> dict[str, Any]:
+    """A session `s` with one good summary: that summary."""
+    model_server.mini.queue({"summary": {"topic": "Tea", "data": ["Green tea is liked."]}, "facts": []})
+    chat(client, "I like green tea.", session_id="s")
+    services_of(client.application).outbox.run_due()
+    latest: dict[str, Any] = summary(client, "s")["latest"]
+    assert latest["sections"]["topic"] == "Tea"
+    return latest
+
+
+@pytest.mark.parametrize(("reply", "told"), MINI_FAILURES)
+def test_a_mini_model_that_fails_leaves_the_last_good_summary_and_a_job_that_can_be_retried(
+    client: FlaskClient, model_server: ModelServer, reply: Any, told: str
+) -> None:
+    good = filled(client, model_server)
+    model_server.mini.default = lambda body: reply
+    chat(client, "And black tea.", session_id="s")
+    services_of(client.application).outbox.run_due()
+    state = summary(client, "s")
+    assert state["latest"] == good and state["state"] == "pending" and told in state["error"]
+    (job,) = jobs(client)
+    assert (job["id"], job["state"], job["attempts"]) == (state["job_id"], "pending", 1)
+    assert told in job["error"] and datetime.fromisoformat(job["run_at"]) > datetime.now(UTC)  # it backs off
+    assert chat(client, "More tea.", session_id="s")["memory"]["summary"]["state"] == "pending"
+    model_server.mini.default = digest
+    retried = client.post(f"/api/jobs/{job['id']}/retry")
+    assert retried.status_code == 202 and retried.json["attempts"] == 0
+    services_of(client.application).outbox.run_due()
+    state = summary(client, "s")
+    assert (state["state"], state["error"], state["latest"]["through"]) == ("current", None, 6)
+    failed(client.post(f"/api/jobs/{job['id']}/retry"), 404, "job_not_found")
+
+
+def test_inline_the_reply_comes_though_the_mini_model_fails(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server, summary_mode="inline")).test_client()
+    model_server.mini.default = lambda body: Status(401)
+    assert chat(client, "I like green tea.", session_id="s")["reply"]
+    assert chat(client, "And black.", session_id="s")["memory"]["summary"] == {
+        "version": 0,
+        "state": "pending",
+        "head_version": 0,
+    }
+    assert "OPENAI_API_KEY" in summary(client, "s")["error"]
+    model_server.mini.default = digest
+    chat(client, "And red.", session_id="s")
+    assert summary(client, "s")["latest"]["through"] == 6 and summary(client, "s")["error"] is None
+
+
+def make_due(app: Flask) -> None:
+    """Let the pauses between tries be over."""
+    with services_of(app).database.write() as tx:
+        for job in tx.query(JobRow).filter(JobRow.state == "pending"):
+            job.run_at = datetime.now(UTC)
+
+
+def test_a_job_gives_up_after_six_tries_until_somebody_or_something_new_asks(
+    client: FlaskClient, model_server: ModelServer
+) -> None:
+    app = client.application
+    model_server.mini.default = lambda body: Status(401)
+    chat(client, "I like green tea.", session_id="s")
+    pauses = []
+    for attempt in range(1, 7):
+        make_due(app)
+        services_of(app).outbox.run_due(["summary"])
+        (job,) = jobs(client)
+        assert job["attempts"] == attempt and job["state"] == ("failed" if attempt == 6 else "pending")
+        pauses.append((datetime.fromisoformat(job["run_at"]) - datetime.now(UTC)).total_seconds())
+    assert pauses == sorted(pauses) and pauses[0] > 1 and pauses[4] > 30
+    assert summary(client, "s")["state"] == "failed"
+    assert client.get("/api/jobs", query_string={"state": "failed"}).json["items"] == [job]
+    make_due(app)
+    assert services_of(app).outbox.run_due(["summary"]) == 0
+    assert chat(client, "More.", session_id="s")["memory"]["summary"]["state"] == "failed"
+    model_server.mini.default = digest
+    services_of(app).outbox.run_due(["summary"])  # the new turn asked for it anew
+    assert summary(client, "s")["state"] == "current" and jobs(client) == []
+
+
+def test_a_mini_model_that_only_writes_prose_still_works(client: FlaskClient, model_server: ModelServer) -> None:
+    filled(client, model_server)
+    model_server.mini.queue(Text("They talked about tea.\n- Black tea was added."))
+    chat(client, "And black tea.", session_id="s")
+    services_of(client.application).outbox.run_due()
+    sections = summary(client, "s")["latest"]["sections"]
+    assert sections["discussed"] == ["They talked about tea.", "Black tea was added."]
+    assert sections["data"] == ["Green tea is liked."]  # what the last one held is not lost
+
+
+def test_a_repair_is_asked_for_once_and_its_cost_is_counted(client: FlaskClient, model_server: ModelServer) -> None:
+    model_server.mini.queue(Text('{"summary": {"topic": '), {"summary": {"topic": "Tea"}, "facts": []})
+    chat(client, "I like green tea.", session_id="s")
+    services_of(client.application).outbox.run_due()
+    first, repair = prompts(model_server, "mini")
+    assert repair[:2] == first and [message["role"] for message in repair[2:]] == ["assistant", "user"]
+    assert "no complete JSON object" in repair[3]["content"]
+    assert summary(client, "s")["latest"]["usage"]["calls"] == 2

@@ -1,0 +1,258 @@
+"""Streaming, and retries by Idempotency-Key: the same turn, told in another way or another time."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import services_of
+from tests.conftest import MakeApp
+from tests.model_server import CutStream, Exchange, ModelServer, Reply, SseError, Status, Text
+from tests.talking import (
+    ask,
+    at,
+    chat,
+    events,
+    failed,
+    jobs,
+    prompts,
+    said,
+    sessions,
+    stored,
+    stream,
+    streamed_text,
+    summary,
+)
+
+
+@pytest.fixture
+def client(model_app: Flask) -> FlaskClient:
+    return model_app.test_client()
+
+
+def test_the_memory_comes_first_then_pieces_then_usage_then_done(
+    client: FlaskClient, model_server: ModelServer
+) -> None:
+    model_server.main.queue(Text("Green tea, then."))
+    first, *pieces, last, done = stream(client, "Which tea?", session_id="s")
+    user, assistant = stored(client, "s")
+    assert first["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+    assert (first["session_id"], first["user_message_id"]) == ("s", user["id"])
+    assert first["memory"]["summary"]["version"] == 0 and first["memory"]["recall"]["mode"] == "auto"
+    assert [piece["choices"][0]["delta"] for piece in pieces] == [
+        {"content": "Green"},
+        {"content": " tea,"},
+        {"content": " then."},
+    ]
+    assert last["choices"][0] == {"index": 0, "delta": {}, "finish_reason": "stop"}
+    assert last["message_id"] == assistant["id"] and last["usage"]["completion_tokens"] == 3
+    assert {event["object"] for event in (first, *pieces, last)} == {"chat.completion.chunk"}
+    assert len({event["id"] for event in (first, *pieces, last)}) == 1
+    assert done == "[DONE]"
+    assert assistant["content"] == "Green tea, then."
+
+
+def test_streamed_and_plain_say_the_same(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server, summary_mode="inline")).test_client()
+    for session in ("plain", "streamed"):
+        chat(client, "I have a dog called Rex.", session_id=session, name="Ann")
+    model_server.main.queue(Text("Rex it is."), Text("Rex it is."))
+    plain = chat(client, "What is my dog called?", session_id="plain")
+    first, *_, last, _ = stream(client, "What is my dog called?", session_id="streamed")
+    assert first["memory"] == plain["memory"] and last["usage"] == plain["usage"]
+    one, other = prompts(model_server)[-2:]
+    assert one == other
+    assert said(client, "plain") == said(client, "streamed")
+    assert summary(client, "plain")["latest"]["version"] == summary(client, "streamed")["latest"]["version"] == 2
+
+
+def test_proxies_are_told_not_to_gather_the_pieces(client: FlaskClient) -> None:
+    with ask(client, "Hello", stream=True) as response:
+        assert response.headers["X-Accel-Buffering"] == "no" and response.headers["Cache-Control"] == "no-cache"
+        assert response.headers["X-Request-ID"]
+
+
+@dataclass(frozen=True)
+class Held(Reply):
+    """One piece, and the rest once the event is set."""
+
+    rest: threading.Event
+
+    def send(self, exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.event(exchange.chunk({"content": "One"}))
+        if self.rest.wait(2.0):
+            exchange.event(exchange.chunk({"content": " two."}, "stop"))
+        exchange.end()
+
+
+def test_pieces_leave_the_moment_they_are_written(client: FlaskClient, model_server: ModelServer) -> None:
+    """The first piece is here while the model still holds back the rest."""
+    rest = threading.Event()
+    model_server.main.queue(Held(rest))
+    with ask(client, "Count.", session_id="s", stream=True) as response:
+        parts = response.iter_encoded()
+        next(parts)
+        assert streamed_text(events(next(parts).decode())) == "One"
+        assert len(said(client, "s")) == 1  # the reply is not stored: it is being written
+        rest.set()
+        assert [event for part in parts for event in events(part.decode())][-1] == "[DONE]"
+    assert said(client, "s")[-1] == ("assistant", "One two.")
+
+
+@pytest.mark.parametrize("heard", [0, 1, 2])
+def test_a_reply_is_finished_and_stored_when_its_listener_has_gone(
+    client: FlaskClient, model_server: ModelServer, heard: int
+) -> None:
+    model_server.main.queue(Text("One two three four five."))
+    response = ask(client, "Count.", session_id="s", stream=True, key="k")
+    parts = response.iter_encoded()
+    for _ in range(heard):
+        next(parts)
+    response.close()
+    assert said(client, "s") == [("user", "Count."), ("assistant", "One two three four five.")]
+    assert [job["state"] for job in jobs(client)] == ["pending"]  # its summary is asked for as well
+    assert streamed_text(stream(client, "Count.", session_id="s", key="k")) == "One two three four five."
+    assert chat(client, "And on?", session_id="s")["memory"]["tail"]["messages"] == 2
+    assert len(prompts(model_server)) == 2
+
+
+def test_a_model_that_fails_after_the_listener_has_gone_harms_nobody(
+    client: FlaskClient, model_server: ModelServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    model_server.main.queue(CutStream(after=3))
+    response = ask(client, "Count.", session_id="s", stream=True)
+    next(response.iter_encoded())
+    with caplog.at_level(logging.WARNING):
+        response.close()
+    assert "broke off" in caplog.text
+    assert said(client, "s") == [("user", "Count.")]
+    assert chat(client, "Count.", session_id="s")["reply"]
+    assert len(said(client, "s")) == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"), [(CutStream(after=2), "model_cut_off"), (SseError(after=2), "model_failed")]
+)
+def test_a_stream_that_breaks_ends_with_the_error_and_no_done(
+    client: FlaskClient, model_server: ModelServer, reply: Any, code: str
+) -> None:
+    model_server.main.queue(reply)
+    parts = stream(client, "Count.", session_id="s")
+    assert streamed_text(parts) == "piece 0 piece 1 "
+    assert parts[-1]["error"]["code"] == code and "Your message is kept" in parts[-1]["error"]["message"]
+    assert said(client, "s") == [("user", "Count.")]  # half a reply is no reply
+    model_server.main.queue(Text("One."))
+    assert streamed_text(stream(client, "Count.", session_id="s")) == "One."
+    assert said(client, "s") == [("user", "Count."), ("assistant", "One.")]
+    assert [message["role"] for message in prompts(model_server)[-1]] == ["system", "user"]
+
+
+# -- Idempotency-Key
+
+
+def retried(answer: dict[str, Any]) -> dict[str, Any]:
+    """What of an answer a retry has to repeat to the letter."""
+    return {name: value for name, value in answer.items() if name != "memory"}
+
+
+def test_a_key_gets_the_first_answer_again_also_after_a_restart(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server)).test_client()
+    chat(client, "My dog is called Rex.", session_id="old", user_id="ann")
+    body = {"session_id": "s", "user_id": "ann", "key": "k-1"}
+    first = chat(client, "What is my dog called?", **body)
+    assert first["memory"]["excerpts"]
+    chat(client, "Thanks.", session_id="s", user_id="ann")
+    again = chat(client, "What is my dog called?", **body)
+    restarted = make_app(**at(model_server)).test_client()
+    assert retried(again) == retried(first) == retried(chat(restarted, "What is my dog called?", **body))
+    for name in ("summary", "facts", "recall", "tail"):
+        assert again["memory"][name] == first["memory"][name]
+    (then,), (now,) = first["memory"]["excerpts"], again["memory"]["excerpts"]
+    assert [m["content"] for m in now["messages"]] == [m["content"] for m in then["messages"]]
+    assert now["score"] == pytest.approx(then["score"], abs=1e-4)
+    assert len(prompts(model_server)) == 3 and len(said(restarted, "s")) == 4
+    parts = stream(restarted, "What is my dog called?", **body)
+    assert streamed_text(parts) == first["reply"] and parts[-2]["usage"] == first["usage"]
+    assert parts[-1] == "[DONE]"
+
+
+def test_a_key_without_a_session_makes_one_session(client: FlaskClient, model_server: ModelServer) -> None:
+    model_server.main.queue(Status(401))
+    failed(ask(client, "Hello", key="k"), 502, "model_key_refused")
+    answer = chat(client, "Hello", key="k")
+    assert chat(client, "Hello", key="k")["session_id"] == answer["session_id"]
+    assert [session["id"] for session in sessions(client)] == [answer["session_id"]]
+    assert len(said(client, answer["session_id"])) == 2
+
+
+@pytest.mark.parametrize(
+    "other", [{"message": "Bye"}, {"session_id": "t"}, {"user_id": "bob"}, {"system_prompt": "Rhyme."}]
+)
+def test_a_key_of_another_request_is_a_conflict(client: FlaskClient, other: dict[str, Any]) -> None:
+    body = {"message": "Hello", "session_id": "s", "user_id": "ann"}
+    chat(client, key="k", **body)
+    error = failed(ask(client, key="k", **{**body, **other}), 409, "idempotency_key_reused")
+    assert "new key" in error["message"]
+    assert [session["id"] for session in sessions(client)] == ["s"] and len(said(client, "s")) == 2
+
+
+def test_an_unfinished_turn_is_taken_up_by_its_key(client: FlaskClient, model_server: ModelServer) -> None:
+    model_server.main.queue(Status(401))
+    failed(ask(client, "Hello", session_id="s", key="k"), 502, "model_key_refused")
+    answer = chat(client, "Hello", session_id="s", key="k")
+    assert said(client, "s") == [("user", "Hello"), ("assistant", answer["reply"])]
+    assert chat(client, "Hello", session_id="s", key="k")["id"] == answer["id"]
+
+
+def test_an_unfinished_turn_is_taken_up_though_others_came_between(
+    client: FlaskClient, model_server: ModelServer
+) -> None:
+    model_server.main.queue(Status(401))
+    failed(ask(client, "Is it raining?", session_id="s", key="k"), 502, "model_key_refused")
+    model_server.main.queue("Hello.", "No.")
+    chat(client, "Hello", session_id="s")
+    answer = chat(client, "Is it raining?", session_id="s", key="k")
+    messages = stored(client, "s")
+    assert [m["content"] for m in messages if m["role"] == "user"] == ["Is it raining?", "Hello"]
+    assert messages[-1]["content"] == "No." and answer["user_message_id"] == messages[0]["id"]
+    prompt = prompts(model_server)[-1]
+    assert prompt[-1]["content"].endswith("Is it raining?") and "Hello" in str(prompt)
+    assert str(prompt).count("Is it raining?") == 1
+    assert chat(client, "Is it raining?", session_id="s", key="k")["reply"] == "No."
+
+
+def test_a_key_is_still_known_when_the_turn_was_taken_up_without_it(
+    client: FlaskClient, model_server: ModelServer
+) -> None:
+    model_server.main.queue(Status(401))
+    failed(ask(client, "Hello", session_id="s", key="k"), 502, "model_key_refused")
+    answer = chat(client, "Hello", session_id="s")
+    assert chat(client, "Hello", session_id="s", key="k")["id"] == answer["id"]
+    assert len(said(client, "s")) == 2
+
+
+def test_keys_are_the_turns_own(client: FlaskClient) -> None:
+    assert chat(client, "Hello", session_id="s", key="a")["id"] != chat(client, "Hello", session_id="s", key="b")["id"]
+    assert len(said(client, "s")) == 4
+    error = failed(ask(client, "Hello", key="k" * 257), 422, "invalid_fields")
+    assert error["param"] == "Idempotency-Key"
+
+
+def test_a_session_erased_since_takes_its_keys_with_it(client: FlaskClient) -> None:
+    chat(client, "Hello", session_id="s", key="k")
+    assert client.delete("/api/sessions/s").status_code == 204
+    chat(client, "Hello", session_id="s", key="k")
+    assert len(said(client, "s")) == 2
+
+
+def test_background_work_after_a_stream_is_the_same(client: FlaskClient) -> None:
+    stream(client, "I like tea.", session_id="s")
+    services_of(client.application).outbox.run_due()
+    assert summary(client, "s")["state"] == "current"

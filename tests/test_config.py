@@ -1,0 +1,176 @@
+"""Settings: each from its variable, checked, with a sentence that names the variable when it can't be used."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app import create_app
+from config import DEFAULT_MAIN_MODEL, DEFAULT_MINI_MODEL, FactWeights, Settings, SettingsError
+
+# Every variable: a value it takes, and what that becomes.
+GOOD: dict[str, tuple[str, Any]] = {
+    "RECAP_DATA_DIR": ("/srv/recap", Path("/srv/recap")),
+    "DATABASE_URL": ("postgresql://db/recap", "postgresql://db/recap"),
+    "HOST": ("0.0.0.0", "0.0.0.0"),
+    "PORT": ("9000", 9000),
+    "WEB_WORKERS": ("4", 4),
+    "WEB_THREADS": ("8", 8),
+    "OPENAI_API_KEY": ("sk-secret", "sk-secret"),
+    "OPENAI_BASE_URL": ("http://localhost:11434/v1", "http://localhost:11434/v1"),
+    "OPENAI_MODEL": ("llama3", "llama3"),
+    "OPENAI_SUMMARY_MODEL": ("llama3:1b", "llama3:1b"),
+    "MODEL_TIMEOUT": ("12.5", 12.5),
+    "SUMMARY_MODE": ("Inline", "inline"),
+    "SUMMARY_EVERY": ("3", 3),
+    "SUMMARY_DEBOUNCE": ("0", 0.0),
+    "SUMMARY_PROMPT": ("short", "short"),
+    "SYSTEM_PROMPT": ("Be brief.", "Be brief."),
+    "PROMPTS_DIR": ("/srv/prompts", "/srv/prompts"),
+    "TAIL_MESSAGES_MIN": ("0", 0),
+    "TAIL_MESSAGES_MAX": ("30", 30),
+    "TAIL_TOKENS_MAX": ("5000", 5000),
+    "CONTEXT_TOKENS": ("128000", 128_000),
+    "RECALL_TOKENS": ("0", 0),
+    "RECALL_LIMIT": ("10", 10),
+    "FACT_TOKENS": ("500", 500),
+    "FACT_WEIGHTS": ("importance:1, relevance: 0.5", FactWeights(importance=1.0, relevance=0.5)),
+    "FACT_HALF_LIFE_DAYS": ("90", 90.0),
+    "LOG_LEVEL": ("DEBUG", "debug"),
+}
+
+# Values a variable can't take, and what the error says beside its name.
+BAD = [
+    ("PORT", "eighty", "whole number"),
+    ("PORT", "0", "at least 1"),
+    ("PORT", "80.5", "whole number"),
+    ("WEB_WORKERS", "0", "at least 1"),
+    ("WEB_THREADS", "-1", "at least 1"),
+    ("MODEL_TIMEOUT", "soon", "number of seconds"),
+    ("MODEL_TIMEOUT", "-1", "between 0"),
+    ("MODEL_TIMEOUT", "nan", "between 0"),
+    ("MODEL_TIMEOUT", "inf", "between 0"),
+    ("SUMMARY_MODE", "sometimes", "background, inline"),
+    ("SUMMARY_EVERY", "0", "at least 1"),
+    ("SUMMARY_DEBOUNCE", "100000", "86400"),
+    ("TAIL_MESSAGES_MIN", "-1", "at least 0"),
+    ("TAIL_MESSAGES_MIN", "16", "below TAIL_MESSAGES_MAX"),
+    ("TAIL_MESSAGES_MAX", "1", "at least 2"),
+    ("TAIL_TOKENS_MAX", "99", "at least 100"),
+    ("CONTEXT_TOKENS", "16k", "whole number"),
+    ("RECALL_TOKENS", "-1", "at least 0"),
+    ("RECALL_LIMIT", "many", "whole number"),
+    ("FACT_TOKENS", "-1", "at least 0"),
+    ("FACT_WEIGHTS", "charm:1", "does not know 'charm'"),
+    ("FACT_WEIGHTS", "importance", "number after 'importance'"),
+    ("FACT_WEIGHTS", "importance:much", "number after 'importance'"),
+    ("FACT_WEIGHTS", "importance:nan", "0 or more"),
+    ("FACT_WEIGHTS", "importance:-1", "0 or more"),
+    ("FACT_WEIGHTS", "importance:inf", "0 or more"),
+    ("FACT_HALF_LIFE_DAYS", "forever", "number of days"),
+    ("LOG_LEVEL", "loud", "debug, info, warning, error"),
+]
+
+
+def from_env(dotenv: Path | None = None, **environ: str) -> Settings:
+    return Settings.from_env(environ, dotenv)
+
+
+def named(variable: str) -> Any:
+    return next(item for item in fields(Settings) if item.metadata["env"] == variable)
+
+
+def test_every_setting_has_a_variable_and_a_word_about_it() -> None:
+    assert {item.metadata["env"] for item in fields(Settings)} == set(GOOD)
+    assert all(item.metadata["about"].endswith(".") for item in fields(Settings))
+
+
+@pytest.mark.parametrize("variable", GOOD)
+def test_every_setting_parses_and_leaves_the_others_alone(variable: str) -> None:
+    raw, value = GOOD[variable]
+    item = named(variable)
+    assert from_env(**{variable: f"  {raw} "}) == replace(Settings(), **{item.name: value})
+    assert value != item.default, "a value other than the default shows that it was read"
+
+
+@pytest.mark.parametrize("variable", GOOD)
+def test_empty_means_not_set(variable: str) -> None:
+    assert from_env(**{variable: " "}) == Settings()
+
+
+@pytest.mark.parametrize(("variable", "raw", "told"), BAD)
+def test_what_cannot_be_used_names_its_variable(variable: str, raw: str, told: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        from_env(**{variable: raw})
+    assert str(caught.value).startswith(variable)
+    assert told in str(caught.value)
+
+
+def test_a_dotenv_file_is_read_and_the_environment_is_stronger(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text("# ours\nPORT=9000\nHOST='0.0.0.0'\nexport OPENAI_MODEL=llama3\nEMPTY\nUNKNOWN=x\n")
+    settings = from_env(file, PORT="9001")
+    assert (settings.port, settings.host, settings.openai_model) == (9001, "0.0.0.0", "llama3")
+    with pytest.raises(SettingsError, match="LOG_LEVEL"):
+        file.write_text("LOG_LEVEL=loud\n")
+        from_env(file)
+
+
+def test_the_process_environment_and_the_folders_dotenv_by_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("PORT=9000\nOPENAI_MODEL=llama3\n")
+    monkeypatch.setenv("PORT", "9001")
+    monkeypatch.delenv("OPENAI_MODEL", raising=False)
+    settings = Settings.from_env()
+    assert (settings.port, settings.openai_model) == (9001, "llama3")
+    assert not (tmp_path / "missing").exists()
+    assert from_env(tmp_path / "missing") == Settings()
+
+
+@pytest.mark.parametrize(
+    ("environ", "mini", "builtin"),
+    [
+        ({}, DEFAULT_MINI_MODEL, True),
+        ({"OPENAI_API_KEY": "k"}, DEFAULT_MINI_MODEL, False),
+        ({"OPENAI_API_KEY": "k", "OPENAI_MODEL": "o9"}, DEFAULT_MINI_MODEL, False),
+        ({"OPENAI_BASE_URL": "http://x/v1", "OPENAI_MODEL": "llama3"}, "llama3", False),
+        ({"OPENAI_BASE_URL": "http://x/v1"}, DEFAULT_MAIN_MODEL, False),
+        ({"OPENAI_BASE_URL": "http://x/v1", "OPENAI_SUMMARY_MODEL": "tiny"}, "tiny", False),
+        ({"OPENAI_API_KEY": "k", "OPENAI_SUMMARY_MODEL": "tiny"}, "tiny", False),
+    ],
+)
+def test_which_model_is_the_mini_one(environ: dict[str, str], mini: str, builtin: bool) -> None:
+    settings = from_env(**environ)
+    assert (settings.mini_model, settings.uses_builtin_model) == (mini, builtin)
+
+
+def test_where_things_lie_unless_said_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = from_env(RECAP_DATA_DIR=str(tmp_path))
+    assert settings.sqlalchemy_url == f"sqlite:///{tmp_path / 'recap.db'}"
+    assert (settings.index_dir, settings.prompts_path) == (tmp_path / "index", tmp_path / "prompts")
+    moved = from_env(RECAP_DATA_DIR=str(tmp_path), DATABASE_URL="sqlite:////elsewhere.db", PROMPTS_DIR="~/prompts")
+    assert (moved.sqlalchemy_url, moved.prompts_path) == ("sqlite:////elsewhere.db", Path.home() / "prompts")
+    monkeypatch.chdir(tmp_path)
+    assert Settings().sqlalchemy_url == f"sqlite:///{tmp_path / 'data/recap.db'}"  # whole, whoever changes folder later
+
+
+def test_the_data_directory_is_made(tmp_path: Path) -> None:
+    create_app(Settings(data_dir=tmp_path / "a" / "b", log_level="warning"))
+    assert (tmp_path / "a" / "b").is_dir()
+
+
+def test_secrets_are_not_shown() -> None:
+    shown = repr(from_env(OPENAI_API_KEY="sk-secret", OPENAI_BASE_URL="http://x/v1"))
+    assert "sk-secret" not in shown
+    assert "http://x/v1" in shown
+
+
+def test_settings_do_not_change() -> None:
+    changing: Any = Settings()
+    with pytest.raises(FrozenInstanceError):
+        changing.port = 1

@@ -1,0 +1,298 @@
+"""Reading what the mini model wrote: tolerant of the wrapping, strict about the content."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from memory import tokens
+from memory.digest_format import (
+    FACTS_MAX,
+    INSTRUCTION,
+    ITEM_CHARS_MAX,
+    ITEMS_MAX,
+    SCHEMA,
+    SUMMARY_TOKENS_MAX,
+    UnusableDigest,
+    read,
+)
+from memory.domain import FACT_CATEGORIES, Excluded, Sections
+from tests.resources import digest_of, fact
+
+NOTHING = Sections()
+GOOD = digest_of(fact("Drinks tea", 1), topic="Tea", data=["Green tea, 80 °C"], discussed=["Steeping"])
+TEXT = json.dumps(GOOD)
+READ = Sections(topic="Tea", data=("Green tea, 80 °C",), discussed=("Steeping",))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        TEXT,
+        json.dumps(GOOD, indent=2, ensure_ascii=False),
+        f"```json\n{TEXT}\n```",
+        f"```\n{TEXT}\n```\n",
+        f"Here is the summary you asked for:\n\n{TEXT}\n\nLet me know if you need more!",
+        f"<think>The user wants {{tea}}. Perhaps {{'topic': 'coffee'}}?</think>{TEXT}",
+        f"<thinking>\nHm.\n</thinking>\n\n```json\n{TEXT}\n```",
+        f"<THINK>a</THINK><think>b</think>{TEXT}",
+        f"the opening tag was cut off {{}} </think> {TEXT}",
+        f'Thinking about {{"topic": "coffee"}} ...</think>{TEXT}',
+        f"{TEXT}<think>was that right? {{",
+        f"{TEXT}\n{json.dumps(digest_of(topic='Coffee'))}",  # the first one counts
+        f'{{"note": "an object of another kind"}} {TEXT}',
+        f"{{not json}} {TEXT}",
+        f"[{TEXT}]",
+        f"\ufeff{TEXT}",
+        json.dumps({**GOOD["summary"], "facts": GOOD["facts"]}),  # sections at the top level
+        json.dumps({**GOOD, "confidence": 0.9, "summary": {**GOOD["summary"], "mood": "calm"}}),
+        TEXT.replace("Steeping", "Stee\tping"),  # a raw control character within a string
+    ],
+)
+def test_wrapping_is_unwrapped(answer: str) -> None:
+    digest = read(answer, NOTHING)
+    assert str(digest.sections).replace("Stee ping", "Steeping") == str(READ)
+    assert [draft.text for draft in digest.facts] == ["Drinks tea"]
+    assert not digest.prose
+
+
+@pytest.mark.parametrize(
+    ("section", "written", "meant"),
+    [
+        ("requirements", "Loose leaf", ("Loose leaf",)),
+        ("requirements", ["a", "a", " a ", "b"], ("a", "b")),
+        ("data", ["two\n  lines", "", None, True, ["nested"], 80, 2.5], ("two lines", "80", "2.5")),
+        ("data", [{"name": "price", "value": 12}], ("price: 12",)),
+        ("data", {"name": "price", "value": 12}, ("price: 12",)),
+        ("constraints", None, ()),
+        ("constraints", {}, ()),
+        ("discussed", ["hidden\u202e\u200b text\x1b"], ("hidden text",)),
+        ("excluded", "Coffee", (Excluded("Coffee"),)),
+        (
+            "excluded",
+            ["Coffee", {"option": "Cocoa", "reason": "too sweet"}],
+            (Excluded("Coffee"), Excluded("Cocoa", "too sweet")),
+        ),
+        ("excluded", {"option": "Cocoa", "reason": None}, (Excluded("Cocoa"),)),
+        ("excluded", [{"reason": "no option"}], ()),
+        ("topic", ["a", "list"], ""),
+        ("topic", {"title": "Tea"}, "Tea"),
+    ],
+)
+def test_shapes_models_get_slightly_wrong(section: str, written: Any, meant: Any) -> None:
+    answer = digest_of(**{"topic": "Tea", "open_questions": ["Which?"], section: written})
+    assert getattr(read(json.dumps(answer), NOTHING).sections, section) == meant
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ({}, {}),
+        ({"source": "2"}, {"source": 2}),
+        ({"source": "[2]"}, {"source": 2}),
+        ({"source": [2]}, {"source": 2}),
+        ({"source": 2.0}, {"source": 2}),
+        ({"source": None}, {"source": 0}),
+        ({"source": "9" * 40}, {"source": int("9" * 18)}),
+        ({"importance": 99}, {"importance": 5}),
+        ({"importance": -3}, {"importance": 1}),
+        ({"importance": "high"}, {"importance": 3}),
+        ({"scope": "USER!"}, {"scope": "session"}),
+        ({"scope": "user"}, {"scope": "user"}),
+        ({"category": "Preference"}, {"category": "preference"}),
+        ({"category": "gossip"}, {"category": "other"}),
+        ({"category": [["x"]]}, {"category": "other"}),
+        ({"supersedes": 4}, {"supersedes": (4,)}),
+        ({"supersedes": ["[4]", "x"]}, {"supersedes": (4, 0)}),
+        ({"supersedes": None}, {"supersedes": ()}),
+        ({"quote": 12}, {"quote": ""}),
+        ({"quote": "two\n lines"}, {"quote": "two\n lines"}),  # letter by letter
+    ],
+)
+def test_facts_models_get_slightly_wrong(written: dict[str, Any], meant: dict[str, Any]) -> None:
+    (draft,) = read(json.dumps(digest_of({**fact("Drinks tea", 1), **written})), NOTHING).facts
+    usual = {"text": "Drinks tea", "source": 1, "quote": "Drinks tea", "category": "other", "importance": 3}
+    for name, value in {**usual, "scope": "session", "supersedes": (), **meant}.items():
+        assert getattr(draft, name) == value
+
+
+@pytest.mark.parametrize("facts", [None, "none", 3, ["a statement without a source"], [None], {}])
+def test_facts_that_are_none_are_left_out(facts: Any) -> None:
+    assert read(json.dumps({**GOOD, "facts": facts}), NOTHING).facts == ()
+
+
+# -- prose
+
+
+def test_prose_becomes_what_was_discussed_and_no_facts() -> None:
+    previous = Sections(topic="Tea", requirements=("Loose leaf",), discussed=("Old talk",))
+    digest = read(
+        "<think>hm</think>\n# Summary\n\n- They spoke of **tea**.\n2) It was green.\n\nAll agreed.\n", previous
+    )
+    assert digest.sections == Sections(
+        topic="Tea",
+        requirements=("Loose leaf",),
+        discussed=("Summary", "They spoke of **tea**.", "It was green.", "All agreed."),
+    )
+    assert digest.prose
+    assert digest.facts == ()
+
+
+# -- refused
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("", "empty"),
+        (" \n\t", "empty"),
+        ("<think>I never stop thinking", "empty"),
+        ("<think>first</think>  ", "empty"),
+        ("{}", "no complete JSON object"),
+        ('{"facts": []}', "no complete JSON object"),
+        ('{"summary": "just text"}', "no complete JSON object"),
+        (TEXT[:-40], "no complete JSON object"),
+        (TEXT.replace('"summary":', '"summary"'), "no complete JSON object"),
+        ("Certainly: {topic: tea}", "no complete JSON object"),
+        (json.dumps(digest_of(topic="")), "summary is empty"),
+        ('{"topic": null, "data": [null, ""]}', "summary is empty"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_a_sentence(answer: str, why: str) -> None:
+    with pytest.raises(UnusableDigest, match=why) as caught:
+        read(answer, Sections(topic="Tea"))
+    assert str(caught.value).endswith(".")
+
+
+def summary_of(items: int) -> Sections:
+    return Sections(topic="Tea", data=tuple(f"Batch {number} was steeped for two minutes" for number in range(items)))
+
+
+@pytest.mark.parametrize(("before", "after", "fine"), [(20, 20, True), (20, 11, True), (20, 6, False), (6, 1, True)])
+def test_a_summary_that_lost_most_is_refused(before: int, after: int, fine: bool) -> None:
+    answer = json.dumps({"summary": summary_of(after).as_dict(), "facts": []})
+    if fine:
+        assert read(answer, summary_of(before)).sections == summary_of(after)
+    else:
+        with pytest.raises(UnusableDigest, match=r"keeps only \d+ of \d+ tokens"):
+            read(answer, summary_of(before))
+
+
+# -- bounds
+
+
+@pytest.mark.parametrize("section", ["requirements", "constraints", "excluded", "data", "open_questions", "discussed"])
+def test_a_summary_is_bounded_whichever_section_swells(section: str) -> None:
+    swollen = [f"{number}: " + "tea " * 200 for number in range(100)]
+    sections = read(json.dumps(digest_of(topic="x" * 5000, **{section: swollen})), NOTHING).sections
+    assert tokens.estimate(str(sections)) <= SUMMARY_TOKENS_MAX
+    kept = [item.option if isinstance(item, Excluded) else item for item in getattr(sections, section)]
+    assert kept
+    assert kept[-1].startswith("99: ")  # the newest stay
+    assert all(len(item) <= ITEM_CHARS_MAX for item in [sections.topic, *kept])
+
+
+def test_when_it_is_too_long_old_talk_goes_before_what_is_needed() -> None:
+    many = [f"{number}: " + "tea " * 30 for number in range(30)]
+    sections = read(json.dumps(digest_of(requirements=many[:10], data=many[:10], discussed=many)), NOTHING).sections
+    assert len(sections.requirements) == len(sections.data) == 10
+    assert 0 < len(sections.discussed) < 30
+    assert sections.discussed[-1].startswith("29: ")
+
+
+def test_lists_are_bounded() -> None:
+    answer = digest_of(*[fact(f"F{n}", n) for n in range(500)], data=[f"n{n}" for n in range(500)])
+    digest = read(json.dumps(answer), NOTHING)
+    assert len(digest.facts) == FACTS_MAX
+    assert len(digest.sections.data) == ITEMS_MAX
+
+
+def test_the_schema_and_the_instruction_agree() -> None:
+    shape = json.loads(INSTRUCTION[INSTRUCTION.index("{") :])
+    properties = SCHEMA["properties"]
+    assert list(shape) == list(properties)
+    assert list(shape["summary"]) == list(properties["summary"]["properties"]) == list(NOTHING.as_dict())
+    assert list(shape["facts"][0]) and set(shape["facts"][0]) == set(properties["facts"]["items"]["properties"])
+    assert shape["facts"][0]["category"].split("|") == list(FACT_CATEGORIES)
+
+
+# -- whatever comes
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
+    max_leaves=12,
+)
+names = st.sampled_from(["summary", "facts", "topic", "excluded", "requirements", "data", "option", "source", "quote"])
+odd_digests = st.dictionaries(names, json_values | st.dictionaries(names, json_values, max_size=4), max_size=5)
+pieces = st.sampled_from(
+    ["<think>", "</think>", "<thinking>", "</thinking>", "{", "}", "[", "]", '"', "```", "\\", ",", ":", TEXT]
+)
+
+
+@given(
+    st.text(max_size=200)
+    | st.lists(pieces | st.text(max_size=8), max_size=20).map("".join)
+    | odd_digests.map(json.dumps)
+    | st.tuples(st.text(max_size=20), odd_digests.map(json.dumps), st.text(max_size=20)).map("".join)
+)
+@example('{"topic": 1e999}')
+@example('{"summary": {"topic": NaN}, "facts": [{"source": Infinity}]}')
+def test_reading_gives_a_bounded_digest_or_refuses(answer: str) -> None:
+    try:
+        digest = read(answer, NOTHING)
+    except UnusableDigest as refused:
+        assert str(refused)
+        return
+    assert not digest.sections.empty
+    assert tokens.estimate(str(digest.sections)) <= SUMMARY_TOKENS_MAX
+    assert Sections.from_dict(json.loads(json.dumps(digest.sections.as_dict()))) == digest.sections
+    assert all(1 <= draft.importance <= 5 and abs(draft.source) < 2**63 for draft in digest.facts)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "{" * 100_000,
+        '{"a":' * 20_000,
+        '{"summary": {"topic": "x", "data": ' + "[" * 50_000,
+        "[" * 100_000,
+        '{"' * 50_000,
+        '{"topic": "' + "\\" * 100_000,
+        "<think>" * 14_000,
+        "<think>" * 7_000 + "</think>" * 7_000,
+        "</think>" * 12_000,
+        "<think" * 16_000,
+        "```" * 30_000,
+        "\n" * 100_000,
+        "- " * 50_000,
+        " " * 100_000 + "x",
+        "1" * 100_000 + ".",
+        '{"topic": ' + "9" * 100_000 + "}",
+        json.dumps({"topic": "x", "data": ["y"] * 20_000}),
+        json.dumps({"topic": "x", "facts": [{"text": "z", "source": "1" * 90_000}]}),
+    ],
+    ids=lambda answer: answer[:12],
+)
+def test_adversarial_answers_are_read_fast(answer: str) -> None:
+    begun = time.perf_counter()
+    try:
+        read(answer, summary_of(3))
+    except UnusableDigest:
+        pass
+    assert time.perf_counter() - begun < 0.5
+
+
+@pytest.mark.parametrize("place", ["source", "category", "supersedes", "importance", "quote", "text", "scope"])
+@pytest.mark.parametrize("depth", [*range(700, 1000, 7)])
+def test_deep_nesting_anywhere_is_no_crash(place: str, depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    try:
+        read(f'{{"topic": "x", "facts": [{{"text": "y", "{place}": {deep}}}]}}', NOTHING)
+    except UnusableDigest:
+        pass

@@ -1,0 +1,217 @@
+"""What is written down is what there is: routes, settings and commands, in the README and in the OpenAPI document."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from cli import register_commands
+from config import Settings
+from tests.resources import good
+
+ROOT = Path(__file__).resolve().parent.parent
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+OUTSIDE_THE_DOCUMENT = {("GET", "/openapi.json"), ("GET", "/docs"), ("GET", "/"), ("GET", "/metrics")}
+_CALL = re.compile(r"\b((?:GET|POST|PUT|PATCH|DELETE)(?:[/,` ]+(?:GET|POST|PUT|PATCH|DELETE))*)[` ]+(/[\w/{}<>:.-]*)")
+
+
+def readme() -> str:
+    path = ROOT / "README.md"
+    assert path.is_file(), "README.md is missing"
+    return path.read_text("utf-8")
+
+
+def plain(path: str) -> str:
+    """A path whatever its parameters are called: `/api/facts/{}`."""
+    return re.sub(r"[{<][^}>]*[}>]", "{}", path).rstrip("/") or "/"
+
+
+@pytest.fixture
+def document(client: FlaskClient) -> dict[str, Any]:
+    answer = client.get("/openapi.json")
+    assert answer.mimetype == "application/json"
+    return good(answer)
+
+
+def documented(document: dict[str, Any]) -> set[tuple[str, str]]:
+    """Every call in the OpenAPI document."""
+    return {
+        (method.upper(), plain(path))
+        for path, calls in document["paths"].items()
+        for method in calls
+        if method.upper() in METHODS
+    }
+
+
+def test_the_readme_names_every_call_and_no_other(document: dict[str, Any]) -> None:
+    told = {
+        (method, plain(path))
+        for line in readme().splitlines()
+        if line.lstrip().startswith("|")
+        for methods, path in _CALL.findall(line)
+        for method in re.findall(r"[A-Z]+", methods)
+    }
+    there = documented(document)
+    assert sorted(there - told) == [], "calls that the README's endpoint table does not name"
+    assert sorted(told - there - OUTSIDE_THE_DOCUMENT) == [], "calls in the README's tables that there are not"
+
+
+def test_the_readme_names_every_setting() -> None:
+    missing = [item.metadata["env"] for item in fields(Settings) if f"`{item.metadata['env']}`" not in readme()]
+    assert missing == [], "settings that the README does not name, each as `NAME`"
+
+
+def test_the_readme_gives_the_defaults_there_are() -> None:
+    """A row of the table of settings that states a default must state the right one."""
+    wrong = []
+    for item in fields(Settings):
+        row = re.search(rf"^\| *`{item.metadata['env']}` *\|([^|]*)\|", readme(), re.M)
+        if row is None or not isinstance(item.default, str | int | float | Path):
+            continue
+        told = row[1].strip().strip("`").replace(",", "").removeprefix("./")
+        if told not in (str(item.default), f"{item.default:g}" if isinstance(item.default, float) else "", "") and (
+            str(item.default) or told not in ("-", "–", "—", "empty", "none")
+        ):
+            wrong.append(f"{item.metadata['env']}: the README says {row[1].strip()}, it is {item.default!r}")
+    assert wrong == []
+
+
+def commands(group: click.Group, prefix: str) -> list[str]:
+    found = []
+    for name, command in group.commands.items():
+        found += commands(command, f"{prefix} {name}") if isinstance(command, click.Group) else [f"{prefix} {name}"]
+    return found
+
+
+def test_the_readme_names_every_command(app: Flask) -> None:
+    before = set(commands(app.cli, "flask"))
+    register_commands(app)
+    own = sorted(set(commands(app.cli, "flask")) - before)
+    assert own == ["flask index rebuild", "flask index verify", "flask prompts compare"]
+    text = readme().replace("flask --app wsgi", "flask")
+    assert [command for command in own if command not in text] == [], "commands that the README does not name"
+    made = ("run", "test", "check", "setup", "bench")
+    assert [f"make {target}" for target in made if f"make {target}" not in text] == []
+
+
+def test_every_command_says_what_it_does(app: Flask) -> None:
+    register_commands(app)
+    for name in ("index", "prompts"):
+        group: Any = app.cli.commands[name]
+        assert group.help
+        assert all(command.help for command in group.commands.values())
+
+
+def test_there_is_a_changelog_that_names_this_version(document: dict[str, Any]) -> None:
+    path = ROOT / "CHANGELOG.md"
+    assert path.is_file(), "CHANGELOG.md is missing"
+    version = document["info"]["version"]
+    assert version in path.read_text("utf-8"), f"CHANGELOG.md does not name version {version}"
+
+
+def test_links_within_the_documents_lead_somewhere() -> None:
+    broken = []
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]:
+        if path.is_file():
+            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text("utf-8")):
+                if "://" not in target and not target.startswith("mailto:") and not (path.parent / target).exists():
+                    broken.append(f"{path.name}: {target}")
+    assert broken == []
+
+
+# -- the OpenAPI document
+
+
+def test_every_route_is_in_the_document(app: Flask, document: dict[str, Any]) -> None:
+    routes = {
+        (method, plain(rule.rule))
+        for rule in app.url_map.iter_rules()
+        if rule.endpoint not in ("swagger_ui.show", "index") and not rule.endpoint.startswith("api-docs")
+        for method in rule.methods or ()
+        if method in METHODS
+    }
+    assert documented(document) == routes - OUTSIDE_THE_DOCUMENT
+
+
+def operations(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    return [
+        (f"{method.upper()} {path}", call)
+        for path, calls in document["paths"].items()
+        for method, call in calls.items()
+        if method.upper() in METHODS
+    ]
+
+
+def test_the_document_has_the_shape_of_one(document: dict[str, Any]) -> None:
+    assert re.fullmatch(r"3\.\d\.\d", document["openapi"])
+    assert document["info"]["title"] == "Recap"
+    names = [call["operationId"] for _, call in operations(document) if "operationId" in call]
+    assert len(names) == len(set(names))
+    for where, call in operations(document):
+        in_path = set(re.findall(r"{([^}]+)}", where))
+        given = {item["name"] for item in document["paths"][where.split(" ")[1]].get("parameters", [])}
+        given |= {item["name"] for item in call.get("parameters", []) if item.get("in") == "path"}
+        assert in_path <= given, f"{where}: its path's parameters are not described"
+        assert any(status.startswith("2") for status in call["responses"]), f"{where}: no good answer is described"
+        for status, answer in call["responses"].items():
+            assert "$ref" in answer or answer["description"], f"{where}: {status} is not described"
+
+
+def test_every_call_says_what_it_does(document: dict[str, Any]) -> None:
+    assert [where for where, call in operations(document) if not call.get("summary", "").strip()] == []
+    assert [where for where, call in operations(document) if call["summary"].endswith(".")] == []
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    def references(node: Any) -> list[str]:
+        if isinstance(node, dict):
+            own = [node["$ref"]] if isinstance(node.get("$ref"), str) else []
+            return own + [ref for value in node.values() for ref in references(value)]
+        return [ref for value in node for ref in references(value)] if isinstance(node, list) else []
+
+    found = set(references(document))
+    assert len(found) > 10
+    for reference in found:
+        node: Any = document
+        for part in reference.removeprefix("#/").split("/"):
+            assert part in node, reference
+            node = node[part]
+
+
+def test_errors_in_the_document_have_the_one_shape(document: dict[str, Any]) -> None:
+    for where, call in operations(document):
+        for status, answer in call["responses"].items():
+            if status in ("404", "409", "413", "502", "504"):
+                schema = answer["content"]["application/json"]["schema"]
+                assert schema == {"$ref": "#/components/schemas/Error"}, f"{where}: {status}"
+
+
+# -- the page that shows it
+
+
+def test_the_docs_page_needs_no_internet(client: FlaskClient) -> None:
+    page = client.get("/docs/")
+    assert (page.status_code, page.mimetype) == (200, "text/html")
+    links = re.findall(r"""(?:src|href)\s*=\s*["']([^"']+)""", page.text)
+    assert len(links) >= 3
+    assert [link for link in links if "//" in link] == [], "assets from outside"
+    for link in links:
+        with client.get(link) as asset:
+            assert asset.status_code == 200, link
+            if asset.mimetype == "text/css":
+                assert not re.search(r"(?:@import|url\()\s*[\"']?(?:https?:)?//", asset.text), link
+    assert '"validatorUrl": null' in page.text  # or it would ask a site on the internet about our document
+    assert '"url": "/openapi.json"' in page.text
+
+
+@pytest.mark.parametrize("address", ["/", "/docs"])
+def test_the_docs_are_easily_found(client: FlaskClient, address: str) -> None:
+    with client.get(address, follow_redirects=True) as answer:
+        assert (answer.status_code, answer.mimetype) == (200, "text/html")

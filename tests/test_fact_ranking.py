@@ -1,0 +1,195 @@
+"""Prioritising: which facts a prompt shows, in which order, and why."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config import FactWeights, Settings
+from memory import tokens
+from memory.domain import Fact
+from memory.facts import Facts
+from memory.quoting import fact_line
+from models import Database
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer
+from tests.resources import append, good, read_all, said
+
+NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
+
+
+def ranking(**settings: Any) -> Facts:
+    unused: Any = None  # ranking reads no rows
+    database: Database = unused
+    return Facts(Settings(**settings), database, lambda: NOW)
+
+
+def held(number: int, text: str = "Likes tea", **more: Any) -> Fact:
+    values: dict[str, Any] = {
+        "category": "other",
+        "importance": 3,
+        "scope": "session",
+        "session_id": "s",
+        "source_message_id": None,
+        "quote": "",
+        "pinned": False,
+        "recalled_count": 0,
+        "valid_from": NOW,
+        "valid_to": None,
+        "superseded_by": None,
+        "created_at": NOW,
+    }
+    return Fact(id=number, text=text, **{**values, **more})
+
+
+def order(facts: list[Fact], message: str = "", budget: int = 10_000, **settings: Any) -> list[int]:
+    return [fact.id for fact in ranking(**settings).prioritise(facts, budget, message=message, now=NOW)]
+
+
+def test_pinned_first_then_by_score() -> None:
+    facts = [
+        held(1, importance=5),
+        held(2, importance=1, pinned=True, valid_from=NOW - timedelta(days=3650)),
+        held(3, importance=4),
+        held(4, importance=2, pinned=True),
+    ]
+    assert order(facts) == [4, 2, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "message"),
+    [
+        ({"importance": 4}, {"importance": 3}, ""),
+        ({"valid_from": NOW - timedelta(days=1)}, {"valid_from": NOW - timedelta(days=2)}, ""),
+        ({"recalled_count": 2}, {"recalled_count": 1}, ""),
+        ({"text": "Likes tea"}, {"text": "Likes rain"}, "Which tea?"),
+        ({"text": "Likes tea"}, {"text": "Likes tea, rain, trains, snow and mountains"}, "Which tea?"),
+        ({}, {}, ""),  # all the same: the newer one
+    ],
+)
+def test_each_part_counts(better: dict[str, Any], worse: dict[str, Any], message: str) -> None:
+    assert order([held(2, **better), held(1, **worse)], message) == [2, 1]
+
+
+@pytest.mark.parametrize("part", ["importance", "recency", "use", "relevance"])
+def test_a_weight_of_zero_silences_its_part_and_a_great_one_decides(part: str) -> None:
+    strong: dict[str, dict[str, Any]] = {
+        "importance": {"importance": 5},
+        "recency": {"valid_from": NOW},
+        "use": {"recalled_count": 100},
+        "relevance": {"text": "Likes tea"},
+    }
+    weak: dict[str, Any] = {
+        "importance": 1,
+        "valid_from": NOW - timedelta(days=300),
+        "recalled_count": 0,
+        "text": "Likes rain",
+    }
+    favourite = held(1, **{**weak, **strong[part]})
+    others = {key: value for name, values in strong.items() if name != part for key, value in values.items()}
+    rival = held(2, **{**weak, **others})
+    alone = FactWeights(**{"importance": 0.0, "recency": 0.0, "use": 0.0, "relevance": 0.0, part: 1.0})
+    silent = FactWeights(**{"importance": 1.0, "recency": 1.0, "use": 1.0, "relevance": 1.0, part: 0.0})
+    assert order([favourite, rival], "tea?", fact_weights=alone) == [1, 2]
+    assert order([favourite, rival], "tea?", fact_weights=silent) == [2, 1]
+
+
+@pytest.mark.parametrize("half_life", [1.0, 30.0, 365.0])
+def test_recency_halves_in_a_half_life(half_life: float) -> None:
+    facts = [held(n, valid_from=NOW - timedelta(days=n * half_life)) for n in range(4)]
+    scores = [fact.score for fact in ranking(fact_half_life_days=half_life).scored(facts, "", NOW)]
+    weight = FactWeights().recency
+    assert [score.recency for score in scores if score] == pytest.approx([weight * 0.5**n for n in range(4)])
+
+
+def test_a_half_life_of_nothing_and_a_fact_from_the_future_do_not_break_it() -> None:
+    future = held(1, valid_from=NOW + timedelta(days=400))
+    (one,) = ranking(fact_half_life_days=0.0).scored([future], "", NOW)
+    assert one.score is not None
+    assert one.score.recency <= FactWeights().recency
+
+
+def test_the_score_is_the_sum_of_its_parts(client: FlaskClient) -> None:
+    made = good(client.post("/api/facts", json={"user_id": "ada", "text": "Likes tea", "importance": 5}))
+    score = made["score"]
+    parts = {name: value for name, value in score.items() if name != "total"}
+    assert score["total"] == pytest.approx(sum(parts.values()))
+    assert parts == pytest.approx({"importance": 0.4, "recency": 0.2, "use": 0.0, "relevance": 0.0}, abs=1e-3)
+
+
+def test_one_that_does_not_fit_is_passed_over_for_a_shorter_one() -> None:
+    facts = [held(1, "word " * 50, importance=5), held(2, "Likes tea", importance=1)]
+    assert order(facts, budget=20) == [2]
+    assert order(facts, budget=0) == []
+
+
+facts_of_any_kind = st.lists(
+    st.builds(
+        held,
+        st.integers(1, 10**6),
+        st.text(min_size=1, max_size=80),
+        importance=st.integers(1, 5),
+        pinned=st.booleans(),
+        recalled_count=st.integers(0, 10**6),
+        valid_from=st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)).map(
+            lambda moment: moment.replace(tzinfo=UTC)
+        ),
+    ),
+    max_size=12,
+    unique_by=lambda fact: fact.id,
+)
+
+
+@given(facts_of_any_kind, st.integers(0, 120), st.text(max_size=40), st.randoms(use_true_random=False))
+def test_the_budget_holds_and_the_order_of_arrival_does_not_matter(
+    facts: list[Fact], budget: int, message: str, chance: random.Random
+) -> None:
+    rank = ranking().prioritise
+    chosen = rank(facts, budget, message=message, now=NOW)
+    assert sum(tokens.estimate(fact_line(fact)) for fact in chosen) <= budget
+    assert {fact.id for fact in chosen} <= {fact.id for fact in facts}
+    assert [fact.pinned for fact in chosen] == sorted((fact.pinned for fact in chosen), reverse=True)
+    for pinned in (True, False):
+        totals = [fact.score.total for fact in chosen if fact.pinned == pinned and fact.score]
+        assert totals == sorted(totals, reverse=True)
+    spent = sum(tokens.estimate(fact_line(fact)) for fact in chosen)
+    left_out = {fact.id for fact in facts} - {fact.id for fact in chosen}
+    assert all(
+        tokens.estimate(fact_line(fact)) > budget - spent for fact in facts if fact.id in left_out
+    )  # nothing that still fits is left out
+    shuffled = list(facts)
+    chance.shuffle(shuffled)
+    assert rank(shuffled, budget, message=message, now=NOW) == chosen
+
+
+@pytest.mark.parametrize("budget", [0, 40, 200])
+def test_a_prompts_facts_keep_to_fact_tokens(make_app: MakeApp, model_server: ModelServer, budget: int) -> None:
+    client = make_app(openai_base_url=model_server.url, fact_tokens=budget).test_client()
+    for number in range(24):
+        client.post(
+            "/api/facts", json={"user_id": "ada", "text": f"Likes tea number {number}", "pinned": number % 5 == 0}
+        )
+    answer = good(client.post("/api/chat", json={"user_id": "ada", "session_id": "s", "message": "Which tea?"}))
+    sent = model_server.requests[0].body["messages"]
+    lines = [line for message in sent for line in message["content"].splitlines() if line.startswith("- Likes tea")]
+    assert sum(tokens.estimate(line) for line in lines) <= budget
+    assert len(lines) == len(answer["memory"]["facts"])
+    assert bool(lines) == (budget > 0)
+    assert all(fact["pinned"] for fact in answer["memory"]["facts"][: min(3, len(lines))])
+
+
+def test_use_is_counted_where_a_fact_goes_with_the_message(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(openai_base_url=model_server.url).test_client()
+    append(client, "s", [said("hello")], user_id="ada")
+    for text in ("Likes tea", "Has a dog"):
+        client.post("/api/facts", json={"user_id": "ada", "text": text})
+    for message in ("Which tea?", "And which other tea?", "Hello."):
+        good(client.post("/api/chat", json={"user_id": "ada", "session_id": "s", "message": message}))
+    counts = {item["text"]: item["recalled_count"] for item in read_all(client, "/api/facts", user_id="ada")}
+    assert counts == {"Likes tea": 2, "Has a dog": 0}

@@ -1,0 +1,320 @@
+"""Facts: each rests on words somebody said, holds for a time, and has an owner.  (Ranking: test_fact_ranking.)"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import services_of
+from tests.model_server import ModelServer
+from tests.resources import append, digest_of, error, fact, good, read_all, said
+
+
+class Talk:
+    """A session whose mini model answers what the test queues."""
+
+    def __init__(self, app: Flask, server: ModelServer, session: str = "s", user: str | None = None) -> None:
+        self.app, self.server, self.session = app, server, session
+        self.client = app.test_client()
+        self.who = {"user_id": user} if user else {}
+
+    def hear(self, *messages: Any, reply: Any) -> None:
+        """Append messages and digest them; the mini model answers `reply`."""
+        append(self.client, self.session, [m if isinstance(m, dict) else said(m) for m in messages], **self.who)
+        self.server.mini.queue(reply)
+        services_of(self.app).outbox.run_due(["summary"])
+        assert good(self.client.get(f"/api/sessions/{self.session}/summary"))["state"] == "current"
+
+    def facts(self, **query: Any) -> list[dict[str, Any]]:
+        return read_all(self.client, "/api/facts", session_id=self.session, **query)
+
+    def texts(self, **query: Any) -> list[str]:
+        return [item["text"] for item in self.facts(**query)]
+
+    def prompt(self, message: str) -> str:
+        """All that the main model is sent with this message."""
+        good(self.client.post("/api/chat", json={"session_id": self.session, "message": message, **self.who}))
+        sent = [request.body["messages"] for request in self.server.requests if request.model == "main"][-1]
+        return "\n".join(message["content"] for message in sent)
+
+
+@pytest.fixture
+def talk(model_app: Flask, model_server: ModelServer) -> Talk:
+    return Talk(model_app, model_server)
+
+
+# -- taken from what was said
+
+
+def test_a_fact_rests_on_its_source(talk: Talk) -> None:
+    talk.hear(
+        said("I live in Bergen, by the way.", created_at="2024-03-05T10:00:00Z"),
+        reply=digest_of(
+            fact("Lives in Bergen", 1, "I live in Bergen", category="identity", importance=5, scope="user")
+        ),
+    )
+    (found,) = talk.facts()
+    source = read_all(talk.client, "/api/sessions/s/messages")[0]
+    assert (found["text"], found["category"], found["importance"]) == ("Lives in Bergen", "identity", 5)
+    assert (found["quote"], found["source_message_id"], found["session_id"]) == ("I live in Bergen", source["id"], "s")
+    assert found["valid_from"] == source["created_at"] == "2024-03-05T10:00:00+00:00"
+    assert (found["valid_to"], found["superseded_by"], found["pinned"]) == (None, None, False)
+
+
+@pytest.mark.parametrize("quote", ["I live\n  in   Bergen", "I live in Bergen", "  Bergen "])
+def test_a_quote_may_differ_in_spacing(talk: Talk, quote: str) -> None:
+    talk.hear("I live  in\tBergen.", reply=digest_of(fact("Lives in Bergen", 1, quote)))
+    assert talk.texts() == ["Lives in Bergen"]
+
+
+@pytest.mark.parametrize(
+    ("draft", "why"),
+    [
+        (fact("Lives in Oslo", 1, "I live in Oslo"), "its quote is not in its source"),
+        (fact("Lives in Bergen", 1, "i LIVE in bergen"), "its quote is not in its source"),
+        (fact("Lives in Bergen", 1, ""), "its quote is not in its source"),
+        (fact("Lives in Bergen", 1, " \u200b "), "its quote is not in its source"),
+        (fact("Lives in Bergen", 3, "I live in Bergen"), "its quote is not in its source"),
+        (fact("Lives in Bergen", 7, "I live in Bergen"), "no message 7 was shown"),
+        (fact("Lives in Bergen", 0, "I live in Bergen"), "no message 0 was shown"),
+        (fact("Likes rain", 2, "You like rain"), "message 2 is not the person's own"),
+        (fact("", 1, "Bergen"), "empty or too long"),
+        ({"text": "Lives in Bergen"}, "no message 0 was shown"),
+    ],
+)
+def test_a_fact_that_does_not_hold_up_is_refused_and_said_so(
+    talk: Talk, draft: dict[str, Any], why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "memory")
+    logging.getLogger().setLevel(logging.INFO)
+    kept = fact("Drinks tea", 3, "I drink tea")
+    talk.hear("I live in Bergen.", said("You like rain.", "assistant"), "I drink tea.", reply=digest_of(draft, kept))
+    assert talk.texts() == ["Drinks tea"]
+    assert "1 facts refused" in caplog.text
+    assert why in caplog.text
+    assert "facts: 1 new, 0 superseded, 1 refused" in caplog.text
+
+
+def test_what_the_assistant_says_back_is_not_taken_for_a_fact(talk: Talk) -> None:
+    talk.hear("Where do I live?", said("You live in Oslo.", "assistant"), reply=digest_of(fact("Lives in Oslo", 2)))
+    assert talk.facts() == []
+
+
+def test_the_same_fact_is_kept_once(talk: Talk) -> None:
+    talk.hear("I drink tea.", reply=digest_of(fact("Drinks tea", 1, "I drink tea"), fact("drinks  TEA.", 1, "tea")))
+    talk.hear("As I said, I drink tea.", reply=digest_of(fact("Drinks tea.", 2, "I drink tea")))
+    assert talk.texts() == ["Drinks tea"]
+
+
+def test_no_fact_is_taken_from_one_message_twice(talk: Talk) -> None:
+    talk.hear("I drink tea.", reply=digest_of(fact("Drinks tea", 1, "I drink tea")))
+    client = talk.client
+    client.delete(f"/api/facts/{talk.facts()[0]['id']}")
+    append(client, "s", [said("Hello.")])
+    good(client.post("/api/sessions/s/summary/refresh"))
+    talk.server.mini.queue(digest_of(fact("Drinks tea", 1, "I drink tea")))
+    services_of(talk.app).outbox.run_due(["summary"])
+    assert talk.facts() == []  # what the person had forgotten stays forgotten
+
+
+# -- corrections
+
+
+def test_a_correction_supersedes_and_the_past_can_be_read(talk: Talk) -> None:
+    talk.hear(
+        said("I live in Bergen.", created_at="2024-01-01T00:00:00Z"),
+        reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen", importance=4)),
+    )
+    old = talk.facts()[0]
+    talk.hear(
+        said("I moved to Oslo.", created_at="2024-06-01T00:00:00Z"),
+        reply=digest_of(fact("Lives in Oslo", 2, "I moved to Oslo", supersedes=[old["id"], 999])),
+    )
+    assert talk.texts() == ["Lives in Oslo"]
+    new = talk.facts()[0]
+    assert talk.texts(as_of="2023-12-31T23:59:59Z") == []
+    assert talk.texts(as_of="2024-01-01T00:00:00Z") == ["Lives in Bergen"]
+    assert talk.texts(as_of="2024-05-31T23:59:59Z") == ["Lives in Bergen"]
+    assert talk.texts(as_of="2024-06-01T00:00:00Z") == ["Lives in Oslo"]
+    (then,) = talk.facts(as_of="2024-03-01")
+    assert (then["id"], then["valid_to"], then["superseded_by"]) == (old["id"], "2024-06-01T00:00:00+00:00", new["id"])
+
+    history = good(talk.client.get(f"/api/facts/{new['id']}/history"))["items"]
+    assert [(item["fact_id"], item["action"], item["author"], item["text"]) for item in history] == [
+        (old["id"], "made", "model", "Lives in Bergen"),
+        (new["id"], "made", "model", "Lives in Oslo"),
+        (old["id"], "superseded", "model", "Lives in Bergen"),
+    ]
+    assert "Lives in Oslo" in talk.prompt("Where do I live?")
+    assert "Lives in Bergen" not in talk.prompt("And where else?")
+
+
+def test_known_facts_are_shown_to_the_mini_model_by_number(talk: Talk) -> None:
+    talk.hear("I live in Bergen.", reply=digest_of(fact("Lives in <Bergen>", 1, "I live in Bergen")))
+    talk.hear("I moved to Oslo.", reply=digest_of())
+    sent = talk.server.requests[-1].body["messages"][-1]["content"]
+    number = talk.facts()[0]["id"]
+    assert f"<known_facts>\n[{number}] Lives in &lt;Bergen&gt; (said " in sent
+
+
+@pytest.mark.parametrize("first", ["2024-06-01T00:00:00Z", None])
+def test_older_words_do_not_correct_newer_ones(talk: Talk, first: str | None) -> None:
+    talk.hear(said("I moved to Oslo.", created_at=first), reply=digest_of(fact("Lives in Oslo", 1, "I moved to Oslo")))
+    number = talk.facts()[0]["id"]
+    talk.hear(
+        said("I live in Bergen.", created_at="2020-01-01T00:00:00Z"),
+        reply=digest_of(fact("Lives in Bergen", 2, "I live in Bergen", supersedes=[number])),
+    )
+    assert "Lives in Oslo" in talk.texts()
+
+
+def test_nobody_elses_facts_can_be_superseded(model_app: Flask, model_server: ModelServer) -> None:
+    ada = Talk(model_app, model_server, "ada-s", "ada")
+    bob = Talk(model_app, model_server, "bob-s", "bob")
+    ada.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen", scope="user")))
+    number = ada.facts()[0]["id"]
+    bob.hear("I live in Oslo.", reply=digest_of(fact("Lives in Oslo", 1, "I live in Oslo", supersedes=[number])))
+    assert ada.texts() == ["Lives in Bergen"]
+
+
+# -- whose they are
+
+
+def test_a_persons_facts_hold_in_their_other_sessions_only(model_app: Flask, model_server: ModelServer) -> None:
+    one = Talk(model_app, model_server, "one", "ada")
+    one.hear(
+        "I live in Bergen. This report is due Monday.",
+        reply=digest_of(
+            fact("Lives in Bergen", 1, "I live in Bergen", scope="user"),
+            fact("Report due Monday", 1, "This report is due Monday"),
+        ),
+    )
+    two = Talk(model_app, model_server, "two", "ada")
+    three = Talk(model_app, model_server, "three", "bob")
+    four = Talk(model_app, model_server, "four")
+    for other in (two, three, four):
+        append(other.client, other.session, [said("hello")], **other.who)
+    assert one.texts() == ["Report due Monday", "Lives in Bergen"]
+    assert two.texts() == ["Lives in Bergen"]
+    assert three.texts() == four.texts() == []
+    assert "Lives in Bergen" in two.prompt("What is the weather where I live?")
+    for other in (three, four):
+        assert "Bergen" not in other.prompt("What is the weather where I live?")
+    assert read_all(one.client, "/api/facts", user_id="bob") == []
+    assert len(read_all(one.client, "/api/facts", user_id="ada")) == 2
+
+
+def test_a_session_without_a_user_keeps_its_facts_to_itself(model_app: Flask, model_server: ModelServer) -> None:
+    one = Talk(model_app, model_server, "one")
+    one.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen", scope="user")))
+    two = Talk(model_app, model_server, "two")
+    assert "Bergen" not in two.prompt("Where do I live? Bergen?".replace("Bergen", "Here"))
+    assert two.facts() == []
+
+
+@pytest.mark.parametrize("user", ["bob", "s"])
+def test_anothers_fact_looks_like_none(talk: Talk, user: str) -> None:
+    number = good(talk.client.post("/api/facts", json={"user_id": "ada", "text": "Likes tea"}))["id"]
+    query = {"user_id": user}
+    for method, path, body in (("PATCH", "", {"pinned": True}), ("DELETE", "", None), ("GET", "/history", None)):
+        answer = talk.client.open(f"/api/facts/{number}{path}", method=method, json=body, query_string=query)
+        missing = talk.client.open(f"/api/facts/{number + 1}{path}", method=method, json=body, query_string=query)
+        assert error(answer, 404)["message"].replace(str(number), "#") == error(missing, 404)["message"].replace(
+            str(number + 1), "#"
+        )
+    assert read_all(talk.client, "/api/facts", user_id="ada")[0]["pinned"] is False
+
+
+# -- what the person does
+
+
+def test_the_person_adds_edits_pins_and_forgets(client: FlaskClient) -> None:
+    append(client, "s", [said("hello")], user_id="ada")
+    body = {"user_id": "ada", "text": "Allergic to nuts", "category": "constraint", "importance": 5}
+    made = good(client.post("/api/facts", json=body))
+    assert (made["scope"], made["session_id"], made["quote"]) == ("user", None, "")
+    assert made["source_message_id"] is None
+    assert read_all(client, "/api/facts", session_id="s")[0]["text"] == "Allergic to nuts"
+
+    address = f"/api/facts/{made['id']}"
+    changed = good(client.patch(address, json={"text": "Allergic to peanuts", "pinned": True, "category": "identity"}))
+    assert (changed["text"], changed["pinned"], changed["category"]) == ("Allergic to peanuts", True, "identity")
+    assert changed["importance"] == 5
+    assert [item["id"] for item in read_all(client, "/api/facts", user_id="ada", category="identity")] == [made["id"]]
+    assert read_all(client, "/api/facts", user_id="ada", category="constraint") == []
+
+    history = good(client.get(f"{address}/history"))["items"]
+    assert [(item["action"], item["author"], item["text"], item["pinned"]) for item in history] == [
+        ("made", "person", "Allergic to nuts", False),
+        ("edited", "person", "Allergic to peanuts", True),
+    ]
+    assert client.delete(address).status_code == 204
+    assert client.delete(address).status_code == 404
+    assert client.get(f"{address}/history").status_code == 404
+    assert read_all(client, "/api/facts", user_id="ada") == []
+
+
+def test_what_is_forgotten_is_gone_from_the_next_prompt(talk: Talk) -> None:
+    talk.hear("I live in Bergen.", reply=digest_of(fact("Home town: Bergen", 1, "I live in Bergen")))
+    assert good(talk.client.patch(f"/api/facts/{talk.facts()[0]['id']}", json={"pinned": True}))["pinned"]
+    good(talk.client.put("/api/sessions/s/summary", json={"sections": {"topic": "Towns"}}))  # covers the message
+    assert "Home town: Bergen" in talk.prompt("Hello?")
+    talk.client.delete(f"/api/facts/{talk.facts()[0]['id']}")
+    assert "Home town: Bergen" not in talk.prompt("Hello again?")
+
+
+def test_a_fact_for_one_session_and_one_for_all(client: FlaskClient) -> None:
+    for session in ("one", "two"):
+        append(client, session, [said("hello")], user_id="ada")
+    good(client.post("/api/facts", json={"session_id": "one", "text": "Only here"}))
+    number = good(client.post("/api/facts", json={"session_id": "one", "text": "Everywhere"}))["id"]
+    assert read_all(client, "/api/facts", session_id="two") == []
+    good(client.patch(f"/api/facts/{number}", json={"scope": "user"}))
+    assert [item["text"] for item in read_all(client, "/api/facts", session_id="two")] == ["Everywhere"]
+
+
+def test_a_fact_without_a_session_cannot_be_narrowed_to_one(client: FlaskClient) -> None:
+    made = good(client.post("/api/facts", json={"user_id": "ada", "text": "Likes tea"}))
+    refused = error(client.patch(f"/api/facts/{made['id']}", json={"scope": "session"}), 422)
+    assert (refused["code"], refused["param"]) == ("fact_has_no_session", "scope")
+    assert read_all(client, "/api/facts", user_id="ada")[0]["scope"] == "user"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "named"),
+    [
+        ({"text": "x"}, 422, "owner_needed"),
+        ({"text": "x", "session_id": "nowhere"}, 404, "session_not_found"),
+        ({"text": "x", "session_id": "s", "user_id": "bob"}, 404, "session_not_found"),
+        ({"user_id": "ada"}, 422, "text"),
+        ({"user_id": "ada", "text": ""}, 422, "text"),
+        ({"user_id": "ada", "text": "x" * 501}, 422, "text"),
+        ({"user_id": "ada", "text": "x", "importance": 0}, 422, "importance"),
+        ({"user_id": "ada", "text": "x", "importance": 6}, 422, "importance"),
+        ({"user_id": "ada", "text": "x", "importance": 2.5}, 422, "importance"),
+        ({"user_id": "ada", "text": "x", "category": "gossip"}, 422, "category"),
+    ],
+)
+def test_a_fact_that_cannot_be_stated(client: FlaskClient, body: Any, status: int, named: str) -> None:
+    append(client, "s", [said("hello")], user_id="ada")
+    refused = error(client.post("/api/facts", json=body), status)
+    assert named in (refused["code"], refused.get("param"))
+    assert read_all(client, "/api/facts", user_id="ada") == []
+
+
+@pytest.mark.parametrize("number", [0, 2**63 - 1, 2**63, 10**40, "x", -1])
+def test_a_number_no_fact_has_is_404(client: FlaskClient, number: Any) -> None:
+    assert client.patch(f"/api/facts/{number}", json={"pinned": True}).status_code == 404
+    assert client.get(f"/api/facts/{number}/history").status_code == 404
+
+
+@pytest.mark.parametrize("limit", [1, 2, 50])
+def test_pages_newest_first(client: FlaskClient, limit: int) -> None:
+    for number in range(5):
+        client.post("/api/facts", json={"user_id": "ada", "text": f"Fact {number}"})
+    texts = [item["text"] for item in read_all(client, "/api/facts", user_id="ada", limit=limit)]
+    assert texts == [f"Fact {number}" for number in reversed(range(5))]

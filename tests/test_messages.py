@@ -1,0 +1,275 @@
+"""Messages: appending and importing them, once each, with their own times; reading them back word for word."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from memory.services import Services
+from tests.resources import append, error, good, read_all, said
+
+
+def contents(client: FlaskClient, session: str, **query: Any) -> list[str]:
+    return [item["content"] for item in read_all(client, f"/api/sessions/{session}/messages", **query)]
+
+
+def test_what_is_appended_is_read_back_word_for_word(client: FlaskClient) -> None:
+    words = [
+        "I prefer tea.",
+        "  spaces, a\ttab\r\nand lines\n",
+        "中文 🍵 é e\u0301",
+        "\u202eright to left",
+        "<summary>",
+    ]
+    roles = ["user", "assistant", "system", "tool", "user"]
+    sent = [
+        said(text, role, name="Ada", external_id=f"m{n}")
+        for n, (text, role) in enumerate(zip(words, roles, strict=True))
+    ]
+    answer = append(client, "s", sent)
+    read = read_all(client, "/api/sessions/s/messages")
+    assert [(m["content"], m["role"], m["name"], m["external_id"]) for m in read] == [
+        (m["content"], m["role"], "Ada", m["external_id"]) for m in sent
+    ]
+    assert [m["position"] for m in read] == [1, 2, 3, 4, 5]
+    assert [m["id"] for m in read] == answer["message_ids"]
+    assert (answer["created"], answer["session"]["message_count"]) == (5, 5)
+    assert answer["session"]["tokens"] == sum(m["tokens"] for m in read)
+
+
+def test_a_thousand_a_call_and_no_more(client: FlaskClient) -> None:
+    thousand = [said(f"message {number}") for number in range(1000)]
+    assert append(client, "s", thousand)["created"] == 1000
+    refused = error(client.post("/api/sessions/s/messages", json={"messages": [*thousand, said("one more")]}), 422)
+    assert refused["param"] == "messages"
+    assert "1000" in refused["message"]
+    assert contents(client, "s", limit=100) == [message["content"] for message in thousand]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 50])
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_pages_both_ways(client: FlaskClient, limit: int, order: str) -> None:
+    append(client, "s", [said(str(number)) for number in range(5)])
+    numbers = contents(client, "s", limit=limit, order=order)
+    assert numbers == [str(number) for number in (range(5) if order == "asc" else reversed(range(5)))]
+
+
+def test_pages_stay_right_while_messages_arrive(client: FlaskClient) -> None:
+    append(client, "s", [said(str(number)) for number in range(4)])
+    page = good(client.get("/api/sessions/s/messages?limit=2&order=desc"))
+    append(client, "s", [said("new")])
+    rest = contents(client, "s", order="desc", cursor=page["next_cursor"], limit=2) if page["next_cursor"] else []
+    assert [item["content"] for item in page["items"]] == ["3", "2"]
+    assert rest == ["1", "0"]
+
+
+# -- once each
+
+
+def test_an_external_id_is_stored_once_across_calls(client: FlaskClient) -> None:
+    first = append(client, "s", [said("a", external_id="1"), said("b", external_id="2")])
+    second = append(client, "s", [said("changed", external_id="2"), said("c", external_id="3"), said("no id")])
+    assert (second["created"], second["message_ids"][0]) == (2, first["message_ids"][1])
+    assert contents(client, "s") == ["a", "b", "c", "no id"]  # the first words stay
+    assert append(client, "other", [said("a", external_id="1")])["created"] == 1  # ids are the session's own
+
+
+def test_an_external_id_is_stored_once_within_a_call(client: FlaskClient) -> None:
+    answer = append(client, "s", [said("a", external_id="1"), said("b"), said("again", external_id="1"), said("b")])
+    assert answer["created"] == 3
+    assert answer["message_ids"][0] == answer["message_ids"][2]
+    assert contents(client, "s") == ["a", "b", "b"]
+
+
+def test_an_external_id_is_stored_once_from_many_threads(app: Flask) -> None:
+    batches = [
+        [said(f"{number}", external_id=f"id-{number}") for number in range(at, at + 40)] for at in range(0, 80, 10)
+    ]
+    start = threading.Barrier(len(batches))
+
+    def send(batch: list[dict[str, Any]]) -> dict[str, Any]:
+        client = app.test_client()
+        start.wait()
+        return append(client, "s", batch)
+
+    with ThreadPoolExecutor(len(batches)) as pool:
+        answers = list(pool.map(send, batches))
+    stored = read_all(app.test_client(), "/api/sessions/s/messages", limit=100)
+    assert sum(answer["created"] for answer in answers) == len(stored) == 110
+    assert sorted(int(item["content"]) for item in stored) == list(range(110))
+    assert [item["position"] for item in stored] == list(range(1, 111))
+    by_id = {item["external_id"]: item["id"] for item in stored}
+    for batch, answer in zip(batches, answers, strict=True):
+        assert answer["message_ids"] == [by_id[message["external_id"]] for message in batch]
+
+
+def test_a_session_made_by_many_threads_at_once_is_one(app: Flask) -> None:
+    start = threading.Barrier(8)
+
+    def send(number: int) -> int:
+        client = app.test_client()
+        start.wait()
+        return int(append(client, "s", [said(str(number))], user_id="ada")["created"])
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(send, range(8))) == 8
+    assert sorted(contents(app.test_client(), "s")) == [str(number) for number in range(8)]
+    assert [item["message_count"] for item in read_all(app.test_client(), "/api/sessions", user_id="ada")] == [8]
+
+
+# -- times
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("2024-02-29T12:00:00Z", "2024-02-29T12:00:00+00:00"),
+        ("2024-02-29T12:00:00", "2024-02-29T12:00:00+00:00"),  # without an offset: UTC
+        ("2024-02-29 12:00:00.123456", "2024-02-29T12:00:00.123456+00:00"),
+        ("2024-02-29T12:00:00+05:45", "2024-02-29T06:15:00+00:00"),
+        ("2024-03-01T00:00:00+14:00", "2024-02-29T10:00:00+00:00"),
+        ("2024-02-29T23:59:00-23:59", "2024-03-01T23:58:00+00:00"),
+        ("2024-02-29T12:00:00-00:00", "2024-02-29T12:00:00+00:00"),
+        ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00+00:00"),
+        ("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999+00:00"),
+    ],
+)
+def test_a_messages_own_time_is_kept(client: FlaskClient, sent: str, kept: str) -> None:
+    append(client, "s", [said("I drink tea.", created_at=sent)])
+    assert read_all(client, "/api/sessions/s/messages")[0]["created_at"] == kept
+    session = good(client.get("/api/sessions/s"))
+    assert session["updated_at"] == kept
+    assert session["created_at"] == kept or kept.startswith("9999")  # it was made before that
+    assert good(client.get("/api/search?session_id=s&q=tea"))["results"][0]["created_at"] == kept
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-01:00",
+        "10000-01-01T00:00:00Z",
+        "2023-02-29T00:00:00Z",
+        "2024-01-01T00:00:00+24:00",
+        "2024-01-01T00:00:00+99:99",
+        "yesterday",
+        "",
+        1_700_000_000,
+        {"year": 2024},
+    ],
+)
+def test_a_time_that_is_none_is_refused(client: FlaskClient, sent: Any) -> None:
+    answer = client.post("/api/sessions/s/messages", json={"messages": [said("x"), said("y", created_at=sent)]})
+    assert error(answer, 422)["param"] == "messages.1.created_at"
+    assert client.get("/api/sessions/s").status_code == 404  # nothing of the call was stored
+
+
+def test_without_a_time_it_was_said_now(client: FlaskClient) -> None:
+    before = datetime.now(UTC)
+    append(client, "s", [said("x"), said("y", created_at=None)])
+    for item in read_all(client, "/api/sessions/s/messages"):
+        assert before <= datetime.fromisoformat(item["created_at"]) <= before + timedelta(minutes=1)
+
+
+def test_the_order_is_the_one_sent_whatever_the_times_say(client: FlaskClient) -> None:
+    append(client, "s", [said(str(year), created_at=f"{year}-01-01") for year in (2024, 2020, 2022)])
+    assert contents(client, "s") == ["2024", "2020", "2022"]
+    session = good(client.get("/api/sessions/s"))
+    assert (session["created_at"][:4], session["updated_at"][:4]) == ("2020", "2024")
+
+
+# -- what is refused, and that nothing of it stays
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({}, "messages"),
+        ({"messages": []}, "messages"),
+        ({"messages": "hello"}, "messages"),
+        ({"messages": [said("x"), "y"]}, "messages.1"),
+        ({"messages": [said("x"), said("")]}, "messages.1.content"),
+        ({"messages": [said("x"), {"role": "user"}]}, "messages.1.content"),
+        ({"messages": [said("x"), {"content": "y"}]}, "messages.1.role"),
+        ({"messages": [said("x"), said("y", "robot")]}, "messages.1.role"),
+        ({"messages": [said("x"), said("nul\x00")]}, "messages.1.content"),
+        ({"messages": [said("x"), said("half \ud83c")]}, "messages.1.content"),
+        ({"messages": [said("x"), said("y", name="")]}, "messages.1.name"),
+        ({"messages": [said("x"), said("y", external_id="x" * 257)]}, "messages.1.external_id"),
+        ({"messages": [said("x"), said("y", external_id=7)]}, "messages.1.external_id"),
+        ({"messages": [said("x")], "user_id": "x" * 257}, "user_id"),
+    ],
+)
+def test_one_bad_message_refuses_the_call(client: FlaskClient, body: Any, param: str) -> None:
+    refused = error(client.post("/api/sessions/s/messages", json=body), 422)
+    assert refused["param"] == param
+    assert param in refused["message"]
+    assert client.get("/api/sessions/s").status_code == 404
+
+
+def test_a_message_too_large_refuses_the_call(client: FlaskClient) -> None:
+    body = {"messages": [said("x"), said("y" * 100_001)]}
+    refused = error(client.post("/api/sessions/s/messages", json=body), 413)
+    assert (refused["code"], refused["param"]) == ("message_too_large", "messages.1.content")
+    assert client.get("/api/sessions/s").status_code == 404
+    assert append(client, "s", [said("z" * 100_000)])["created"] == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "content_type", "status"),
+    [
+        ("{", "application/json", 400),
+        ("[" * 100_000, "application/json", 400),
+        ("\xff", "application/json", 400),
+        ("messages=x", "application/x-www-form-urlencoded", 415),
+        ("[]", "application/json", 422),
+        ("null", "application/json", 422),
+    ],
+)
+def test_what_is_no_json_object_is_refused(client: FlaskClient, data: str, content_type: str, status: int) -> None:
+    answer = client.post("/api/sessions/s/messages", data=data.encode("latin-1"), content_type=content_type)
+    assert error(answer, status)["message"].endswith((".", "type."))
+
+
+@pytest.fixture
+def busy(client: FlaskClient, services: Services) -> Iterator[None]:
+    """A reply is being written in session s."""
+    append(client, "s", [said("x")])
+    with services.database.write() as tx:
+        from memory.domain import Caller
+        from memory.sessions import find_session
+
+        lease = services.leases.take(find_session(tx, Caller(), "s"))
+    assert lease is not None
+    services.leases.keep(lease)
+    yield
+    services.leases.release(lease)
+
+
+def test_appending_to_a_session_that_stays_busy_is_a_conflict(
+    client: FlaskClient, busy: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.sessions.APPEND_WAIT", 0.05)
+    answer = client.post("/api/sessions/s/messages", json={"messages": [said("y")]})
+    assert error(answer, 409)["code"] == "session_busy"
+    assert int(answer.headers["Retry-After"]) >= 1
+    assert contents(client, "s") == ["x"]
+
+
+def test_appending_waits_for_the_reply_to_end(app: Flask, busy: None, services: Services) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(append, app.test_client(), "s", [said("y")])
+        with pytest.raises(TimeoutError):
+            waiting.result(0.1)
+        assert contents(app.test_client(), "s") == ["x"]
+        for lease in tuple(services.leases._held):
+            services.leases.release(lease)
+        assert waiting.result(5)["created"] == 1
+    assert contents(app.test_client(), "s") == ["x", "y"]

@@ -1,0 +1,201 @@
+"""Whole processes over loopback: gunicorn as `make run` starts it, restarted, drained and mistreated."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.model_server import Delay, ModelServer, Text
+from tests.serving import (
+    Api,
+    Server,
+    eventually,
+    migrated_server,
+    model_process,
+    model_settings,
+    rows,
+    sound,
+    worker_of,
+)
+
+pytestmark = pytest.mark.slow
+
+
+def test_what_was_said_is_remembered_after_a_restart(tmp_path: Path) -> None:
+    with migrated_server(tmp_path, SUMMARY_DEBOUNCE="0") as server:
+        server.start()
+        with Api(server) as api:
+            first = api.chat("s1", "My name is Ada and I am allergic to walnuts.", user_id="ada")
+            api.chat("s1", "I live in Bristol, at 17 Marlow Road.", user_id="ada")
+            api.jobs_done()
+            assert "OPENAI_API_KEY" in first["notice"]
+            ready = api.get("/health/ready")
+            assert ready["status"] == "ready"
+            assert ready["model"]["builtin"] is True
+            assert ready["notice"] == first["notice"]
+        assert server.stop() == 0
+        assert first["notice"] in server.log.read_text()
+
+        server.start()
+        with Api(server) as api:
+            assert any("walnuts" in fact["text"] for fact in api.get("/api/facts", user_id="ada")["items"])
+            assert "Marlow" in json.dumps(api.get("/api/sessions/s1/summary"))
+            found = api.get("/api/search", q="allergic to what?", user_id="ada")["results"]
+            assert found[0]["content"].endswith("allergic to walnuts.")
+            other = api.chat("s2", "What am I allergic to?", user_id="ada")
+            assert "walnuts" in other["reply"]
+            assert "walnuts" in json.dumps(other["memory"]["excerpts"]) + json.dumps(other["memory"]["facts"])
+            stranger = api.chat("s3", "What am I allergic to?", user_id="noor")
+            assert "walnuts" not in json.dumps(stranger)
+            api.jobs_done()
+        assert server.stop() == 0
+        sound(server)
+
+
+def test_memory_made_by_a_model_survives_a_restart_too(tmp_path: Path, migrated: Path) -> None:
+    with model_process() as url, migrated_server(tmp_path, migrated, **model_settings(url)) as server:
+        server.start()
+        with Api(server) as api:
+            reply = api.chat("s1", "The kitchen will be painted green in June.", user_id="ada")
+            assert "notice" not in reply
+            assert reply["reply"].startswith("Reply to:")
+            api.jobs_done()
+        assert server.stop() == 0
+        server.start()
+        with Api(server) as api:
+            summary = api.get("/api/sessions/s1/summary")
+            assert "painted green in June" in json.dumps(summary["latest"]["sections"])
+            again = api.chat("s2", "Which colour was the kitchen?", user_id="ada")
+            assert "painted green in June" in again["reply"]  # the echo shows what the prompt recalled
+        assert server.stop() == 0
+        assert "main-model" in server.log.read_text()
+
+
+def test_turns_of_one_session_wait_for_each_other_across_processes(
+    tmp_path: Path, migrated: Path, model_server: ModelServer
+) -> None:
+    with migrated_server(tmp_path, migrated, **model_settings(model_server.url)) as server, ExitStack() as stack:
+        server.start()
+        one, two = _on_different_workers(server, stack)
+        held = threading.Event()
+        model_server.main.queue(Delay(held, "first"), "other", "second")
+        with ThreadPoolExecutor() as pool:
+            first = pool.submit(one.chat, "s1", "One.")
+            assert model_server.wait_for(lambda: _asked(model_server) == ["One."])
+            second = pool.submit(two.chat, "s1", "Two.")
+            other = pool.submit(Api(server).chat, "s2", "Elsewhere.")
+            assert other.result(10)["reply"] == "other"
+            assert not model_server.wait_for(lambda: len(_asked(model_server)) > 2, 0.5)
+            assert _running(first, second)
+            held.set()
+            assert first.result(10)["reply"] == "first"
+            assert second.result(10)["reply"] == "second"
+        assert _asked(model_server) == ["One.", "Elsewhere.", "Two."]
+        assert [m["content"] for m in one.messages("s1")] == ["One.", "first", "Two.", "second"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_reply_that_is_being_written_arrives_whole_when_the_server_is_ended(
+    tmp_path: Path, migrated: Path, model_server: ModelServer, how: signal.Signals
+) -> None:
+    words = " ".join(f"word{number}" for number in range(12))
+    model_server.main.queue(Text(words, seconds_each=0.08))
+    with migrated_server(tmp_path, migrated, **model_settings(model_server.url)) as server:
+        server.start()
+        body = {"session_id": "s1", "message": "Take your time.", "stream": True}
+        said, ended = "", False
+        with httpx2.stream("POST", f"{server.url}/api/chat", json=body, timeout=30.0, trust_env=False) as answer:
+            for line in answer.iter_lines():
+                if line == "data: [DONE]":
+                    ended = True
+                elif line:
+                    piece = json.loads(line.removeprefix("data: "))["choices"][0]["delta"].get("content", "")
+                    if piece and not said:
+                        server.signal(how)  # to the whole group, as a terminal does
+                    said += piece
+        assert (said, ended) == (words, True)
+        assert server.wait() == 0
+        assert "Traceback" not in server.log.read_text()
+        assert rows(server, "SELECT role, content FROM messages ORDER BY id") == [
+            ("user", "Take your time."),
+            ("assistant", words),
+        ]
+
+
+def test_a_database_that_was_not_made_says_what_to_do(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data")
+    try:
+        server.start()
+        with Api(server) as api:
+            for answer in (
+                api.http.post("/api/chat", json={"message": "Hello?"}),
+                api.http.get("/api/sessions"),
+                api.http.get("/health/ready"),
+            ):
+                assert answer.status_code == 503
+                assert "flask --app wsgi db upgrade" in answer.text
+            server.migrate()
+            assert api.chat("s1", "Hello again.")["session_id"] == "s1"  # and needs no restart
+    finally:
+        server.kill()
+
+
+def test_an_index_damaged_while_serving_heals(tmp_path: Path, migrated: Path) -> None:
+    with migrated_server(tmp_path, migrated) as server:
+        server.start()
+        with Api(server) as api:
+            messages = [{"role": "user", "content": f"Note {n} about lighthouse number {n}."} for n in range(60)]
+            api.append("s1", messages, user_id="ada")
+            api.jobs_done("index")
+            for damage in (lambda file: file.write_bytes(b"\0nonsense"), lambda file: file.unlink()):
+                for file in [file for file in (server.data_dir / "index").rglob("*") if file.is_file()]:
+                    damage(file)
+                found = api.get("/api/search", q="lighthouse 41", user_id="ada")["results"]
+                assert found[0]["content"] == "Note 41 about lighthouse number 41."
+                assert eventually(lambda: not rows(server, "SELECT 1 FROM jobs WHERE kind = 'index'"))
+            assert api.get("/api/search", q="lighthouse 17", user_id="ada")["results"][0]["position"] == 18
+        assert server.stop() == 0
+        sound(server)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere loopback has one address")
+def test_host_port_and_data_directory_are_honoured(tmp_path: Path, migrated: Path) -> None:
+    with migrated_server(tmp_path, migrated, HOST="127.0.0.2") as server:
+        server.url = f"http://127.0.0.2:{server.port}"
+        server.start()
+        assert (tmp_path / "data" / "recap.db").is_file()
+        with pytest.raises(httpx2.ConnectError):
+            httpx2.get(f"http://127.0.0.1:{server.port}/health/live", trust_env=False)
+        assert server.stop() == 0
+
+
+def _asked(model_server: ModelServer) -> list[str]:
+    """The last line of each prompt the main model was sent."""
+    return [r.body["messages"][-1]["content"].splitlines()[-1] for r in model_server.requests if r.model == "main"]
+
+
+def _running(*turns: Future[Any]) -> bool:
+    return not any(turn.done() for turn in turns)
+
+
+def _on_different_workers(server: Server, stack: ExitStack) -> tuple[Api, Api]:
+    """Two clients whose kept-alive connections are held by different worker processes."""
+    seen: dict[int | None, Api] = {}
+    for _ in range(50):
+        api = stack.enter_context(Api(server))
+        seen.setdefault(worker_of(server, api.http.get("/health/live")), api)
+        if len(seen) == 2:
+            break
+    else:
+        pytest.skip("which worker holds a connection can't be told here")
+    one, two = seen.values()
+    return one, two

@@ -1,0 +1,342 @@
+"""Prompts by name: whose text is used, which templates are accepted, and comparing them."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import services_of
+from cli import register_commands
+from memory.digest_format import INSTRUCTION
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer, Status
+from tests.resources import append, digest_of, error, fact, good, read_all, said
+
+PACKAGED = {path.stem: path.read_text() for path in (Path(__file__).parent.parent / "memory/prompts").glob("*.txt")}
+
+
+def put(client: FlaskClient, name: str, text: str) -> dict[str, Any]:
+    return good(client.put(f"/api/prompts/{name}", json={"text": text}))
+
+
+def refusal(client: FlaskClient, text: str, name: str = "mine") -> str:
+    """Why a template was refused; nothing of it may stay."""
+    refused = error(client.put(f"/api/prompts/{name}", json={"text": text}), 422)
+    assert (refused["param"], client.get("/api/prompts/mine").status_code) == ("text", 404)
+    message: str = refused["message"]
+    return message
+
+
+# -- whose text is used
+
+
+def test_packaged_then_file_then_stored(client: FlaskClient, app: Flask) -> None:
+    assert set(PACKAGED) == {"summary", "system", "repair"}
+    for name, text in PACKAGED.items():
+        found = good(client.get(f"/api/prompts/{name}"))
+        assert (found["text"], found["version"], found["source"]) == (text, 0, "packaged")
+
+    folder = services_of(app).settings.prompts_path
+    folder.mkdir()
+    (folder / "summary.txt").write_text("From a file.")
+    (folder / "extra.txt").write_text("Another one.")
+    (folder / "Not a name.txt").write_text("Left alone.")
+    for name, text in (("summary", "From a file."), ("extra", "Another one.")):
+        found = good(client.get(f"/api/prompts/{name}"))
+        assert (found["text"], found["version"], found["source"]) == (text, 0, "file")
+
+    for version, text in ((1, "Stored first."), (2, "Stored second.")):
+        assert (put(client, "summary", text)["version"], put(client, f"v{version}", "x")["version"]) == (version, 1)
+        found = good(client.get("/api/prompts/summary"))
+        assert (found["text"], found["version"], found["source"]) == (text, version, "stored")
+        assert found["created_at"]
+    listed = {item["name"]: item["source"] for item in good(client.get("/api/prompts"))["items"]}
+    assert listed == {
+        "extra": "file",
+        "repair": "packaged",
+        "summary": "stored",
+        "system": "packaged",
+        "v1": "stored",
+        "v2": "stored",
+    }
+
+
+def test_a_folder_of_the_operators_choice(make_app: MakeApp, tmp_path: Path) -> None:
+    (tmp_path / "system.txt").write_text("You are a pirate.")
+    client = make_app(prompts_dir=str(tmp_path)).test_client()
+    assert good(client.get("/api/prompts/system"))["text"] == "You are a pirate."
+
+
+@pytest.mark.parametrize("name", ["nothing", "UPPER", "..%2f..%2fapp", "a b", "x" * 65])
+def test_a_name_there_is_not_lists_those_there_are(client: FlaskClient, name: str) -> None:
+    put(client, "mine", "Hello.")
+    message = error(client.get(f"/api/prompts/{name}"), 404)["message"]
+    if "%2f" not in name:  # which is another address
+        assert "mine, repair, summary, system" in message
+
+
+@pytest.mark.parametrize("name", ["UPPER", "-a", "a.b", "x" * 65, "é"])
+def test_a_name_that_cannot_be_one(client: FlaskClient, name: str) -> None:
+    refused = error(client.put(f"/api/prompts/{name}", json={"text": "Hello."}), 422)
+    assert (refused["code"], refused["param"]) == ("bad_prompt_name", "name")
+
+
+# -- who is given it
+
+
+def sent(server: ModelServer, model: str) -> list[str]:
+    return [request.body["messages"][0]["content"] for request in server.requests if request.model == model]
+
+
+def test_the_system_prompt_opens_the_main_models_prompt(model_app: Flask, model_server: ModelServer) -> None:
+    client = model_app.test_client()
+    for _ in range(2):
+        good(client.post("/api/chat", json={"message": "Hello"}))
+        put(client, "system", "You are a pirate.")
+    first, second = sent(model_server, "main")
+    assert first.startswith(PACKAGED["system"].strip())
+    assert second == "You are a pirate."
+
+
+def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, model_server: ModelServer) -> None:
+    client = model_app.test_client()
+    put(client, "brief", "{% if first %}Begin{% else %}Go on{% endif %}, in {{ max_words }} words.")
+    put(client, "brief", "{% if first %}Start{% else %}Continue{% endif %}, in {{ max_words }} words.")
+    for named in ({"prompt": "brief"}, {"prompt": "brief"}, {}):
+        good(client.post("/api/chat", json={"session_id": "s", "message": "Hello", **named}))
+        services_of(model_app).outbox.run_due(["summary"])
+    first, second, third = sent(model_server, "mini")
+    assert first == f"Start, in 400 words.\n\n{INSTRUCTION}"
+    assert second == f"Continue, in 400 words.\n\n{INSTRUCTION}"
+    assert third.startswith("You keep the memory of a conversation up to date.")
+    versions = read_all(client, "/api/sessions/s/summary/versions")
+    assert [version["prompt"] for version in versions] == ["summary", "brief@2", "brief@2"]
+
+
+def test_a_turn_that_names_no_prompt_there_is_stores_nothing(model_app: Flask, model_server: ModelServer) -> None:
+    client = model_app.test_client()
+    answer = client.post("/api/chat", json={"session_id": "s", "message": "Hello", "prompt": "nothing"})
+    assert "repair, summary, system" in error(answer, 404)["message"]
+    assert client.get("/api/sessions/s").status_code == 404
+    assert model_server.requests == []
+
+
+def test_the_setting_names_the_usual_one(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(openai_base_url=model_server.url, openai_summary_model="mini-model", summary_prompt="short")
+    client = app.test_client()
+    put(client, "short", "Be short.")
+    append(client, "s", [said("Hello")])
+    services_of(app).outbox.run_due(["summary"])
+    assert sent(model_server, "mini") == [f"Be short.\n\n{INSTRUCTION}"]
+
+
+def test_a_bad_file_is_told_where_it_is_used(make_app: MakeApp, model_server: ModelServer, tmp_path: Path) -> None:
+    (tmp_path / "summary.txt").write_text("Line one\n{{ nobody }}")
+    app = make_app(openai_base_url=model_server.url, prompts_dir=str(tmp_path))
+    client = app.test_client()
+    append(client, "s", [said("Hello")])
+    services_of(app).outbox.run_due(["summary"])
+    assert "uses nobody" in good(client.get("/api/sessions/s/summary"))["error"]
+    assert model_server.requests == []
+
+
+# -- which templates are accepted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Plain words, {braces} and 50 % too.",
+        "{% for section in sections %}{{ loop.index }}. {{ section.name|upper }}: {{ section.about }}\n{% endfor %}",
+        "{{ sections|map }}".replace("|map", "|length"),
+        "{{ sections|join(', ', attribute='name') }}",
+        "{% if first and max_words > 100 %}long{% elif not first %}short{% endif %}",
+        "{# a note #}{% raw %}{{ nobody }}{% endraw %}",
+        "{{ max_words + 1 }} {{ max_words / 2 }}",
+        "日本語 {{ 'x' ~ max_words }}",
+    ],
+)
+def test_templates_that_are_fine(client: FlaskClient, text: str) -> None:
+    assert put(client, "mine", text)["text"] == text
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("mine", "{{ nobody }} and {{ nothing }}", ["nobody, nothing", "first, sections, max_words"]),
+        ("mine", "{{ range }}{{ lipsum }}", ["lipsum, range"]),
+        ("mine", "{{ config }}{{ request }}", ["config, request"]),
+        ("system", "{{ first }}", ["uses first", "It knows: no variables"]),
+        ("repair", "{{ first }}", ["uses first", "It knows: problem"]),
+        ("mine", "{{ sections[0].colour }}", ["colour"]),
+        ("mine", "{{ sections[9] }}", ["9"]),
+        ("mine", "one\ntwo {% if first %}\nthree", ["line 3", "endif"]),
+        ("mine", "one\n\n{% for x in %}", ["line 3"]),
+        ("mine", "{{ first", ["line 1"]),
+        ("mine", "a\n{{ first|shout }}", ["line 2", "shout"]),
+        ("mine", "{{ 1 / 0 }}", ["division"]),
+        ("mine", " \n", ["some text"]),
+        ("mine", "x" * 20_001, ["20,000"]),
+    ],
+)
+def test_a_mistake_is_told(client: FlaskClient, name: str, text: str, told: list[str]) -> None:
+    message = refusal(client, text, name)
+    assert all(part in message for part in told)
+    assert message.endswith(".") and not message.endswith("..")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "{{ ''.__class__ }}",
+        "{{ sections.__init__.__globals__ }}",
+        "{{ sections|attr('__class__') }}",
+        "{{ sections['__class__'] }}",
+        "{{ first.__init__.__globals__['os'].environ }}",
+        "{{ '{0.__class__}'.format(first) }}",
+        "{{ sections.append(1) }}",
+        "{{ self.__init__ }}",
+        "{% include 'system' %}",
+        "{% import 'system' as s %}",
+        "{% from 'system' import x %}",
+        "{% extends 'system' %}",
+    ],
+)
+def test_no_template_reaches_what_it_is_not_given(client: FlaskClient, text: str) -> None:
+    refusal(client, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ 'x' * 1000000000 }}",
+        "{{ 9 ** 9 ** 9 }}",
+        "{{ '%1000000000d' % 1 }}",
+        "{{ 'x'.ljust(1000000000) }}",
+        "{{ '{:>1000000000}'.format(1) }}",
+        "{{ 'aaaaaaaaaa'" + ("|list|join('" + "b" * 99 + "')") * 9 + " }}",
+        "{{ '" + "a" * 9000 + "'|list|join('" + "b" * 9000 + "') }}",
+        "{% set a = 'xxxxxxxxxx' %}" + "{% set a = a ~ a %}" * 40 + "{{ a }}",
+        "{% with a = 'x' %}{% with b = a ~ a %}{{ b }}{% endwith %}{% endwith %}",
+        "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
+        "{% for s in sections recursive %}{{ loop(sections) }}{% endfor %}",
+        "{% for s in sections %}" * 12 + "x" + "{% endfor %}" * 12,
+        "{% for s in sections %}" * 30 + "x" + "{% endfor %}" * 30,
+        "{% for s in '" + "x" * 9000 + "' %}" + "y" * 9000 + "{% endfor %}",
+        "{% for s in sections %}" + "y" * 19_000 + "{% endfor %}",
+        "{% if first %}" * 150 + "x" + "{% endif %}" * 150,
+        "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
+        "{{ " + "-" * 9000 + "1 }}",
+        "{{ " + "[" * 300 + "1" + "]" * 300 + " }}",
+        "{{ " + "9" * 9000 + " }}",
+    ],
+    ids=lambda text: text[:40],
+)
+def test_no_template_runs_long_or_grows_large(client: FlaskClient, text: str) -> None:
+    begun = time.perf_counter()
+    refusal(client, text)
+    assert time.perf_counter() - begun < 1.0
+
+
+# -- comparing them
+
+TALK = {
+    "messages": [
+        {"role": "user", "content": "My name is Ida and I live in Bergen.", "created_at": "2024-03-01T10:00:00"},
+        {"role": "assistant", "content": "Nice to meet you, Ida."},
+        {"role": "user", "content": "The budget is 4500 euros."},
+        {"role": "assistant", "content": "Noted: 4500 euros."},
+    ],
+    "stated_facts": ["Ida lives in Bergen", "The budget is 4500 euros"],
+}
+
+
+def compare(app: Flask, tmp_path: Path, talk: Any, *options: str) -> Any:
+    file = tmp_path / "conversation.json"
+    file.write_text(talk if isinstance(talk, str) else json.dumps(talk))
+    register_commands(app)
+    return app.test_cli_runner().invoke(args=["prompts", "compare", str(file), *options])
+
+
+def cells(output: str) -> dict[str, list[str]]:
+    """The table: a row's label and its cells."""
+    return {line[:52].strip(): line[52:].replace(" of ", "/").split() for line in output.splitlines() if line.strip()}
+
+
+def test_comparing_with_a_model_that_heeds_the_prompt(
+    model_app: Flask, model_server: ModelServer, tmp_path: Path
+) -> None:
+    client = model_app.test_client()
+    put(client, "thorough", "Keep everything.")
+    put(client, "lazy", "Keep the gist.")
+    put(client, "broken", "Fail.")
+
+    def answer(body: dict[str, Any]) -> Any:
+        instruction, material = body["messages"][0]["content"], body["messages"][1]["content"]
+        if instruction.startswith("Fail"):
+            return "{"
+        if instruction.startswith("Keep the gist"):
+            return digest_of(fact("Made up", 1), topic="A person and money")
+        budget = ["The budget is 4500 euros"] if "4500" in material else []
+        facts = [fact("Lives in Bergen", 1, "I live in Bergen")] if not budget else []
+        return digest_of(*facts, data=["Ida lives in Bergen", *budget])
+
+    model_server.mini.default = answer
+    result = compare(model_app, tmp_path, TALK, "--prompts", "thorough, lazy,broken", "--every", "2")
+    assert result.exit_code == 0, result.output
+    rows = cells(result.output)
+    assert result.output.splitlines()[0].split() == ["thorough@1", "lazy@1", "broken@1"]
+    assert rows["mini-model calls"] == ["2", "2", "4"]
+    assert rows["facts kept"] == ["1", "0", "0"]
+    assert rows["facts refused"] == ["0", "2", "0"]
+    assert rows["stated facts held"] == ["2/2", "0/2", "0/2"]
+    assert rows["Ida lives in Bergen"] == ["held", "-", "-"]
+    assert rows["The budget is 4500 euros"] == ["held", "-", "-"]
+    assert int(rows["summary tokens"][0]) > int(rows["summary tokens"][1]) > 0
+    assert read_all(client, "/api/sessions") == read_all(client, "/api/facts") == []  # nothing was stored
+
+
+def test_comparing_with_the_built_in_model(app: Flask, tmp_path: Path) -> None:
+    put(app.test_client(), "other", "Summarise.")
+    told = {"messages": TALK["messages"]}
+    result = compare(app, tmp_path, told, "--prompts", "summary,other")
+    assert result.exit_code == 0, result.output
+    rows = cells(result.output)
+    assert result.output.splitlines()[0].split() == ["summary", "other@1"]
+    assert rows["mini-model calls"] == ["1", "1"]
+    stated = int(rows["stated facts held"][0].split("/")[1])
+    assert stated >= 2  # found by rule: the file names none
+    assert rows["stated facts held"] == [f"{stated}/{stated}"] * 2
+    assert int(rows["facts kept"][0]) >= 2
+
+
+@pytest.mark.parametrize(
+    ("talk", "options", "told"),
+    [
+        (TALK, ("--prompts", "nothing"), "There is no prompt 'nothing'. There are: repair, summary, system."),
+        (TALK, (), "--prompts"),
+        ("{", ("--prompts", "summary"), "Error"),
+        ([], ("--prompts", "summary"), 'list of "messages"'),
+        ({"messages": [{"role": "user"}]}, ("--prompts", "summary"), 'Message 1 has no "content"'),
+        ({"messages": [{"content": "x", "created_at": "never"}]}, ("--prompts", "summary"), "never"),
+    ],
+)
+def test_comparing_what_cannot_be(app: Flask, tmp_path: Path, talk: Any, options: tuple[str, ...], told: str) -> None:
+    result = compare(app, tmp_path, talk, *options)
+    assert result.exit_code in (1, 2)
+    assert told in result.output
+    assert "Traceback" not in result.output
+
+
+def test_comparing_while_the_model_is_down(model_app: Flask, model_server: ModelServer, tmp_path: Path) -> None:
+    model_server.mini.default = lambda body: Status(401)
+    result = compare(model_app, tmp_path, TALK, "--prompts", "summary")
+    assert (result.exit_code, "Traceback" in result.output) == (1, False)
+    assert result.output.startswith("Error: ")

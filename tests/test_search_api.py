@@ -1,0 +1,294 @@
+"""GET /api/search: everything stored is found, at once and whatever happens to the index; nobody else's ever is."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app import services_of
+from cli import register_commands
+from memory.services import Services
+from search_index import Document
+from tests.conftest import MakeApp
+from tests.resources import append, error, good, said
+
+
+def find(client: FlaskClient, q: str, **query: Any) -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = good(client.get("/api/search", query_string={"q": q, **query}))["results"]
+    return results
+
+
+def contents(client: FlaskClient, q: str, **query: Any) -> list[str]:
+    return [result["content"] for result in find(client, q, **query)]
+
+
+def flask(app: Flask, *args: str) -> Any:
+    register_commands(app)
+    return app.test_cli_runner().invoke(args=list(args))
+
+
+@pytest.fixture(params=["waiting", "indexed", "half"])
+def talk(request: pytest.FixtureRequest, client: FlaskClient, services: Services) -> FlaskClient:
+    """Conversations of two people and of nobody, in an index that is behind, up to date, or in between."""
+    tea = [
+        said("My sister Ida steeps green tea for two minutes.", created_at="2024-01-10T10:00:00Z", external_id="t1"),
+        said("Two minutes sounds right.", "assistant", created_at="2024-01-10T10:01:00Z"),
+        said("The kettle broke in Bergen.", created_at="2024-02-10T10:00:00Z", name="Ada"),
+        said("Then buy a new kettle.", "assistant", created_at="2024-02-10T10:01:00Z"),
+    ]
+    append(client, "tea", tea[:2], user_id="ada")
+    if request.param == "half":
+        services.outbox.run_due(["index"])
+    append(client, "tea", tea[2:], user_id="ada")
+    append(client, "trip", [said("We fly to Lisbon in May, without the kettle.")], user_id="ada")
+    append(client, "bobs", [said("Bob's kettle is red.")], user_id="bob")
+    append(client, "alone", [said("Nobody's kettle is blue.")])
+    if request.param == "indexed":
+        services.outbox.run_due(["index"])
+        assert flask(client.application, "index", "verify").output.count("wait") == 0
+    return client
+
+
+def test_a_message_is_found_with_all_that_says_where_it_stands(talk: FlaskClient) -> None:
+    first = find(talk, "steeping teas", user_id="ada")[0]
+    stored = good(talk.get("/api/sessions/tea/messages"))["items"][0]
+    assert first.pop("score") > 0
+    assert first.pop("why")["words"] > 0
+    assert first.pop("window") == []
+    assert first == {
+        "message_id": stored["id"],
+        "external_id": "t1",
+        "session_id": "tea",
+        "position": 1,
+        "role": "user",
+        "name": None,
+        "content": "My sister Ida steeps green tea for two minutes.",
+        "created_at": "2024-01-10T10:00:00+00:00",
+    }
+
+
+def test_a_person_a_session_or_both(talk: FlaskClient) -> None:
+    assert len(contents(talk, "kettle", user_id="ada")) == 3
+    assert contents(talk, "kettle", session_id="trip") == ["We fly to Lisbon in May, without the kettle."]
+    assert len(contents(talk, "kettle", user_id="ada", session_id="tea")) == 2
+    assert contents(talk, "kettle", session_id="alone") == ["Nobody's kettle is blue."]
+    assert contents(talk, "kettle", user_id="nobody") == []
+
+
+def test_nobody_elses_words_are_found(talk: FlaskClient) -> None:
+    for query in ({"user_id": "ada"}, {"session_id": "tea"}, {"session_id": "trip"}):
+        for q in ("kettle red blue", "Bob's", "nobody"):
+            assert not any("Bob" in text or "Nobody" in text for text in contents(talk, q, **query))
+    for session in ("tea", "alone", "never"):
+        answer = talk.get("/api/search", query_string={"q": "kettle", "session_id": session, "user_id": "bob"})
+        assert error(answer, 404)["message"] == f"There is no session {session!r}."
+
+
+@pytest.mark.parametrize(
+    ("filters", "count"),
+    [
+        ({"role": "assistant"}, 1),
+        ({"role": "user"}, 2),
+        ({"role": "tool"}, 0),
+        ({"limit": 1}, 1),
+        ({"after": "2024-02-10T10:00:00Z", "before": "2024-02-10T10:01:00Z"}, 1),  # from then, to before then
+        ({"before": "2024-02-10T10:00:00Z"}, 0),
+        ({"after": "2024-02-10T12:01:00+02:00", "before": "2024-03-01"}, 1),
+        ({"after": "2024-03-01"}, 1),
+    ],
+)
+def test_filters(talk: FlaskClient, filters: dict[str, Any], count: int) -> None:
+    assert len(find(talk, "kettle", user_id="ada", **filters)) == count
+
+
+def test_a_window_shows_what_was_said_around(talk: FlaskClient) -> None:
+    (result,) = find(talk, "Bergen", user_id="ada", window=1)
+    assert [message["position"] for message in result["window"]] == [2, 3, 4]
+    (edge,) = find(talk, "Lisbon", user_id="ada", window=5)
+    assert [message["content"] for message in edge["window"]] == ["We fly to Lisbon in May, without the kettle."]
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ({"q": "tea"}, "owner_needed"),
+        ({"user_id": "ada"}, "q"),
+        ({"q": "", "user_id": "ada"}, "q"),
+        ({"q": "x" * 2001, "user_id": "ada"}, "q"),
+        ({"q": "tea", "user_id": "ada", "limit": 0}, "limit"),
+        ({"q": "tea", "user_id": "ada", "limit": 101}, "limit"),
+        ({"q": "tea", "user_id": "ada", "window": 11}, "window"),
+        ({"q": "tea", "user_id": "ada", "window": -1}, "window"),
+        ({"q": "tea", "user_id": "ada", "role": "robot"}, "role"),
+        ({"q": "tea", "user_id": "ada", "after": "soon"}, "after"),
+        ({"q": "te\x00a", "user_id": "ada"}, "q"),
+        ({"q": "tea", "session_id": "a b"}, "session_id"),
+    ],
+)
+def test_what_cannot_be_searched_is_told(client: FlaskClient, query: dict[str, Any], named: str) -> None:
+    refused = error(client.get("/api/search", query_string=query), 422)
+    assert named in (refused["code"], refused.get("param"))
+
+
+@pytest.mark.parametrize(
+    "q",
+    [
+        'kettle AND "Bergen"',
+        "content:kettle",
+        "kettle*",
+        "(kettle",
+        "kettle OR NOT kettle",
+        "[a TO z] kettle",
+        "kettle^9999 ~2",
+        "/kettle.*/",
+        "'kettle",
+        "kettle\\",
+        "%kettle%",
+        "kettle'; DROP TABLE messages; --",
+    ],
+)
+def test_query_language_is_plain_text(talk: FlaskClient, q: str) -> None:
+    assert "The kettle broke in Bergen." in contents(talk, q, user_id="ada")
+    assert len(contents(talk, "NOT kettle", user_id="ada")) == 3
+
+
+@pytest.mark.parametrize("q", ["*", "?", "***", "()", '"', "AND", ":", " ", "\u200b", "🍵", "the of and"])
+def test_a_query_without_words_finds_nothing(talk: FlaskClient, q: str) -> None:
+    assert find(talk, q, user_id="ada") == []
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.text(min_size=1, max_size=60))
+def test_any_text_is_answered(client: FlaskClient, q: str) -> None:
+    append(client, "tea", [said("tea", external_id="only")], user_id="ada")
+    answer = client.get("/api/search", query_string={"q": q.encode("utf-8", "replace"), "user_id": "ada"})
+    assert answer.status_code == (422 if "\x00" in q else 200)
+
+
+def test_chinese_is_found(client: FlaskClient, services: Services) -> None:
+    append(client, "s", [said("我下周去北京出差。"), said("I like tea.")], user_id="ada")
+    for _ in range(2):
+        assert contents(client, "北京", user_id="ada") == ["我下周去北京出差。"]
+        services.outbox.run_due(["index"])
+
+
+def test_who_speaks_counts_as_a_word(client: FlaskClient) -> None:
+    append(client, "s", [said("I bought a kettle.", name="Caroline"), said("So did I.", name="Melanie")])
+    assert contents(client, "What did Melanie buy?", session_id="s")[0] == "So did I."
+
+
+# -- the index is derived data
+
+
+def segment(folder: Path) -> Path:
+    return max((path for path in folder.rglob("*.seg")), key=lambda path: path.stat().st_size)
+
+
+def truncate(folder: Path) -> None:
+    path = segment(folder)
+    path.write_bytes(path.read_bytes()[:40])
+
+
+def scramble(folder: Path) -> None:
+    for path in [path for path in folder.rglob("*") if path.is_file()]:
+        path.write_bytes(b"\x93" * path.stat().st_size)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(shutil.rmtree, id="deleted"),
+        pytest.param(lambda folder: segment(folder).unlink(), id="segment-deleted"),
+        pytest.param(truncate, id="segment-truncated"),
+        pytest.param(lambda folder: segment(folder).write_bytes(b""), id="segment-emptied"),
+        pytest.param(scramble, id="scrambled"),
+    ],
+)
+def test_a_lost_or_damaged_index_heals(app: Flask, client: FlaskClient, services: Services, damage: Any) -> None:
+    append(client, "s", [said(f"Kettle number {number}") for number in range(30)], user_id="ada")
+    services.outbox.run_due()
+    before = find(client, "kettle number 7", user_id="ada", limit=100)
+    assert len(before) == 30
+    damage(services.settings.index_dir)
+
+    assert find(client, "kettle number 7", user_id="ada", limit=100) == before  # nobody sees a difference
+    assert flask(app, "index", "verify").exit_code == 0
+    services.outbox.run_due()  # the search has asked for what was lost to be indexed again
+    verified = flask(app, "index", "verify")
+    assert (verified.exit_code, verified.output) == (0, "1 indexes agree with the messages.\n")
+    assert find(client, "kettle number 7", user_id="ada", limit=100) == before
+    assert all(one.indexed == 30 for one in services.indexing.verify())
+
+
+def test_a_restart_finds_the_same(make_app: MakeApp) -> None:
+    first = make_app()
+    append(first.test_client(), "s", [said("The kettle broke."), said("The kettle works.")], user_id="ada")
+    services_of(first).outbox.run_due()
+    before = find(first.test_client(), "kettle broke", user_id="ada")
+    assert find(make_app().test_client(), "kettle broke", user_id="ada") == before
+
+
+def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app: Flask, client: FlaskClient, services: Services) -> None:
+    append(client, "s", [said(f"Kettle {number}") for number in range(5)], user_id="ada")
+    append(client, "alone", [said("Nobody's kettle")])
+    waiting = flask(app, "index", "verify")
+    assert (waiting.exit_code, "user:ada: 5 of 5 messages wait to be indexed" in waiting.output) == (0, True)
+    services.outbox.run_due()
+
+    owner = next(owner for owner in services.indexing._owners() if owner.name == "ada")
+    messages = good(client.get("/api/sessions/s/messages"))["items"]
+    services.index.remove(owner.index_key, message_ids=[message["id"] for message in messages[:2]])
+    moment = services.sessions._now()
+    services.index.add(owner.index_key, [Document(9999, 1, "user", moment, "a message nobody wrote")])
+    wrong = flask(app, "index", "verify")
+    assert wrong.exit_code == 1
+    assert "user:ada: 2 missing, 1 surplus of 5 messages" in wrong.output
+    assert "1 of 2 indexes disagree" in wrong.output
+    assert find(client, "nobody wrote", user_id="ada") == []  # what is found is read from the rows
+
+    rebuilt = flask(app, "index", "rebuild")
+    assert (rebuilt.exit_code, rebuilt.output.splitlines()) == (
+        0,
+        ["user:ada: 5 messages", "session:alone: 1 messages", "6 messages indexed."],
+    )
+    assert flask(app, "index", "verify").output == "2 indexes agree with the messages.\n"
+    assert len(find(client, "kettle", user_id="ada")) == 5
+
+
+def test_rebuilt_equals_incremental(client: FlaskClient, app: Flask, services: Services) -> None:
+    for number in range(12):
+        append(client, f"s{number % 3}", [said(f"Kettle {number} and tea {number % 4}")], user_id="ada")
+        services.outbox.run_due()
+    before = [find(client, q, user_id="ada", limit=100) for q in ("kettle 7", "tea 2", "kettle tea")]
+    flask(app, "index", "rebuild")
+    assert [find(client, q, user_id="ada", limit=100) for q in ("kettle 7", "tea 2", "kettle tea")] == before
+
+
+def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(
+    client: FlaskClient, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(client, "stays", [said("oolong")], user_id="ada")
+    append(client, "goes", [said("gunpowder")], user_id="ada")
+    add, batches = services.index.add, []
+
+    def erased_meanwhile(owner: str, documents: Any) -> str:
+        batches.append(documents)
+        if len(batches) == 2:  # another process erases the session, and clears the index, before this one writes
+            assert client.delete("/api/sessions/goes").status_code == 204
+            services.outbox.run_due(["unindex"])
+        return add(owner, documents)
+
+    monkeypatch.setattr(services.index, "add", erased_meanwhile)
+    services.outbox.run_due(["index"])
+    assert len(batches) >= 2
+    files = [path for path in services.settings.index_dir.rglob("*") if path.is_file()]
+    assert not any(b"gunpowder" in path.read_bytes() for path in files)
+    assert all(one.consistent for one in services.indexing.verify())
+    assert contents(client, "oolong gunpowder", user_id="ada") == ["oolong"]

@@ -1,0 +1,204 @@
+"""Sessions and their messages: listing, importing, erasing, and that a session belongs to somebody."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from memory.services import Services
+from tests.resources import append, error, read_all, rows_of, said
+
+# -- making, reading, changing
+
+
+def test_made_read_and_changed(client: FlaskClient) -> None:
+    made = client.post("/api/sessions", json={"session_id": "tea", "user_id": "ada", "title": "Tea"})
+    assert made.status_code == 201
+    assert made.json == client.get("/api/sessions/tea").json
+    assert (made.json["user_id"], made.json["message_count"], made.json["summary_version"]) == ("ada", 0, 0)
+
+    changed = client.patch("/api/sessions/tea", json={"title": "Green tea", "system_prompt": "Be brief."})
+    assert (changed.json["title"], changed.json["system_prompt"]) == ("Green tea", "Be brief.")
+    assert client.patch("/api/sessions/tea", json={"system_prompt": None}).json["system_prompt"] is None
+    assert client.get("/api/sessions/tea").json["title"] == "Green tea"
+
+
+def test_an_id_is_made_up_when_none_is_given(client: FlaskClient) -> None:
+    first, second = (client.post("/api/sessions", json={}).json["id"] for _ in range(2))
+    assert first != second
+    assert client.get(f"/api/sessions/{first}").status_code == 200
+
+
+@pytest.mark.parametrize("owner", [{}, {"user_id": "ada"}, {"user_id": "bob"}])
+def test_an_id_is_taken_once(client: FlaskClient, owner: dict[str, str]) -> None:
+    client.post("/api/sessions", json={"session_id": "tea", "user_id": "ada"})
+    again = client.post("/api/sessions", json={"session_id": "tea", **owner})
+    assert error(again, 409)["code"] == "session_exists"
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "body", "param"),
+    [
+        ("POST", "/api/sessions", {"session_id": "a b"}, "session_id"),
+        ("POST", "/api/sessions", {"session_id": ""}, "session_id"),
+        ("POST", "/api/sessions", {"session_id": "x" * 129}, "session_id"),
+        ("POST", "/api/sessions", {"user_id": ""}, "user_id"),
+        ("POST", "/api/sessions", {"user_id": "x" * 257}, "user_id"),
+        ("POST", "/api/sessions", {"title": "x" * 201}, "title"),
+        ("POST", "/api/sessions", {"title": "nul\x00"}, "title"),
+        ("POST", "/api/sessions", {"colour": "red"}, "colour"),
+        ("PATCH", "/api/sessions/tea", {"title": ""}, "title"),
+        ("GET", "/api/sessions?limit=0", None, "limit"),
+        ("GET", "/api/sessions?limit=101", None, "limit"),
+        ("GET", "/api/sessions?before=yesterday", None, "before"),
+        ("GET", "/api/sessions?cursor=nonsense", None, "cursor"),
+        ("GET", "/api/sessions?cursor=WyJ4IiwxXQ", None, "cursor"),
+        ("GET", "/api/sessions/tea/messages?cursor=WzFlNDBd", None, "cursor"),
+        ("GET", "/api/sessions/tea/messages?order=sideways", None, "order"),
+    ],
+)
+def test_what_is_wrong_is_named(client: FlaskClient, method: str, address: str, body: Any, param: str) -> None:
+    client.post("/api/sessions", json={"session_id": "tea"})
+    answer = client.open(address, method=method, json=body)
+    assert error(answer, 422)["param"] == param
+
+
+# -- listing
+
+
+def test_newest_first_and_a_new_message_moves_a_session_up(client: FlaskClient) -> None:
+    for name in ("a", "b", "c"):
+        append(client, name, [said("hello")])
+    append(client, "a", [said("again")])
+    assert [item["id"] for item in read_all(client, "/api/sessions")] == ["a", "c", "b"]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 20])
+def test_pages_are_complete_without_repeats_while_sessions_arrive(client: FlaskClient, limit: int) -> None:
+    at = "2024-05-01T12:00:00Z"  # all at the same moment: the order must hold nevertheless
+    for number in range(10):
+        append(client, f"old-{number}", [said("hello", created_at=at)])
+    seen: list[str] = []
+    cursor: str | None = None
+    while True:
+        query = {"limit": limit, **({"cursor": cursor} if cursor else {})}
+        page = client.get("/api/sessions", query_string=query).json
+        seen += [item["id"] for item in page["items"]]
+        append(client, f"new-{len(seen)}", [said("hello")])
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert seen == [f"old-{number}" for number in reversed(range(10))]
+
+
+def test_filters(client: FlaskClient) -> None:
+    for month, title in ((1, "Tea in 100% cotton"), (2, "Coffee"), (3, "tea_time")):
+        append(client, f"s{month}", [said(title, created_at=f"2024-0{month}-10T00:00:00Z")], user_id="ada")
+    append(client, "other", [said("Tea for Bob", created_at="2024-02-10T00:00:00Z")], user_id="bob")
+
+    def ids(**query: str) -> list[str]:
+        return [item["id"] for item in read_all(client, "/api/sessions", **query)]
+
+    assert ids(user_id="ada") == ["s3", "s2", "s1"]
+    assert ids(user_id="ada", q="tea") == ["s3", "s1"]
+    assert ids(q="100%") == ["s1"]
+    assert ids(q="tea_") == ["s3"]  # % and _ are what they are, not wildcards
+    assert ids(user_id="ada", after="2024-02-10T00:00:00Z") == ["s3", "s2"]  # from then on
+    assert ids(user_id="ada", before="2024-02-10T00:00:00Z") == ["s1"]  # before, and not at
+    assert ids(user_id="ada", after="2024-02-10T02:00:00+03:00", before="2024-02-11") == ["s2"]
+    assert ids(user_id="nobody") == []
+
+
+def test_a_title_is_the_first_thing_the_person_said(client: FlaskClient) -> None:
+    append(client, "s", [said("Hi!", "assistant"), said("  How do\tI brew tea?  \nIt is urgent.")])
+    append(client, "long", [said("word " * 40)])
+    assert client.get("/api/sessions/s").json["title"] == "How do I brew tea?"
+    title = client.get("/api/sessions/long").json["title"]
+    assert title.endswith("word…")
+    assert len(title) <= 61
+
+
+# -- whose it is
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "", None),
+        ("PATCH", "", {"title": "Mine"}),
+        ("DELETE", "", None),
+        ("GET", "/messages", None),
+        ("GET", "/summary", None),
+        ("GET", "/summary/versions", None),
+        ("POST", "/summary/refresh", None),
+        ("POST", "/messages", {"user_id": "bob", "messages": [said("hello")]}),
+        ("PUT", "/summary", {"user_id": "bob", "sections": {"topic": "Mine"}}),
+        ("POST", "/summary/rollback", {"user_id": "bob", "version": 1}),
+    ],
+)
+@pytest.mark.parametrize("owner", ["ada", None])
+def test_anothers_session_looks_like_none(
+    client: FlaskClient, method: str, path: str, body: Any, owner: str | None
+) -> None:
+    append(client, "tea", [said("secret")], **({"user_id": owner} if owner else {}))
+    query = {} if body and "user_id" in body else {"user_id": "bob"}
+    answer = client.open(f"/api/sessions/tea{path}", method=method, json=body, query_string=query)
+    assert answer.status_code == 404
+    assert client.get("/api/sessions/tea/messages").json["items"][0]["content"] == "secret"
+    assert client.get("/api/sessions/tea").json["message_count"] == 1
+
+    client.delete("/api/sessions/tea")
+    if (method, path) != ("POST", "/messages"):  # which would make it
+        gone = client.open(f"/api/sessions/tea{path}", method=method, json=body, query_string=query)
+        assert (gone.status_code, gone.json) == (404, answer.json)
+
+
+def test_a_user_and_a_session_of_one_name_are_two_owners(client: FlaskClient) -> None:
+    append(client, "ada", [said("I am a session.")])
+    append(client, "talk", [said("I am a person.")], user_id="ada")
+    assert [item["id"] for item in read_all(client, "/api/sessions", user_id="ada")] == ["talk"]
+
+
+# -- erasing
+
+
+@pytest.mark.parametrize("user", [None, "ada"])
+def test_deleting_leaves_no_row_and_no_document(client: FlaskClient, services: Services, user: str | None) -> None:
+    who = {"user_id": user} if user else {}
+    append(client, "stays", [said("I like oolong.")], **who)
+    services.outbox.run_due()
+    before = rows_of(services)
+
+    append(client, "goes", [said("I was born in Bergen.")], **who)
+    services.outbox.run_due()
+    client.post("/api/chat", json={"session_id": "goes", "message": "My name is Ida.", **who})
+    client.post("/api/facts", json={"session_id": "goes", "text": "Likes gunpowder tea.", "pinned": True})
+    client.put("/api/sessions/goes/summary", json={"sections": {"topic": "Gunpowder tea"}})
+    assert all(rows_of(services)[name] > before[name] for name in ("facts", "summaries", "turns", "jobs"))
+    assert len(indexed_words(services).split(b"bergen")) > 1
+
+    assert client.delete("/api/sessions/goes").status_code == 204
+    assert client.get("/api/sessions/goes").status_code == 404
+    assert client.delete("/api/sessions/goes").status_code == 404
+    services.outbox.run_due()
+    after = rows_of(services)
+    assert {job["kind"] for job in read_all(client, "/api/jobs")} <= {"index"}  # the person's, for later
+    assert {**after, "jobs": 0} == before
+    assert b"bergen" not in indexed_words(services)
+    assert all(one.consistent for one in services.indexing.verify())
+    assert client.get("/api/search?session_id=stays&q=oolong").json["results"]
+
+
+def indexed_words(services: Services) -> bytes:
+    files = [path for path in services.settings.index_dir.rglob("*") if path.is_file()]
+    return b"".join(path.read_bytes() for path in files).lower()
+
+
+def test_a_deleted_sessions_id_can_be_used_again_for_an_empty_one(client: FlaskClient) -> None:
+    append(client, "s", [said("old words")])
+    client.delete("/api/sessions/s")
+    append(client, "s", [said("new words")])
+    assert [item["content"] for item in read_all(client, "/api/sessions/s/messages")] == ["new words"]
+    assert client.get("/api/search?session_id=s&q=old").json["results"] == []

@@ -1,0 +1,243 @@
+"""Turns of one session run one after another, on any thread or process; turns of different sessions do not wait."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from app import services_of
+from models import SessionRow
+from tests.conftest import MakeApp
+from tests.model_server import Body, Delay, ModelServer, Status
+from tests.talking import ask, at, chat, failed, jobs, meanwhile, prompts, question, said, stored, stream, streamed_text
+
+
+def set_lease(app: Flask, token: str | None, seconds: float) -> None:
+    """Leave a holder's lease in the only session there is."""
+    with services_of(app).database.write() as tx:
+        row = tx.query(SessionRow).one()
+        row.lease_token, row.lease_until = token, datetime.now(UTC) + timedelta(seconds=seconds)
+
+
+@contextmanager
+def answering(server: ModelServer, app: Flask, message: str, **more: Any) -> Iterator[threading.Event]:
+    """A turn whose model works all through the block; set the event to let it end sooner."""
+    release = threading.Event()
+    server.main.queue(Delay(release, f"Answer to {message}"))
+    came = len(server.requests)
+    with meanwhile(lambda: chat(app.test_client(), message, **more)):
+        server.wait_for_requests(came + 1)
+        try:
+            yield release
+        finally:
+            release.set()
+
+
+@pytest.fixture(params=["one process", "two processes"])
+def apps(request: pytest.FixtureRequest, make_app: MakeApp, model_server: ModelServer) -> tuple[Flask, Flask]:
+    """One application twice, or two on the same data: what two worker processes are to each other."""
+    model_server.main.default = lambda body: f"Answer to {question(body['messages'])}"
+    first = make_app(**at(model_server))
+    return first, first if request.param == "one process" else make_app(**at(model_server))
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_turn_waits_for_the_one_before(apps: tuple[Flask, Flask], model_server: ModelServer, streaming: bool) -> None:
+    first, second = apps
+    client = second.test_client()
+    talk = stream if streaming else chat
+    with (
+        answering(model_server, first, "one", session_id="s") as release,
+        meanwhile(lambda: talk(client, "two", session_id="s")),
+    ):
+        assert not model_server.wait_for(lambda: len(model_server.requests) > 1, 0.2)
+        release.set()
+    assert said(client, "s") == [
+        ("user", "one"),
+        ("assistant", "Answer to one"),
+        ("user", "two"),
+        ("assistant", "Answer to two"),
+    ]
+    assert [m["content"] for m in prompts(model_server)[1][1:-1]] == ["one", "Answer to one"]
+
+
+def test_other_sessions_do_not_wait(apps: tuple[Flask, Flask], model_server: ModelServer) -> None:
+    first, second = apps
+    with answering(model_server, first, "one", session_id="s", user_id="ann"):
+        for more in ({"session_id": "t", "user_id": "ann"}, {"session_id": "u"}, {}):
+            assert chat(second.test_client(), "two", **more)["reply"] == "Answer to two"
+        assert chat(second.test_client(), "two", session_id="s", temporary=True)["reply"] == "Answer to two"
+
+
+def test_reading_and_editing_do_not_wait(apps: tuple[Flask, Flask], model_server: ModelServer) -> None:
+    first, second = apps
+    client = second.test_client()
+    with answering(model_server, first, "one", session_id="s"):
+        assert said(client, "s") == [("user", "one")]
+        assert client.patch("/api/sessions/s", json={"title": "New"}).status_code == 200
+        assert client.put("/api/sessions/s/summary", json={"sections": {"topic": "Tea"}}).status_code == 200
+        assert client.get("/api/search", query_string={"q": "one", "session_id": "s"}).json["results"]
+    assert client.get("/api/sessions/s").json["title"] == "New" and len(said(client, "s")) == 2
+
+
+def test_an_append_waits_for_the_reply(apps: tuple[Flask, Flask], model_server: ModelServer) -> None:
+    first, second = apps
+    body = {"messages": [{"role": "user", "content": "two"}]}
+
+    def append() -> TestResponse:
+        return second.test_client().post("/api/sessions/s/messages", json=body)
+
+    with answering(model_server, first, "one", session_id="s") as release, meanwhile(append) as responses:
+        assert not model_server.wait_for(lambda: len(said(first.test_client(), "s")) > 1, 0.1)
+        release.set()
+    assert responses[0].status_code == 200
+    assert [words for _, words in said(first.test_client(), "s")] == ["one", "Answer to one", "two"]
+
+
+def test_many_turns_at_once_keep_order(apps: tuple[Flask, Flask], model_server: ModelServer) -> None:
+    def talk(number: int) -> str:
+        return str(chat(apps[number % 2].test_client(), f"m{number}", session_id="s")["reply"])
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(talk, range(24))) == [f"Answer to m{n}" for n in range(24)]
+    messages = stored(apps[0].test_client(), "s")
+    assert [m["position"] for m in messages] == list(range(1, 49))
+    for asked, answered in zip(messages[::2], messages[1::2], strict=True):
+        assert answered["content"] == f"Answer to {asked['content']}"
+    sent = {question(prompt): prompt for prompt in prompts(model_server)}
+    for message in messages[::2]:
+        tail = [m["content"] for m in sent[message["content"]][1:-1]]
+        assert tail == [m["content"] for m in messages[: message["position"] - 1]]
+
+
+def test_a_session_is_made_once_by_many_at_once(apps: tuple[Flask, Flask]) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        turns = [
+            pool.submit(chat, apps[n % 2].test_client(), "m", session_id=f"s{n % 3}", user_id="a") for n in range(12)
+        ]
+    assert len({turn.result()["id"] for turn in turns}) == 12
+    assert len(apps[0].test_client().get("/api/sessions").json["items"]) == 3
+
+
+def test_a_retry_with_the_key_waits_and_gets_the_same_answer(
+    apps: tuple[Flask, Flask], model_server: ModelServer
+) -> None:
+    first, second = apps
+
+    def retry() -> list[Any]:
+        return stream(second.test_client(), "one", session_id="s", key="k")
+
+    with answering(model_server, first, "one", session_id="s", key="k") as release, meanwhile(retry) as parts:
+        assert not model_server.wait_for(lambda: len(model_server.requests) > 1, 0.1)
+        release.set()
+    assert streamed_text(parts[0]) == "Answer to one" and len(prompts(model_server)) == 1
+
+
+def test_a_turn_that_does_not_end_is_reported_as_busy(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server, model_timeout=0.1))
+    client = app.test_client()
+    assert client.post("/api/sessions", json={"session_id": "s"}).status_code == 201
+    set_lease(app, "somebody who works on", 60)
+    response = ask(client, "Hello", session_id="s", key="k")
+    error = failed(response, 409, "session_busy")
+    assert error["type"] == "conflict_error" and "not stored" in error["message"]
+    assert int(response.headers["Retry-After"]) > 0
+    assert said(client, "s") == [] and prompts(model_server) == []
+
+
+@pytest.mark.parametrize("seconds", [-60.0, -0.001, 0.3])
+def test_a_holder_that_died_does_not_block_for_ever(
+    make_app: MakeApp, model_server: ModelServer, seconds: float
+) -> None:
+    app = make_app(**at(model_server))
+    client = app.test_client()
+    model_server.main.queue(Status(401))
+    failed(ask(client, "Hello", session_id="s"), 502, "model_key_refused")
+    set_lease(app, "somebody who died", seconds)
+    chat(client, "Hello", session_id="s")
+    assert [role for role, _ in said(client, "s")] == ["user", "assistant"]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_failed_turn_gives_its_lease_back_at_once(
+    make_app: MakeApp, model_server: ModelServer, streaming: bool
+) -> None:
+    client = make_app(**at(model_server, model_timeout=0.3)).test_client()
+    model_server.main.queue(Status(401))
+    failed(ask(client, "Hello", session_id="s", stream=streaming), 502, "model_key_refused")
+    chat(client, "Hello", session_id="s")
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_lost_lease_overwrites_nothing(make_app: MakeApp, model_server: ModelServer, streaming: bool) -> None:
+    """The first process is suspended past its lease's end; the second takes the next turn; the first wakes up."""
+    first, second = make_app(**at(model_server)), make_app(**at(model_server))
+    client = second.test_client()
+
+    def suspended(body: Body) -> str:
+        set_lease(first, None, -1)
+        chat(client, "two", session_id="s")
+        return "too late"
+
+    model_server.main.queue(suspended, "in time")
+    if streaming:
+        error = stream(first.test_client(), "one", session_id="s")[-1]["error"]
+    else:
+        error = failed(ask(first.test_client(), "one", session_id="s"), 409, "turn_lost")
+    assert error["code"] == "turn_lost" and "not stored" in error["message"]
+    assert said(client, "s") == [("user", "one"), ("user", "two"), ("assistant", "in time")]
+    chat(first.test_client(), "three", session_id="s")
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_session_erased_during_a_turn_stays_erased(make_app: MakeApp, model_server: ModelServer, again: bool) -> None:
+    app = make_app(**at(model_server))
+    client = app.test_client()
+
+    def erase(body: Body) -> str:
+        assert app.test_client().delete("/api/sessions/s").status_code == 204
+        if again:
+            app.test_client().post("/api/sessions", json={"session_id": "s"})
+        return "too late"
+
+    model_server.main.queue(erase)
+    failed(ask(client, "one", session_id="s"), 409, "turn_lost")
+    if again:
+        assert said(client, "s") == []
+    else:
+        assert client.get("/api/sessions/s").status_code == 404
+    assert jobs(client) == []
+
+
+def test_a_summary_leaves_a_turn_that_is_being_taken_for_later(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server))
+    client = app.test_client()
+    chat(client, "one", session_id="s")
+    with answering(model_server, app, "two", session_id="s"):
+        services_of(app).outbox.run_due(["summary"])
+        assert client.get("/api/sessions/s/summary").json["latest"]["through"] == 2
+    services_of(app).outbox.run_due(["summary"])
+    assert client.get("/api/sessions/s/summary").json["latest"]["through"] == 4
+
+
+def test_one_job_is_done_once_by_two_processes(apps: tuple[Flask, Flask], model_server: ModelServer) -> None:
+    first, second = apps
+    chat(first.test_client(), "one", session_id="s")
+    release = threading.Event()
+    model_server.mini.queue(Delay(release))
+    with meanwhile(lambda: services_of(first).outbox.run_due(["summary"])) as done:
+        model_server.wait_for_requests(2)
+        assert services_of(second).outbox.run_due(["summary"]) == 0
+        chat(second.test_client(), "two", session_id="s")  # asks for the job again while it runs
+        release.set()
+    assert done == [2]
+    assert first.test_client().get("/api/sessions/s/summary").json["latest"]["through"] == 4
+    assert len(prompts(model_server, "mini")) == 2 and jobs(first.test_client()) == []
