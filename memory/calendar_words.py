@@ -1,8 +1,9 @@
 """English words for times, and what each means on a `Calendar`.
 
 `NOUNS` is the grammar: names of spans ("last week", "12 May", "Christmas"), the prepositions without which a name is
-not taken for a time ("May I ask" is no month, "in May" is), and how it is resolved.  `times` joins them into phrases.
-In the patterns a space stands for any short white space and `<slot>` for one of `SLOTS`, captured under its name.
+not taken for a time ("May I ask" is no month, "in May" is), and how it is resolved.  `calendar_phrases` joins
+them into phrases.  In the patterns a space stands for short white space (` ?`: or none) and `<slot>` for one of
+`SLOTS`, captured under its name.
 """
 
 from __future__ import annotations
@@ -20,20 +21,21 @@ Said = Mapping[str, str]
 
 Resolve = Callable[[Calendar, Said], Span | None]
 
-_MONTH_NAMES = "january february march april may june july august september october november december".split()
-_WEEKDAY_NAMES = "monday tuesday wednesday thursday friday saturday sunday".split()
+_MONTH_NAMES = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_WEEKDAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 MONTHS = {name: at for at, name in enumerate(_MONTH_NAMES, 1)}
 MONTHS |= {name[:3]: at for name, at in MONTHS.items()} | {"sept": 9}
 WEEKDAYS = {name: at for at, name in enumerate(_WEEKDAY_NAMES)}
 WEEKDAYS |= {name[:3]: at for name, at in WEEKDAYS.items()} | {"tues": 1, "weds": 2, "thur": 3, "thurs": 3}
-ALSO_WORDS = frozenset("mon wed sat sun mar jan".split())
+ALSO_WORDS = frozenset(["mon", "wed", "sat", "sun", "mar", "jan"])
 """Short forms that are words or names in lower case."""
 
 ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
-COUNTS: dict[str, Count] = {
-    word: (at, at)
-    for at, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)
-}
+COUNTS: dict[str, Count] = {word: (at, at) for at, word in enumerate(_NUMBERS, 1)}
 COUNTS |= {"a": (1, 1), "an": (1, 1), "couple": (1, 3), "few": (2, 6), "several": (3, 8), "half": (0.5, 0.5)}
 UNITS = {"min": "minute", "hr": "hour"}
 
@@ -60,9 +62,9 @@ END = r"(?![^\W\u3000-\u9fff])"
 """No word goes on here; Chinese may follow without a space."""
 
 
-def compiled(template: str) -> re.Pattern[str]:
+def compiled(template: str, end: str = END) -> re.Pattern[str]:
     slots = re.sub(r"(?<!\?P)<(\w+)>", lambda found: f"(?P<{found[1]}>{SLOTS[found[1]]})", template)
-    return re.compile(slots.replace(" ", r"\s{1,3}") + END)
+    return re.compile(slots.replace(" ?", r"\s{0,3}").replace(" ", r"\s{1,3}") + end)
 
 
 @dataclass(frozen=True)
@@ -278,9 +280,9 @@ SLOTS["holiday"] = _either(HOLIDAYS)
 
 # -- the grammar
 
-_IN = frozenset("in during throughout over from since".split())
-_ON = frozenset("on from since".split())
-_AT = frozenset("at on over during around in from since".split())
+_IN = frozenset(["in", "during", "throughout", "over", "around", "from"])
+_ON = frozenset(["on", "from"])
+_AT = frozenset(["at", "on", "over", "during", "around", "in", "from"])
 _OF_YEAR = r"(?:,? (?:of |in )?<year>)?"
 _TH = r"(?:st|nd|rd|th)"
 _ON_WEEKDAY = r"(?:<weekday>\.?,? (?:the )?)?"
@@ -290,7 +292,7 @@ _A_QUANTITY = (
     r"feet|foot|hour|day|week|month|minute|second|ms\b|times|dollar|euro|usd|eur\b|pixel|px\b|place|cit(?:y|ies)|"
     r"countr|case|item|row|file|percent|%))"
 )
-_NOT_A_NUMBER = r"(?![.,:/%-]?[0-9])"
+_NOT_A_NUMBER = r"(?![.,:/%-]?[0-9])"  # a version, an address, a larger number
 # "on the 12th floor", "last week of school", "in March step" are no dates; a phrase that goes on like this is one.
 _GOES_ON = (
     r"(?=\s{0,3}(?:$|[^\w\s]|(?:a|about|after|and|as|at|because|before|but|by|did|during|for|from|had|he|how|i|if|in|"
@@ -307,7 +309,7 @@ NOUNS = (
     _noun(r"(?P<word>tonight|last night|last evening|(?:the )?night before last)", _nights),
     _noun(r"this <part>", _this_part),
     _noun(r"(?:just now|moments ago|a (?:few |couple of )?(?:moments?|minutes?|seconds?|secs?|mins?) ago)", _just_now),
-    _noun(r"(?:recently|lately|(?:in |over )?(?:these|the) (?:last|past) few days)", _recently),
+    _noun(r"(?:recently|lately)", _recently),
     _noun(r"earlier (?:on )?(?P<word>today|this (?:week|month|quarter|year))", _earlier),
     _noun(r"(?P<which>last|this) (?P<word>week|month|quarter|year)(?! of\b)", _period),
     _noun(r"the (?P<word>weekend|week|month|quarter|year) before last", _before_last),
@@ -315,26 +317,30 @@ NOUNS = (
     _noun(r"(?:the last|(?:the |this )?past) (?P<count>)(?P<unit>hour|week|month|quarter|year)(?! of\b)", _rolling),
     _noun(r"<count> <unit>s? (?:ago|back(?! (?:to|in|pay|from)\b))", _ago),
     _noun(r"<which> weekend", _weekend),
-    _noun(r"(?P<which>)the weekend", _weekend, frozenset("over at on during".split()), plan=True),
-    _noun(r"(?:<which> )?<weekday>\.?(?:'s)?", _weekday, _ON | {"in", "at", "during"}, plan=True, bare=True),
+    _noun(r"(?P<which>)the weekend", _weekend, frozenset(["over", "at", "on", "during"]), plan=True),
+    _noun(r"(?:<which> )?<weekday>(?:'s)?", _weekday, _ON | {"in", "at", "during"}, plan=True, bare=True),
     _noun(r"<weekday>,? (?:of |in )?(?P<week>(?:last|this) week)", _weekday),
     _noun(r"(?P<week>(?:last|this) week)(?: on|'s)? <weekday>", _weekday),
     _noun(r"(?:<which> )?<month>\.?" + _OF_YEAR, _month, _IN, plan=True),
+    _noun(r"(?P<year>last year|this year),? (?:in )?<month>", _month),
     _noun(_ON_WEEKDAY + rf"(?:the )?<day>{_TH}?(?: of)? <month>\.?" + _OF_YEAR, _date, plan=True),
-    _noun(_ON_WEEKDAY + rf"<month>\.? (?:the )?<day>{_TH}?(?![0-9:])" + _OF_YEAR, _date, plan=True),
+    _noun(_ON_WEEKDAY + rf"<month>\.? (?:the )?<day>{_TH}?(?![0-9:])" + _A_QUANTITY + _OF_YEAR, _date, plan=True),
     _noun(rf"<day>{_TH}? ?(?:and|to|through|until|till|-) ?<to>{_TH}?(?: of)? <month>" + _OF_YEAR, _date, plan=True),
     _noun(
         rf"<month>\.? <day>{_TH}? ?(?:and|to|through|until|till|-) ?<to>{_TH}?(?![0-9:])" + _OF_YEAR, _date, plan=True
     ),
-    _noun(r"(?P<year>[0-9]{4})(?P<s>[-/])(?P<month>[0-9]{1,2})(?P=s)(?P<day>[0-9]{1,2})(?:t[0-9:.]+z?)?", _iso_date),
+    _noun(
+        r"(?P<year>[0-9]{4})(?P<s>[-/])(?P<month>[0-9]{1,2})(?P=s)(?P<day>[0-9]{1,2})(?:t[0-9:.]{1,20}z?)?"
+        + _NOT_A_NUMBER,
+        _iso_date,
+    ),
     _noun(r"(?P<number>[0-9]{4})-(?P<month>0[1-9]|1[0-2])", _number_month, _IN),
     _noun(
-        r"(?P<first>[0-9]{1,2})(?P<s>[./-])(?P<second>[0-9]{1,2})(?P=s)(?P<year>(?:19|20)[0-9]{2}|(?<=/)[0-9]{2})",
+        r"(?P<first>[0-9]{1,2})(?P<s>[./-])(?P<second>[0-9]{1,2})(?P=s)(?P<year>(?:19|20)[0-9]{2}|(?<=/)[0-9]{2})"
+        + _NOT_A_NUMBER,
         _numeric_date,
     ),
-    _noun(
-        _ON_WEEKDAY + rf"the <day>{_TH}(?: of (?P<of>last|this) month)?" + _GOES_ON, _day_of_month, _ON, plan=True
-    ),
+    _noun(_ON_WEEKDAY + rf"the <day>{_TH}(?: of (?P<of>last|this) month)?" + _GOES_ON, _day_of_month, _ON, plan=True),
     _noun(r"(?P<number>(?:19|20)[0-9]{2})" + _NOT_A_NUMBER + _A_QUANTITY, _year, _IN),
     _noun(r"(?P<ordinal>)(?:<which> )?q(?P<quarter>[1-4])" + _OF_YEAR, _quarter, _IN, plan=True),
     _noun(r"the (?P<quarter>)<ordinal> quarter of <year>", _quarter),

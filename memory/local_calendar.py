@@ -15,7 +15,14 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 BEGINNING = datetime(1900, 1, 1, tzinfo=UTC)
 """Where "before Christmas" begins: earlier than any message."""
 
-PARTS = {"morning": (4, 12), "noon": (11, 14), "afternoon": (12, 18), "evening": (17, 24), "night": (18, 30)}
+PARTS = {
+    "small hours": (0, 6),
+    "morning": (4, 12),
+    "noon": (11, 14),
+    "afternoon": (12, 18),
+    "evening": (17, 24),
+    "night": (18, 30),
+}
 """Hours of a local day, generously; a night ends at six the next morning."""
 
 NIGHT_ENDS = 4  # before this hour "tonight" and "this evening" are still those of the day before

@@ -38,7 +38,7 @@ from models import Database, SessionRow, TurnRow
 
 log = logging.getLogger(__name__)
 
-KEPT = " Your message is kept: send it again, and the turn is taken up where it broke off."
+KEPT = " Your message is kept: send it again in session {}, and the turn is taken up where it broke off."
 
 
 class ChatPipeline:
@@ -113,7 +113,7 @@ class ChatPipeline:
             if admitted.lease is not None:
                 self._leases.release(admitted.lease)
                 if isinstance(error, ModelError):
-                    error.message += KEPT
+                    error.message += KEPT.format(admitted.session_id)  # which the turn may have made
             raise
         clock.lap("record")
         self._outbox.notify()

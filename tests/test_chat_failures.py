@@ -205,6 +205,15 @@ def test_a_model_that_fails_costs_no_message_and_a_retry_adds_none(
     assert [message["role"] for message in prompts(model_server)[-1]] == ["system", "user"]
 
 
+def test_a_failure_names_the_session_that_the_turn_made(client: FlaskClient, model_server: ModelServer) -> None:
+    model_server.main.queue(Status(401))
+    error = failed(ask(client, "Hello"), 502, "model_key_refused")
+    (made,) = sessions(client)
+    assert f"send it again in session {made['id']}," in error["message"]
+    chat(client, "Hello", session_id=made["id"])
+    assert [role for role, _ in said(client, made["id"])] == ["user", "assistant"]
+
+
 def test_a_busy_servers_wait_is_passed_on(client: FlaskClient, model_server: ModelServer) -> None:
     model_server.main.queue(Status(429, headers={"Retry-After": "7"}))
     assert ask(client, "Hello").headers["Retry-After"] == "7"

@@ -289,10 +289,10 @@ def test_adversarial_answers_are_read_fast(answer: str) -> None:
 
 
 @pytest.mark.parametrize("place", ["source", "category", "supersedes", "importance", "quote", "text", "scope"])
-@pytest.mark.parametrize("depth", [*range(700, 1000, 7)])
-def test_deep_nesting_anywhere_is_no_crash(place: str, depth: int) -> None:
-    deep = "[" * depth + "]" * depth
-    try:
-        read(f'{{"topic": "x", "facts": [{{"text": "y", "{place}": {deep}}}]}}', NOTHING)
-    except UnusableDigest:
-        pass
+def test_deep_nesting_anywhere_is_no_crash(place: str) -> None:
+    for depth in range(700, 1000, 7):  # around the interpreter's own limit
+        deep = "[" * depth + "]" * depth
+        try:
+            read(f'{{"topic": "x", "facts": [{{"text": "y", "{place}": {deep}}}]}}', NOTHING)
+        except UnusableDigest:
+            pass

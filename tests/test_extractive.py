@@ -130,6 +130,79 @@ def test_acknowledges_what_it_noted() -> None:
     assert reply(ADA[0]) == "Noted: name Ada; lives in Tallinn; allergic to peanuts."
     assert reply("The sky looks odd this evening") == "Noted. I keep it word for word; ask me about it any time."
     assert reply("No PHP, please.") == "Noted: ruled out PHP."
+    assert reply("I don't want to fly, it's too stressful.") == "Noted: ruled out flying."
+
+
+TALKS: list[tuple[list[str], str, str]] = [
+    (["I am allergic to peanuts."], "what can't I eat?", "I am allergic to peanuts."),
+    (["I am allergic to peanuts."], "can I eat peanuts?", "I am allergic to peanuts."),
+    (["I'm vegan and I like tea"], "can I eat cheese?", "I'm vegan"),
+    (["The budget is 800 euros.", "Not 800, make it 1,000 euros."], "What is the budget?", "(Budget: 1,000 euros)"),
+    (["Max 6k for both of us", "Actually, make it 7k"], "how much can we spend?", "(Max 7k for both of us)"),
+    (["The MVP has to be ready by March 15."], "What's the deadline?", "by March 15."),
+    (
+        ["Let's use Redis for the queue.", "Let's use Kafka instead"],
+        "what do we use for the queue?",
+        "use Kafka instead",
+    ),
+    (["The stack is Flask and PostgreSQL 16."], "which database are we using?", "PostgreSQL 16."),
+    (["Me and my friend Bo want to go to Japan in April"], "where are we going?", "want to go to Japan in April"),
+    (["My manager is Sofia", "My manager is Raj"], "who is my manager?", "My manager is Raj"),
+    (["My girlfriend Ana likes figs", "I'm Tom"], "what is my girlfriend's name?", "My girlfriend Ana likes figs"),
+    (
+        ["The cutover is on Saturday 12 July", "not Saturday, Sunday"],
+        "when is the cutover?",
+        "(Cutover: Sunday 12 July)",
+    ),
+    (["I'm allergic to 海鲜, 别推荐"], "我不能吃什么？", "I'm allergic to 海鲜"),
+    (["我住在上海，在一家startup做backend"], "where do I work?", "在一家startup做backend"),
+    (["我的预算是5000元", "不是5000，是8000元"], "现在预算是多少？", "(预算是8000元)"),
+]
+
+
+@pytest.mark.parametrize(("said", "question", "answer"), TALKS)
+def test_what_was_just_said_is_answered_before_any_summary_has_it(said: list[str], question: str, answer: str) -> None:
+    found = reply(question, said)
+    assert answer in found and "\n" not in found
+
+
+UNKNOWN = [
+    "What's the weather like in Lisbon in June?",
+    "How old is my sister?",
+    "Is Lisbon safe?",
+    "Any good restaurants in Lisbon?",
+    "How much is the hotel?",
+    "Should I use Kubernetes?",
+    "Who won the world cup in 2018?",
+    "What is my brother's name?",
+    "里斯本的天气怎么样？",
+]
+
+
+@pytest.mark.parametrize("question", UNKNOWN)
+def test_says_so_rather_than_quote_what_is_beside_the_point(question: str) -> None:
+    said = [
+        "We fly to Lisbon on 3 June.",
+        "My sister Mia likes figs.",
+        "Let's use Redis for the queue.",
+        "我要去里斯本",
+    ]
+    assert quotations(reply(question, said)) == []
+
+
+def test_lists_what_holds_when_asked_what_it_knows() -> None:
+    said = ["My name is Ada, I live in Tallinn and I am allergic to peanuts.", "We moved: I live in Lyon now."]
+    said += ["I don't want to fly, it's too stressful.", "What's the capital of France?", "Thanks, that's great!"]
+    assert reply("What do you know about me?", said) == (
+        "From what you have told me:\n- Name: Ada\n- Allergic to peanuts\n- Lives in Lyon\n"
+        "Ruled out:\n- flying (because it's too stressful)"
+    )
+    stale = [fact(1, "Lives in Tallinn", "I live in Tallinn"), fact(2, "Lives in Lyon", "I live in Lyon", day=1)]
+    assert "Tallinn" not in reply("What do you know about me?", facts=stale)
+    assert reply("What did I rule out?", said).endswith("Ruled out:\n- flying (because it's too stressful)")
+    assert "find nothing" in reply("What did I rule out?", [*said, "Flying is fine after all"])
+    assert "Requirements:\n- Use Redis for the queue" in reply("What did we decide?", ["Let's use Redis for the queue"])
+    assert "已排除：\n- 坐飞机" in reply("你记得我什么？", ["我叫小明", "我不想坐飞机，太贵了"])
 
 
 def test_says_what_a_correction_replaces() -> None:
@@ -148,6 +221,18 @@ def test_a_statement_and_a_question_in_one_message() -> None:
     ("said", "answer"),
     [
         ("hi", "Hello!"),
+        ("hello again", "Hello!"),
+        ("good morning", "Hello!"),
+        ("Thanks, that's great!", "You're welcome."),
+        ("ok cool", "All right."),
+        ("lol", "All right."),
+        ("nice one", "All right."),
+        ("see you tomorrow", "Goodbye."),
+        ("help", "I am Recap's built-in model."),
+        ("forget my name", "I am Recap's built-in model"),
+        ("Can you explain monads?", "I am Recap's built-in model"),
+        ("太好了，谢谢", "不客气"),
+        ("明天见", "再见"),
         ("Thanks a lot!", "You're welcome."),
         ("bye", "Goodbye."),
         ("ok", "All right."),

@@ -69,6 +69,30 @@ def test_a_correction_supersedes_the_known_fact_and_leaves_the_summary() -> None
         ("Name: Ada", "My name is Ada", "Not Ada, Ida", "Name: Ida"),
         ("User's name is Ada", "I'm Ada", "My name is Ida", "Name: Ida"),
         ("User lives in Tallinn", "in Tallinn", "I live in Lyon now", "Lives in Lyon"),
+        ("Lives in Tallinn", "I live in Tallinn", "We moved: I live in Lyon now.", "Lives in Lyon"),
+        ("Lives in Tallinn", "I live in Tallinn", "Big news — I live in Lyon now", "Lives in Lyon"),
+        ("Lives in Tallinn", "I live in Tallinn", "sorry; I live in Lyon now", "Lives in Lyon"),
+        ("Lives in Tallinn", "I live in Tallinn", "It was too cold, so I live in Lyon now", "Lives in Lyon"),
+        ("Lives in Tallinn", "I live in Tallinn", "btw I live in Lyon now", "Lives in Lyon"),
+        ("Budget: 800 euros", "The budget is 800 euros", "Not 800, make it 1,000 euros.", "Budget: 1,000 euros"),
+        ("Budget: 800 euros", "The budget is 800 euros", "make that 1,000", "Budget: 1,000 euros"),
+        ("Budget: 800 euros", "The budget is 800 euros", "hmm, let's say 1,000 instead", "Budget: 1,000 euros"),
+        ("Budget: 800 euros", "The budget is 800 euros", "raise the budget to 1.5k", "Budget: 1.5k"),
+        ("Deadline: Friday", "The deadline is Friday", "push it to Monday", "Deadline: Monday"),
+        ("At most 10 people per class", "At most 10 people per class", "make that 15", "At most 15 people per class"),
+        (
+            "Use Redis for the queue",
+            "Let's use Redis for the queue",
+            "We'll use Postgres for the queue",
+            "Use Postgres for the queue",
+        ),
+        (
+            "Use Redis for the queue",
+            "Let's use Redis for the queue",
+            "Let's use Postgres instead",
+            "Use Postgres for the queue",
+        ),
+        ("预算是5000元", "我的预算是5000元", "不是5000，是8000元", "预算是8000元"),
         ("Likes meat", "I like meat", "I no longer like meat", "No longer likes meat"),
         ("住在上海", "我住在上海", "我搬到北京了", "搬到北京了"),
     ],
@@ -76,6 +100,23 @@ def test_a_correction_supersedes_the_known_fact_and_leaves_the_summary() -> None
 def test_corrections(known: str, quote: str, said: str, text: str) -> None:
     _, facts = digest([said], known=[fact(3, known, quote)])
     assert [(entry["text"], entry["supersedes"]) for entry in facts] == [(text, [3])]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "make me a cake",
+        "let's say goodbye",
+        "Let's make it happen",
+        "not today, thanks",
+        "make that sandwich",
+        "I have 15 chairs",
+        "let's say 300 grams of flour",
+    ],
+)
+def test_what_only_looks_like_a_correction_takes_nothing_back(said: str) -> None:
+    _, facts = digest([said], known=[fact(3, "Budget: 800 euros", "The budget is 800 euros")])
+    assert [entry for entry in facts if entry["supersedes"]] == []
 
 
 def test_only_the_later_of_two_corrections_in_one_batch_is_told() -> None:
@@ -107,6 +148,36 @@ def test_open_questions_close_when_they_are_answered() -> None:
     assert digest([message(3, "The caterer in Lisbon told me it costs 30 euros")], summary)[0].open_questions == ()
     assert digest([asked, message(2, "About 30 euros a head.", "assistant")])[0].open_questions == ()
     assert digest(["How are you?"])[0].open_questions == ()
+
+
+def test_what_it_could_not_know_is_no_open_question() -> None:
+    nothing = reply("What's the capital of France?", ADA)
+    for general in ("What's the capital of France?", "who won the world cup in 2018?", "how do I cook rice?"):
+        assert digest([*ADA, message(3, general), message(4, nothing, "assistant")])[0].open_questions == ()
+    for own in ("When is my flight?", "Which hospital do I work at?"):
+        assert digest([*ADA, message(3, own), message(4, nothing, "assistant")])[0].open_questions == (own,)
+    answered = [*ADA, message(3, "what can't I eat?"), message(4, reply("what can't I eat?", ADA), "assistant")]
+    assert digest(answered)[0].open_questions == ()
+    assert digest(["Can you write a function that sorts?", message(2, nothing, "assistant")])[0].open_questions == ()
+
+
+def test_lists_under_a_heading_are_what_the_heading_says() -> None:
+    summary = digest(["Requirements:\n- login with Google\n- dark mode\n\nLimits:\n- no external fonts\n\nBye!"])[0]
+    assert summary.requirements == ("Login with Google", "Dark mode")
+    assert summary.constraints == ("No external fonts",)
+    summary = digest(["Requirements: users must be able to cancel up to 24 hours before; payments through Stripe"])[0]
+    assert summary.requirements == ("Users must be able to cancel up to 24 hours before", "Payments through Stripe")
+
+
+def test_a_greeting_gives_way_once_there_is_more_to_keep() -> None:
+    first = digest(["hello"])[0]
+    assert first.discussed == ("hello",)
+    assert digest(["I live in Tallinn"], first)[0].discussed == ()
+
+
+def test_words_older_than_what_is_known_take_nothing_back() -> None:
+    known = [fact(3, "Lives in Lyon", "I live in Lyon", day=5)]
+    assert digest(["I live in Tallinn"], known=known)[1] == []
 
 
 def test_the_models_own_replies_are_not_news() -> None:

@@ -193,3 +193,20 @@ def test_use_is_counted_where_a_fact_goes_with_the_message(make_app: MakeApp, mo
         good(client.post("/api/chat", json={"user_id": "ada", "session_id": "s", "message": message}))
     counts = {item["text"]: item["recalled_count"] for item in read_all(client, "/api/facts", user_id="ada")}
     assert counts == {"Likes tea": 2, "Has a dog": 0}
+
+
+def test_outside_the_head_only_what_goes_with_the_message_is_shown(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
+    client = make_app(openai_base_url=model_server.url).test_client()
+
+    def shown(message: str) -> list[str]:
+        answer = good(client.post("/api/chat", json={"user_id": "ada", "session_id": "s", "message": message}))
+        return [fact["text"] for fact in answer["memory"]["facts"]]
+
+    client.post("/api/facts", json={"user_id": "ada", "text": "Likes tea"})
+    assert shown("Hello.") == ["Likes tea"]  # the head is chosen now, and does not change with every fact
+    client.post("/api/facts", json={"user_id": "ada", "text": "Has a dog"})
+    client.post("/api/facts", json={"user_id": "ada", "text": "Is allergic to nuts", "pinned": True})
+    assert shown("Which cup?") == ["Likes tea", "Is allergic to nuts"]
+    assert shown("Is the dog hungry?") == ["Likes tea", "Is allergic to nuts", "Has a dog"]

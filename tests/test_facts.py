@@ -110,15 +110,16 @@ def test_the_same_fact_is_kept_once(talk: Talk) -> None:
     assert talk.texts() == ["Drinks tea"]
 
 
-def test_no_fact_is_taken_from_one_message_twice(talk: Talk) -> None:
-    talk.hear("I drink tea.", reply=digest_of(fact("Drinks tea", 1, "I drink tea")))
-    client = talk.client
-    client.delete(f"/api/facts/{talk.facts()[0]['id']}")
-    append(client, "s", [said("Hello.")])
-    good(client.post("/api/sessions/s/summary/refresh"))
-    talk.server.mini.queue(digest_of(fact("Drinks tea", 1, "I drink tea")))
+def test_what_was_forgotten_is_not_taken_from_the_same_message_again(talk: Talk) -> None:
+    talk.hear("Hello.", reply=digest_of())
+    talk.hear("I drink tea.", reply=digest_of(fact("Drinks tea", 2, "I drink tea")))
+    talk.client.delete(f"/api/facts/{talk.facts()[0]['id']}")
+    good(talk.client.post("/api/sessions/s/summary/rollback", json={"version": 1}))
+    good(talk.client.post("/api/sessions/s/summary/refresh"))  # the message is digested anew
+    talk.server.mini.queue(digest_of(fact("Drinks tea", 2, "I drink tea")))
     services_of(talk.app).outbox.run_due(["summary"])
-    assert talk.facts() == []  # what the person had forgotten stays forgotten
+    assert "I drink tea" in talk.server.requests[-1].body["messages"][-1]["content"]
+    assert talk.facts() == []
 
 
 # -- corrections

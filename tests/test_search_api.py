@@ -262,6 +262,15 @@ def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app: Flask, client: Fla
     assert len(find(client, "kettle", user_id="ada")) == 5
 
 
+def test_anothers_message_in_ones_index_is_not_shown(client: FlaskClient, services: Services) -> None:
+    append(client, "s", [said("Ada's kettle")], user_id="ada")
+    (number,) = append(client, "b", [said("Bob's kettle")], user_id="bob")["message_ids"]
+    services.outbox.run_due()
+    owner = next(owner for owner in services.indexing._owners() if owner.name == "ada")
+    services.index.add(owner.index_key, [Document(number, 2, "user", services.sessions._now(), "Bob's kettle")])
+    assert contents(client, "kettle", user_id="ada") == ["Ada's kettle"]
+
+
 def test_rebuilt_equals_incremental(client: FlaskClient, app: Flask, services: Services) -> None:
     for number in range(12):
         append(client, f"s{number % 3}", [said(f"Kettle {number} and tea {number % 4}")], user_id="ada")

@@ -14,6 +14,7 @@ from memory.llm.extractive.readings import statement_in
 from memory.llm.extractive.refusals import refusal, reopening
 from memory.llm.extractive.topic import topic_of
 from memory.llm.extractive.wording import sameness, stems
+from tests.extractive_calls import digest
 
 
 def read_all(text: str) -> list[Statement]:
@@ -62,6 +63,12 @@ READS = [
     ("I work as a nurse at Mercy Hospital.", ["Works as a nurse at Mercy Hospital"]),
     ("I'm a software engineer", ["Works as software engineer"]),
     ("I got a new job at Globex!", ["Works at Globex"]),
+    ("We'd like to see Kyoto", ["Would like to see Kyoto"]),
+    ("We land in Tokyo on April 3rd", ["Land in Tokyo on April 3rd"]),
+    ("My sister's birthday is 5 May", ["Sister's birthday: 5 May"]),
+    ("Title: I live in fear", []),
+    ("Bob: I live in Rome", []),
+    ("我去过日本", []),
     ("I no longer work at Acme", ["No longer works at Acme"]),
     ("My birthday is on 3 May.", ["Birthday: 3 May"]),
     ("I was born in 1990", ["Born in 1990"]),
@@ -211,7 +218,10 @@ REFUSES = [
     ("Let's rule out the beach because of the wind", Excluded("the beach", "the wind")),
     ("We decided against Oracle since it costs too much", Excluded("Oracle", "it costs too much")),
     ("The old mill is not an option", Excluded("The old mill")),
-    ("I'd rather not fly", Excluded("fly")),
+    ("I don't want to fly, it's too stressful.", Excluded("flying", "it's too stressful")),
+    ("I considered Django but it's slow, so no Django.", Excluded("Django")),
+    ("不考虑海边，风太大", Excluded("海边", "风太大")),
+    ("I'd rather not fly", Excluded("flying")),
     ("I'd rather not use Docker, the ops team hates it.", Excluded("Docker", "the ops team hates it")),
     ("不要香菜", Excluded("香菜")),
     ("I don't want to bother you", None),
@@ -280,6 +290,10 @@ def test_needs_limits_and_what_is_to_be_kept(text: str, category: str | None) ->
         ("No, Ida, not Ada.", ("Ada", "Ida")),
         ("It's Lyon, not Tallinn", ("Tallinn", "Lyon")),
         ("It's not 500 but 700", ("500", "700")),
+        ("Not 800, make it 1,000 euros.", ("800", "1,000 euros")),
+        ("Their parents pay, so let's say £3,000 instead", ("", "£3,000")),
+        ("make that 15", ("", "15")),
+        ("make that clear", None),
         ("I am not sure about that", None),
         ("Why not", None),
     ],
@@ -332,6 +346,23 @@ def test_the_topic_is_steady_and_made_of_the_conversations_words() -> None:
     assert topic_of("How the garden party at the lake should go", [], ["The wedding. The wedding."], []).startswith(
         "How"
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "topic"),
+    [
+        (["I live in Tallinn.", "I'm planning a trip to Porto in May.", "I like figs."], "Trip to Porto in May"),
+        (["I'm planning a project: a booking app for a small studio"], "Booking app for a small studio"),
+        (["My girlfriend and I want to go to Japan in April"], "Going to Japan in April"),
+        (["My name is Ada, I live in Tallinn and I am allergic to peanuts."], "About Ada"),
+        (["我叫小明，住在上海。"], "关于小明"),
+        (["我住在上海", "我下个月要去东京出差"], "去东京出差"),
+    ],
+)
+def test_the_topic_is_what_the_person_is_up_to(said: list[str], topic: str) -> None:
+    summary = digest(said)[0]
+    assert summary.topic == topic
+    assert digest(["I work as a cook."], summary)[0].topic == topic
 
 
 @given(st.text(max_size=400))

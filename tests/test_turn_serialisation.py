@@ -241,3 +241,24 @@ def test_one_job_is_done_once_by_two_processes(apps: tuple[Flask, Flask], model_
     assert done == [2]
     assert first.test_client().get("/api/sessions/s/summary").json["latest"]["through"] == 4
     assert len(prompts(model_server, "mini")) == 2 and jobs(first.test_client()) == []
+
+
+def test_an_edit_made_while_the_mini_model_works_is_not_overwritten(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
+    app = make_app(**at(model_server))
+    client = app.test_client()
+    for message in ("one", "two"):
+        chat(client, message, session_id="s")
+        if message == "one":
+            services_of(app).outbox.run_due(["summary"])
+    release = threading.Event()
+    model_server.mini.queue(Delay(release, {"summary": {"topic": "Stale"}, "facts": []}))
+    with meanwhile(lambda: services_of(app).outbox.run_due(["summary"])):
+        model_server.wait_for_requests(4)
+        client.put("/api/sessions/s/summary", json={"sections": {"topic": "In my own words"}})
+        release.set()
+    versions = client.get("/api/sessions/s/summary/versions").json["items"]
+    assert [version["author"] for version in versions] == ["model", "person", "model"]
+    assert "In my own words" in prompts(model_server, "mini")[-1][1]["content"]
+    assert versions[0]["sections"]["topic"] != "Stale" and versions[0]["through"] == 4

@@ -16,11 +16,14 @@ from memory.llm.extractive.wording import is_unspaced, stems, straight
 _I = re.IGNORECASE
 _WORD = r"(?:[^\s,;:.!?()\"，。；！？]|(?<=\d)[.,:](?=\d)|\.(?=\w))+"
 _THING = rf"{_WORD}(?: {_WORD}){{0,3}}"
-_LEAD = r"(?:(?:no|sorry|actually|wait|correction|oops|i meant?|it's|it is|it was|that's|make (?:it|that)|rather)\b[\s,:.-]*)*"
+_LEAD = (
+    r"(?:(?:no|sorry|actually|wait|correction|oops|i meant?|it's|it is|it was|that's|make (?:it|that)"
+    r"|rather)\b[\s,:.-]*)*"
+)
 _NEW_NOT_OLD = re.compile(rf"\s*{_LEAD}(?P<new>{_THING}),? (?:and )?not (?P<old>{_THING})[\s.!]*$", _I)
 _NOT_OLD_NEW = re.compile(
-    rf"\s*{_LEAD}not (?P<old>{_THING})(?:,| but|, but|;| -| –| —|\.) (?:it's |it is |make (?:it|that) |let's say |rather )?"
-    rf"(?P<new>{_THING})[\s.!]*$",
+    rf"\s*{_LEAD}not (?P<old>{_THING})(?:,| but|, but|;| -| –| —|\.) (?:it's |it is |make (?:it|that) |let's say "
+    rf"|rather )?(?P<new>{_THING})[\s.!]*$",
     _I,
 )
 _MONTH = (
@@ -29,7 +32,8 @@ _MONTH = (
 )
 _FIGURES = {
     "money": re.compile(
-        r"[$€£¥₹]\s?\d[\d.,]*\d?k?|\d+(?:[.,]\d+)*k?\s?(?:euros?|eur|dollars?|usd|pounds?|gbp|bucks|yen|yuan|rmb|元|块钱?|万元?|[€$£¥]|k\b)",
+        r"[$€£¥₹]\s?\d[\d.,]*\d?k?|\d+(?:[.,]\d+)*k?\s?(?:euros?|eur|dollars?|usd|pounds?|gbp|bucks|yen|yuan|rmb"
+        r"|元|块钱?|万元?|[€$£¥]|k\b)",
         _I,
     ),
     "date": re.compile(
@@ -41,10 +45,11 @@ _FIGURES = {
 }
 _FIGURE = rf"(?:(?:about|around|only|at most|up to|max) )?(?:{'|'.join(kind.pattern for kind in _FIGURES.values())})"
 _INSTEAD = re.compile(
-    r"(?:^|.*[,;:–—.]\s+|.*\b(?:so|but|and)\s+)(?:(?:no|actually|sorry|ok|okay|hmm|wait|well|on second thought)[\s,]+)*"
-    r"(?:let's (?:say|make (?:it|that|this)|do)|make (?:it|that|this)|call it|change (?:it|that|this) to|set (?:it|that) to"
-    r"|(?:change|raise|lower|increase|decrease|reduce|move|push|cut|bump|extend) (?:the|my|our|it|that)(?: (?P<about>\w+))?"
-    r"(?: back| up| down)* to|(?:sorry,? )?i meant?(?: to say)?|(?:it|that)(?:'s| is) (?:now|actually)|(?:it|that) should be)\s+"
+    r"(?:^|.*[,;:–—.]\s+|.*\b(?:so|but|and)\s+)(?:(?:no|actually|sorry|ok|okay|hmm|wait|well|on second"
+    r" thought)[\s,]+)*(?:let's (?:say|make (?:it|that|this)|do)|make (?:it|that|this)|call it|change (?:it|that|this)"
+    r" to|set (?:it|that) to|(?:change|raise|lower|increase|decrease|reduce|move|push|cut|bump|extend) (?:the|my|our|it"
+    r"|that)(?: (?P<about>\w+))?(?: back| up| down)* to|(?:sorry,? )?i meant?(?: to say)?|(?:it|that)(?:'s| is) (?:now"
+    r"|actually)|(?:it|that) should be)\s+"
     rf"(?P<new>{_FIGURE}(?: [a-z]+)?)(?: instead| then| now| please| max| total| in total| after all)*[\s.!]*$",
     _I,
 )
@@ -59,8 +64,8 @@ _CHINESE = re.compile(
     _I,
 )
 _NO_THING = re.compile(
-    r"\b(?:am|is|are|was|were|do|does|did|can|could|will|would|should|may|might|must|have|has|why|if|or|but|and|probably"
-    r"|maybe|perhaps|certainly|definitely|course)$",
+    r"\b(?:am|is|are|was|were|do|does|did|can|could|will|would|should|may|might|must|have|has|why|if|or|but|and"
+    r"|probably|maybe|perhaps|certainly|definitely|course)$",
     _I,
 )
 

@@ -21,7 +21,7 @@ from memory.llm import DigestMaterial
 from memory.llm.extractive import phrases, sentences, statements
 from memory.llm.extractive.corrections import Correction, correction
 from memory.llm.extractive.personal import Statement
-from memory.llm.extractive.readings import Reading, as_statement, readings, same_text
+from memory.llm.extractive.readings import Reading, as_statement, readings, reread_text, same_text
 from memory.llm.extractive.sections import MAX_ITEM, Draft
 from memory.llm.extractive.topic import topic_of
 from memory.llm.extractive.wording import stems
@@ -129,14 +129,11 @@ class Reader:
             for name in ("requirements", "constraints", "data", "discussed")
             for item in getattr(self.previous, name)
         ]
-        topic = topic_of(
-            sentences.one_line(self.previous.topic),
-            earlier,
-            said,
-            people,
-            [held.statement for held in self.held],
-            {word for held in self.gone for word in stems(held.statement.value)},
-        )
+        # A summary may be older than the facts that are known: its own items tell what is personal, and what is planned.
+        held = [old for item in earlier if (old := reread_text(item)) is not None]
+        held += [held.statement for held in self.held]
+        gone = {word for held in self.gone for word in stems(held.statement.value)}
+        topic = topic_of(sentences.one_line(self.previous.topic), earlier, said, people, held, gone)
         return replace(sections, topic=sentences.clip(topic, MAX_TOPIC))
 
     def _user(self, message: Message, reply: Message | None) -> None:

@@ -108,25 +108,22 @@ def reread(text: str) -> Statement | None:
 
 
 _ADVERBS = (
-    r"(?:\s+(?:also|just|still|now|currently|actually|really|already|recently|only|usually|always|both"
-    r"|definitely|absolutely"
-    r"|totally|originally|officially|finally|truly|personally|honestly|so|very|quite|all))*\s+"
+    r"(?:\s+(?:also|just|still|now|currently|actually|really|already|recently|only|usually|always|both|definitely"
+    r"|absolutely|totally|originally|officially|finally|truly|personally|honestly|so|very|quite|all))*\s+"
 )
 _PERFECT = (
     r"(?:moved|relocated|lived|worked|joined|started|decided|stopped|quit|left|got|given|gave|adopted"
     r"|bought|sold|finished|signed)"
 )
 _SUBJECT = re.compile(
-    r"(?P<choose>(?:let's|let us|(?:I|we)(?:'ll| will|'re going to| are going to|'m going to| am going to))\s+(?=(?:use|go with"
-    r"|switch to|upgrade to|stick with|pick|choose|move to|migrate to)\b)|(?:we're|we are|I'm|I am)\s+(?=(?:using|switching to|going with)\b.* for\b)"
-    r"|(?:I|we)(?: now| currently)?\s+(?=use\b.* for\b))"
-    rf"|(?P<am>(?:I'm|im|I am|we're|we are|I've been|I have been){_ADVERBS})"
-    rf"|(?P<perfect>(?:I've|I have|we've|we have)(?=(?:\s+\w+ly|\s+just|\s+also)*\s+{_PERFECT}\b){_ADVERBS})"
-    rf"|(?P<have>(?:I've got|I have got|I have|I've|we have|we've got|we've|I got|(?:I|we)\s+(?:also"
-    rf"|still)\s+have){_ADVERBS})"
+    r"(?P<choose>(?:let's|let us|(?:I|we)(?:'ll| will|'re going to| are going to|'m going to| am going to))\s+(?=(?:use"
+    r"|go with|switch to|upgrade to|stick with|pick|choose|move to|migrate to)\b)|(?:we're|we are|I'm|I"
+    r" am)\s+(?=(?:using|switching to|going with)\b.* for\b)|(?:I|we)(?: now| currently)?\s+(?=use\b.* for\b))"
+    rf"|(?P<am>(?:I'm|im|I am|we're|we are|I've been|I have been){_ADVERBS})|(?P<perfect>(?:I've|I have|we've|we"
+    rf" have)(?=(?:\s+\w+ly|\s+just|\s+also)*\s+{_PERFECT}\b){_ADVERBS})|(?P<have>(?:I've got|I have got|I have|I've|we"
+    rf" have|we've got|we've|I got|(?:I|we)\s+(?:also|still)\s+have){_ADVERBS})"
     r"|(?P<would>(?:I'd|we'd|I would|we would)\s+)"
-    rf"|(?P<will>(?:I'll|I will|we'll|we will)\s+)"
-    rf"|(?P<do>(?:I|we){_ADVERBS})"
+    rf"|(?P<will>(?:I'll|I will|we'll|we will)\s+)|(?P<do>(?:I|we){_ADVERBS})"
     r"|(?P<my>(?:my|our)\s+|(?=call me\b)|(?:people|friends|everyone|everybody) (?=calls? me\b))"
     r"|(?P<the>the\s+|(?=(?:budget|deadline|stack|tech stack|database|hosting|launch|release|wedding)\b))",
     _I,

@@ -14,31 +14,25 @@ _I = re.IGNORECASE
 _V = r"(?P<v>.+)"
 _DIETS = r"vegan|vegetarian|pescatarian|kosher|halal|teetotal|keto"
 _CONDITIONS = (
-    r"coeliac|celiac|diabetic|asthmatic|pregnant|deaf|blind|dyslexic|colou?r[- ]?blind|autistic|epileptic"
-    r"|hard of hearing"
-    r"|(?:lactose|gluten|fructose|histamine)[- ]intolerant|left[- ]handed|sober|anemic|anaemic|disabled"
+    r"coeliac|celiac|diabetic|asthmatic|pregnant|deaf|blind|dyslexic|colou?r[- ]?blind|autistic|epileptic|hard of"
+    r" hearing|(?:lactose|gluten|fructose|histamine)[- ]intolerant|left[- ]handed|sober|anemic|anaemic|disabled"
 )
 _ILLNESSES = (
-    r"(?:type (?:1|2|one|two) )?diabetes|asthma|adhd|epilepsy|arthritis|(?:high |low )?blood pressure"
-    r"|cancer|migraines?|insomnia"
-    r"|anxiety|depression|dyslexia|c(?:o)?eliac(?: disease)?|autism|ibs|eczema|a (?:bad|weak|heart|back"
-    r"|knee) (?:back|knee|heart|condition)"
-    r"|a pacemaker|a heart condition|tinnitus|vertigo|ptsd|ocd"
+    r"(?:type (?:1|2|one|two) )?diabetes|asthma|adhd|epilepsy|arthritis|(?:high |low )?blood pressure|cancer|migraines?"
+    r"|insomnia|anxiety|depression|dyslexia|c(?:o)?eliac(?: disease)?|autism|ibs|eczema|a (?:bad|weak|heart|back|knee)"
+    r" (?:back|knee|heart|condition)|a pacemaker|a heart condition|tinnitus|vertigo|ptsd|ocd"
 )
 _SOLE_KIN = (
-    r"wife|husband|spouse|partner|fiancée?|girlfriend|boyfriend|mother|father|mom|mum|dad|boss|manager"
-    r"|landlord|therapist|doctor"
-    r"|dentist|roommate|flatmate|ex"
+    r"wife|husband|spouse|partner|fiancée?|girlfriend|boyfriend|mother|father|mom|mum|dad|boss|manager|landlord"
+    r"|therapist|doctor|dentist|roommate|flatmate|ex"
 )
 _MANY_KIN = (
-    r"son|daughter|kid|child|baby|sister|brother|grandmother|grandfather|grandma|grandpa|granny|aunt|uncle"
-    r"|cousin|nephew|niece|friend"
-    r"|neighbou?r|colleague|coworker|teammate|coach|teacher|mentor|dog|cat|puppy|kitten|pet|horse|parrot"
-    r"|rabbit|hamster|turtle|snake|fish|bird"
+    r"son|daughter|kid|child|baby|sister|brother|grandmother|grandfather|grandma|grandpa|granny|aunt|uncle|cousin"
+    r"|nephew|niece|friend|neighbou?r|colleague|coworker|teammate|coach|teacher|mentor|dog|cat|puppy|kitten|pet|horse"
+    r"|parrot|rabbit|hamster|turtle|snake|fish|bird"
 )
 _KIN = (
-    rf"(?:(?:older|younger|little|big|best|twin|ex|eldest|oldest|youngest|late|step)[- ]?)?(?:{_SOLE_KIN}"
-    rf"|{_MANY_KIN})"
+    rf"(?:(?:older|younger|little|big|best|twin|ex|eldest|oldest|youngest|late|step)[- ]?)?(?:{_SOLE_KIN}|{_MANY_KIN})"
 )
 _KINDRED = (
     r"wife|husband|(?:twin|step)?(?:son|daughter|sister|brother|sibling|kid|boy|girl|twin|cousin|dog|cat"
@@ -47,68 +41,52 @@ _KINDRED = (
 )
 _COUNT = r"an?|one|two|three|four|five|six|seven|eight|nine|ten|\d{1,2}|twin|several|some|no"
 _POSSESSIONS = (
-    r"house|flat|apartment|condo|cottage|farm|car|van|truck|motorbike|motorcycle|bike|boat|garden|degree"
-    r"|phd|ph\.d|master's|bachelor's"
-    r"|diploma|licen[cs]e|piano|guitar|violin|laptop|macbook|iphone|collection|tattoo|visa|passport"
-    r"|company|business|startup|shop|store"
-    r"|studio|blog|podcast|channel|website"
+    r"house|flat|apartment|condo|cottage|farm|car|van|truck|motorbike|motorcycle|bike|boat|garden|degree|phd|ph\.d"
+    r"|master's|bachelor's|diploma|licen[cs]e|piano|guitar|violin|laptop|macbook|iphone|collection|tattoo|visa|passport"
+    r"|company|business|startup|shop|store|studio|blog|podcast|channel|website"
 )
 _TIME = (
-    r"(?=.*\b(?:yesterday|today|tonight|tomorrow|last|next|this (?:morning|afternoon|evening|week|weekend"
-    r"|month|year|summer|winter|spring"
-    r"|autumn|fall|coming)|ago|recently|just|monday|tuesday|wednesday|thursday|friday|saturday|sunday"
-    r"|january|february|march|april"
-    r"|in may|june|july|august|september|october|november|december|the other day|weekend|soon|\d{4}|on the"
-    r" \d+|\d+(?:st|nd|rd|th))\b)"
+    r"(?=.*\b(?:yesterday|today|tonight|tomorrow|last|next|this (?:morning|afternoon|evening|week|weekend|month|year"
+    r"|summer|winter|spring|autumn|fall|coming)|ago|recently|just|monday|tuesday|wednesday|thursday|friday|saturday"
+    r"|sunday|january|february|march|april|in may|june|july|august|september|october|november|december|the other day"
+    r"|weekend|soon|\d{4}|on the \d+|\d+(?:st|nd|rd|th))\b)"
 )
 _FUTURE = (
-    r"(?=.*\b(?:tonight|tomorrow|next|this (?:afternoon|evening|week|weekend|month|year|summer|winter"
-    r"|spring|autumn|fall|coming)|monday"
-    r"|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|in may|june|july"
-    r"|august|september|october"
-    r"|november|december|soon|20\d\d|on the \d+|\d+(?:st|nd|rd|th)|in (?:a|an|one|two|three|\d+) (?:days?"
-    r"|weeks?|months?|years?))\b)"
+    r"(?=.*\b(?:tonight|tomorrow|next|this (?:afternoon|evening|week|weekend|month|year|summer|winter|spring|autumn"
+    r"|fall|coming)|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|in may|june"
+    r"|july|august|september|october|november|december|soon|20\d\d|on the \d+|\d+(?:st|nd|rd|th)|in (?:a|an|one|two"
+    r"|three|\d+) (?:days?|weeks?|months?|years?))\b)"
 )
 _JOBS = (
-    r"(?:nurse|doctor|teacher|engineer|developer|programmer|designer|lawyer|attorney|accountant|architect"
-    r"|chef|cook|baker|pilot|driver"
-    r"|electrician|plumber|carpenter|mechanic|writer|journalist|editor|author|photographer|musician|artist"
-    r"|painter|actor|actress|dancer"
-    r"|singer|professor|lecturer|researcher|scientist|biologist|chemist|physicist|mathematician|analyst"
-    r"|consultant|manager|director|ceo"
-    r"|cto|cfo|founder|entrepreneur|student|intern|phd student|postdoc|librarian|translator|interpreter"
-    r"|therapist|psychologist|counsel+or"
-    r"|dentist|vet|veterinarian|pharmacist|surgeon|paramedic|firefighter|policeman|police officer|soldier"
-    r"|farmer|gardener|florist|barista"
-    r"|waiter|waitress|bartender|cashier|receptionist|secretary|administrator|assistant|salesperson"
-    r"|realtor|broker|banker|economist"
-    r"|statistician|data scientist|product manager|project manager|tutor|coach|trainer|freelancer"
-    r"|contractor|tailor|barber|hairdresser"
-    r"|social worker|sysadmin|technician|operator|captain|sailor|athlete|midwife|welder|cleaner)"
+    r"(?:nurse|doctor|teacher|engineer|developer|programmer|designer|lawyer|attorney|accountant|architect|chef|cook"
+    r"|baker|pilot|driver|electrician|plumber|carpenter|mechanic|writer|journalist|editor|author|photographer|musician"
+    r"|artist|painter|actor|actress|dancer|singer|professor|lecturer|researcher|scientist|biologist|chemist|physicist"
+    r"|mathematician|analyst|consultant|manager|director|ceo|cto|cfo|founder|entrepreneur|student|intern|phd student"
+    r"|postdoc|librarian|translator|interpreter|therapist|psychologist|counsel+or|dentist|vet|veterinarian|pharmacist"
+    r"|surgeon|paramedic|firefighter|policeman|police officer|soldier|farmer|gardener|florist|barista|waiter|waitress"
+    r"|bartender|cashier|receptionist|secretary|administrator|assistant|salesperson|realtor|broker|banker|economist"
+    r"|statistician|data scientist|product manager|project manager|tutor|coach|trainer|freelancer|contractor|tailor"
+    r"|barber|hairdresser|social worker|sysadmin|technician|operator|captain|sailor|athlete|midwife|welder|cleaner)"
 )
 _LABELS = (
-    r"e-?mail(?: address)?|(?:phone|mobile|cell|telephone)(?: number)?|(?:home |postal |work |street"
-    r" )?address|time ?zone|city|country"
-    r"|home ?town|nationality|(?:native|first|mother) (?:language|tongue)|height|weight|blood type|shoe"
-    r" size|size|user ?name|handle"
-    r"|pronouns|(?:middle|last|family|maiden|user|nick)[- ]?name|surname|nickname|goal|dream|hobby|hobbies"
-    r"|passion|role|title|job title"
-    r"|company|employer|team|major|degree|school|university|college|star sign|zodiac sign|religion"
-    r"|insurance|salary|income|car|laptop"
-    r"|bike|native country|field|profession|occupation|specialty|diet|anniversary|wedding(?: day| date)?"
-    r"|flight(?: number)?|hotel|project"
-    r"|(?:wifi|wi-fi|network) name|stack|tech stack|operating system|os|editor|ide"
+    r"e-?mail(?: address)?|(?:phone|mobile|cell|telephone)(?: number)?|(?:home |postal |work |street )?address|time"
+    r" ?zone|city|country|home ?town|nationality|(?:native|first|mother) (?:language|tongue)|height|weight|blood type"
+    r"|shoe size|size|user ?name|handle|pronouns|(?:middle|last|family|maiden|user|nick)[- ]?name|surname|nickname|goal"
+    r"|dream|hobby|hobbies|passion|role|title|job title|company|employer|team|major|degree|school|university|college"
+    r"|star sign|zodiac sign|religion|insurance|salary|income|car|laptop|bike|native country|field|profession"
+    r"|occupation|specialty|diet|anniversary|wedding(?: day| date)?|flight(?: number)?|hotel|project|(?:wifi|wi-fi"
+    r"|network) name|stack|tech stack|operating system|os|editor|ide"
 )
 # What a plan or a project has one of: told with a name or a figure, since "the hotel is nice" says little of it.
 _THINGS = (
     r"(?:tech )?stack|database|db|back ?end|front ?end|framework|(?:programming )?language|hosting|host|server|cloud"
-    r"|repo(?:sitory)?|domain|client|customer|venue|hotel|airbnb|flight|train|(?:launch|release|start|end|due|wedding|move)"
-    r"(?: date)?|meeting|(?:wi-?fi )?password|version|address|phone number|team size"
+    r"|repo(?:sitory)?|domain|client|customer|venue|hotel|airbnb|flight|train|(?:launch|release|start|end|due|wedding"
+    r"|move)(?: date)?|meeting|(?:wi-?fi )?password|version|address|phone number|team size"
 )
 _DATE = (
-    r"(?:the |next |this )?(?:\d{1,2}(?:st|nd|rd|th)? (?:of )?)?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february"
-    r"|march|april|may|june|july|august|september|october|november|december|tomorrow|tonight|\d{1,2}(?:[:.]\d\d| ?[ap]m|st|nd"
-    r"|rd|th))\b"
+    r"(?:the |next |this )?(?:\d{1,2}(?:st|nd|rd|th)? (?:of )?)?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|january"
+    r"|february|march|april|may|june|july|august|september|october|november|december|tomorrow|tonight"
+    r"|\d{1,2}(?:[:.]\d\d| ?[ap]m|st|nd|rd|th))\b"
 )
 _GO = r"go|visit|see|travel|fly|drive|spend|explore|tour|move|build|write|launch|start|organi[sz]e|learn"
 CASUAL_OK = frozenset({"name", "lives-in", "from"})
@@ -171,35 +149,31 @@ _AM = (
     ),
     _rule(r"(?:scared|afraid|terrified|frightened) of V", "Afraid of {v}", "preference 3", "", "list"),
     _rule(
-        r"(?P<k>planning to|planning on|planning|going to|hoping to|preparing for|preparing to|training for"
-        r"|saving up for|saving for"
-        r"|thinking of|thinking about|looking for|considering)\s+(?!(?:be honest|say|tell|ask|sleep|bed|go\b"
-        r"|keep|try|do it)\b)V",
+        r"(?P<k>planning to|planning on|planning|going to|hoping to|preparing for|preparing to|training for|saving up"
+        r" for|saving for|thinking of|thinking about|looking for|considering)\s+(?!(?:be honest|say|tell|ask|sleep|bed"
+        r"|go\b|keep|try|do it)\b)V",
         "{k} {v}", "plan 2",
     ),
     _rule(
         _FUTURE + r"(?P<k>flying|travell?ing|moving|heading|driving|visiting|meeting|starting|getting|leaving|hosting"
-        r"|having|running|taking"
-        r"|seeing|attending|throwing|celebrating|presenting|joining|launching|competing|playing|performing"
-        r"|returning|going) V",
+        r"|having|running|taking|seeing|attending|throwing|celebrating|presenting|joining|launching|competing|playing"
+        r"|performing|returning|going) V",
         "{k} {v}", "plan 2",
     ),
     _rule(
-        r"(?P<k>building|developing|writing|designing|creating|making|organi[sz]ing|renovating|running|hosting|launching"
-        r"|starting|migrating|redesigning|working on) (?P<v>(?:an?|the|our|my|some) .+)",
+        r"(?P<k>building|developing|writing|designing|creating|making|organi[sz]ing|renovating|running|hosting"
+        r"|launching|starting|migrating|redesigning|working on) (?P<v>(?:an?|the|our|my|some) .+)",
         "{k} {v}", "plan 2", "", "rest",
     ),
     _rule(rf"(?:an?|the) (?P<v>(?:[\w'-]+ ){{0,3}}{_JOBS}\b.*)", "Works as {v}", "work 4", "job", "one"),
     _rule(
-        r"(?P<k>an? )(?!(?:bit|little|lot|fan|tad|couple|few|firm|huge|big|good|bad|mess|wreck|great|total"
-        r"|real|true|sucker|part|day|week|month|year|person who)\b)"
-        r"(?P<v>[\w'-]+(?: [\w'-]+){0,2})$",
+        r"(?P<k>an? )(?!(?:bit|little|lot|fan|tad|couple|few|firm|huge|big|good|bad|mess|wreck|great|total|real|true"
+        r"|sucker|part|day|week|month|year|person who)\b)(?P<v>[\w'-]+(?: [\w'-]+){0,2})$",
         "Is {k}{v}", "identity 3", "", "short",
     ),
     _rule(
-        r"(?P<v>(?-i:[A-Z])\w+(?:ish|ese|ean|[^lr]ian|rian|kan|ican)|Dutch|French|German|Greek|Swiss|Thai"
-        r"|Czech|Israeli|Iraqi|Pakistani|Filipino|Icelandic|African)"
-        r"(?=$|,| and| but)",
+        r"(?P<v>(?-i:[A-Z])\w+(?:ish|ese|ean|[^lr]ian|rian|kan|ican)|Dutch|French|German|Greek|Swiss|Thai|Czech|Israeli"
+        r"|Iraqi|Pakistani|Filipino|Icelandic|African)(?=$|,| and| but)",
         "Nationality: {v}", "identity 4", "my:nationality", "one",
     ),
     _rule(
@@ -337,10 +311,10 @@ _DO = (
     _rule(r"can spend (?:about |around |only )*(?P<v>(?:at most|up to|no more than|at the most|max(?:imum)?)?"
         r" ?.*\d.*)", "Budget: {v}", "constraint 4", "budget", "one"),
     _rule(rf"(?:would like|want|hope) to (?P<k>{_GO}) V", "Wants to {k} {v}", "plan 2"),
-    _rule(_FUTURE + r"(?P<v>(?:land|arrive|leave|depart|fly|travel|return|head|drive|check (?:in|out)|get married|start|begin|launch"
-        r"|ship|go live|meet|move|present)\b.{3,})", "{v}", "plan 2"),
+    _rule(_FUTURE + r"(?P<v>(?:land|arrive|leave|depart|fly|travel|return|head|drive|check (?:in|out)|get married"
+        r"|start|begin|launch|ship|go live|meet|move|present)\b.{3,})", "{v}", "plan 2"),
     _rule(r"(?:plan|intend|aim) to V", "Plans to {v}", "plan 2"),
-    _rule(r"(?P<d>decided|agreed|settled) (?P<k>to|on|against) V", "{d} {k} {v}", "plan 3"),
+    _rule(r"(?P<k>(?:decided (?:to|on|against)|agreed to)) V", "{k} {v}", "plan 3"),
     *(
         _rule(
             rf"{verb} (?!(?:a (?:big|huge|key) (?:role|part))\b)V", f"{third} {{v}}", kind, f"{verb}:{{key}}", "list"
@@ -368,7 +342,8 @@ _MY = (
     _rule(r"(?P<f>favou?rite|fave|preferred|go-to) (?P<k>[\w' -]{2,40}?)(?: is| are|'s|:| has always been)(?:"
         r" now| definitely| probably)* V", "{f} {k}: {v}", "preference 3", "favourite:{k}", "list"),
     _rule(
-        rf"(?:new |current )?(?P<k>{_SOLE_KIN})(?:'s name is| is (?:now )?(?=(?-i:[A-Z]))|(?: is|'s) (?:called|named)|'s name:) V",
+        rf"(?:new |current )?(?P<k>{_SOLE_KIN})(?:'s name is| is(?: now)?(?= (?-i:[A-Z]))|(?: is|'s) (?:called"
+        rf"|named)|'s name:) V",
         "{k}'s name: {v}", "relationship 4", "{k}:name", "name",
     ),
     _rule(
@@ -399,36 +374,34 @@ _THE = (
         "{k}deadline: {v}", "constraint 4", "{k}deadline", "one",
     ),
     _rule(
-        r"(?P<k>[a-z][\w-]*(?: [a-z][\w-]*)?)(?: is| starts| begins| (?:has |was |is )?(?:now )?moved to)(?: now)? "
-        rf"(?:on |at |in )?(?={_DATE})V", "{k}: {v}", "plan 3", "my:{k}", "rest",
-    ),
-    _rule(
         rf"(?P<k>{_THINGS})(?: is|'s|:| has (?:moved|changed) to| moved to)(?: now| currently| actually| on| at| in)* "
         r"(?=.*(?-i:[A-Z0-9]))V",
         "{k}: {v}", "other 3", "my:{k}", "rest",
     ),
 )  # fmt: skip
 
+_DATED = (
+    _rule(
+        r"(?P<k>[a-z][\w-]*(?: [a-z][\w-]*)?)(?: is| starts| begins| (?:has |was |is )?(?:now )?moved to)(?: now)? "
+        rf"(?:on |at |in )?(?={_DATE})V", "{k}: {v}", "plan 3", "my:{k}", "rest",
+    ),
+)  # fmt: skip
 _WOULD = (
     _rule(rf"(?:also |really )*(?:like|love) to (?P<k>{_GO}) V", "Would like to {k} {v}", "plan 2"),
     _rule(r"(?:much |really )*prefer (?!not\b|to avoid\b)V", "Prefers {v}", "preference 3", "taste:{key}", "list"),
 )
 _CHOOSE = (
-    _rule(r"(?:use|using|go(?:ing)? with|switch(?:ing)? to|pick|choose|stick with) (?P<v>.{2,60}?)(?: instead)? for (?P<a>the |our |my )?"
+    _rule(r"(?:use|using|go(?:ing)? with|switch(?:ing)? to|pick|choose|stick with) (?P<v>.{2,60}?)(?: instead)?"
+        r" for (?P<a>the |our |my )?"
           r"(?P<k>(?:(?!and\b)[\w-]+ ?){1,4})$",
           "Use {v} for {a}{k}", "requirement 3", "use for:{k}"),
-    _rule(r"(?P<k>use|go with|switch to|upgrade to|stick with|pick|choose|move to|migrate to) V", "{k} {v}", "requirement 3"),
+    _rule(r"(?P<k>use|go with|switch to|upgrade to|stick with|pick|choose|move to|migrate to) V",
+          "{k} {v}", "requirement 3"),
 )  # fmt: skip
 
 _WILL = (_rule(_FUTURE + r"(?!let you|keep (?:you|that|it|this)\b|tell|try)(?:be )?V", "Will {v}", "plan 2"),)
 
 BY_SUBJECT = {
-    "am": _AM,
-    "have": _HAVE,
-    "do": _DO,
-    "my": _THE + _MY,
-    "the": _THE,
-    "will": _WILL,
-    "would": _WOULD,
-    "choose": _CHOOSE,
+    **{"am": _AM, "have": _HAVE, "do": _DO, "will": _WILL, "would": _WOULD, "choose": _CHOOSE},
+    **{"my": _THE + _MY + _DATED, "the": _THE + _DATED},
 }

@@ -9,18 +9,13 @@ import re
 
 from memory.llm.extractive.wording import word_set
 
-
 _I = re.IGNORECASE
 _STOP = re.compile(
-    r"\s*[(;!?–—]|\s+-{1,2}\s|\s*,?\s+\b(?:because|since|but|which|who|although|though|if|unless|while"
-    r"|whereas|cos|'cause|cause"
-    r"|any\s?more|any longer|right now|these days|at the moment|for now|nowadays|currently|btw|by the way"
-    r"|actually|instead|please"
-    r"|as well|too|again|after all|lately|haha|lol|so (?:i|we|it|that|please)|and (?:i|we|it's|that's)"
-    r"|when (?:i|we|it)|as (?:i|we|it))\b"
-    r"|\s*,\s*(?:too|so|please|not|you know|and so|then|thanks|and)\b(?=\s*(?:$|,|you|that|it|please|not"
-    r"|I\b|we\b))|\s*[.](?:\s|$)"
-    r"|\s*[\U0001f300-\U0001faff\u2600-\u27bf]",
+    r"\s*[(;!?–—]|\s+-{1,2}\s|\s*,?\s+\b(?:because|since|but|which|who|although|though|if|unless|while|whereas|cos"
+    r"|'cause|cause|any\s?more|any longer|right now|these days|at the moment|for now|nowadays|currently|btw|by the way"
+    r"|actually|instead|please|as well|too|again|after all|lately|haha|lol|so (?:i|we|it|that|please)|and (?:i|we|it's"
+    r"|that's)|when (?:i|we|it)|as (?:i|we|it))\b|\s*,\s*(?:too|so|please|not|you know|and so|then|thanks"
+    r"|and)\b(?=\s*(?:$|,|you|that|it|please|not|I\b|we\b))|\s*[.](?:\s|$)|\s*[\U0001f300-\U0001faff\u2600-\u27bf]",
     _I,
 )
 _SHORT = re.compile(r"\s*(?:,(?!\d)|:)|\s+(?:and|or|with|near|for|so|in order|then|now|on|since|at|from|to)\s", _I)
@@ -30,12 +25,10 @@ _ONE = re.compile(
     _I,
 )
 _NO_VALUE = re.compile(
-    r"(?:i|we|he|she|they|their|his"
-    r"|it|that|this|them|him|her|you|your|yours|what|how|to hear|to see|hearing|seeing|these|those|all"
-    r" (?:of )?(?:this|that|it|the)|everything"
-    r"|the (?:idea|sound|way|fact|thought|look|vibe|part)|being able|when|where|so much|so|a lot|a bit|one"
-    r"|ones|some|any|me|us|myself"
-    r"|there|here|both|the same|something|anything|nothing|one of)\b",
+    r"(?:i|we|he|she|they|their|his|it|that|this|them|him|her|you|your|yours|what|how|to hear|to see|hearing|seeing"
+    r"|these|those|all (?:of )?(?:this|that|it|the)|everything|the (?:idea|sound|way|fact|thought|look|vibe|part)|being"
+    r" able|when|where|so much|so|a lot|a bit|one|ones|some|any|me|us|myself|there|here|both|the same|something"
+    r"|anything|nothing|one of)\b",
     _I,
 )
 _PLACE = re.compile(
@@ -49,18 +42,15 @@ _NAME = re.compile(
 _CASUAL_NAME = re.compile(r"[^\W\d_][\w'’-]{1,20}(?=$|\s+(?:and|from|but|by)\b|\s*,)")
 _CASUAL_PLACE = re.compile(r"[^\W\d_][\w'’-]+(?:\s+[^\W\d_][\w'’-]+)?(?=$|\s+(?:with|and|since|for|now|in)\b|\s*,)")
 _NO_PLACE = re.compile(
-    r"(?:a|an|my|our|your|his|her|their|fear|hope|peace|constant|denial|this|that|it|one|monday|tuesday"
-    r"|wednesday|thursday|friday"
-    r"|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november"
+    r"(?:a|an|my|our|your|his|her|their|fear|hope|peace|constant|denial|this|that|it|one|monday|tuesday|wednesday"
+    r"|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november"
     r"|december|tears|town|person|bed)\b",
     _I,
 )
 _NO_NAME = word_set(
-    "sorry ok okay fine good great happy sad tired here back done sure not so very just glad busy excited"
-    " ready afraid going trying"
-    " christian catholic muslim jewish buddhist hindu jew atheist dutch french greek german european"
-    " african asian american"
-    " i me it what this that called a an the in on from at"
+    "sorry ok okay fine good great happy sad tired here back done sure not so very just glad busy excited ready afraid"
+    " going trying christian catholic muslim jewish buddhist hindu jew atheist dutch french greek german european"
+    " african asian american i me it what this that called a an the in on from at"
 )
 _NAMELESS_ENDING = ("ish", "ese", "ean")
 

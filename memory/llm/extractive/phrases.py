@@ -62,8 +62,7 @@ ENGLISH = Phrases(
     known="From what you have told me:",
     titles={},
     nothing="I find nothing about that in what you have told me. I am Recap's built-in model: I can only quote"
-    " what was said. "
-    "Connect a language model for real answers.",
+    " what was said. Connect a language model for real answers.",
     no_statement="You have not told me anything yet. I am Recap's built-in model: tell me something, and I can quote"
     " it when you ask.",
     noted="Noted: {items}.",
@@ -145,11 +144,11 @@ _OWN = re.compile(
 )
 _EMPTY_HANDED = re.compile(
     r"I find nothing about|You have not told me anything|so that is beyond me|没有找到|还没有告诉我|做不了这件事"
-    r"|\b(?:i (?:do not|don't) know|i'm not sure|i am not sure|no idea|i can't (?:say|tell)|i cannot"
-    r" (?:say|tell)|not certain|hard to say"
-    r"|i (?:do not|don't) have (?:that|any|enough|access)|could you (?:clarify|tell me more|specify)|need"
-    r" more (?:information|details)"
-    r"|let me (?:check|think|get back)|i'll (?:check|get back|look into))\b|我不知道|不清楚|不确定",
+    r"|\b(?:i (?:do not"
+    r"|don't) know|i'm not sure|i am not sure|no idea|i can't (?:say|tell)|i cannot (?:say|tell)|not certain|hard to"
+    r" say|i (?:do not|don't) have (?:that|any|enough|access)|could you (?:clarify|tell me more|specify)|need more"
+    r" (?:information|details)|let me (?:check|think|get back)|i'll (?:check|get back|look into))\b"
+    r"|我不知道|不清楚|不确定",
     re.IGNORECASE,
 )
 

@@ -33,9 +33,11 @@ _SOUGHT = tuple(
         r"|profession|occupation|work)\b|我.{0,3}(?:做什么工作|工作是什么|职业)",
          ("job", "employer", "my:job title", "my:profession")),
         (r"\ballerg|过敏", ("allergy:",)),
-        (r"\bwhat (?:\w+ )?(?:should|can|do|must)(?:n't|'t| not|not)? (?:i|we) (?:not )?(?:eat|avoid)|\bmy diet\b|\bdietary\b"
+        (r"\bwhat (?:\w+ )?(?:should|can|do|must)(?:n't|'t| not|not)? (?:i|we) (?:not )?(?:eat|avoid)|\bmy diet\b"
+            r"|\bdietary\b"
         r"|\b(?:can|may|should|do)(?:n't|'t)? i (?:eat|have|drink)\b"
-        r"|我.{0,3}(?:不能?|能|可以)吃(?:什么|.{1,8}吗)|什么.{0,3}不能吃|忌口", ("eat:", "eats:", "diet", "diet:", "allergy:", "health:")),
+        r"|我.{0,3}(?:不能?|能|可以)吃(?:什么|.{1,8}吗)|什么.{0,3}不能吃|忌口",
+         ("eat:", "eats:", "diet", "diet:", "allergy:", "health:")),
         (r"\bam i married|\bmy marital|我结婚", ("marital",)),
         (r"\bwhat (?:\w+ )?(?:do|did) i (?:really )?(?:like|love|enjoy|prefer)\b|\bmy (?:hobbies|interests"
         r"|preferences)\b|我.{0,3}喜欢.{0,3}什么", ("taste:",)),
@@ -50,24 +52,25 @@ _SOUGHT = tuple(
     )
 )  # fmt: skip
 _KIN_NAME = re.compile(
-    r"\bmy (?P<a>[\w-]+)'s? (?:first |full )?name\b|\bmy (?P<b>[\w-]+) (?:called|named)\b"
-    r"|\bwho(?:'s| is) my (?:new |current )?(?P<e>[\w-]+)\W*$|我的?(?P<c>[\u4e00-\u9fff]{1,3}?)(?:的名字)?叫(?:什么|啥)|\bname of my (?P<d>[\w-]+)",
+    r"\bmy (?P<a>[\w-]+)'s? (?:first |full )?name\b|\bmy (?P<b>[\w-]+) (?:called|named)\b|\bwho(?:'s| is) my (?:new "
+    r"|current )?(?P<e>[\w-]+)\W*$"
+    r"|我的?(?P<c>[\u4e00-\u9fff]{1,3}?)(?:的名字)?叫(?:什么|啥)|\bname of my (?P<d>[\w-]+)",
     _I,
 )
 _OVERVIEW = re.compile(
-    r"\b(?:summari[sz]e|sum up|recap)\b(?: (?:this|the|our|my|it|all|project|trip|plan|chat|conversation|discussion|so far"
-    r"|everything|please|for me|everything so far))*\W*$|总结|聊过什么|聊了(?:些)?什么|说过(?:些)?什么"
-    r"|\bwhere (?:were|did) we(?: leave off| stop| left)?\W*$|\bcatch me up\b"
-    r"|\b(?:about|know|remember|told|tell|said|noted|remind|recall)\b.*\b(?:me|myself|us|you|so far"
-    r"|everything)\b|\bwho am i\b"
-    r"|\bwhat (?:did|have|were) (?:we|i|you)\b.*\b(?:discuss|talk|said?|tell|told|cover|chat|note|do"
-    r"|talking)",
+    r"\b(?:summari[sz]e|sum up|recap)\b(?: (?:this|the|our|my|it|all|project|trip|plan|chat|conversation|discussion|so"
+    r" far|everything|please|for me|everything so far))*\W*$"
+    r"|总结|聊过什么|聊了(?:些)?什么|说过(?:些)?什么|\bwhere (?:were|did) we(?:"
+    r" leave off| stop| left)?\W*$|\bcatch me up\b|\b(?:about|know|remember|told|tell|said|noted|remind"
+    r"|recall)\b.*\b(?:me|myself|us|you|so far|everything)\b|\bwho am i\b|\bwhat (?:did|have|were) (?:we|i"
+    r"|you)\b.*\b(?:discuss|talk|said?|tell|told|cover|chat|note|do|talking)",
     _I,
 )
 _ABOUT_PERSON = re.compile(
-    r"\bwhat (?:do|did|have) you (?:know|remember|learn\w*|noted?|got|have|recall)\b.{0,12}(?:\babout (?:me|myself|us)|\W*$)"
-    r"|\b(?:tell me|everything|all|anything)\b.{0,20}\b(?:know )?about (?:me|myself)\b|\bwho am i to you\b"
-    r"|(?:知道|了解|记得)我(?:的)?(?:些|哪些)?(?:什么|哪些|多少)|关于我(?:的)?(?:什么|哪些|一切)?|对我了解",
+    r"\bwhat (?:do|did|have) you (?:know|remember|learn\w*|noted?|got|have|recall)\b.{0,12}(?:\babout (?:me|myself|us)"
+    r"|\W*$)|\b(?:tell me|everything|all|anything)\b.{0,20}\b(?:know )?about (?:me|myself)\b|\bwho am i to you\b"
+    r"|(?:知道"
+    r"|了解|记得)我(?:的)?(?:些|哪些)?(?:什么|哪些|多少)|关于我(?:的)?(?:什么|哪些|一切)?|对我了解",
     _I,
 )
 _ABOUT_MODEL = re.compile(
@@ -79,8 +82,8 @@ _SECTIONS = tuple(
     (re.compile(pattern, _I), section)
     for pattern, section in (
         (
-            r"\bwhat (?:did|have|has|had) (?:we|i|been) (?:\w+ )?(?:decided?|agreed?|chosen|settled?)\b(?: on| upon| so far)*\W*$"
-            r"|\b(?:my|our|the) decisions?\b|决定了什么",
+            r"\bwhat (?:did|have|has|had) (?:we|i|been) (?:\w+ )?(?:decided?|agreed?|chosen|settled?)\b(?: on| upon| so"
+            r" far)*\W*$|\b(?:my|our|the) decisions?\b|决定了什么",
             "requirements constraints excluded",
         ),
         (
@@ -89,7 +92,7 @@ _SECTIONS = tuple(
         ),
         (r"\b(?:my|our|the) (?:constraints?|limits?|limitations)\b|限制", "constraints"),
         (
-            r"\b(?:i|we)(?:'ve| have)? (?:rule[ds]? out|exclude[ds]?|reject(?:ed)?)\b|\bruled out\b|\brule out\b|排除了",
+            r"\b(?:i|we)(?:'ve| have)? (?:rule[ds]? out|exclude[ds]?|reject(?:ed)?)\b|\bruled? out\b|排除了",
             "excluded",
         ),
         (r"\bopen questions?\b|\bunanswered\b|\bstill open\b", "open_questions"),
@@ -103,15 +106,13 @@ _WHEN = re.compile(r"\bwhen\b|\bwhat (?:day|date|time|year|month)\b|什么时候
 _AMOUNT = re.compile(r"\bhow (?:much|many|long|old|far|often|big|tall)\b|多少|几个", _I)
 _MEASURE = re.compile(r"\bhow (?:much|many|long|old|far|often|big|tall)\b", _I)
 _DATED = re.compile(
-    r"\d|\b(?:yesterday|today|tomorrow|last|next|monday|tuesday|wednesday|thursday|friday|saturday|sunday"
-    r"|january|february|march|april"
-    r"|may|june|july|august|september|october|november|december|week|month|year|summer|winter|spring"
-    r"|autumn)\b|[天月号周年]",
+    r"\d|\b(?:yesterday|today|tomorrow|last|next|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january"
+    r"|february|march|april|may|june|july|august|september|october|november|december|week|month|year|summer|winter"
+    r"|spring|autumn)\b|[天月号周年]",
     _I,
 )
 _FIGURE = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|dozen|hundred|thousand|once|twice)\b"
-    r"|[一二三四五六七八九十百千万]",
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|dozen|hundred|thousand|once|twice)\b|[一二三四五六七八九十百千万]",
     _I,
 )
 # Words that say how a question is put rather than what it is about.
@@ -132,14 +133,15 @@ _BY = re.compile(
 # The noun in "what's the weather like", "what is the capital of ...", "东京的天气怎么样".
 _FOCUS = re.compile(
     r"\b(?:what|which)(?:'s|s| is| was| are| were)? (?:the|a|an) (?:\w+est )?(?P<en>[^\W\d_]+)"
-    r"|\b(?:best|good|nice) (?P<good>[a-z]+)|^(?:is|are|was|were) (?!i\b|we\b|my\b|our\b|the\b|it\b|there\b|that\b|this\b).*\b(?P<be>\w+)\W*$|有什么(?P<much>好[吃玩看])|的(?P<zh>[\u4e00-\u9fff]{2})(?:怎么样|如何|是什么|是多少|好吗)",
+    r"|\b(?:best|good|nice) (?P<good>[a-z]+)|^(?:is|are|was|were) (?!i\b|we\b|my\b|our\b|the\b|it\b|there\b"
+    r"|that\b|this\b).*\b(?P<be>\w+)\W*$|有什么(?P<much>好[吃玩看])|的(?P<zh>[\u4e00-\u9fff]{2})(?:怎么样|如何|是什么|是多少|好吗)",
     _I,
 )
 _FORMAL = frozenset(
     stem(word)
     for word in word_set(
-        "kind type sort name live work like age old birthday city country town company eat avoid food drink deadline due"
-        " date number size status reason total length amount result point state news details detail difference"
+        "kind type sort name live work like age old birthday city country town company eat avoid food drink deadline"
+        " due date number size status reason total length amount result point state news details detail difference"
     )
 )
 
@@ -219,7 +221,7 @@ class Question:
         met = (word for word in about if word in found or _KINDS.get(word, frozenset()) & found)
         score = sum(rarity.get(word, 1.0) for word in met) / total
         if _MEASURE.search(self.text) and not _FIGURE.search(text):
-            score *= 0.4
+            return 0.0
         if score and _WHEN.search(self.text) and _DATED.search(text):
             score += 0.12
         if score and _AMOUNT.search(self.text) and _FIGURE.search(text):
@@ -244,7 +246,7 @@ def question_of(text: str) -> Question:
 
 
 def _focus(text: str) -> str:
-    """The word for what is asked ("the weather", "the capital"), without which nothing answers; empty if it is formal."""
+    """The word for what is asked ("the weather", "the capital"), without which nothing answers; "" if formal."""
     match = _FOCUS.search(text)
     found = stems(match.group(match.lastgroup or 0)) if match else []
     return found[0] if found and found[0] not in _FORMAL and found[0] not in _KINDS else ""

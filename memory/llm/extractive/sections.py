@@ -155,11 +155,11 @@ class Draft:
             text = self._touched[position]
             if sameness(text) not in self._keys["data"]:
                 self.add("discussed", text, 1)
-        first = self._items["discussed"][:1]
-        if first and (statements.is_small_talk(first[0]) or statements.is_question(first[0])):
-            if self._excluded or sum(map(len, self._items.values())) > 1:
-                # What stood in for an empty summary, a greeting or a question, has had its time.
-                self._remove("discussed", first[0])
+        more = bool(self._excluded) or sum(map(len, self._items.values())) > 1
+        for item in self._items["discussed"][:1] if more else ():
+            # What stood in for an empty summary, a greeting or a question, has had its time.
+            if statements.is_small_talk(item) or statements.is_question(item):
+                self._remove("discussed", item)
         return Sections(
             topic=self.previous.topic,
             excluded=tuple(self._excluded[-self._excluded_limit :]),

@@ -14,7 +14,6 @@ from functools import lru_cache
 
 from memory.llm.extractive.wording import word_set
 
-
 MAX_READ = 20_000
 MAX_SENTENCE = 400
 
@@ -29,9 +28,8 @@ _MARKER = re.compile(r"[ \t]*(?:[-*+•]|#{1,6}|\d{1,3}[.)])[ \t]+")
 _UNSHOWN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]+")
 _UNSPEAKABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
 _HEADING = re.compile(
-    r"\W*(?:(?:our|my|the|some|hard|key|main|other|functional|technical)\s+)*"
-    r"(?:(?P<need>requirements?|needs|must[- ]haves?|需求|要求)|(?P<limit>constraints?|limits?|limitations?|限制))"
-    r"\W*[:：]\**",
+    r"\W*(?:(?:our|my|the|some|hard|key|main|other|functional|technical)\s+)*(?:(?P<need>requirements?|needs"
+    r"|must[- ]haves?|需求|要求)|(?P<limit>constraints?|limits?|limitations?|限制))\W*[:：]\**",
     re.IGNORECASE,
 )
 _OPENING, _CLOSING = re.compile(r"[“「『]"), re.compile(r"[”」』]")
@@ -99,7 +97,10 @@ def head_of(text: str, limit: int) -> str:
 
 
 def _blocks(content: str) -> Iterator[tuple[str, bool]]:
-    """Paragraphs, and whether each is an item of a list: a line goes on into the next only where that one starts in mid-sentence, as wrapped mail does."""
+    """Paragraphs, and whether each is an item of a list.
+
+    A line goes on into the next only where that one starts in mid-sentence, as wrapped mail does.
+    """
     start = end = -1
     fenced = listed = False
     position = 0

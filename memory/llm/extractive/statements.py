@@ -21,15 +21,12 @@ _I = re.IGNORECASE
 # ---------------------------------------------------------------- questions, suppositions, other people's words
 
 _ASKS = re.compile(
-    r"(?:(?:and|but|so|ok|okay|hi|hey|hello|well|also|now|please|then)\b[\s,!.]*)*"
-    r"(?:(?:what|where|when|who|whom|whose|why|which|how)(?:'s|'re|'d|'ll)?\s+(?:is|are|am|was|were|do"
-    r"|does|did|can|could|"
-    r"should|shall|will|would|have|has|had|much|many|old|long|often|far|about|kind|type|sort|time|day|date"
-    r"|year|month|color|"
-    r"colour|city|country|place|my|the|your|our|\w+\s+(?:do|did|is|are|was|am|does|should|can)\b)"
-    r"|(?:what|where|when|who|how)'s\b"
-    r"|(?:do|does|did|is|are|am|was|were|can|could|will|would|should|shall|have|has|had|may)(?:n't)?\s+"
-    r"(?:i|you|we|he|she|it|they|there|this|that|my|your|our|the|any|anyone|someone)\b)",
+    r"(?:(?:and|but|so|ok|okay|hi|hey|hello|well|also|now|please|then)\b[\s,!.]*)*(?:(?:what|where|when|who|whom|whose"
+    r"|why|which|how)(?:'s|'re|'d|'ll)?\s+(?:is|are|am|was|were|do|does|did|can|could|should|shall|will|would|have|has"
+    r"|had|much|many|old|long|often|far|about|kind|type|sort|time|day|date|year|month|color|colour|city|country|place"
+    r"|my|the|your|our|\w+\s+(?:do|did|is|are|was|am|does|should|can)\b)|(?:what|where|when|who|how)'s\b|(?:do|does|did"
+    r"|is|are|am|was|were|can|could|will|would|should|shall|have|has|had|may)(?:n't)?\s+(?:i|you|we|he|she|it|they"
+    r"|there|this|that|my|your|our|the|any|anyone|someone)\b)",
     _I,
 )
 _ASKS_CHINESE = re.compile(
@@ -37,34 +34,28 @@ _ASKS_CHINESE = re.compile(
 )
 _REQUEST = re.compile(
     r"(?:(?:please|so|ok|okay|hi|hey|hello|now|then|and|also|well)\b[\s,!.]*)*(?:(?:can|could|would|will)"
-    r" you\s+(?:please\s+)?)?"
-    r"(?:tell me|remind me|show me|list|recall|summari[sz]e|sum up|recap|give me|find|look up|search"
-    r"|repeat|what about"
-    r"|how about|let me know|do you (?:know|remember|recall))\b",
+    r" you\s+(?:please\s+)?)?(?:tell me|remind me|show me|list|recall|summari[sz]e|sum up|recap|give me|find|look up"
+    r"|search|repeat|what about|how about|let me know|do you (?:know|remember|recall))\b",
     _I,
 )
 _REQUEST_CHINESE = re.compile(r"(?:请)?(?:告诉我|提醒我|总结|列出|回忆|说说)")
 _TASK = re.compile(
-    r"(?:(?:please|can you|could you|now|then|ok|okay|hi|hey)\b[\s,]*)*(?:translate|proofread|rewrite"
-    r"|rephrase|paraphrase"
-    r"|summari[sz]e|correct|fix|edit|analy[sz]e|explain|review|repeat|role-?play|act as|pretend|write"
-    r"|continue|complete"
-    r"|answer|classify|reply|respond|convert|读|翻译|改写|润色|总结)\b[^:：]{0,160}[:：]",
+    r"(?:(?:please|can you|could you|now|then|ok|okay|hi|hey)\b[\s,]*)*(?:translate|proofread|rewrite|rephrase"
+    r"|paraphrase|summari[sz]e|correct|fix|edit|analy[sz]e|explain|review|repeat|role-?play|act as|pretend|write"
+    r"|continue|complete|answer|classify|reply|respond|convert|读|翻译|改写|润色|总结)\b[^:：]{0,160}[:：]",
     _I,
 )
 _ORDER = re.compile(
-    r"(?:(?:please|can you|could you|will you|would you|now|then|ok|okay|hi|hey|and"
-    r"|also)\b[\s,]*)*(?:(?:translate|proofread|rewrite"
-    r"|rephrase|paraphrase|generate|compose|calculate|compute|solve|draw|draft|debug|refactor"
-    r"|implement|brainstorm|invent"
-    r"|role-?play|pretend)\b(?! to\b)|(?:write|create|make|build|code|cook|sing|design|suggest|recommend"
-    r"|teach|give|help)\s+"
-    r"(?:me|us|an?|the|some|this|that|my|\d+)\b)|(?:请|帮我|给我)?(?:写一|翻译|生成|画一|解释)|(?:please |can you |could you )*explain\b(?! (?:what|why|how|when) (?:i|we)\b)|(?:please )?forget (?:my|what|everything|me|that i|all)\b",
+    r"(?:(?:please|can you|could you|will you|would you|now|then|ok|okay|hi|hey|and|also)\b[\s,]*)*(?:(?:translate"
+    r"|proofread|rewrite|rephrase|paraphrase|generate|compose|calculate|compute|solve|draw|draft|debug|refactor"
+    r"|implement|brainstorm|invent|role-?play|pretend)\b(?! to\b)|(?:write|create|make|build|code|cook|sing|design"
+    r"|suggest|recommend|teach|give|help)\s+(?:me|us|an?|the|some|this|that|my|\d+)\b)|(?:请|帮我|给我)?(?:写一|翻译|生成|画一|解释)"
+    r"|(?:please |can you |could you )*explain\b(?! (?:what|why|how|when) (?:i|we)\b)|(?:please )?forget (?:my|what"
+    r"|everything|me|that i|all)\b",
     _I,
 )
 _SUPPOSES = re.compile(
-    r"\b(?:if|unless|suppose|supposing|imagine|pretend|assuming|hypothetically|wish|as though|would have"
-    r"|could have)\b"
+    r"\b(?:if|unless|suppose|supposing|imagine|pretend|assuming|hypothetically|wish|as though|would have|could have)\b"
     r"|\b(?:say|let's say|assume) (?:i|we|that|my)\b|如果|假如|假设|要是|倘若|万一|但愿|假装",
     _I,
 )
@@ -72,13 +63,10 @@ _SUPPOSES_FIRST = re.compile(
     r"\s*(?:if|unless|suppose|supposing|imagine|pretend|assuming|assume|hypothetically|如果|假如|假设|要是)", _I
 )
 _REPORTS = re.compile(
-    r"\b(?:he|she|they|you|people|everyone|everybody|someone|somebody|nobody|who|it|(?:my|the|our|your|a"
-    r"|his|her)\s+\w+|[^\W\d_]{2,})"
-    r"(?:'s|'d| has| had| have| always| just| also| keeps?| even| once)*\s+"
-    r"(?:say|says|said|saying|told|tells|thinks?|(?<!second )thought|claims?|claimed|asks?|asked|wrote|writes"
-    r"|believes?|insists?|insisted"
-    r"|assumes?|reckons?|suggests?|suggested|mentioned|announced|replied|goes like|was like|joked|jokes"
-    r"|reads|sings|sang)\b"
+    r"\b(?:he|she|they|you|people|everyone|everybody|someone|somebody|nobody|who|it|(?:my|the|our|your|a|his|her)\s+\w+"
+    r"|[^\W\d_]{2,})(?:'s|'d| has| had| have| always| just| also| keeps?| even| once)*\s+(?:say|says|said|saying|told"
+    r"|tells|thinks?|(?<!second )thought|claims?|claimed|asks?|asked|wrote|writes|believes?|insists?|insisted|assumes?"
+    r"|reckons?|suggests?|suggested|mentioned|announced|replied|goes like|was like|joked|jokes|reads|sings|sang)\b"
     r"|\baccording to\b|\b(?:quote|lyrics?|the song|the line)\b|(?:说|告诉我|认为|觉得|以为|声称)",
     _I,
 )
@@ -163,23 +151,19 @@ class Clause:
 
 
 _LEAD = re.compile(
-    r"(?:[\s\"'“‘(*_#>–—-]+|(?:well|actually|no(?=\s*(?:[,!.;:–—-]|$))|nope|yes|yeah|yep|oh|ok|okay|hi|hey"
-    r"|hello|so|and|but|also|btw|by the way|anyway"
-    r"|sorry|correction|fyi|to be clear|in fact|honestly|thanks|thank you|hmm|wait|right now|these days"
-    r"|nowadays|now|currently"
-    r"|plus|sure|great|cool|wow|as of (?:today|now)|since then|for context|for the record|for reference"
-    r"|just so you know"
-    r"|(?:please )?(?:note|remember|keep in mind|bear in mind)(?: that)?|i (?:meant|mean)(?: that)?|in the"
-    r" meantime|unfortunately"
-    r"|luckily|turns out|it turns out(?: that)?|good morning|good evening|then|first|finally|lol|haha|ah"
-    r"|fun fact|update|please)\b[\s,!.:;–—-]*)+",
+    r"(?:[\s\"'“‘(*_#>–—-]+|(?:well|actually|no(?=\s*(?:[,!.;:–—-]|$))|nope|yes|yeah|yep|oh|ok|okay|hi|hey|hello|so|and"
+    r"|but|also|btw|by the way|anyway|sorry|correction|fyi|to be clear|in fact|honestly|thanks|thank you|hmm|wait|right"
+    r" now|these days|nowadays|now|currently|plus|sure|great|cool|wow|as of (?:today|now)|since then|for context|for"
+    r" the record|for reference|just so you know|(?:please )?(?:note|remember|keep in mind|bear in mind)(?: that)?|i"
+    r" (?:meant|mean)(?: that)?|in the meantime|unfortunately|luckily|turns out|it turns out(?: that)?|good morning"
+    r"|good evening|then|first|finally|lol|haha|ah|fun fact|update|please)\b[\s,!.:;–—-]*)+",
     _I,
 )
 _TRAIL = re.compile(r"(?:[\s,]+(?:btw|by the way|lol|haha|please|pls|though|thanks|actually|fyi|instead|then))+$", _I)
 # "We moved: I live in Lyon now" announces what follows; "Title: I live in fear" names a text.
 _ANNOUNCES = re.compile(
-    r"(?:.*\b(?:i|we|my|our|us|me)\b.*|\W*(?:(?:one|another|big|good|bad|small|quick|some|the|a) )*"
-    r"(?:more thing|thing|news|update|note|info|background|context|about me|intro|ps|p\.s\.?|edit|change|answer|reason))\s*$",
+    r"(?:.*\b(?:i|we|my|our|us|me)\b.*|\W*(?:(?:one|another|big|good|bad|small|quick|some|the|a) )*(?:more thing|thing"
+    r"|news|update|note|info|background|context|about me|intro|ps|p\.s\.?|edit|change|answer|reason))\s*$",
     _I,
 )
 _US = re.compile(
@@ -187,15 +171,14 @@ _US = re.compile(
 )
 _FIRST = r"(?:I|we|my|our)(?:'\w+)?\b"
 _VERBS = (
-    r"(?:am|live|work|have|own|like|love|enjoy|prefer|hate|dislike|need|want|moved|study|teach|run|speak"
-    r"|play|was|don't|can't"
-    r"|never|plan|must|grew|use|also|currently|now)\b"
+    r"(?:am|live|work|have|own|like|love|enjoy|prefer|hate|dislike|need|want|moved|study|teach|run|speak|play|was|don't"
+    r"|can't|never|plan|must|grew|use|also|currently|now)\b"
 )
 _JOINT = re.compile(
-    rf"(?:\s*[,;–—(]\s*|\s+-{{1,2}}\s+|\s+)(?:and|but|so|plus|though|although|while)\s+(?=(?:also\s+"
-    rf"|then\s+|now\s+)?(?:{_FIRST}|let's\b|no\s+(?!longer|more|less|idea|one\b|problem)|it\s|it's|the\s+\w+\s+(?:is|must|has)|{_VERBS}))"
-    rf"|\s*[,;–—]\s*(?=(?:so\s+|then\s+)?(?:{_FIRST}|let's\b|it\s+(?:must|has|needs|should)|no later|at most|max\b"
-    rf"|(?:(?:the|our|my)\s+)?(?:budget|deadline)\s+(?:is|of)))|\s*[;；]\s*|\s+-{{2}}\s*",
+    rf"(?:\s*[,;–—(]\s*|\s+-{{1,2}}\s+|\s+)(?:and|but|so|plus|though|although|while)\s+(?=(?:also\s+|then\s+"
+    rf"|now\s+)?(?:{_FIRST}|let's\b|no\s+(?!longer|more|less|idea|one\b|problem)|it\s|it's|the\s+\w+\s+(?:is|must|has)"
+    rf"|{_VERBS}))|\s*[,;–—]\s*(?=(?:so\s+|then\s+)?(?:{_FIRST}|let's\b|it\s+(?:must|has|needs|should)|no later|at most"
+    rf"|max\b|(?:(?:the|our|my)\s+)?(?:budget|deadline)\s+(?:is|of)))|\s*[;；]\s*|\s+-{{2}}\s*",
     _I,
 )
 _COLON = re.compile(rf"\s*:\s+(?=(?:{_FIRST}|let's\b))", _I)
@@ -258,56 +241,41 @@ def _carried(read: str) -> str:
 # ---------------------------------------------------------------- needs and limits
 
 _SOCIAL = (
-    r"(?:to )?(?:say|tell|ask|thank|know|hear|share|admit|be honest|head|get going|get back|catch|see you"
-    r"|talk|chat|let you|hug"
-    r"|congratulate|show you|wish|think|agree|believe|remind|sleep|go(?: now)?$|run$|you\b|your\b|it\b"
-    r"|that\b|this\b$)"
+    r"(?:to )?(?:say|tell|ask|thank|know|hear|share|admit|be honest|head|get going|get back|catch|see you|talk|chat|let"
+    r" you|hug|congratulate|show you|wish|think|agree|believe|remind|sleep|go(?: now)?$|run$|you\b|your\b|it\b|that\b"
+    r"|this\b$)"
 )
 _NEED = re.compile(
-    rf"(?!he\b|she\b|you\b)(?:[\w-]+ ){{1,3}}must (?:be able to|support|allow|run|work|have|handle) .{{2,}}"
-    rf"|(?:I|we)(?:'ll| will| would|'d)?\s+(?:really |just |also |still |definitely |only )*"
-    rf"(?:need|require|must|have to|want|like to have|prefer to have|insist on|(?:'ve )?got"
-    rf" to)\s+(?!{_SOCIAL}).{{3,}}"
-    rf"|.{{0,80}}\b(?:it|this|they|the \w+(?: \w+)?|everything|all \w+|each \w+|every \w+)\s+(?:must"
-    rf" (?!have\b|feel\b|add\b|seem\b|mean\b|love\b|be (?:so|very|really|such|amazing|hard|tough|nice|great|fun"
-    rf"|awesome|exciting|special|lovely|proud|happy)\b)"
-    rf"|has to |have to |needs? to |needs )\s*.{{2,}}"
-    rf"|(?:please\s+)?(?:make sure|ensure|avoid|include|use"
-    rf"|(?:always|never) (?:use|write|answer|reply|respond|include|call|put|format|make|start|end|give|show|mention)"
-    rf"|keep (?:it|them|everything) (?:short"
-    rf"|simple|under|below|to|in|brief))\s+.{{3,}}"
-    rf"|(?:the |my |our )?(?:main |key |hard )?requirements? (?:is|are)\s+.{{2,}}|.{{1,80}} (?:is|are)"
-    rf" (?:required|mandatory)\b.*",
+    rf"(?!he\b|she\b|you\b)(?:[\w-]+ ){{1,3}}must (?:be able to|support|allow|run|work|handle) .{{2,}}|(?:I|we)(?:'ll|"
+    rf" will| would|'d)?\s+(?:really |just |also |still |definitely |only )*(?:need|require|must|have to|want|like to"
+    rf" have|prefer to have|insist on|(?:'ve )?got to)\s+(?!{_SOCIAL}).{{3,}}|.{{0,80}}\b(?:it|this|they|the \w+(?:"
+    rf" \w+)?|everything|all \w+|each \w+|every \w+)\s+(?:must (?!have\b|feel\b|add\b|seem\b|mean\b|love\b|be (?:so"
+    rf"|very|really|such|amazing|hard|tough|nice|great|fun|awesome|exciting|special|lovely|proud|happy)\b)|has to |have"
+    rf" to |needs? to |needs )\s*.{{2,}}|(?:please\s+)?(?:make sure|ensure|avoid|include|use|(?:always|never) (?:use"
+    rf"|write|answer|reply|respond|include|call|put|format|make|start|end|give|show|mention)|keep (?:it|them"
+    rf"|everything) (?:short|simple|under|below|to|in|brief))\s+.{{3,}}|(?:the |my |our )?(?:main |key |hard"
+    rf" )?requirements? (?:is|are)\s+.{{2,}}|.{{1,80}} (?:is|are) (?:required|mandatory)\b.*",
     _I,
 )
 _NEED_CHINESE = re.compile(r"(?:我们?)?(?:还)?(?:需要|必须|要求|一定要|务必).+")
 _POINTS_BACK = re.compile(r"(?<!^)\b(?:it|that|them|this|those)\b", _I)
 _BOUND = re.compile(
-    r"\b(?:at most|at least|no more than|no less than|not more than|no later than|no earlier than|less"
-    r" than|fewer than|up to|under"
-    r"|below|maximum|minimum|max|min|within|limited to|before|by|until|not before|not after|no fewer than"
-    r"|budget|spend)\b"
-    r"[^.;]{0,24}?(?:\d|\b(?:one|two|three|four|five|six|ten|twenty|monday|tuesday|wednesday|thursday"
-    r"|friday|saturday|sunday"
-    r"|january|february|march|april|may|june|july|august|september|october|november|december|tomorrow"
-    r"|tonight|noon|midnight"
-    r"|christmas|easter|the end of|end of)\b)",
+    r"\b(?:at most|at least|no more than|no less than|not more than|no later than|no earlier than|less than|fewer than"
+    r"|up to|under|below|maximum|minimum|max|min|within|limited to|before|by|until|not before|not after|no fewer than"
+    r"|budget|spend)\b[^.;]{0,24}?(?:\d|\b(?:one|two|three|four|five|six|ten|twenty|monday|tuesday|wednesday|thursday"
+    r"|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|tomorrow|tonight|noon|midnight|christmas|easter|the end of|end of)\b)",
     _I,
 )
 _CANNOT = re.compile(
-    r"(?:I|we|it|they|you|the \w+(?: \w+)?)\s+(?:really |also |just |absolutely |definitely )*"
-    r"(?:(?:can't|cannot|can not|mustn't|must not|may not|shouldn't|should not|am not allowed to|are not"
-    r" allowed to|'m not allowed to)"
-    r"\s+(?:use|eat|drink|afford|spend|exceed|go (?:over|above|beyond|before|after|by)|travel|fly|drive"
-    r"|pay|install|run|work|"
-    r"have|be|take|do|need|require|cost|store|share|send|leave|contain|include|depend|change|start|come"
-    r"|make it|attend|"
-    r"meet|move|lift|walk|climb|swim)\b(?! (?:more|better|happier|it$|that$|enough)).*"
-    r"|(?:'s|'re|'m| is| are| am) not allowed\b.*)"
-    r"|(?!he\b|she\b|you\b)(?:[\w-]+ ){1,3}(?:must not|mustn't|must never|(?:can't|cannot|should not|shouldn't) exceed)\b(?! have\b).*"
-    r"|.{0,60}\b(?:without|no) (?:internet|network|cloud|server|database|account|meat|gluten|dairy|nuts"
-    r"|sugar|alcohol|javascript|"
-    r"dependenc\w+|downtime|tracking|ads)\b.*",
+    r"(?:I|we|it|they|you|the \w+(?: \w+)?)\s+(?:really |also |just |absolutely |definitely )*(?:(?:can't|cannot|can"
+    r" not|mustn't|must not|may not|shouldn't|should not|am not allowed to|are not allowed to|'m not allowed"
+    r" to)\s+(?:use|eat|drink|afford|spend|exceed|go (?:over|above|beyond|before|after|by)|travel|fly|drive|pay|install"
+    r"|run|work|have|be|take|do|need|require|cost|store|share|send|leave|contain|include|depend|change|start|come|make"
+    r" it|attend|meet|move|lift|walk|climb|swim)\b(?! (?:more|better|happier|it$|that$|enough)).*|(?:'s|'re|'m| is| are"
+    r"| am) not allowed\b.*)|(?!he\b|she\b|you\b)(?:[\w-]+ ){1,3}(?:must not|mustn't|must never|(?:can't|cannot|should"
+    r" not|shouldn't) exceed)\b(?! have\b).*|.{0,60}\b(?:without|no) (?:internet|network|cloud|server|database|account"
+    r"|meat|gluten|dairy|nuts|sugar|alcohol|javascript|dependenc\w+|downtime|tracking|ads)\b.*",
     _I,
 )
 _BOUNDED_NAMES = re.compile(
@@ -317,8 +285,7 @@ _BOUNDED_NAMES = re.compile(
 )
 _LIMIT_CHINESE = re.compile(r".*(?:最多|至少|不超过|不能|不可以|之前(?:完成|交|要)|预算|截止|不得|以内).*")
 _VOWS = re.compile(
-    r"\b(?:can't wait|can't believe|can't thank|can't help|can't complain|can't imagine|without a doubt|up"
-    r" to you)\b",
+    r"\b(?:can't wait|can't believe|can't thank|can't help|can't complain|can't imagine|without a doubt|up to you)\b",
     _I,
 )
 
@@ -351,17 +318,15 @@ _TOLD = re.compile(r"\b(?:was|were|had|went|got|did|made|came|took|ran|won|start
 # ---------------------------------------------------------------- figures and conclusions
 
 _FIGURE = re.compile(
-    r"\d|\b(?:january|february|march|april|june|july|august|september|october|november|december|monday"
-    r"|tuesday|wednesday|thursday"
-    r"|friday|saturday|sunday|hundred|thousand|million|dozen|percent)\b|[$€£¥%]|[一二三四五六七八九十百千万]{1,6}(?:个|元"
-    r"|块|天|年|月|号|点|人|次|岁)",
+    r"\d|\b(?:january|february|march|april|june|july|august|september|october|november|december|monday|tuesday"
+    r"|wednesday|thursday|friday|saturday|sunday|hundred|thousand|million|dozen|percent)\b|[$€£¥%]"
+    r"|[一二三四五六七八九十百千万]{1,6}(?:个|元|块|天|年|月|号|点|人|次|岁)",
     _I,
 )
 _CONCLUDES = re.compile(
-    r"\b(?:we|i)(?:'ve| have)? (?:decided|agreed|concluded|settled|chose|picked|signed)\b|\bthe"
-    r" (?:decision|conclusion|answer|result)s? (?:is|was|are|were)\b"
-    r"|\b(?:in conclusion|it turned out|let's go with|we'll go with|we are going with|we're going with)\b"
-    r"|决定|结论|选定",
+    r"\b(?:we|i)(?:'ve| have)? (?:decided|agreed|concluded|settled|chose|picked|signed)\b|\bthe (?:decision|conclusion"
+    r"|answer|result)s? (?:is|was|are|were)\b|\b(?:in conclusion|it turned out|let's go with|we'll go with|we are going"
+    r" with|we're going with)\b|决定|结论|选定",
     _I,
 )
 
@@ -379,9 +344,9 @@ def concludes(text: str) -> bool:
 # ---------------------------------------------------------------- small talk
 
 _PLEASANTRIES = word_set(
-    "hi hello hey hiya yo greetings good morning afternoon evening night thanks thank thx ty cheers bye goodbye cya ciao"
-    " see later soon take care ok okay k kk okey great cool nice awesome wow perfect fine sure yes yeah yep yup no nope"
-    " lol lmao haha hehe hmm hm oh ah aha yay right got gotcha how what's sounds understood alright indeed exactly"
+    "hi hello hey hiya yo greetings good morning afternoon evening night thanks thank thx ty cheers bye goodbye cya"
+    " ciao see later soon take care ok okay k kk okey great cool nice awesome wow perfect fine sure yes yeah yep yup no"
+    " nope lol lmao haha hehe hmm hm oh ah aha yay right got gotcha how what's sounds understood alright indeed exactly"
     " absolutely please sorry test testing ping excellent brilliant wonderful amazing fantastic lovely helpful useful"
     " interesting good appreciated appreciate makes sense fair enough welcome neat sweet np talk well"
 )

@@ -20,55 +20,42 @@ _WORDS = 3
 _PHRASE = 70
 _KEPT_BONUS, _GONE_BONUS = 2.0, 0.5
 _BEFORE_A_NOUN = word_set(
-    "the a an my our your his her their this that these those some new of about for in with from no any"
-    " own next last first"
-    " another each every"
+    "the a an my our your his her their this that these those some new of about for in with from no any own next last"
+    " first another each every"
 )
 # Common words that are no topic, beyond the stop words: verbs, judgements, degrees, times.
 _NO_TOPIC = frozenset(
     stem(word)
     for word in word_set(
-        "need want love like enjoy hate use make take try help feel look keep start stop put let mean seem"
-        " work live move hope plan"
-        " guess sound believe happen become learn see watch hear turn bring call run read write play meet pay"
-        " spend buy leave lose win"
-        " wait stay share support appreciate agree decide change set add check cause excite happy sad great"
-        " good nice amazing awesome"
-        " cool fun sweet fantastic wonderful incredible inspiring glad sorry sure hard easy big small little"
-        " old new young bad better best worse"
-        " worst long short high low full real right wrong true different same own other important special"
-        " favourite favorite proud thankful"
-        " totally definitely absolutely maybe perhaps always never often sometimes soon later early late"
-        " morning afternoon evening"
-        " night hour minute second weekend monday tuesday wednesday thursday friday saturday sunday january"
-        " february march april"
-        " june july august september october november december one two three four five six seven eight nine"
-        " ten hundred thousand bit couple kinda"
-        " gonna wanna gotta yep yup wow haha thank thanks hey hello hi bye guy kid part point idea reason"
-        " case fact end side"
-        " everything everyone nothing word question answer example amount number half name lately luck plenty"
-        " ton since while because"
-        " around through during without within against both either few less least more most such only even"
-        " back away together"
-        " asked said told think thought can't don't didn't isn't wasn't won't doesn't couldn't euro dollar"
-        " pound max min maximum"
-        " minimum finally actually especially recently currently budgeted allergic fine able possible another"
-        " next first between"
-        " pretty crazy super worth passion mental social personal final journey experience dream goal life"
+        "need want love like enjoy hate use make take try help feel look keep start stop put let mean seem work live"
+        " move hope plan guess sound believe happen become learn see watch hear turn bring call run read write play"
+        " meet pay spend buy leave lose win wait stay share support appreciate agree decide change set add check cause"
+        " excite happy sad great good nice amazing awesome cool fun sweet fantastic wonderful incredible inspiring glad"
+        " sorry sure hard easy big small little old new young bad better best worse worst long short high low full real"
+        " right wrong true different same own other important special favourite favorite proud thankful totally"
+        " definitely absolutely maybe perhaps always never often sometimes soon later early late morning afternoon"
+        " evening night hour minute second weekend monday tuesday wednesday thursday friday saturday sunday january"
+        " february march april june july august september october november december one two three four five six seven"
+        " eight nine ten hundred thousand bit couple kinda gonna wanna gotta yep yup wow haha thank thanks hey hello hi"
+        " bye guy kid part point idea reason case fact end side everything everyone nothing word question answer"
+        " example amount number half name lately luck plenty ton since while because around through during without"
+        " within against both either few less least more most such only even back away together asked said told think"
+        " thought can't don't didn't isn't wasn't won't doesn't couldn't euro dollar pound max min maximum minimum"
+        " finally actually especially recently currently budgeted allergic fine able possible another next first"
+        " between pretty crazy super worth passion mental social personal final journey experience dream goal life"
         " world moment memory joy touch yeah feeling chance"
     )
 )
 
 # How a plan's text begins where it names an undertaking, and what of it is no part of the topic.
 _UNDERTAKING = re.compile(
-    r"(?:(?P<do>(?:wants|plans|hoping|planning|going|preparing) to)"
-    r"|(?:planning(?: on| for)?|working on|looking for|preparing for|training for|saving(?: up)? for|thinking (?:of|about)"
-    r"|considering|(?P<make>building|developing|writing|designing|creating|making|organi[sz]ing|renovating|hosting|launching"
-    r"|starting|migrating|redesigning|moving|decided to))"
-    r"|(?:最近|现在)?(?:打算|计划|准备))\s*(?:(?:an?|the|our|my|some)\s+)?(?P<what>.+)",
+    r"(?:(?P<do>(?:wants|plans|hoping|planning|going|preparing) to)|(?:planning(?: on| for)?|working on|looking for"
+    r"|preparing for|training for|saving(?: up)? for|thinking (?:of|about)|considering|(?P<make>building|developing"
+    r"|writing|designing|creating|making|organi[sz]ing|renovating|hosting|launching|starting|migrating|redesigning"
+    r"|moving|decided to))|(?:最近|现在)?(?:打算|计划|准备))\s*(?:(?:an?|the|our|my|some)\s+)?(?P<what>.+)",
     re.IGNORECASE,
 )
-_PERSONAL = frozenset({"identity", "preference", "relationship", "constraint"})
+_PERSONAL = frozenset({"identity", "preference", "relationship", "constraint", "work"})
 
 
 def topic_of(

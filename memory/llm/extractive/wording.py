@@ -17,12 +17,11 @@ def word_set(words: str) -> frozenset[str]:
 
 
 _UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-    "\uf900-\ufaff\U00020000-\U0003ffff"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _TOKEN = re.compile(
-    rf"(?:(?<!\w)[-−])?[$€£¥₹]?\d+(?:[.,:/-]\d+)*(?:[%$€£¥₹]|[^\W\d_{_UNSPACED}]+)?"
-    rf"|[{_UNSPACED}]+"
+    rf"(?:(?<!\w)[-−])?[$€£¥₹]?\d+(?:[.,:/-]\d+)*(?:[%$€£¥₹]|[^\W\d_{_UNSPACED}]+)?|[{_UNSPACED}]+"
     rf"|[^\W_{_UNSPACED}]+(?:'[^\W\d_{_UNSPACED}]+|\+\+|\#)?"
 )
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]")
@@ -30,30 +29,23 @@ _LETTERS = re.compile(r"[A-Za-z][A-Za-z'’]*")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _UNSPACED_FILLER = re.compile(
     "什么|哪里|哪儿|哪个|哪些|怎么|为什么|多少|我们|你们|他们|咱们|这个|那个|一个|一下|关于|之前|以前|曾经|告诉|说过|记得|"
-    "讨论|聊过|知道|了解|总结|现在|最近|可以|我|你|您|他|她|它|的|了|吗|呢|吧|啊|在|是|和|与|也|都|就|对|有|谁|请"
+    "讨论|聊过|知道|了解|叫|总结|现在|最近|可以|我|你|您|他|她|它|的|了|吗|呢|吧|啊|在|是|和|与|也|都|就|对|有|谁|请"
 )
 _NEGATIONS = {"can't": "can not", "won't": "will not", "cannot": "can not", "shan't": "shall not"}
 
 _STOP = word_set(
-    "a an the this that these those i me my mine myself we us our ours you your yours he him his she her"
-    " hers it its they"
-    " them their theirs who whom whose what which when where why how is am are was were be been being do"
-    " does did done doing"
-    " have has had having will would shall should can could may might must of in on at to for from by"
-    " with about into over"
-    " after before between and or but if then than so as not no nor too very just also really quite"
-    " pretty some any all each"
-    " there here up down out off again ever yet still already now oh ok okay yes yeah well please s t d"
-    " ll re ve m let lets"
-    " get got much many more most lot lots thing things something anything stuff way kind"
+    "a an the this that these those i me my mine myself we us our ours you your yours he him his she her hers it its"
+    " they them their theirs who whom whose what which when where why how is am are was were be been being do does did"
+    " done doing have has had having will would shall should can could may might must of in on at to for from by with"
+    " about into over after before between and or but if then than so as not no nor too very just also really quite"
+    " pretty some any all each there here up down out off again ever yet still already now oh ok okay yes yeah well"
+    " please s t d ll re ve m let lets get got much many more most lot lots thing things something anything stuff way"
+    " kind"
     # words of asking and telling: a question about the past is full of them, and they find nothing
-    " tell told say said says saying discuss discussed talk talked talking mention mentioned remember"
-    " remembered recall know"
-    " knew think thought ask asked remind reminded speak chat chatted conversation give gave find go"
-    " going went come came"
-    " yesterday today tomorrow ago last next week month year time day recently lately earlier previously"
-    " previous past"
-    " people person someone anyone everyone exactly again list show explain describe want living"
+    " tell told say said says saying discuss discussed talk talked talking mention mentioned remember remembered recall"
+    " know knew think thought ask asked remind reminded speak chat chatted conversation give gave find go going went"
+    " come came yesterday today tomorrow ago last next week month year time day recently lately earlier previously"
+    " previous past people person someone anyone everyone exactly again list show explain describe want living"
     " summarize summarise summary recap use using used place places"
 )
 _IRREGULAR = {
@@ -102,10 +94,11 @@ def is_unspaced(text: str) -> bool:
 
 
 def is_chinese(text: str) -> bool:
-    """Whether an answer to `text` had better be in Chinese: it begins with Han, or has more of it than words in letters."""
-    return (_HAN.match(text.lstrip()) or re.search("[，。？！]", text[:2000])) is not None or len(
-        _HAN.findall(text[:2000])
-    ) > len(_LETTERS.findall(text[:2000]))
+    """Whether an answer to `text` had better be in Chinese: it begins with Han, or has more of it than other words."""
+    begun = text[:2000].lstrip()
+    return bool(_HAN.match(begun) or re.search("[，。？！]", begun)) or len(_HAN.findall(begun)) > len(
+        _LETTERS.findall(begun)
+    )
 
 
 def straight(text: str) -> str:
