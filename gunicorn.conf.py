@@ -7,7 +7,8 @@ from config import Settings
 
 _settings = Settings.from_env()
 
-bind = f"{_settings.host}:{_settings.port}"
+_host = f"[{_settings.host}]" if ":" in _settings.host else _settings.host  # IPv6
+bind = f"{_host}:{_settings.port}"
 workers = _settings.workers
 worker_class = "gthread"
 threads = _settings.threads

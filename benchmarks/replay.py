@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -146,8 +147,13 @@ def _serving(url: str | None) -> Iterator[str]:
     if url is not None:
         yield url
         return
-    with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder, Server(Path(folder) / "data") as server:
-        yield server.url
+    # Ended with SIGTERM, Python would leave the server behind; as an exception it passes through the block's end.
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder, Server(Path(folder) / "data") as server:
+            yield server.url
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def run(conversations: Sequence[Conversation], url: str | None, turns: int, keep: bool = False) -> dict[str, Any]:

@@ -75,11 +75,14 @@ class Server:
                 start_new_session=True,  # a group of its own: a signal to it reaches no one else
             )
         deadline = time.monotonic() + START_SECONDS
-        while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self.kill()
-                raise RuntimeError(f"Recap did not start:\n{self.log.read_text(errors='replace')[-4000:]}")
-            time.sleep(0.02)
+        try:
+            while not self._answers():
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"Recap did not start:\n{self.log.read_text(errors='replace')[-4000:]}")
+                time.sleep(0.02)
+        except BaseException:
+            self.kill()
+            raise
 
     @property
     def pid(self) -> int:
