@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 from flask import current_app
 from flask_smorest import Blueprint
@@ -13,6 +14,7 @@ from schemas.errors import Error
 from schemas.fields import INT64_MAX
 
 EXTENSION = "recap"
+Handler = TypeVar("Handler", bound=Callable[..., Any])
 ID = f"<int(max={INT64_MAX}):%s>"  # an id in a path; what can't be an id is 404, like an id nobody has
 
 
@@ -30,10 +32,10 @@ def resource(name: str, description: str) -> Blueprint:
     return Blueprint(name, name, url_prefix="/api", description=description)
 
 
-def errors(blueprint: Blueprint, **described: str) -> object:
+def errors(blueprint: Blueprint, **described: str) -> Callable[[Handler], Handler]:
     """Document the errors a call answers, by status: `errors(blueprint, e404="...")`."""
 
-    def decorate(function: object) -> object:
+    def decorate(function: Handler) -> Handler:
         for status, description in described.items():
             function = blueprint.alt_response(int(status[1:]), schema=Error, description=description)(function)
         return function

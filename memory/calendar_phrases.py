@@ -50,10 +50,8 @@ def read(plain: str, text: str, at: int, calendar: Calendar, last: Phrase | None
 
 
 _WORD_BEFORE = re.compile(r"([a-z']{1,12})\W{1,3}\Z")
-_NEVER = frozenset(
-    ["every", "each", "next", "coming", "upcoming", "later", "any", "most", "per"]
-    + ["my", "his", "her", "our", "their", "your", "its", "whose"]
-)
+_WHOSE = frozenset(["my", "his", "her", "our", "their", "your", "its", "whose"])
+_NEVER = _WHOSE | {"every", "each", "next", "coming", "upcoming", "later", "any", "most", "per"}
 _AHEAD = frozenset(["by", "due", "is", "are", "be", "it's", "that's", "deadline", "than"])
 
 # -- openings: since, before, after, from ... to
@@ -221,8 +219,9 @@ def _name(
         said = found.groupdict("")
         dated = bool(said.get("which") or said.get("year"))
         if not (dated or preposition is None or not noun.after or noun is listed or preposition in noun.after):
-            later = _TIME_LAST.match(plain, found.end()) or _tense(plain, at, found.end()) == "past"
-            if preposition or not (noun.bare and later):
+            if preposition or not noun.bare:
+                continue
+            if not _TIME_LAST.match(plain, found.end()) and _tense(plain, at, found.end()) != "past":
                 continue
         if not _is_word(plain, text, found, preposition):
             best = noun, found
@@ -243,7 +242,7 @@ def _name(
 
 def _is_word(plain: str, text: str, found: re.Match[str], preposition: str | None) -> bool:
     """Whether "may" is a verb, "sun" a star, "June" somebody, as far as the words beside it tell."""
-    said = found.groupdict("")
+    said, start = found.groupdict(""), found.start()
     month, dated = said.get("month", ""), bool(said.get("year") or said.get("day"))
     if said.get("weekday") in ALSO_WORDS:
         return text[found.start("weekday")].islower()
@@ -254,9 +253,9 @@ def _is_word(plain: str, text: str, found: re.Match[str], preposition: str | Non
             return True
         if month in _NAMES and plain.startswith("'s", found.end()):
             return True
-        if month in _NAMES and preposition == "from" and not _TALK_FROM.search(plain[: found.start()][-24:]):
+        if month in _NAMES and preposition == "from" and not _TALK_FROM.search(plain, max(start - 24, 0), start):
             return True
-        if said.get("which") and plain.endswith("the ", 0, found.start()):  # "the last may"
+        if said.get("which") and plain.endswith("the ", 0, start):  # "the last may"
             return True
         if _NO_MONTH.match(plain, found.start("month")):
             return True

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 
 from models import Database, JobRow, SessionRow
 
-LEASE_SECONDS = 15.0
+LEASE_SECONDS = 10.0  # how long a killed process keeps others out; three times what a busy one needs to renew
 POLL_FIRST, POLL_LAST = 0.01, 0.25  # seconds between looks at a lease another process holds
 
 Leased = SessionRow | JobRow

@@ -16,9 +16,10 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 
 from config import Settings
 from memory import tokens
@@ -87,26 +88,18 @@ class ChatPipeline:
             clock.lap("recall")
             prompt, memory = self._compose(admitted, recalled)
             clock.lap("compose")
-            parts = self._main.answer(ModelRequest(prompt.messages, prompt.material, stream=request.stream))
-            part = next(parts)
+            reply = _Reply(self._main.answer(ModelRequest(prompt.messages, prompt.material, stream=request.stream)))
             started = self._started(admitted, memory)
             listening = True
-            text: list[str] = []
-            event: TurnEvent = started
-            while True:
+            events: Iterator[TurnEvent] = chain([started], reply)
+            for event in events:
                 if listening:
                     try:
                         yield event
                     except GeneratorExit:  # whoever asked has gone; the reply is for when they come back
                         listening = False
-                if event is part:  # told the moment it came; only now wait for more
-                    part = next(parts)
-                if isinstance(part, Finish):
-                    break
-                text.append(part.text)
-                event = part
             clock.lap("answer")
-            finished = self._finished(admitted, prompt, started, "".join(text), part)
+            finished = self._finished(admitted, prompt, started, reply)
             if admitted.lease is not None:
                 finished = self._record(admitted, admitted.lease, request, finished)
         except BaseException as error:
@@ -170,10 +163,10 @@ class ChatPipeline:
         )
 
     def _finished(
-        self, admitted: Admitted, prompt: ComposedPrompt, started: TurnStarted, reply: str, end: Finish
+        self, admitted: Admitted, prompt: ComposedPrompt, started: TurnStarted, reply: _Reply
     ) -> TurnFinished:
-        usage = TurnUsage(end.usage, _full_history(admitted.view, prompt, end.usage))
-        return TurnFinished(started, reply, None, end.reason, end.model, usage)
+        usage = TurnUsage(reply.end.usage, _full_history(admitted.view, prompt, reply.end.usage))
+        return TurnFinished(started, reply.text, None, reply.end.reason, reply.end.model, usage)
 
     def _record(self, admitted: Admitted, lease: Lease, request: TurnRequest, finished: TurnFinished) -> TurnFinished:
         """Store the reply and give the lease back.  Raises Conflict when it was lost: a later turn has the word."""
@@ -202,6 +195,31 @@ class ChatPipeline:
             row.lease_token = row.lease_until = None
         self._leases.ended(lease)
         return replace(finished, reply_message_id=reply.id)
+
+
+class _Reply:
+    """The main model's answer: iterate for its pieces as they come; after that its `text` and `end` are there.
+
+    A model that fails before its first word raises here, before anyone was told that it answers.
+    """
+
+    end: Finish
+
+    def __init__(self, parts: Iterator[Piece | Finish]) -> None:
+        self._parts = parts
+        self._part = next(parts)
+        self._pieces: list[str] = []
+
+    def __iter__(self) -> Iterator[Piece]:
+        while isinstance(self._part, Piece):
+            self._pieces.append(self._part.text)
+            yield self._part
+            self._part = next(self._parts)
+        self.end = self._part
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
 
 
 def _full_history(view: View, prompt: ComposedPrompt, spent: Usage) -> int:

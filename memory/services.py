@@ -18,7 +18,7 @@ from memory.indexing import Indexing
 from memory.leases import Leases
 from memory.llm import LanguageModel
 from memory.llm.extractive import ExtractiveModel
-from memory.llm.openai_client import OpenAIModel, connect
+from memory.llm.openai_client import OpenAIModel, Transport, connect
 from memory.notice import builtin_notice
 from memory.outbox import Outbox
 from memory.pipeline import ChatPipeline
@@ -54,6 +54,7 @@ class Services:
     settings: Settings
     database: Database
     index: SearchIndex
+    transport: Transport | None
     main: LanguageModel
     mini: LanguageModel
     leases: Leases
@@ -80,6 +81,8 @@ class Services:
         """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""
         self.outbox.stop(timeout)
         self.leases.close()
+        if self.transport is not None:
+            self.transport.close()
 
     def check(self) -> Checked:
         """Look at what serving needs, without changing anything."""
@@ -104,7 +107,8 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
     """Wire the engine for `settings` on `engine`.  Nothing runs in the background until `start`."""
     database = Database(engine)
     index = SearchIndex(settings.index_dir)
-    main, mini = _models(settings)
+    transport = None if settings.uses_builtin_model else connect(settings)
+    main, mini = _models(settings, transport)
     leases = Leases(database, now)
     outbox = Outbox(database, leases, now)
     sessions = Sessions(settings, database, outbox, leases, now)
@@ -122,6 +126,7 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
         settings,
         database,
         index,
+        transport,
         main,
         mini,
         leases,
@@ -136,9 +141,9 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
     )
 
 
-def _models(settings: Settings) -> tuple[LanguageModel, LanguageModel]:
-    if settings.uses_builtin_model:
-        model = ExtractiveModel()
-        return model, model
-    transport = connect(settings)
+def _models(settings: Settings, transport: Transport | None) -> tuple[LanguageModel, LanguageModel]:
+    """The main and the mini model, over one connection."""
+    if transport is None:
+        builtin = ExtractiveModel()
+        return builtin, builtin
     return OpenAIModel(transport, settings.openai_model), OpenAIModel(transport, settings.mini_model)

@@ -1,9 +1,10 @@
 """The built-in model: rules, no network, no key.
 
-model        the door, `ExtractiveModel`         digesting   summary and facts from messages
-quoting      the reply, in the person's words    sections, topic, corrections   what the summary keeps
-questions    what is asked for                   statements, refusals, sentences   reading what was said
-quotable     what could be quoted for it         personal*, chinese   first-person facts, as tables
+model        the door, `ExtractiveModel`         digesting   what messages add and take back: summary and facts
+quoting      the reply, in the person's words    sections, topic   what the summary keeps
+questions    what is asked for                   readings   what a sentence states, by the rules in
+quotable     what could be quoted for it           statements, refusals, corrections; personal*, chinese (tables)
+phrases      its own fixed words                 sentences, wording   where words and sentences begin and meet
 """
 
 from memory.llm.extractive.model import ExtractiveModel

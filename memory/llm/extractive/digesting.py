@@ -57,7 +57,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Noted:
-    """What became of a clause, for an acknowledgement: a statement and what it took back, an option out or in again."""
+    """What became of a clause: a statement and what it took back, an option ruled out or put back."""
 
     statement: Statement | None = None
     replaced: tuple[Held, ...] = ()

@@ -82,11 +82,17 @@ def _small_talk(reader: Reader, text: str, words: Phrases) -> str:
         or any(word in text for word in ("再见", "晚安", "拜拜", "明天见", "回头见", "下次见"))
     ):
         return words.bye
-    if (
-        said & {"hi", "hello", "hey", "hiya", "yo", "morning", "afternoon", "evening", "greetings"}
-        or text[:3] in ("你好", "您好", "大家好")
-        or text.strip().startswith(("你好", "您好", "大家好", "嗨", "早", "下午好", "晚上好"))
-    ):
+    if said & {
+        "hi",
+        "hello",
+        "hey",
+        "hiya",
+        "yo",
+        "morning",
+        "afternoon",
+        "evening",
+        "greetings",
+    } or text.strip().startswith(("你好", "您好", "大家好", "嗨", "早", "下午好", "晚上好")):
         for held in reader.held:
             if held.statement.attribute == "name" and held.statement.value:
                 return words.hello_name.format(name=one_line(held.statement.value)[:40])
