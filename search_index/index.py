@@ -8,21 +8,27 @@ in what is found, only in how long it takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection as Container
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
-from heapq import nsmallest
 from pathlib import Path
 
+import numpy as np
+
 from search_index.analysis import query_terms, terms
+from search_index.collection import Collection
 from search_index.postings import Damaged, Entry, Segment, role_number
-from search_index.ranking import Bag, Scorer, Statistics
+from search_index.ranking import FUZZY_LIMIT, Recipe, rank
+from search_index.vectors import Embedder, packed
 from search_index.whoosh_index import NO_INDEX, IndexBusy, WhooshIndex, sweep
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROUNDS = 5
 _CACHED_CHARACTERS = 4_000
+_REMEMBERED = 4_096
 
 
 @dataclass(frozen=True)
@@ -53,12 +59,12 @@ class Query:
     role: str | None = None
     after: datetime | None = None
     before: datetime | None = None
-    exclude: Collection[int] = ()
+    exclude: Container[int] = ()
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A found message.  `score` is higher for better; `why` are its parts, by name: `words` is BM25."""
+    """A found message.  `score` is higher for better; `why` are its parts, by name (see `ranking`)."""
 
     message_id: int
     session_id: int
@@ -72,10 +78,23 @@ class SearchIndex:
     `owner` is any string that names the owner; folders are named by its hash.
     """
 
-    def __init__(self, root: Path, busy_after: float = 10.0) -> None:
-        """`busy_after`: seconds a writer waits for another writer of the same owner before IndexBusy."""
+    def __init__(
+        self,
+        root: Path,
+        busy_after: float = 10.0,
+        *,
+        recipe: Recipe = Recipe(),  # noqa: B008 - frozen
+        embedder: Embedder | None = None,
+    ) -> None:
+        """`busy_after`: seconds a writer waits for another writer of the same owner before IndexBusy.
+
+        `recipe` says what counts in the ranking; without an `embedder` nothing has a meaning, only words.
+        """
         self._root = root
         self._busy_after = busy_after
+        self._recipe = recipe
+        self._embedder = embedder
+        self._remembered: dict[str, bytes] = {}
         sweep(root)
 
     def search(self, owner: str, query: Query, pending: Callable[[str], Sequence[Document]]) -> list[Hit]:
@@ -94,9 +113,9 @@ class SearchIndex:
         for _ in range(_ROUNDS):
             generation = index.generation()
             # In this order: what moves into the index between the two is then seen twice rather than never.
-            rank = partial(_best, wanted, query, pending(generation))
+            best = partial(self._best, wanted, query, pending(generation))
             try:
-                hits = index.read(generation, rank)
+                hits = index.read(generation, best)
             except Damaged:
                 try:
                     index.heal(generation)
@@ -106,7 +125,7 @@ class SearchIndex:
             if index.generation() == generation:
                 return hits
         # It is being replaced over and over, or is damaged while someone holds on to it: do without.
-        return _best(wanted, query, pending(NO_INDEX), [])
+        return self._best(wanted, query, pending(NO_INDEX), [])
 
     def add(self, owner: str, documents: Iterable[Document]) -> str:
         """Index `documents` in one commit and return the generation that now holds them.
@@ -118,11 +137,12 @@ class SearchIndex:
         """
         given: list[Document] | None = None
 
-        def entries(held: Collection[int]) -> list[Entry]:
+        def entries(held: Container[int]) -> list[Entry]:
             nonlocal given
             if given is None:  # asked again after damage
                 given = list({document.message_id: document for document in documents}.values())
-            return [_entry(document) for document in given if document.message_id not in held]
+            fresh = [document for document in given if document.message_id not in held]
+            return _entries(fresh, self._vectors(fresh) if self._embedder else [b""] * len(fresh))
 
         return self._of(owner).add(entries)
 
@@ -154,7 +174,41 @@ class SearchIndex:
                 return generation, ids
 
     def _of(self, owner: str) -> WhooshIndex:
-        return WhooshIndex(self._root, owner, self._busy_after)
+        return WhooshIndex(self._root, owner, self._busy_after, self._embedder.name if self._embedder else "")
+
+    def _vectors(self, documents: Sequence[Document]) -> list[bytes]:
+        """The documents' packed vectors, of what is said and who says it; those made before are remembered."""
+        assert self._embedder is not None
+        spoken = [f"{d.name}: {d.content}" if d.name else d.content for d in documents]
+        known = self._remembered  # other threads may put another in its place meanwhile
+        new = [text for text in dict.fromkeys(spoken) if text not in known]
+        made = dict(zip(new, packed(self._embedder, new), strict=True)) if new else {}
+        short = {text: vector for text, vector in made.items() if len(text) <= _CACHED_CHARACTERS}
+        if short:
+            self._remembered = {**known, **short} if len(known) < _REMEMBERED else short
+        return [made[text] if text in made else known[text] for text in spoken]
+
+    def _best(self, wanted: list[str], query: Query, pending: Sequence[Document], segments: list[Segment]) -> list[Hit]:
+        """Rank the union of `pending` and `segments` by `wanted`, the query's terms."""
+        meant = self._embedder if self._recipe.meaning else None
+        latest = list({document.message_id: document for document in pending}.values())
+        instant = meant is not None and meant.instant
+        entries = _entries(latest, self._vectors(latest) if instant else [b""] * len(latest))
+        collection = Collection.of(segments, entries, wanted, vectors=meant is not None)
+        vector = packed(meant, [query.text])[0] if meant is not None else b""
+        ranked = rank(collection, vector, self._recipe, _microseconds(datetime.now(UTC)))
+        candidates = np.flatnonzero(ranked.eligible & _passing(query, collection))
+        limit = min(query.limit, FUZZY_LIMIT) if self._recipe.formula == "fuzzy" else query.limit
+        order = np.lexsort((-collection.ids[candidates], -ranked.total[candidates]))[:limit]
+        return [
+            Hit(
+                int(collection.ids[at]),
+                int(collection.sessions[at]),
+                float(ranked.total[at]),
+                {name: float(part[at]) for name, part in ranked.parts.items()},
+            )
+            for at in candidates[order]
+        ]
 
 
 def _microseconds(moment: datetime) -> int:
@@ -163,85 +217,42 @@ def _microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
-def _analysed(content: str, name: str | None) -> Bag:
-    return Bag.of(terms(content, name, singles=True))
+def _counted(content: str, name: str | None) -> Counter[str]:
+    return Counter(terms(content, name, singles=True))
 
 
-_analysed_before = lru_cache(maxsize=4096)(_analysed)
+_counted_before = lru_cache(maxsize=4096)(_counted)
 
 
-def _bag(document: Document) -> Bag:
-    """The document's terms.  The same pending rows are searched turn after turn, so the short ones are remembered."""
-    analyse = _analysed_before if len(document.content) <= _CACHED_CHARACTERS else _analysed
-    return analyse(document.content, document.name)
-
-
-def _entry(document: Document) -> Entry:
-    bag = _bag(document)
-    created, role = _microseconds(document.created_at), role_number(document.role)
-    return Entry(document.message_id, document.session_id, created, role, bag.length, bag.counts)
+def _entries(documents: Sequence[Document], vectors: Sequence[bytes]) -> list[Entry]:
+    """The documents, analysed.  The same pending rows are searched turn after turn, so short ones are remembered."""
+    entries = []
+    for document, vector in zip(documents, vectors, strict=True):
+        count = _counted_before if len(document.content) <= _CACHED_CHARACTERS else _counted
+        counts = count(document.content, document.name)
+        created, role = _microseconds(document.created_at), role_number(document.role)
+        squares = sum(count * count for count in counts.values())
+        entries.append(
+            Entry(document.message_id, document.session_id, created, role, counts.total(), squares, counts, vector)
+        )
+    return entries
 
 
 def _ids(segments: list[Segment]) -> set[int]:
     return {message_id for segment in segments for message_id in segment.ids}
 
 
-class _Filter:
-    """What the query asks of a message beside its words; used for index and pending alike."""
-
-    def __init__(self, query: Query) -> None:
-        self._session = query.session_id
-        self._role = None if query.role is None else role_number(query.role)
-        self._after = None if query.after is None else _microseconds(query.after)
-        self._before = None if query.before is None else _microseconds(query.before)
-        self._exclude = frozenset(query.exclude)
-
-    def passes(self, message_id: int, session_id: int, created: int, role: int) -> bool:
-        return (
-            (self._session is None or session_id == self._session)
-            and (self._role is None or role == self._role)
-            and (self._after is None or created >= self._after)
-            and (self._before is None or created < self._before)
-            and message_id not in self._exclude
-        )
-
-
-def _best(wanted: list[str], query: Query, pending: Sequence[Document], segments: list[Segment]) -> list[Hit]:
-    """Rank the union of `pending` and `segments` by `wanted`, the query's terms."""
-    bags = {document.message_id: _bag(document) for document in pending}
-    twice = bags.keys() & _ids(segments) if bags else frozenset()
-    statistics = Statistics.of([bag for message_id, bag in bags.items() if message_id not in twice], wanted)
-    for segment in segments:
-        frequencies = {term: segment.frequency(term) for term in wanted}
-        statistics += Statistics(len(segment.ids), sum(segment.lengths), frequencies)
-    scorer = Scorer(wanted, statistics)
-    passes = _Filter(query).passes
-
-    found: list[tuple[float, int, int]] = []  # negative score, negative id: the order of the answer
-    for segment in segments:
-        ids, sessions, created, roles = segment.ids, segment.sessions, segment.created, segment.roles
-        for at, score in _scores(segment, scorer).items():
-            if passes(ids[at], sessions[at], created[at], roles[at]) and ids[at] not in twice:
-                found.append((-score, -ids[at], sessions[at]))
-    for document in {document.message_id: document for document in pending}.values():
-        score = scorer.score(bags[document.message_id])
-        if score and passes(
-            document.message_id, document.session_id, _microseconds(document.created_at), role_number(document.role)
-        ):
-            found.append((-score, -document.message_id, document.session_id))
-    return [Hit(-id_, session, -score, {"words": -score}) for score, id_, session in nsmallest(query.limit, found)]
-
-
-def _scores(segment: Segment, scorer: Scorer) -> dict[int, float]:
-    """BM25 by position, of every message of the segment that has any of the terms."""
-    scores: dict[int, float] = {}
-    lengths = segment.lengths
-    norms: dict[int, float] = {}
-    for term in scorer.terms:
-        factor = scorer.factor(term)
-        for at, count in segment.postings(term):
-            norm = norms.get(at)
-            if norm is None:
-                norm = norms[at] = scorer.norm(lengths[at])
-            scores[at] = scores.get(at, 0.0) + factor * count / (count + norm)
-    return scores
+def _passing(query: Query, collection: Collection) -> np.ndarray:
+    """Which messages are what the query asks for beside its words."""
+    passing = np.ones(len(collection), bool)
+    if query.session_id is not None:
+        passing &= collection.sessions == query.session_id
+    if query.role is not None:
+        passing &= collection.roles == role_number(query.role)
+    if query.after is not None:
+        passing &= collection.created >= _microseconds(query.after)
+    if query.before is not None:
+        passing &= collection.created < _microseconds(query.before)
+    if query.exclude:
+        passing &= ~np.isin(collection.ids, list(query.exclude))
+    return passing

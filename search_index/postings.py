@@ -1,31 +1,34 @@
 """What Whoosh keeps of messages: postings by term and a row each, and no more.
 
 For each term Whoosh has which messages hold it and how often; for each message one fixed-width row: its id, session,
-time, role and length.  Scoring is `ranking`'s, so that it is the same for what is not indexed.
+time, role, length and squared length; and a vector, where there are vectors.  Scoring is `ranking`'s, so that it is the
+same for what is not indexed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import struct
-import sys
-from array import array
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from whoosh.columns import FixedBytesColumn
 from whoosh.fields import COLUMN, FieldType, Schema
 from whoosh.formats import Existence
 from whoosh.reading import SegmentReader, TermNotFound
 from whoosh.writing import SegmentWriter
 
+from search_index.vectors import PACKED_BYTES
+
 MERGE_AT_MOST = 8_000
 """Documents up to which segments are merged; bounds what one commit rewrites to about a second of work."""
 
-_ROW = struct.Struct("<5q")
+_ROW = struct.Struct("<6q")
 
 
 class Damaged(Exception):
@@ -34,17 +37,28 @@ class Damaged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A message ready to be written.  `created` is in microseconds since 1970, UTC; numbers fit 64 bits."""
+    """A message ready to be written.  `created` is in microseconds since 1970, UTC; numbers fit 64 bits.
+
+    `squares` is the sum of the squared counts, `vector` packed (see `vectors`) or empty.
+    """
 
     message_id: int
     session_id: int
     created: int
     role: int
     length: int
+    squares: int
     counts: Mapping[str, int]
+    vector: bytes = b""
 
-    def row(self) -> bytes:
-        return _ROW.pack(self.message_id, self.session_id, self.created, self.role, self.length)
+    @property
+    def numbers(self) -> tuple[int, int, int, int, int, int]:
+        return self.message_id, self.session_id, self.created, self.role, self.length, self.squares
+
+    def fields(self) -> dict[str, Any]:
+        """What is written of it."""
+        row = {"row": _ROW.pack(*self.numbers), "terms": self.counts}
+        return {**row, "vector": self.vector} if self.vector else row
 
 
 @lru_cache(maxsize=64)
@@ -65,46 +79,65 @@ class _Counts(FieldType):
             yield term.encode(), count, float(count), b""
 
 
-class _Rows(FixedBytesColumn):
-    """A column of five numbers a message, read all at one go: a search needs most of them, and slices are cheap."""
+class _Table(FixedBytesColumn):
+    """A column of fixed-width rows, read all at one go: a search needs most of them, and one slice is cheap."""
 
-    def reader(self, dbfile: Any, basepos: int, length: int, doccount: int) -> _Rows.Reader:
-        return _Rows.Reader(dbfile, basepos, length, doccount, self._fixedlen, self._default)
+    def reader(self, dbfile: Any, basepos: int, length: int, doccount: int) -> _Table.Reader:
+        return _Table.Reader(dbfile, basepos, length, doccount, self._fixedlen, self._default)
 
     class Reader(FixedBytesColumn.Reader):
-        def load(self) -> array[int]:
-            numbers = array("q", bytes(self._dbfile.get(self._basepos, self._count * self._fixedlen)))
-            if len(numbers) != 5 * self._doccount:
-                raise Damaged(f"{len(numbers)} numbers in the rows of {self._doccount} messages")
-            if sys.byteorder == "big":
-                numbers.byteswap()
-            return numbers
+        def load(self, dtype: str, sparse: bool = False) -> NDArray[Any]:
+            """The rows as numbers of `dtype`.  Of a `sparse` column Whoosh leaves out the last empty rows: zeros."""
+            data = bytes(self._dbfile.get(self._basepos, self._count * self._fixedlen))
+            missing = self._doccount * self._fixedlen - len(data)
+            if missing < 0 or (missing and not sparse):
+                raise Damaged(f"{len(data)} bytes in a column of {self._doccount} messages")
+            return np.frombuffer(data + bytes(missing), dtype).reshape(self._doccount, -1)
 
 
-SCHEMA = Schema(terms=_Counts(), row=COLUMN(_Rows(_ROW.size)))
+SCHEMA = Schema(terms=_Counts(), row=COLUMN(_Table(_ROW.size)), vector=COLUMN(_Table(PACKED_BYTES)))
 
 
 class Segment:
-    """An immutable part of an opened index: columns by position, postings by term."""
+    """An immutable part of an opened index: a row of `Entry.numbers` for each message, postings by term, vectors."""
 
     def __init__(self, reader: Any) -> None:
         self._reader = reader
-        rows = reader.column_reader("row", translate=False).load()
-        self.ids, self.sessions, self.created, self.roles, self.lengths = (rows[i::5] for i in range(5))
+        self.rows: NDArray[np.int64] = reader.column_reader("row", translate=False).load("<i8").astype(np.int64)
 
-    def frequency(self, term: str) -> int:
-        """How many messages have `term`."""
-        return self._reader.doc_frequency("terms", term.encode())
+    @property
+    def ids(self) -> list[int]:
+        """The ids of its messages, by position."""
+        ids: list[int] = self.rows[:, 0].tolist()
+        return ids
 
-    def postings(self, term: str) -> Iterator[tuple[int, float]]:
+    @property
+    def sessions(self) -> list[int]:
+        """Their sessions."""
+        sessions: list[int] = self.rows[:, 1].tolist()
+        return sessions
+
+    def postings(self, term: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The positions of the messages that have `term`, ascending, and how often each has it."""
+        at: list[int] = []
+        counts: list[float] = []
         try:
             matcher = self._reader.postings("terms", term.encode())
         except TermNotFound:
-            return
-        while matcher.is_active():
-            yield matcher.id(), matcher.weight()
-            matcher.next()
+            pass
+        else:
+            while matcher.is_active():
+                at.append(matcher.id())
+                counts.append(matcher.weight())
+                matcher.next()
+        return np.array(at, np.int64), np.array(counts, float)
+
+    def vectors(self) -> NDArray[np.int8]:
+        """A packed vector for each message, zeros where it has none."""
+        if not self._reader.has_column("vector"):
+            return np.zeros((len(self.rows), PACKED_BYTES), np.int8)
+        packed: NDArray[np.int8] = self._reader.column_reader("vector", translate=False).load("i1", sparse=True)
+        return packed
 
 
 def merge(writer: SegmentWriter, segments: list[Any]) -> list[Any]:

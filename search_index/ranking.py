@@ -1,87 +1,159 @@
-"""How well documents answer a query: pure functions over counts.
+"""How well messages answer a query: pure functions over a `Collection`.
 
-A message must rank the same whether it is indexed already or still pending.  So nothing else scores: the index
-hands out counts, pending documents are counted here, and both go through one formula with the statistics of the two
-together.
+A message must rank the same whether it is indexed already or still pending, so nothing else scores.
 
-The formula is BM25 as Whoosh's BM25F computes it for one field (whoosh.scoring.bm25, whoosh.searching.Searcher.idf):
+The recipe adds four parts, each divided by its maximum:
+
+    words       BM25 of the message
+    meaning     the cosine of its vector with the query's
+    neighbours  BM25 of the message taken together with REACH messages on either side in its session
+    session     BM25 of the whole session
+
+What surrounds a message matters more than what an embedding says of it: an answer seldom repeats the question.
+BM25 is as Whoosh's BM25F computes it for one field (whoosh.scoring.bm25, whoosh.searching.Searcher.idf):
+
     idf(t)   = ln(N / (n(t) + 1)) + 1
     score(d) = sum over t of idf(t) * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length(d) / average length))
-Its idf is never below ln(1/2) + 1, so a word that is everywhere still counts a little.
+
+Beside neighbours and sessions the idf is ln(1 + (N - n + 0.5) / (n + 0.5)), which goes to 0 for what is everywhere:
+there are few sessions, and a common word is in most of them.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import log
+
+import numpy as np
+
+from search_index.collection import Collection, Floats, Ints
+from search_index.vectors import cosines
 
 K1 = 0.9
 B = 0.4
 """Chat messages are short and say a thing once: repeats and length count for less than in the usual 1.2 and 0.75."""
 
+REACH = 2
+"""Messages on either side that belong to what was said: a question, its answer, and what was said to that."""
 
-@dataclass(frozen=True, slots=True)
-class Bag:
-    """A document as its terms' counts; `length` is their sum."""
+RRF_K = 60
+"""Reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009)."""
 
-    counts: Mapping[str, int]
-    length: int
+LIKE = 0.5
+"""The least cosine at which a message that shares no word with the query, nor stands near one, is found at all."""
 
-    @classmethod
-    def of(cls, terms: Iterable[str]) -> Bag:
-        counts = Counter(terms)
-        return cls(counts, counts.total())
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """What BM25 needs to know of a collection: how many documents, their lengths' sum, how many have each term."""
-
-    documents: int
-    length: int
-    frequencies: Mapping[str, int]
-
-    @classmethod
-    def of(cls, bags: Sequence[Bag], terms: Iterable[str]) -> Statistics:
-        frequencies = {term: sum(term in bag.counts for bag in bags) for term in terms}
-        return cls(len(bags), sum(bag.length for bag in bags), frequencies)
-
-    def __add__(self, other: Statistics) -> Statistics:
-        """The statistics of two collections that share no document, for the terms of either."""
-        both = self.frequencies.keys() | other.frequencies.keys()
-        frequencies = {t: self.frequencies.get(t, 0) + other.frequencies.get(t, 0) for t in both}
-        return Statistics(self.documents + other.documents, self.length + other.length, frequencies)
+FUZZY_HOURS = 24.0
+FUZZY_THRESHOLD = 0.3
+FUZZY_LIMIT = 5
 
 
-class Scorer:
-    """BM25 for one query: `terms` in a fixed order over a collection with `statistics`.
+@dataclass(frozen=True)
+class Recipe:
+    """What counts in a ranking, beside `words`, which counts 1.
 
-    The order matters only because it makes the sums of floats come out the same wherever a document is kept.
+    `formula` is `context` (the parts above), or `fuzzy`: 40 % share of the query's words, 40 % cosine of the word
+    counts, 20 % a time weight that falls linearly to 0.7 over 24 hours; at least 0.3, at most 5 results.
+    `fusion` adds the parts by their values (`weighted`) or by their ranks (`rrf`).
     """
 
-    def __init__(self, terms: Sequence[str], statistics: Statistics) -> None:
-        self.terms = terms
-        documents = max(statistics.documents, 1)
-        self._average = statistics.length / documents or 1.0
-        self._factors = {
-            term: (log(documents / (statistics.frequencies.get(term, 0) + 1)) + 1) * (K1 + 1) for term in terms
-        }
+    meaning: float = 0.0
+    neighbours: float = 0.0
+    session: float = 0.0
+    fusion: str = "weighted"
+    formula: str = "context"
 
-    def factor(self, term: str) -> float:
-        """What every occurrence of `term` is multiplied by: idf * (K1 + 1)."""
-        return self._factors[term]
 
-    def norm(self, length: int) -> float:
-        """What a document's length adds to the divisor: K1 * (1 - B + B * length / average)."""
-        return K1 * (1 - B + B * length / self._average)
+@dataclass(frozen=True)
+class Ranked:
+    """Scores of all messages, and the parts they are the sum of; `eligible` are worth returning at all."""
 
-    def score(self, bag: Bag) -> float:
-        """The document's score; 0.0 when it has none of the terms."""
-        norm = self.norm(bag.length)
-        total = 0.0
-        for term in self.terms:
-            if count := bag.counts.get(term):
-                total += self._factors[term] * count / (count + norm)
-        return total
+    total: Floats
+    parts: dict[str, Floats]
+    eligible: np.ndarray
+
+
+def rank(collection: Collection, query_vector: bytes, recipe: Recipe, now: int) -> Ranked:
+    """Score every message; `collection.counts` has a row for each term of the query.
+
+    `query_vector` is packed, or empty.  `now` (microseconds since 1970) is what the fuzzy formula's time is told from.
+    """
+    if recipe.formula == "fuzzy":
+        return _fuzzy(collection, now)
+    words = _bm25(collection.counts, collection.lengths, smooth=False)
+    weights = {"meaning": recipe.meaning, "neighbours": recipe.neighbours, "session": recipe.session}
+    if not any(weights.values()):
+        return Ranked(words, {"words": words}, words > 0)
+    near = _bm25(_around(collection.counts, collection.sessions), _around(collection.lengths, collection.sessions))
+    values = {"words": words, "meaning": np.zeros(len(collection)), "neighbours": near, "session": _session(collection)}
+    if recipe.meaning and collection.vectors is not None:
+        values["meaning"] = np.clip(cosines(collection.vectors, query_vector), 0, None)
+    eligible = (words > 0) | (near > 0) | (values["meaning"] >= LIKE)
+    fuse = _ranks if recipe.fusion == "rrf" else _relative
+    parts = {name: (1.0 if name == "words" else weights[name]) * fuse(value) for name, value in values.items()}
+    return Ranked(np.sum(list(parts.values()), axis=0), parts, eligible)
+
+
+def _bm25(counts: Floats, lengths: Floats, *, smooth: bool = True) -> Floats:
+    """BM25 of n texts with terms x n `counts`."""
+    documents = max(len(lengths), 1)
+    average = lengths.sum() / documents or 1.0
+    norm = K1 * (1 - B + B * lengths / average)
+    total = np.zeros(len(lengths))
+    for row in counts:
+        having = np.count_nonzero(row)
+        if having:
+            idf = (
+                np.log(1 + (documents - having + 0.5) / (having + 0.5))
+                if smooth
+                else np.log(documents / (having + 1)) + 1
+            )
+            total += idf * (K1 + 1) * row / (row + norm)
+    return total
+
+
+def _around(values: Floats, sessions: Ints) -> Floats:
+    """Each value (along the last axis) with those of REACH neighbours on either side in the same session added."""
+    total = values.copy()
+    for distance in range(1, REACH + 1):
+        same = sessions[distance:] == sessions[:-distance]
+        total[..., distance:] += values[..., :-distance] * same
+        total[..., :-distance] += values[..., distance:] * same
+    return total
+
+
+def _session(collection: Collection) -> Floats:
+    """For each message, BM25 of its whole session."""
+    if not len(collection):
+        return np.zeros(0)
+    sessions = collection.sessions
+    starts = np.flatnonzero(np.r_[True, sessions[1:] != sessions[:-1]])
+    counts = np.add.reduceat(collection.counts, starts, axis=1)
+    scores = _bm25(counts, np.add.reduceat(collection.lengths, starts))
+    sizes = np.diff(np.r_[starts, len(collection)])
+    return np.repeat(scores, sizes)
+
+
+def _relative(values: Floats) -> Floats:
+    """The values as shares of the largest."""
+    largest = values.max(initial=0.0)
+    return values / largest if largest > 0 else values
+
+
+def _ranks(values: Floats) -> Floats:
+    """Reciprocal ranks, best first; equal values share a rank, and what has no value has no rank."""
+    better = len(values) - np.searchsorted(np.sort(values), values, side="right")
+    return np.where(values > 0, 1 / (RRF_K + 1 + better), 0.0)
+
+
+def _fuzzy(collection: Collection, now: int) -> Ranked:
+    """The formula of a study of how people keep a conversation in mind, for comparison."""
+    wanted = len(collection.counts)
+    shared = np.count_nonzero(collection.counts, axis=0) / wanted
+    sizes = np.sqrt(np.maximum(collection.squares, 1) * wanted)
+    hours = np.maximum(now - collection.created, 0) / 3.6e9
+    parts = {
+        "overlap": 0.4 * shared,
+        "cosine": 0.4 * collection.counts.sum(axis=0) / sizes,
+        "time": 0.2 * (1 - 0.3 * np.minimum(hours / FUZZY_HOURS, 1)),
+    }
+    total = np.sum(list(parts.values()), axis=0)
+    return Ranked(total, parts, (total >= FUZZY_THRESHOLD) & (shared > 0))

@@ -18,7 +18,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -52,9 +52,13 @@ class WhooshIndex:
     Opening is 0.1 ms a segment, so no opened index is kept: there is none that could be out of date.
     """
 
-    def __init__(self, root: Path, owner: str, wait: float) -> None:
-        """`wait`: seconds a writer waits for another before IndexBusy."""
+    def __init__(self, root: Path, owner: str, wait: float, vectors: str = "") -> None:
+        """`wait`: seconds a writer waits for another before IndexBusy.  `vectors` names the model they are made with.
+
+        An index whose vectors another model made counts as none: it is read no more, and replaced by the next `add`.
+        """
         self._root = root
+        self._vectors = vectors
         self._name = hashlib.sha256(owner.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         self._path = root / self._name
         self._wait = wait
@@ -62,10 +66,11 @@ class WhooshIndex:
     def generation(self) -> str:
         """The token of the index that is there now, or NO_INDEX."""
         try:
-            token = (self._path / "generation").read_bytes().decode("ascii", "replace")
+            written = (self._path / "generation").read_bytes().decode("utf-8", "replace")
         except (FileNotFoundError, NotADirectoryError):
             return NO_INDEX
-        return token if _TOKEN.fullmatch(token) else NO_INDEX
+        token, _, vectors = written.partition("\n")
+        return token if _TOKEN.fullmatch(token) and vectors == self._vectors else NO_INDEX
 
     def read(self, generation: str, work: Callable[[list[Segment]], _Result]) -> _Result:
         """`work` on the segments as of now; it keeps nothing of them.  Raises Damaged.
@@ -93,7 +98,7 @@ class WhooshIndex:
         def write(generation: str) -> str:
             with self._opened() as segments:
                 held = {message_id for segment in segments for message_id in segment.ids}
-            fresh = [(entry.row(), entry.counts) for entry in entries(held)]
+            fresh = entries(held)
             if fresh:
                 self._commit(add=fresh)
             elif not held:
@@ -146,7 +151,7 @@ class WhooshIndex:
                 segments.append(Segment(reader))
             yield segments
 
-    def _commit(self, *, add: Iterable[tuple[bytes, Mapping[str, int]]] = (), delete: Iterable[int] = ()) -> None:
+    def _commit(self, *, add: Iterable[Entry] = (), delete: Iterable[int] = ()) -> None:
         """One commit, on the disk when this returns.  Raises Damaged; the caller holds the lock."""
         before = set(self._path.iterdir())
         with damage_recognised():
@@ -155,8 +160,8 @@ class WhooshIndex:
             try:
                 for position in delete:
                     writer.delete_document(position)
-                for row, counts in add:
-                    writer.add_document(row=row, terms=counts)
+                for entry in add:
+                    writer.add_document(**entry.fields())
                 writer.commit(mergetype=merge)
             except BaseException:
                 try:
@@ -225,7 +230,7 @@ class WhooshIndex:
         try:
             new.mkdir(parents=True)
             FileIndex.create(FileStorage(str(new)), SCHEMA)
-            (new / "generation").write_text(token, "ascii")
+            (new / "generation").write_text(f"{token}\n{self._vectors}", "utf-8")
             for file in new.iterdir():
                 _sync(file)
             new.rename(self._path)

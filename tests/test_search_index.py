@@ -17,7 +17,7 @@ from whoosh.index import open_dir
 from whoosh.scoring import bm25
 
 from search_index import NO_INDEX, Document, IndexBusy, Query, SearchIndex
-from search_index.ranking import K1, B, Bag, Scorer, Statistics
+from search_index.ranking import K1, B
 
 T0 = datetime(2026, 5, 1, tzinfo=UTC)
 WORDS = "apple river stone cloud tiger violin harbor lantern pepper window silver garden".split()  # noqa: SIM905
@@ -266,14 +266,16 @@ def test_indexed_and_pending_rank_alike_for_any_split(tmp_path, data):
 
 
 def test_the_formula_is_whooshs_bm25(index):
-    bags = [Bag.of(text.split()) for text in ("a a b", "b c c c d", "a", "d d")]
-    statistics = Statistics.of(bags, ["a", "c"])
-    idf = {"a": 1 + log(4 / 3), "c": 1 + log(4 / 2)}
-    for bag in bags:
-        expected = sum(
-            bm25(idf[term], bag.counts[term], bag.length, 11 / 4, B, K1) for term in "ac" if term in bag.counts
-        )
-        assert Scorer(["a", "c"], statistics).score(bag) == pytest.approx(expected)
+    bags = [text.split() for text in ("pear pear plum", "plum grape grape grape fig", "pear", "fig fig")]
+    rows = Rows(*(message(i, " ".join(bag)) for i, bag in enumerate(bags, 1)))
+    rows.index(index)
+    hits = index.search("ana", Query("pear grape"), rows.pending)
+    idf = {"pear": log(4 / 3) + 1, "grape": log(4 / 2) + 1}
+    expected = {
+        i: sum(bm25(idf[t], bag.count(t), len(bag), 11 / 4, B, K1) for t in idf if t in bag)
+        for i, bag in enumerate(bags, 1)
+    }
+    assert {hit.message_id: hit.score for hit in hits} == pytest.approx({i: s for i, s in expected.items() if s})
 
 
 def test_pending_wins_over_the_index(index):

@@ -1,0 +1,79 @@
+"""What a text means, as a vector: near each other when two texts say similar things in other words.
+
+Vectors stand beside the words in the index, so they come and go with them: an index made with another model counts
+as no index at all, and is made again in the background while its messages are searched by what is known of them.
+They are kept as 256 signed bytes a message; the cosine loses less than 0.01 by that and the disk two thirds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+DIMENSIONS = 256
+PACKED_BYTES = DIMENSIONS
+FEWEST_WORDS = 3
+"""A text of fewer words ("ok", "yes please") means too little to be near anything, and is near everything."""
+
+_CHARACTERS = 2_000  # of a text that are read; a mean over more says less
+_WORD = re.compile(r"\w+")
+
+
+class Embedder(Protocol):
+    """Makes vectors.  `name` tells models apart; `instant` that texts not indexed yet can be embedded in a search."""
+
+    name: str
+    instant: bool
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row of DIMENSIONS numbers for each text.  May raise when a service it asks cannot be had."""
+        ...
+
+
+class WordLlamaEmbedder:
+    """Static word vectors from the `wordllama` wheel: no network, 0.1 ms a text, some 60 MB in memory once used."""
+
+    name = "wordllama-l2_supercat_256"
+    instant = True
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors: NDArray[np.float32] = _wordllama().embed(list(texts), norm=True)
+        return vectors
+
+
+@lru_cache(maxsize=1)
+def _wordllama():  # type: ignore[no-untyped-def]  # the package has no types
+    import wordllama  # 0.2 s and most of a worker's memory: only where vectors are used
+
+    # The plain load() looks for the model in the wrong folder and then on the network; the wheel has it.
+    folder = Path(wordllama.__file__).parent
+    return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+
+
+def packed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
+    """The texts' vectors as they are kept: PACKED_BYTES each, and b"" for a text too short to mean anything."""
+    worth = [number for number, text in enumerate(texts) if len(_WORD.findall(text[:200])) >= FEWEST_WORDS]
+    out = [b""] * len(texts)
+    if worth:
+        vectors = embedder.embed([texts[number][:_CHARACTERS] for number in worth])
+        largest = np.abs(vectors).max(axis=1, keepdims=True)
+        bytes_ = np.rint(127 * vectors / np.where(largest > 0, largest, 1)).astype(np.int8)
+        for number, row in zip(worth, bytes_, strict=True):
+            out[number] = row.tobytes()
+    return out
+
+
+def cosines(rows: NDArray[np.int8], query: bytes) -> NDArray[np.float64]:
+    """The cosine of each row with the packed `query`; 0 for rows, or a query, without a vector."""
+    if not query:
+        return np.zeros(len(rows))
+    matrix = rows.astype(np.float32)
+    vector = np.frombuffer(query, np.int8).astype(np.float32)
+    sizes = np.sqrt(np.einsum("ij,ij->i", matrix, matrix)) * np.linalg.norm(vector)
+    return (matrix @ vector / np.where(sizes > 0, sizes, 1)).astype(float)
