@@ -27,8 +27,8 @@ class Phrase:
 
 
 _FIRST_WORDS = """
-    a about after an and around as at back before between beginning couple day during early earlier end ever few first
-    from half in just last late lately late mid middle moments past prior q[1-4] recently second several since sometime
+    a about after an around at back before between beginning by couple day during early earlier end ever few first
+    from half in just last late lately mid middle moments past prior q[1-4] recently second several since sometime
     start the these this those till throughout today tonight until up within yesterday on over
 """
 START = "[0-9]|(?:" + "|".join([*_FIRST_WORDS.split(), *MONTHS, *WEEKDAYS, SLOTS["holiday"], SLOTS["season"]])
@@ -59,29 +59,34 @@ _AHEAD = frozenset(["by", "due", "is", "are", "be", "it's", "that's", "deadline"
 
 def _opened(plain: str, text: str, at: int, calendar: Calendar) -> Phrase | None:
     opening = _OPENING.match(plain, at)
-    first = _noun(plain, text, opening.end(), calendar) if opening else None
-    if opening is None or first is None or first.span is None:
+    if opening is None:
+        return None
+    first = _timed(plain, text, opening.end(), calendar) or _noun(plain, text, opening.end(), calendar)
+    if first is None or first.span is None:
         return None
     word = opening["word"]
     if word in ("from", "between"):
         return _between(plain, text, at, first, calendar)
     span = _OPEN_ENDS[word](calendar, first.span) if word else _beside(calendar, opening["unit"], first.span, opening)
+    if word == "by" and first.plan:
+        return Phrase(at, first.end, None)
     return Phrase(at, first.end, span, first.plan and _OPEN_ENDS.get(word) is not Calendar.since)
 
 
 _OPENING = compiled(
-    r"(?:(?:ever )?(?P<word>since|as of|after|before|prior to|until|till|between|from)|"
+    r"(?:(?:ever )?(?P<word>since|after|before|prior to|until|till|by|between|from|the week of)|"
     r"the (?P<unit>day|week|month|<weekday>) (?P<side>before|after)) ",
     end="",
 )
 _OPEN_ENDS: dict[str, Callable[[Calendar, Span], Span | None]] = {
+    "the week of": lambda calendar, span: Calendar(span.after, calendar.zone).week(),
     "since": Calendar.since,
-    "as of": Calendar.since,
     "after": Calendar.following,
     "before": Calendar.preceding,
     "prior to": Calendar.preceding,
     "until": Calendar.until,
     "till": Calendar.until,
+    "by": Calendar.until,
 }
 
 
@@ -169,13 +174,16 @@ def _placed(plain: str, text: str, at: int, calendar: Calendar, last: Phrase | N
     listed = last.noun if last and last.noun and _AND.fullmatch(plain, last.end, at) else None
     start = place.end() if place else at
     phrase = _noun(plain, text, start, calendar, place["word"] if place else "", listed)
-    return replace(phrase, start=at) if phrase else None
+    if phrase is None or (place and place["word"] in ("on", "at") and _ADVERB.match(plain, start)):
+        return phrase  # "what is going on lately": the preposition is not its own
+    return replace(phrase, start=at)
 
 
+_ADVERB = compiled(r"(?:recently|lately|yesterday|today|tonight|last (?:night|week|month|year|weekend))")
 _PREPOSITION = compiled(
     r"(?:sometime |back )?(?P<word>in|on|at|during|over|throughout|around|from|within|between) ", end=""
 )
-_AND = compiled(r",? (?:and|or) ", end="")
+_AND = compiled(r"(?:,|,? (?:and|or)) ", end="")
 
 
 def _noun(
@@ -217,7 +225,7 @@ def _name(
         if found is None or (best and found.end() <= best[1].end()):
             continue
         said = found.groupdict("")
-        dated = bool(said.get("which") or said.get("year"))
+        dated = bool(said.get("which") or said.get("year") or said.get("of"))
         if not (dated or preposition is None or not noun.after or noun is listed or preposition in noun.after):
             if preposition or not noun.bare:
                 continue
@@ -284,7 +292,8 @@ def _tense(plain: str, start: int, end: int) -> str:
 _CLAUSE = 80  # characters on either side in which the verb is looked for
 _SENTENCE = re.compile(r"[.!?;\n]\s|\n")
 _VERBS = re.compile(
-    r"\b(?:(?:will(?! (?:said|told|asked|wrote))|won't|shall|gonna|going to|let's|let us|"
+    r"\b(?:(?:will(?! (?:said|told|asked|wrote))|won't|shall|gonna|going to|let's|let us|need|have to|has to|must|"
+    r"want to|"
     r"remind|plan to|planning|should we|can we|could we|book|schedule|tomorrow|next|deadline|due)"
     r"|(?P<past>did|was|were|had|said|told|went|got|made|met|saw|wrote|came|took|gave|thought|bought|sent|found|left|"
     r"began|spoke|ate|ran|read|chose|kept|i've|we've|you've|"

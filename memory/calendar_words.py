@@ -36,6 +36,7 @@ ALSO_WORDS = frozenset(["mon", "wed", "sat", "sun", "mar", "jan"])
 
 ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
 COUNTS: dict[str, Count] = {word: (at, at) for at, word in enumerate(_NUMBERS, 1)}
+COUNTS |= {word: (at, at) for word, at in (("fifteen", 15), ("twenty", 20), ("thirty", 30), ("fifty", 50))}
 COUNTS |= {"a": (1, 1), "an": (1, 1), "couple": (1, 3), "few": (2, 6), "several": (3, 8), "half": (0.5, 0.5)}
 UNITS = {"min": "minute", "hr": "hour"}
 
@@ -283,7 +284,7 @@ SLOTS["holiday"] = _either(HOLIDAYS)
 _IN = frozenset(["in", "during", "throughout", "over", "around", "from"])
 _ON = frozenset(["on", "from"])
 _AT = frozenset(["at", "on", "over", "during", "around", "in", "from"])
-_OF_YEAR = r"(?:,? (?:of |in )?<year>)?"
+_OF_YEAR = r"(?:(?:, ?| )(?:of |in )?<year>)?"
 _TH = r"(?:st|nd|rd|th)"
 _ON_WEEKDAY = r"(?:<weekday>\.?,? (?:the )?)?"
 # After "in 2000" or "March 5" these make a quantity of it.

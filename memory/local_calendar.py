@@ -248,6 +248,8 @@ class Calendar:
             if unit not in _HALVES:
                 return None
             return self.lately((_HALVES[unit][0],) * 2, _HALVES[unit][1])
+        if unit == "weekend":
+            return self.since(self.weekend(int(most)))
         return Span(self.moment(self._back(most, unit)), self.now)
 
     def _back(self, count: float, unit: str) -> date:

@@ -11,14 +11,14 @@ from datetime import UTC, datetime
 from sqlalchemy import Engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from config import Settings
+from config import Settings, SettingsError
 from memory.admission import Admission
 from memory.facts import Facts
 from memory.indexing import Indexing
 from memory.leases import Leases
 from memory.llm import LanguageModel
 from memory.llm.extractive import ExtractiveModel
-from memory.llm.openai_client import OpenAIModel, Transport, connect
+from memory.llm.openai_client import OpenAIEmbedder, OpenAIModel, Transport, connect
 from memory.notice import builtin_notice
 from memory.outbox import Outbox
 from memory.pipeline import ChatPipeline
@@ -27,7 +27,7 @@ from memory.recall import Recall
 from memory.sessions import Sessions
 from memory.summary import Summaries
 from models import Database, JobRow
-from search_index import SearchIndex
+from search_index import Embedder, Recipe, SearchIndex, WordLlamaEmbedder
 
 log = logging.getLogger(__name__)
 
@@ -106,8 +106,8 @@ def utc_now() -> datetime:
 def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_now) -> Services:
     """Wire the engine for `settings` on `engine`.  Nothing runs in the background until `start`."""
     database = Database(engine)
-    index = SearchIndex(settings.index_dir)
     transport = None if settings.uses_builtin_model else connect(settings)
+    index = SearchIndex(settings.index_dir, recipe=_recipe(settings), embedder=_embedder(settings, transport))
     main, mini = _models(settings, transport)
     leases = Leases(database, now)
     outbox = Outbox(database, leases, now)
@@ -139,6 +139,28 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
         indexing,
         pipeline,
     )
+
+
+def _recipe(settings: Settings) -> Recipe:
+    if settings.ranking == "words":
+        return Recipe()
+    return Recipe(
+        meaning=settings.rank_meaning if settings.embeddings != "off" else 0.0,
+        neighbours=settings.rank_neighbours,
+        session=settings.rank_session,
+        fusion=settings.fusion,
+        formula=settings.ranking,
+    )
+
+
+def _embedder(settings: Settings, transport: Transport | None) -> Embedder | None:
+    if settings.embeddings == "off" or settings.ranking != "context":
+        return None
+    if settings.embeddings == "wordllama":
+        return WordLlamaEmbedder()
+    if transport is None:
+        raise SettingsError("EMBEDDINGS=openai needs OPENAI_API_KEY or OPENAI_BASE_URL: the model server makes them.")
+    return OpenAIEmbedder(transport, settings.embedding_model)
 
 
 def _models(settings: Settings, transport: Transport | None) -> tuple[LanguageModel, LanguageModel]:

@@ -8,6 +8,7 @@ in what is found, only in how long it takes.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Collection as Container
@@ -22,8 +23,10 @@ from search_index.analysis import query_terms, terms
 from search_index.collection import Collection
 from search_index.postings import Damaged, Entry, Segment, role_number
 from search_index.ranking import FUZZY_LIMIT, Recipe, rank
-from search_index.vectors import Embedder, packed
+from search_index.vectors import Embedder, EmbeddingUnavailable, packed
 from search_index.whoosh_index import NO_INDEX, IndexBusy, WhooshIndex, sweep
+
+log = logging.getLogger(__name__)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROUNDS = 5
@@ -188,6 +191,15 @@ class SearchIndex:
             self._remembered = {**known, **short} if len(known) < _REMEMBERED else short
         return [made[text] if text in made else known[text] for text in spoken]
 
+    def _meant(self, text: str) -> bytes:
+        """The packed vector of a query; none when it can't be had, and then the words decide."""
+        assert self._embedder is not None
+        try:
+            return packed(self._embedder, [text])[0]
+        except EmbeddingUnavailable as error:
+            log.warning("searching by words alone: %s", error)
+            return b""
+
     def _best(self, wanted: list[str], query: Query, pending: Sequence[Document], segments: list[Segment]) -> list[Hit]:
         """Rank the union of `pending` and `segments` by `wanted`, the query's terms."""
         meant = self._embedder if self._recipe.meaning else None
@@ -195,7 +207,7 @@ class SearchIndex:
         instant = meant is not None and meant.instant
         entries = _entries(latest, self._vectors(latest) if instant else [b""] * len(latest))
         collection = Collection.of(segments, entries, wanted, vectors=meant is not None)
-        vector = packed(meant, [query.text])[0] if meant is not None else b""
+        vector = self._meant(query.text) if meant is not None else b""
         ranked = rank(collection, vector, self._recipe, _microseconds(datetime.now(UTC)))
         candidates = np.flatnonzero(ranked.eligible & _passing(query, collection))
         limit = min(query.limit, FUZZY_LIMIT) if self._recipe.formula == "fuzzy" else query.limit

@@ -39,7 +39,7 @@ RRF_K = 60
 """Reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009)."""
 
 LIKE = 0.5
-"""The least cosine at which a message that shares no word with the query, nor stands near one, is found at all."""
+"""The least cosine at which a message that shares no word with the query is found at all."""
 
 FUZZY_HOURS = 24.0
 FUZZY_THRESHOLD = 0.3
@@ -86,7 +86,7 @@ def rank(collection: Collection, query_vector: bytes, recipe: Recipe, now: int) 
     values = {"words": words, "meaning": np.zeros(len(collection)), "neighbours": near, "session": _session(collection)}
     if recipe.meaning and collection.vectors is not None:
         values["meaning"] = np.clip(cosines(collection.vectors, query_vector), 0, None)
-    eligible = (words > 0) | (near > 0) | (values["meaning"] >= LIKE)
+    eligible = (words > 0) | (values["meaning"] >= LIKE)
     fuse = _ranks if recipe.fusion == "rrf" else _relative
     parts = {name: (1.0 if name == "words" else weights[name]) * fuse(value) for name, value in values.items()}
     return Ranked(np.sum(list(parts.values()), axis=0), parts, eligible)

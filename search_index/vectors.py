@@ -25,6 +25,10 @@ _CHARACTERS = 2_000  # of a text that are read; a mean over more says less
 _WORD = re.compile(r"\w+")
 
 
+class EmbeddingUnavailable(Exception):
+    """The service that makes the vectors can't be had now.  Searches go on by words; indexing waits for it."""
+
+
 class Embedder(Protocol):
     """Makes vectors.  `name` tells models apart; `instant` that texts not indexed yet can be embedded in a search."""
 
@@ -32,7 +36,7 @@ class Embedder(Protocol):
     instant: bool
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row of DIMENSIONS numbers for each text.  May raise when a service it asks cannot be had."""
+        """One row of DIMENSIONS numbers for each text.  Raises EmbeddingUnavailable."""
         ...
 
 

@@ -236,3 +236,20 @@ def test_digest_after_digest_says_nothing_twice() -> None:
     known = [fact(n, entry["text"], entry["quote"]) for n, entry in enumerate(facts, 1)]
     again, more = digest(said, once, known)
     assert again == once and more == []
+
+
+@pytest.mark.parametrize(
+    ("said", "topic"),
+    [
+        (["I live in Tallinn.", "I'm planning a trip to Porto in May.", "I like figs."], "Trip to Porto in May"),
+        (["I'm planning a project: a booking app for a small studio"], "Booking app for a small studio"),
+        (["My girlfriend and I want to go to Japan in April"], "Going to Japan in April"),
+        (["My name is Ada, I live in Tallinn and I am allergic to peanuts."], "About Ada"),
+        (["我叫小明，住在上海。"], "关于小明"),
+        (["我住在上海", "我下个月要去东京出差"], "去东京出差"),
+    ],
+)
+def test_the_topic_is_what_the_person_is_up_to(said: list[str], topic: str) -> None:
+    summary = digest(said)[0]
+    assert summary.topic == topic
+    assert digest(["I work as a cook."], summary)[0].topic == topic

@@ -14,7 +14,6 @@ from memory.llm.extractive.readings import statement_in
 from memory.llm.extractive.refusals import refusal, reopening
 from memory.llm.extractive.topic import topic_of
 from memory.llm.extractive.wording import sameness, stems
-from tests.extractive_calls import digest
 
 
 def read_all(text: str) -> list[Statement]:
@@ -346,23 +345,6 @@ def test_the_topic_is_steady_and_made_of_the_conversations_words() -> None:
     assert topic_of("How the garden party at the lake should go", [], ["The wedding. The wedding."], []).startswith(
         "How"
     )
-
-
-@pytest.mark.parametrize(
-    ("said", "topic"),
-    [
-        (["I live in Tallinn.", "I'm planning a trip to Porto in May.", "I like figs."], "Trip to Porto in May"),
-        (["I'm planning a project: a booking app for a small studio"], "Booking app for a small studio"),
-        (["My girlfriend and I want to go to Japan in April"], "Going to Japan in April"),
-        (["My name is Ada, I live in Tallinn and I am allergic to peanuts."], "About Ada"),
-        (["我叫小明，住在上海。"], "关于小明"),
-        (["我住在上海", "我下个月要去东京出差"], "去东京出差"),
-    ],
-)
-def test_the_topic_is_what_the_person_is_up_to(said: list[str], topic: str) -> None:
-    summary = digest(said)[0]
-    assert summary.topic == topic
-    assert digest(["I work as a cook."], summary)[0].topic == topic
 
 
 @given(st.text(max_size=400))

@@ -21,13 +21,15 @@ import logging
 import random
 import ssl
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
+import numpy as np
 import openai
+from numpy.typing import NDArray
 
 from config import Settings, SettingsError
 from memory import tokens
@@ -36,10 +38,12 @@ from memory.errors import ModelError
 from memory.llm import DigestMaterial, Finish, ModelRequest, Piece
 from memory.llm.completion import End, read
 from memory.llm.failures import WORTH_ANOTHER_TRY, Failures, parameter_refused
+from search_index import DIMENSIONS, EmbeddingUnavailable
 
 OPENAI_URL = "https://api.openai.com/v1"
 RETRIES = 2
 CONNECT_SECONDS = 5.0
+EMBEDDING_SECONDS = 8.0  # a search waits for it
 LONGEST_SLEEP = 5.0  # a server that asks for more is reported instead of waited for
 BUSY_SECONDS = 10.0  # what to tell the caller of a busy server that does not say how long
 _NO_KEY = "no-key-needed"  # servers at home want none, but the SDK does
@@ -230,6 +234,42 @@ class OpenAIModel:
     def _failures(self, request: ModelRequest) -> Failures:
         setting = "OPENAI_SUMMARY_MODEL" if isinstance(request.material, DigestMaterial) else "OPENAI_MODEL"
         return Failures(self.transport.address, self.name, setting, self.transport.secrets)
+
+
+class OpenAIEmbedder:
+    """An `Embedder`: the embedding model called `name` at the server of `transport`, in one call for many texts."""
+
+    instant = False
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        self.name = f"openai:{name}:{DIMENSIONS}"
+        self._transport = transport
+        self._model = name
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row of DIMENSIONS numbers for each text.  Raises EmbeddingUnavailable, also for other shapes."""
+        failures = Failures(self._transport.address, self._model, "OPENAI_EMBEDDING_MODEL", self._transport.secrets)
+        body = {"model": self._model, "input": list(texts), "dimensions": DIMENSIONS, "encoding_format": "float"}
+        try:
+            response = self._transport.client.post(
+                "/embeddings", cast_to=httpx2.Response, body=body, options={"timeout": EMBEDDING_SECONDS}
+            )
+            rows = sorted(response.json()["data"], key=lambda row: row["index"])
+            vectors = np.array([row["embedding"] for row in rows], np.float32)
+        except _Refused as refusal:
+            raise EmbeddingUnavailable(
+                failures.refused(refusal.status, refusal.headers, refusal.body).message
+            ) from None
+        except openai.APIConnectionError as error:
+            raise EmbeddingUnavailable(failures.unreachable(str(error.__cause__ or error)).message) from None
+        except (ValueError, LookupError, TypeError) as error:
+            raise EmbeddingUnavailable(failures.bad_answer(f"no embeddings ({error})").message) from None
+        if vectors.shape != (len(texts), DIMENSIONS):
+            raise EmbeddingUnavailable(
+                f"The model {self._model} made vectors of shape {vectors.shape} for {len(texts)} texts, "
+                f"not {DIMENSIONS} numbers each: it can't shorten them. Choose another with OPENAI_EMBEDDING_MODEL."
+            )
+        return vectors
 
 
 class _Refused(Exception):

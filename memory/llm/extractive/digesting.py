@@ -129,7 +129,7 @@ class Reader:
             for name in ("requirements", "constraints", "data", "discussed")
             for item in getattr(self.previous, name)
         ]
-        # A summary may be older than the facts that are known: its own items tell what is personal, and what is planned.
+        # The summary's own items tell what is personal and what is planned, whether or not the facts are at hand.
         held = [old for item in earlier if (old := reread_text(item)) is not None]
         held += [held.statement for held in self.held]
         gone = {word for held in self.gone for word in stems(held.statement.value)}
