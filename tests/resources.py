@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import func, select
 from werkzeug.test import TestResponse
 
+from app import create_app, services_of
+from config import Settings
 from memory.services import Services
 from models import Base
 
 Body = dict[str, Any]
+
+
+@contextmanager
+def an_app(folder: Path, migrated: Path) -> Iterator[Flask]:
+    """An application for several tests that leave no trace in it, in an empty `folder`."""
+    shutil.copy(migrated, folder / "recap.db")
+    app = create_app(Settings(data_dir=folder, log_level="warning"))
+    yield app
+    services_of(app).stop()
+    services_of(app).database.engine.dispose()
 
 
 def said(content: str, role: str = "user", **more: Any) -> Body:

@@ -280,12 +280,12 @@ def test_reading_gives_a_bounded_digest_or_refuses(answer: str) -> None:
     ids=lambda answer: answer[:12],
 )
 def test_adversarial_answers_are_read_fast(answer: str) -> None:
-    begun = time.perf_counter()
+    begun = time.thread_time()
     try:
         read(answer, summary_of(3))
     except UnusableDigest:
         pass
-    assert time.perf_counter() - begun < 0.5
+    assert time.thread_time() - begun < 0.5
 
 
 @pytest.mark.parametrize("place", ["source", "category", "supersedes", "importance", "quote", "text", "scope"])

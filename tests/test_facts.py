@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from tests.model_server import ModelServer
-from tests.resources import append, digest_of, error, fact, good, read_all, said
+from tests.resources import an_app, append, digest_of, error, fact, good, read_all, said
 
 
 class Talk:
@@ -45,6 +47,13 @@ class Talk:
 @pytest.fixture
 def talk(model_app: Flask, model_server: ModelServer) -> Talk:
     return Talk(model_app, model_server)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[FlaskClient]:
+    """One application for all tests here that have everything refused."""
+    with an_app(tmp_path_factory.mktemp("shared"), migrated) as app:
+        yield app.test_client()
 
 
 # -- taken from what was said
@@ -300,17 +309,17 @@ def test_a_fact_without_a_session_cannot_be_narrowed_to_one(client: FlaskClient)
         ({"user_id": "ada", "text": "x", "category": "gossip"}, 422, "category"),
     ],
 )
-def test_a_fact_that_cannot_be_stated(client: FlaskClient, body: Any, status: int, named: str) -> None:
-    append(client, "s", [said("hello")], user_id="ada")
-    refused = error(client.post("/api/facts", json=body), status)
+def test_a_fact_that_cannot_be_stated(shared: FlaskClient, body: Any, status: int, named: str) -> None:
+    append(shared, "s", [said("hello")], user_id="ada")
+    refused = error(shared.post("/api/facts", json=body), status)
     assert named in (refused["code"], refused.get("param"))
-    assert read_all(client, "/api/facts", user_id="ada") == []
+    assert read_all(shared, "/api/facts", user_id="ada") == []
 
 
 @pytest.mark.parametrize("number", [0, 2**63 - 1, 2**63, 10**40, "x", -1])
-def test_a_number_no_fact_has_is_404(client: FlaskClient, number: Any) -> None:
-    assert client.patch(f"/api/facts/{number}", json={"pinned": True}).status_code == 404
-    assert client.get(f"/api/facts/{number}/history").status_code == 404
+def test_a_number_no_fact_has_is_404(shared: FlaskClient, number: Any) -> None:
+    assert shared.patch(f"/api/facts/{number}", json={"pinned": True}).status_code == 404
+    assert shared.get(f"/api/facts/{number}/history").status_code == 404
 
 
 @pytest.mark.parametrize("limit", [1, 2, 50])

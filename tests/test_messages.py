@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +14,18 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from memory.services import Services
-from tests.resources import append, error, good, read_all, said
+from tests.resources import an_app, append, error, good, read_all, said
 
 
 def contents(client: FlaskClient, session: str, **query: Any) -> list[str]:
     return [item["content"] for item in read_all(client, f"/api/sessions/{session}/messages", **query)]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[FlaskClient]:
+    """One application for all tests here that have everything refused."""
+    with an_app(tmp_path_factory.mktemp("shared"), migrated) as app:
+        yield app.test_client()
 
 
 def test_what_is_appended_is_read_back_word_for_word(client: FlaskClient) -> None:
@@ -165,10 +173,10 @@ def test_a_messages_own_time_is_kept(client: FlaskClient, sent: str, kept: str) 
         {"year": 2024},
     ],
 )
-def test_a_time_that_is_none_is_refused(client: FlaskClient, sent: Any) -> None:
-    answer = client.post("/api/sessions/s/messages", json={"messages": [said("x"), said("y", created_at=sent)]})
+def test_a_time_that_is_none_is_refused(shared: FlaskClient, sent: Any) -> None:
+    answer = shared.post("/api/sessions/s/messages", json={"messages": [said("x"), said("y", created_at=sent)]})
     assert error(answer, 422)["param"] == "messages.1.created_at"
-    assert client.get("/api/sessions/s").status_code == 404  # nothing of the call was stored
+    assert shared.get("/api/sessions/s").status_code == 404  # nothing of the call was stored
 
 
 def test_without_a_time_it_was_said_now(client: FlaskClient) -> None:
@@ -207,11 +215,11 @@ def test_the_order_is_the_one_sent_whatever_the_times_say(client: FlaskClient) -
         ({"messages": [said("x")], "user_id": "x" * 257}, "user_id"),
     ],
 )
-def test_one_bad_message_refuses_the_call(client: FlaskClient, body: Any, param: str) -> None:
-    refused = error(client.post("/api/sessions/s/messages", json=body), 422)
+def test_one_bad_message_refuses_the_call(shared: FlaskClient, body: Any, param: str) -> None:
+    refused = error(shared.post("/api/sessions/s/messages", json=body), 422)
     assert refused["param"] == param
     assert param in refused["message"]
-    assert client.get("/api/sessions/s").status_code == 404
+    assert shared.get("/api/sessions/s").status_code == 404
 
 
 def test_a_message_too_large_refuses_the_call(client: FlaskClient) -> None:
@@ -233,8 +241,8 @@ def test_a_message_too_large_refuses_the_call(client: FlaskClient) -> None:
         ("null", "application/json", 422),
     ],
 )
-def test_what_is_no_json_object_is_refused(client: FlaskClient, data: str, content_type: str, status: int) -> None:
-    answer = client.post("/api/sessions/s/messages", data=data.encode("latin-1"), content_type=content_type)
+def test_what_is_no_json_object_is_refused(shared: FlaskClient, data: str, content_type: str, status: int) -> None:
+    answer = shared.post("/api/sessions/s/messages", data=data.encode("latin-1"), content_type=content_type)
     assert error(answer, status)["message"].endswith((".", "type."))
 
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
 from memory.services import Services
-from tests.resources import append, error, read_all, rows_of, said
+from tests.resources import an_app, append, error, read_all, rows_of, said
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[FlaskClient]:
+    """One application for all tests here that have everything refused."""
+    with an_app(tmp_path_factory.mktemp("shared"), migrated) as app:
+        yield app.test_client()
+
 
 # -- making, reading, changing
 
@@ -59,9 +69,9 @@ def test_an_id_is_taken_once(client: FlaskClient, owner: dict[str, str]) -> None
         ("GET", "/api/sessions/tea/messages?order=sideways", None, "order"),
     ],
 )
-def test_what_is_wrong_is_named(client: FlaskClient, method: str, address: str, body: Any, param: str) -> None:
-    client.post("/api/sessions", json={"session_id": "tea"})
-    answer = client.open(address, method=method, json=body)
+def test_what_is_wrong_is_named(shared: FlaskClient, method: str, address: str, body: Any, param: str) -> None:
+    shared.post("/api/sessions", json={"session_id": "tea"})
+    answer = shared.open(address, method=method, json=body)
     assert error(answer, 422)["param"] == param
 
 
