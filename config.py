@@ -207,9 +207,27 @@ class Settings:
     rank_session: float = _setting(
         0.5, "RANK_SESSION", _weight, "Weight of the whole session; without it recall@10 is 1.3 lower."
     )
+    rank_time: float = _setting(
+        1.0, "RANK_TIME", _weight, "Weight of a time the message speaks of; without it recall@10 is 1.0 lower."
+    )
     recall_tokens: int = _setting(600, "RECALL_TOKENS", _integer(0), "Tokens of recalled excerpts in a prompt.")
+    recall: str = _setting(
+        "auto",
+        "RECALL",
+        _one_of("auto", "always", "tools", "off"),
+        "When to look back unless a request says: `auto` reads the message; `tools` lets the model ask.",
+    )
+    recall_scope: str = _setting(
+        "user",
+        "RECALL_SCOPE",
+        _one_of("user", "session"),
+        "How far: all of the person's sessions, or the one talked in. Without a user_id both are the session.",
+    )
     recall_limit: int = _setting(
-        6, "RECALL_LIMIT", _integer(0), "Messages recalled for a prompt, before their neighbours."
+        16, "RECALL_LIMIT", _integer(0), "Messages recalled for a prompt at most; the tokens run out first."
+    )
+    recall_window: int = _setting(
+        0, "RECALL_WINDOW", _integer(0), "Messages shown around each; the ranking finds those that matter by itself."
     )
     fact_tokens: int = _setting(
         300, "FACT_TOKENS", _integer(0), "Tokens of facts in a prompt; half at most sit in its head."

@@ -7,6 +7,8 @@ from typing import Any, TypeVar, cast
 
 from flask import current_app
 from flask_smorest import Blueprint
+from marshmallow import RAISE
+from webargs.flaskparser import FlaskParser
 
 from memory.domain import Caller
 from memory.services import Services
@@ -16,6 +18,16 @@ from schemas.fields import INT64_MAX
 EXTENSION = "recap"
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 ID = f"<int(max={INT64_MAX}):%s>"  # an id in a path; what can't be an id is 404, like an id nobody has
+
+
+class _StrictParser(FlaskParser):
+    """Refuses what it does not know in a query too: `?userid=ada`, ignored, would list everybody's."""
+
+    DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": RAISE}
+
+
+class _Blueprint(Blueprint):
+    ARGUMENTS_PARSER = _StrictParser()
 
 
 def services() -> Services:
@@ -29,7 +41,7 @@ def caller(user_id: str | None) -> Caller:
 
 def resource(name: str, description: str) -> Blueprint:
     """A blueprint for a resource under /api."""
-    return Blueprint(name, name, url_prefix="/api", description=description)
+    return _Blueprint(name, name, url_prefix="/api", description=description)
 
 
 def errors(blueprint: Blueprint, **described: str) -> Callable[[Handler], Handler]:

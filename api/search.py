@@ -7,6 +7,7 @@ from typing import Any
 
 from api.context import caller, errors, resource, services
 from memory.recall import Search
+from memory.services import utc_now
 from schemas.search import SearchQuery, SearchResults
 
 blueprint = resource("search", "Find past messages by their words.")
@@ -23,5 +24,5 @@ def search(query: tuple[str | None, Search]) -> dict[str, Any]:
     """
     user_id, what = query
     begun = time.perf_counter()
-    results = services().recall.search(caller(user_id), what)
+    results = services().recall.search(caller(user_id), what, utc_now())
     return {"results": results, "took_ms": round((time.perf_counter() - begun) * 1000, 3)}

@@ -125,7 +125,7 @@ class Admission:
     ) -> Admitted:
         """Store the message, or find it stored by a turn that broke off, and read what the session remembers."""
         if request.prompt is not None:
-            self._prompts.find(tx, caller, request.prompt)  # a name that does not exist is told now, not in a job's log
+            self._prompts.find_summary(tx, caller, request.prompt)  # told now, not in a job's log
         now = self._now()
         message = tx.get(MessageRow, turn.user_message_id) if turn else self._unanswered(tx, row, request.message)
         if message is not None:
@@ -193,6 +193,7 @@ class Admission:
         view = View(
             owner_id=row.owner_id or 0,
             owner_key=row.owner.index_key,
+            session_row_id=row.id,
             system=request.system_prompt or row.system_prompt or self._system_prompt(tx, caller),
             head_version=row.head_version,
             summary=shown(tx, row),

@@ -31,6 +31,7 @@ class View:
 
     owner_id: int
     owner_key: str
+    session_row_id: int | None
     system: str
     head_version: int
     summary: Sections

@@ -156,7 +156,8 @@ class Facts:
             for name in ("text", "category", "importance", "scope", "pinned"):
                 if name in changes:
                     setattr(row, name, changes[name])
-            self._keep(tx, row, "edited", "person")
+            if changes:
+                self._keep(tx, row, "edited", "person")
             return self.scored([as_fact(row, public_id)], "", self._now())[0]
 
     def forget(self, caller: Caller, fact_id: int) -> None:
@@ -234,6 +235,7 @@ class Facts:
             for old_id in draft.supersedes:
                 old = known.get(old_id)
                 if old is not None and old.valid_from <= source.created_at and old_id not in superseded:
+                    row.pinned = row.pinned or old.pinned  # what the person pinned stays pinned in its new words
                     self._supersede(tx, old_id, row, source.created_at)
                     superseded.append(old_id)
         session.facts_through = max(session.facts_through, max(sources, default=0))

@@ -102,23 +102,32 @@ _UNSPACED += "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0
 _LETTER = f"(?:[^\\W_{_UNSPACED}]|[\u0900-\u0963\u0970-\u0dff])"
 _UNIT = (
     r"%|°[CF]?|[kKMGT]i?[Bb]|[kMG]?Hz|k?[gmWV]|kg|mg|cm|mm|km/h|mph|lbs?|oz|ml|ms|px|fps|km|mi|kWh|kcal|bn"
-    r"|(?:kilo|centi|milli)?(?:met(?:er|re)|gram|lit(?:er|re))s?|miles?|feet|ft|inch(?:es)?|pounds?|euros?|dollars?|cups?"
-    r"|[EU]SD|EUR|GBP|percent|degrees|calories|million|billion|thousand|hours?|hrs?|minutes?|mins?|seconds?|days?|weeks?"
+    r"|(?:kilo|centi|milli)?(?:met(?:er|re)|gram|lit(?:er|re))s?|miles?|feet|ft|inch(?:es)?|pounds?|euros?|dollars?"
+    r"|cups?"
+    r"|[EU]SD|EUR|GBP|percent|degrees|calories|million|billion|thousand|hours?|hrs?|minutes?|mins?|seconds?|days?"
+    r"|weeks?"
     r"|months?|years?|people|元|块钱?|万元?|亿|公里|公斤|千克|毫升|厘米|米|斤|岁|度|年|月|日|号|个|次|天|小时|分钟"
 )
-_TOKEN = re.compile(
-    # what is quoted; where the quotation opens, a word has ended
-    r"(?<!\w)\"(?P<quote>[^\"\n]{1,80})\"|[“„«](?P<curly>[^“”„«»\n]{1,80})[”»]|`(?P<code>[^`\n]{1,80})`"
+_QUOTED = (
+    rf"(?<![^\W{_UNSPACED}])\"(?P<quote>[^\"\n]{{1,80}})\""
+    r"|[“„«](?P<curly>[^“”„«»\n]{1,80})[”»]|`(?P<code>[^`\n]{1,80})`"
     r"|[「『《](?P<corner>[^「」『』《》\n]{1,80})[」』》]"
-    # addresses and paths
-    r"|(?P<path>https?://[^\s<>\"'`]{1,300}|(?<![\w./~-])(?:~|\.{1,2})?/\w[\w.-]*+(?:/[\w.-]++)*+"
+)
+_PATHS = (
+    r"(?P<path>https?://[^\s<>\"'`]{1,300}|(?<![\w./~-])(?:~|\.{1,2})?/\w[\w.-]*+(?:/[\w.-]++)*+"
     r"|(?<![\w./~-])[\w-][\w./-]{0,200}?/[\w.-]{0,80}\.[A-Za-z]\w{0,9}(?![\w/]))"
+)
+_WORDS = (
     # numbers and their units; a number of a date or a version is one word
-    rf"|(?<!\w)(?P<number>[$€£¥₹]?\d++(?:[.,:/-]\d++)*+(?:\s?(?:{_UNIT})(?![A-Za-z0-9]))?+(?!{_LETTER}|[_-]{_LETTER}))"
+    rf"(?<![^\W{_UNSPACED}])(?P<number>[$€£¥₹]?\d++(?:[.,:/-]\d++)*+(?:\s?(?:{_UNIT})(?![A-Za-z0-9]))?+(?!{_LETTER}"
+    rf"|[_-]{_LETTER}))"
     # words, joined by single marks into a compound, as the index joins them
     rf"|(?P<word>{_LETTER}++(?:(?:['’._@&-]|__|::){_LETTER}++)*+(?:\+\+|\#(?!\w))?)"
     rf"|(?P<unspaced>[{_UNSPACED}]++)"
 )
+_TOKEN = re.compile(f"{_QUOTED}|{_PATHS}|{_WORDS}")
+_PLAIN_TOKEN = re.compile(_WORDS)  # the same for a text that has neither quotations nor paths, and faster
+_MARKED = re.compile(r"[\"“„«`「『《/]")
 _NOISE = re.compile(r"\w?[^\w\s]{31,}")  # rules and accents without end: they would make normalising quadratic
 _DATED = re.compile(
     rf"\b(?:in|since|until|till|by|last|next|this|early|late|mid|during|before|after)\s(?:{_MONTH_NAMES})\b"
@@ -135,11 +144,16 @@ _SENTENCE_END = re.compile(r"[.!?:;\n。！？：；…]")
 # Chinese: what is no content.  Characters that are also parts of words go only where they stand alone or lead.
 _HAN_FUNCTION = re.compile(
     "(?P<keep>目的地?|了解|和平|和谐|首都|成都|都市|就业|成就|参与|他人|吉他|其他|是非)"
-    "|为什么|怎么样|怎么办|是不是|有没有|能不能|可不可以|记不记得|叫什么|什么时候|什么|怎么|怎样|如何|哪里|哪儿|多少|几个"
-    "|哪[个些本家位]|[这那][个些里样次]|[我你您他她它咱]们|大家|自己|一下|一些|一点|一起|一[个只本家封篇条张件首]|有点|关于|之前"
-    "|以前|曾经|刚才|刚刚|后来|然后|现在|最近|今天|昨天|明天|前天|后天|上一?次|下一?次|上个?月|下个?月|[上下本]周|今年|去年|明年"
-    "|早上|晚上|下午|上午|中午|时候|时间|告诉|说过?|提到过?|提过|记得|讨论过?|聊[过了]?|谈[过了]|知道|觉得|认为|想要|需要|可以|能够"
-    "|应该|可能|必须|已经|正在|还是|或者|但是|因为|所以|如果|虽然|不过|而且|以及|帮忙|请问|谢谢|[你您]好|好的|哈+|推荐|建议|东西"
+    "|为什么|怎么样|怎么办|是不是|有没有|能不能|可不可以|记不记得|叫什么|什么时候|什么|怎么|怎样|如何|哪里|哪儿|多少"
+    "|几个"
+    "|哪[个些本家位]|[这那][个些里样次]|[我你您他她它咱]们|大家|自己|一下|一些|一点|一起|一[个只本家封篇条张件首]"
+    "|有点|关于|之前"
+    "|以前|曾经|刚才|刚刚|后来|然后|现在|最近|今天|昨天|明天|前天|后天|上一?次|下一?次|上个?月|下个?月|[上下本]周"
+    "|今年|去年|明年"
+    "|早上|晚上|下午|上午|中午|时候|时间|告诉|说过?|提到过?|提过|记得|讨论过?|聊[过了]?|谈[过了]|知道|觉得|认为|想要"
+    "|需要|可以|能够"
+    "|应该|可能|必须|已经|正在|还是|或者|但是|因为|所以|如果|虽然|不过|而且|以及|帮忙|请问|谢谢|[你您]好|好的|哈+"
+    "|推荐|建议|东西"
     "|事情|问题|办法|方法|继续|[我你您他她它咱的了吗呢吧啊呀嘛哦嗯是和与也都就谁请这那很]"
 )
 _HAN_LEADING = frozenset(
@@ -147,9 +161,9 @@ _HAN_LEADING = frozenset(
 )
 _HAN_LED = _words(
     "对象 对话 对比 用户 用法 用途 会议 会员 会计 能力 能量 能源 要求 要点 有效 有限 来源 做法 写作 看法 地址 地图 地铁"
-    " 地震 地方 地区 不同 为人 更新 最终 问卷 读者 读书 好友 好处 行业 行程 行李 上海 下载 上传 下雨 上班 下班 个人 一致 向量"
-    " 在线 从事 想法 想象 太阳 太太 没收 还款 还原 再见 过敏 过程 过滤 着色 得分 被子 把握 让步 给予 跟踪 到期 到达 去除 买家"
-    " 帮助 找回 看病 写信 读取 写入"
+    " 地震 地方 地区 不同 为人 更新 最终 问卷 读者 读书 好友 好处 行业 行程 行李 上海 下载 上传 下雨 上班 下班 个人"
+    " 一致 向量 在线 从事 想法 想象 太阳 太太 没收 还款 还原 再见 过敏 过程 过滤 着色 得分 被子 把握 让步 给予 跟踪"
+    " 到期 到达 去除 买家 帮助 找回 看病 写信 读取 写入"
 )
 _HAN_CHARS = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _HAN_RUN = re.compile(f"(?P<han>[{_HAN_CHARS}]+)|[^\\s{_HAN_CHARS}]+")
@@ -169,7 +183,7 @@ def keywords(text: str) -> list[str]:
     for found in sorted(_joined(text, _found(text)), key=lambda found: found.rank):
         word = text[found.start : found.end].strip()
         distinct.setdefault(word.casefold(), word)
-    return [word for word in distinct.values() if terms(word)]
+    return [word for word in distinct.values() if _indexed(word)]
 
 
 def _found(text: str) -> Iterator[_Found]:
@@ -177,9 +191,9 @@ def _found(text: str) -> Iterator[_Found]:
     dated = {i for match in _DATED.finditer(text) for i in range(*match.span())}
     shouting = text.isupper()
     opens, previous, end = True, "", 0
-    for match in _TOKEN.finditer(text):
+    for match in (_TOKEN if _MARKED.search(text) else _PLAIN_TOKEN).finditer(text):
         kind, start = match.lastgroup or "", match.start()
-        opens = end == 0 or bool(_SENTENCE_END.search(text, end, start))
+        opens = end == 0 or (text[end:start] != " " and bool(_SENTENCE_END.search(text, end, start)))
         end = match.end()
         last, previous = previous, match[0].casefold()
         if start in dated:
@@ -222,11 +236,16 @@ def _joined(text: str, found: Iterator[_Found]) -> Iterator[_Found]:
 
 
 @lru_cache(maxsize=8192)
+def _indexed(word: str) -> bool:
+    return bool(terms(word))
+
+
+@lru_cache(maxsize=8192)
 def _rank(word: str, opens: bool, shouting: bool, noun: bool) -> int | None:
     """What a word is worth, or None; `opens` a sentence, where a capital says nothing; `noun`: an article precedes."""
     lower = word.casefold().replace("’", "'")
     listed = lower in _SOFT or (lower in _GENERIC and not noun)
-    if lower in _HARD or not terms(word):
+    if lower in _HARD or not _indexed(word):
         return None
     if _TECHNICAL.search(word) and not lower.isalpha():
         return NAMED

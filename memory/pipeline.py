@@ -39,6 +39,8 @@ from models import Database, SessionRow, TurnRow
 
 log = logging.getLogger(__name__)
 
+BEFORE = 6  # messages in which "the bug" or "she" may have been named just before
+
 KEPT = " Your message is kept: send it again in session {}, and the turn is taken up where it broke off."
 
 
@@ -129,9 +131,13 @@ class ChatPipeline:
         return self._recall.look_back(
             owner_id=view.owner_id,
             owner_key=view.owner_key,
+            session_row_id=view.session_row_id,
             text=request.message,
-            mode=request.recall,
+            mode=request.recall or self._settings.recall,
+            before=[message.content for message in admitted.tail[-BEFORE:]],
             exclude={message.id for message in (*admitted.tail, view.message)},
+            now=self._now(),
+            zone=request.timezone,
         )
 
     def _compose(self, admitted: Admitted, recalled: Recalled) -> tuple[ComposedPrompt, MemoryReport]:

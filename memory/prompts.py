@@ -134,6 +134,16 @@ class Prompts:
         there = ", ".join(sorted({prompt.name for prompt in self._all(tx, caller)}))
         raise NotFound("prompt_not_found", f"There is no prompt {name!r}. There are: {there}.", param="prompt")
 
+    def find_summary(self, tx: Session, caller: Caller, name: str) -> Prompt:
+        """`find`, for a prompt that a summary is to be made with.  Raises InvalidRequest for one of another purpose."""
+        if name in _VARIABLES:
+            raise InvalidRequest(
+                "not_a_summary_prompt",
+                f"The prompt {name!r} has another purpose; name a summary prompt.",
+                param="prompt",
+            )
+        return self.find(tx, caller, name)
+
     def all(self, caller: Caller) -> list[Prompt]:
         """The version in use of every prompt, by name."""
         with self._database.read() as tx:

@@ -1,4 +1,4 @@
-"""Recall: finding what was said before.
+"""Recall: finding what was said before, and knowing when to look.
 
 Guarantee: only the owner's own messages are found, and all of them can be: rows the index does not hold yet are
 searched by the same analysis.  What a search returns was read from the rows a moment ago, never from the index, so
@@ -7,29 +7,28 @@ nothing erased comes back.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 
-from sqlalchemy import and_, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import and_, or_, select, true
 
 from config import Settings
-from memory import tokens
+from memory import triggers
 from memory.domain import Caller, Excerpt, Message
 from memory.errors import InvalidRequest
+from memory.excerpts import around, excerpts, rows_of
 from memory.indexing import waiting
+from memory.keywords import keywords
 from memory.outbox import Outbox
-from memory.quoting import message_line
 from memory.sessions import as_message, find_session, find_user
-from models import Database, JobRow, MessageRow, SessionRow
+from memory.times import TimeRange, time_ranges
+from models import Database, JobRow, MessageRow
 from search_index import Document, Hit, Query, SearchIndex
 from search_index.analysis import terms
 
 QUERY_CHARS = 2000  # of a message that are searched with; what somebody pastes after that is not a question
-RELEVANT_SHARE = 0.3  # of the best hit's score, below which a hit is chance and not worth its tokens
-NEIGHBOURS = 1  # messages shown before and after a hit: a question means little without its answer
-HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
+RELEVANT_SHARE = 0.5  # of the best hit's score: on LoCoMo a third of the tokens less for a point of the evidence
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,10 @@ class Recalled:
 
 @dataclass(frozen=True)
 class Search:
-    """A search on behalf of a caller.  `after` is inclusive, `before` exclusive; `window` counts messages each side."""
+    """A search on behalf of a caller.  `after` is inclusive, `before` exclusive; `window` counts messages each side.
+
+    Times that `text` speaks of are understood on the calendar of `zone`, and preferred, not demanded.
+    """
 
     text: str
     session_id: str | None = None
@@ -62,6 +64,7 @@ class Search:
     role: str | None = None
     limit: int = 10
     window: int = 0
+    zone: tzinfo = UTC
 
 
 class Recall:
@@ -73,7 +76,7 @@ class Recall:
         self._index = index
         self._outbox = outbox
 
-    def search(self, caller: Caller, search: Search) -> list[Found]:
+    def search(self, caller: Caller, search: Search, now: datetime) -> list[Found]:
         """The best matching messages of the caller's user, or of one session, best first.
 
         Raises NotFound for a session that is not the caller's, InvalidRequest when neither user nor session is named.
@@ -92,34 +95,124 @@ class Recall:
             role=search.role,
             after=search.after,
             before=search.before,
+            times=_spans(time_ranges(search.text, now, search.zone)),
         )
         hits = self._hits(owner.id, owner.index_key, query)
         with self._database.read() as tx:
-            rows = _rows(tx, owner.id, [hit.message_id for hit in hits])
+            rows = rows_of(tx, owner.id, [hit.message_id for hit in hits])
             found = [
                 Found(as_message(*rows[hit.message_id]), hit.score, hit.why) for hit in hits if hit.message_id in rows
             ]
             if search.window:
-                found = [replace(one, window=_around(tx, *rows[one.message.id], search.window)) for one in found]
+                for at, one in enumerate(found):
+                    row, of_session = rows[one.message.id]
+                    near = around(tx, [row], search.window)
+                    found[at] = replace(one, window=tuple(as_message(other, of_session) for other in near))
         return found
 
-    def look_back(self, *, owner_id: int, owner_key: str, text: str, mode: str, exclude: Collection[int]) -> Recalled:
-        """What the words of `text` bring back from the owner's past, within RECALL_TOKENS.
+    def look_back(
+        self,
+        *,
+        owner_id: int,
+        owner_key: str,
+        session_row_id: int | None,
+        text: str,
+        mode: str,
+        before: Sequence[str],
+        exclude: Collection[int],
+        now: datetime,
+        zone: tzinfo,
+    ) -> Recalled:
+        """What `text` brings back from the owner's past, within RECALL_TOKENS; nothing when it does not look back.
 
-        `exclude` are the ids of messages the prompt shows anyway, the new one among them.
+        `before` are the texts that stand before it in the prompt, `exclude` the ids of messages the prompt shows
+        anyway.  In mode `always` everything with words to look for is looked for.
         """
         if mode == "off" or not self._settings.recall_limit or not self._settings.recall_tokens:
             return Recalled(mode=mode, reason="recall is off")
         text = text[:QUERY_CHARS]
-        if not terms(text):
-            return Recalled(mode=mode, reason="the message has no words to look for")
-        hits = self._hits(owner_id, owner_key, Query(text=text, limit=self._settings.recall_limit, exclude=exclude))
-        hits = [hit for hit in hits if hit.score >= RELEVANT_SHARE * hits[0].score]
-        if not hits:
-            return Recalled(mode=mode, reason="nothing earlier has the message's words")
+        trigger = triggers.read(text, before)
+        times = time_ranges(text, now, zone) if trigger.kind != "small_talk" or mode == "always" else []
+        reasons = [trigger.reason] if trigger.look_back or not times else []
+        reasons += [f'speaks of "{time.phrase}"' for time in times]
+        reason = ", ".join(reasons)
+        if not (trigger.look_back or times or mode == "always"):
+            return Recalled(mode=mode, reason=reason)
+        if times and not _beside(text, times):  # "what did we talk about yesterday?" names a time and nothing else
+            found = self._recent(owner_id, session_row_id, _spans(times), self._settings.recall_limit, exclude)
+        elif terms(text):
+            session = session_row_id if self._settings.recall_scope == "session" else None
+            limit = self._settings.recall_limit
+            query = Query(text=text, limit=limit, session_id=session, exclude=exclude, times=_spans(times))
+            found = self._excerpts(owner_id, self._worth_showing(self._hits(owner_id, owner_key, query)), exclude)
+        else:
+            return Recalled(mode=mode, reason=f"{reason}, but has no words to look for")
+        return Recalled(found, mode, reason if found else f"{reason}, but nothing earlier fits")
+
+    def find(
+        self,
+        *,
+        owner_id: int,
+        owner_key: str,
+        text: str,
+        after: datetime | None,
+        before: datetime | None,
+        limit: int,
+        exclude: Collection[int],
+    ) -> tuple[Excerpt, ...]:
+        """Excerpts around the owner's `limit` best messages for `text`, said from `after` until `before`."""
+        query = Query(text=text[:QUERY_CHARS], limit=limit, after=after, before=before, exclude=exclude)
+        return self._excerpts(owner_id, self._worth_showing(self._hits(owner_id, owner_key, query)), exclude)
+
+    def recent(
+        self, *, owner_id: int, after: datetime | None, before: datetime | None, limit: int, exclude: Collection[int]
+    ) -> tuple[Excerpt, ...]:
+        """The owner's `limit` latest messages said from `after` until `before`, the latest session first."""
+        return self._recent(owner_id, None, [(after, before)], limit, exclude)
+
+    def _worth_showing(self, hits: list[Hit]) -> list[Hit]:
+        """The hits not far below the best.  The bar moves with it: what is a good score depends on the question."""
+        return [hit for hit in hits if hit.score >= RELEVANT_SHARE * hits[0].score]
+
+    def _recent(
+        self,
+        owner_id: int,
+        session_row_id: int | None,
+        spans: Sequence[tuple[datetime | None, datetime | None]],
+        limit: int,
+        exclude: Collection[int],
+    ) -> tuple[Excerpt, ...]:
+        within = [
+            and_(
+                true() if after is None else MessageRow.created_at >= after,
+                true() if before is None else MessageRow.created_at < before,
+            )
+            for after, before in spans
+        ]
+        query = select(MessageRow.id, MessageRow.session_id).where(MessageRow.owner_id == owner_id, or_(*within))
+        if self._settings.recall_scope == "session" and session_row_id is not None:
+            query = query.where(MessageRow.session_id == session_row_id)
+        query = query.order_by(MessageRow.created_at.desc(), MessageRow.id.desc()).limit(limit + len(exclude))
         with self._database.read() as tx:
-            excerpts = self._excerpts(tx, owner_id, hits, exclude)
-        return Recalled(excerpts, mode, "earlier messages share the message's words")
+            latest = [(message_id, session) for message_id, session in tx.execute(query) if message_id not in exclude]
+        hits = [
+            Hit(message_id, session, 1 / rank, {"time": 1.0}) for rank, (message_id, session) in enumerate(latest, 1)
+        ]
+        return self._excerpts(owner_id, hits[:limit], exclude)
+
+    def _excerpts(self, owner_id: int, hits: Sequence[Hit], exclude: Collection[int]) -> tuple[Excerpt, ...]:
+        if not hits:
+            return ()
+        with self._database.read() as tx:
+            found = rows_of(tx, owner_id, [hit.message_id for hit in hits])
+            return excerpts(
+                tx,
+                found,
+                hits,
+                budget=self._settings.recall_tokens,
+                reach=self._settings.recall_window,
+                exclude=exclude,
+            )
 
     def _hits(self, owner_id: int, owner_key: str, query: Query) -> list[Hit]:
         abandoned = False
@@ -139,85 +232,13 @@ class Recall:
             self._outbox.notify()
         return hits
 
-    def _excerpts(
-        self, tx: Session, owner_id: int, hits: Sequence[Hit], exclude: Collection[int]
-    ) -> tuple[Excerpt, ...]:
-        """Windows around the hits, best hit first, until RECALL_TOKENS are spent.  A window gives up its neighbours
-        before its hit; what doesn't fit at all is left out."""
-        rows = _rows(tx, owner_id, [hit.message_id for hit in hits])
-        best = {hit.message_id: hit for hit in hits if hit.message_id in rows}
-        near = _neighbourhood(tx, (rows[message_id][0] for message_id in best), NEIGHBOURS)
-        budget = self._settings.recall_tokens
-        shown: dict[int, Message] = {}
-        for message_id in best:
-            row, session = rows[message_id]
-            beside = [
-                n for n in near if n.session_id == row.session_id and abs(n.position - row.position) <= NEIGHBOURS
-            ]
-            for one in sorted(beside, key=lambda n: n.id != row.id):  # the hit before its neighbours
-                if one.id in shown or one.id in exclude:
-                    continue
-                message = as_message(one, session)
-                limit = HIT_TOKENS if one.id in best else NEIGHBOUR_TOKENS
-                message = replace(message, content=tokens.clip(message.content, limit))
-                cost = tokens.estimate(message_line(message)) + 1
-                if cost > budget:
-                    break
-                budget -= cost
-                shown[one.id] = message
-        return _gather(shown.values(), best, {session.public_id: session.title for _, session in rows.values()})
+
+def _spans(times: Sequence[TimeRange]) -> list[tuple[datetime, datetime]]:
+    return [(time.after, time.before) for time in times]
 
 
-def _gather(messages: Iterable[Message], best: Mapping[int, Hit], titles: Mapping[str, str]) -> tuple[Excerpt, ...]:
-    """Consecutive messages of a session as one excerpt; the excerpts with the best hits first."""
-    runs: list[list[Message]] = []
-    for message in sorted(messages, key=lambda m: (m.session_id, m.position)):
-        last = runs[-1][-1] if runs else None
-        if last is not None and last.session_id == message.session_id and last.position + 1 == message.position:
-            runs[-1].append(message)
-        else:
-            runs.append([message])
-    excerpts = []
-    for run in runs:
-        hits = sorted((best[m.id] for m in run if m.id in best), key=lambda hit: -hit.score)
-        if hits:
-            excerpts.append(
-                Excerpt(
-                    session_id=run[0].session_id,
-                    title=titles.get(run[0].session_id, ""),
-                    messages=tuple(run),
-                    hits=tuple(hit.message_id for hit in hits),
-                    score=hits[0].score,
-                    why=hits[0].why,
-                )
-            )
-    return tuple(sorted(excerpts, key=lambda excerpt: -excerpt.score))
-
-
-def _rows(tx: Session, owner_id: int, ids: Sequence[int]) -> dict[int, tuple[MessageRow, SessionRow]]:
-    """The owner's messages among `ids`, with their sessions; another owner's are left out, whoever asks."""
-    query = (
-        select(MessageRow, SessionRow)
-        .join(SessionRow, SessionRow.id == MessageRow.session_id)
-        .where(MessageRow.id.in_(ids), MessageRow.owner_id == owner_id)
-    )
-    return {row.id: (row, session) for row, session in tx.execute(query)}
-
-
-def _neighbourhood(tx: Session, rows: Iterable[MessageRow], reach: int) -> list[MessageRow]:
-    """All messages within `reach` positions of any of `rows`, in order."""
-    places = [
-        and_(
-            MessageRow.session_id == row.session_id,
-            MessageRow.position.between(row.position - reach, row.position + reach),
-        )
-        for row in rows
-    ]
-    if not places:
-        return []
-    return list(tx.scalars(select(MessageRow).where(or_(*places)).order_by(MessageRow.id)))
-
-
-def _around(tx: Session, row: MessageRow, session: SessionRow, reach: int) -> tuple[Message, ...]:
-    near = _neighbourhood(tx, [row], reach)
-    return tuple(as_message(one, session) for one in sorted(near, key=lambda one: one.position))
+def _beside(text: str, times: Sequence[TimeRange]) -> list[str]:
+    """What a text speaks of beside the times it names."""
+    for time in reversed(times):
+        text = f"{text[: time.start]} {text[time.end :]}"
+    return keywords(text)

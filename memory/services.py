@@ -148,6 +148,7 @@ def _recipe(settings: Settings) -> Recipe:
         meaning=settings.rank_meaning if settings.embeddings != "off" else 0.0,
         neighbours=settings.rank_neighbours,
         session=settings.rank_session,
+        time=settings.rank_time,
         fusion=settings.fusion,
         formula=settings.ranking,
     )

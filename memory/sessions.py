@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, and_, or_, select
+from sqlalchemy import Select, and_, or_, select, update
 from sqlalchemy.orm import Session
 
 from config import Settings
@@ -24,7 +24,7 @@ from memory.fold import outgrown
 from memory.leases import Leases
 from memory.outbox import Outbox
 from memory.paging import Page, decode_cursor, page_of
-from models import Database, MessageRow, OwnerRow, SessionRow
+from models import Database, FactRow, MessageRow, OwnerRow, SessionRow
 
 MESSAGE_CHARS_MAX = 100_000  # longer than any prompt it could enter; a book belongs in pieces
 INDEX_DELAY = 2.0  # seconds in which messages gather: a commit of the index costs the same for one or for twenty
@@ -149,6 +149,13 @@ class Sessions:
                 self._outbox.enqueue(tx, "unindex", owner.index_key, owner_id=None, payload={"owner": owner.index_key})
                 tx.delete(owner)
             else:
+                corrections = select(FactRow.id).where(FactRow.session_id == row.id)
+                tx.execute(  # what only this session corrected holds again
+                    update(FactRow)
+                    .where(FactRow.superseded_by.in_(corrections))
+                    .values(valid_to=None, superseded_by=None)
+                    .execution_options(synchronize_session=False)
+                )
                 payload = {"owner": owner.index_key, "session": row.id}
                 self._outbox.enqueue(tx, "unindex", f"{owner.id}/{row.id}", owner_id=None, payload=payload)
                 tx.delete(row)

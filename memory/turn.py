@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from memory.domain import Usage
@@ -14,15 +14,16 @@ from memory.report import MemoryReport
 
 @dataclass(frozen=True)
 class TurnRequest:
-    """A message to answer."""
+    """A message to answer.  `recall` None: as RECALL says.  `timezone` is where the person's days begin."""
 
     message: str
     session_id: str | None = None
     name: str | None = None
-    recall: str = "auto"
+    recall: str | None = None
     prompt: str | None = None
     system_prompt: str | None = None
     stream: bool = False
+    timezone: tzinfo = UTC
     temporary: bool = False
     idempotency_key: str | None = None
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, post_load, validate
 
 from memory.turn import TurnRequest
 from schemas.facts import Fact
-from schemas.fields import SessionId, Text, UserId
+from schemas.fields import SessionId, Text, TimeZone, UserId
 from schemas.sessions import Message
 
-RECALL_MODES = ("auto", "off")
+RECALL_MODES = ("auto", "always", "off")
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class ChatRequest(Schema):
     user_id = UserId(load_default=None, allow_none=True)
     name = Text(load_default=None, allow_none=True, validate=validate.Length(1, 128))
     stream = fields.Boolean(load_default=False)
-    recall = fields.String(load_default="auto", validate=validate.OneOf(RECALL_MODES))
+    recall = fields.String(load_default=None, allow_none=True, validate=validate.OneOf(RECALL_MODES))
+    timezone = TimeZone(load_default=UTC, metadata={"description": 'Where "yesterday" is told; UTC by default.'})
     prompt = Text(
         load_default=None,
         allow_none=True,

@@ -8,6 +8,8 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validate
 
+from memory.times import zone_of
+
 INT64_MAX = 2**63 - 1
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ID = re.compile(r"[^\s/\x00-\x1f\x7f]{1,128}")
@@ -58,6 +60,16 @@ class UtcDateTime(fields.AwareDateTime):
             return moment.astimezone(UTC)
         except OverflowError:
             raise ValidationError("Lies outside the years 1 to 9999.") from None
+
+
+class TimeZone(Text):
+    """An IANA time zone, such as Europe/Tallinn: where the person's days begin and end."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        try:
+            return zone_of(super()._deserialize(value, attr, data, **kwargs))
+        except ValueError as error:
+            raise ValidationError(str(error)) from None
 
 
 def limit(default: int, most: int = 100) -> fields.Integer:

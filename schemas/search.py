@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 
 from marshmallow import Schema, fields, post_load, validate
 
 from memory.recall import Search
-from schemas.fields import SessionId, Text, UserId, UtcDateTime, limit
+from schemas.fields import SessionId, Text, TimeZone, UserId, UtcDateTime, limit
 from schemas.sessions import ROLES, Message
 
 
@@ -21,6 +22,13 @@ class SearchQuery(Schema):
     limit = limit(10)
     window = fields.Integer(
         load_default=0, validate=validate.Range(0, 10), metadata={"description": "Messages around each result."}
+    )
+
+    timezone = TimeZone(
+        load_default=UTC,
+        data_key="timezone",
+        attribute="zone",
+        metadata={"description": "Where the days of `q` begin: what it says of times is preferred, not demanded."},
     )
 
     @post_load

@@ -54,6 +54,7 @@ class Query:
     """What to look for.  `text` is plain words, never query language.
 
     `after` is inclusive, `before` exclusive.  `session_id` and `role` narrow; `exclude` are message ids never wanted.
+    `times` are half-open ranges the text speaks of: what was said then is preferred, the rest is found all the same.
     """
 
     text: str
@@ -63,6 +64,7 @@ class Query:
     after: datetime | None = None
     before: datetime | None = None
     exclude: Container[int] = ()
+    times: Sequence[tuple[datetime, datetime]] = ()
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,8 @@ class SearchIndex:
         entries = _entries(latest, self._vectors(latest) if instant else [b""] * len(latest))
         collection = Collection.of(segments, entries, wanted, vectors=meant is not None)
         vector = self._meant(query.text) if meant is not None else b""
-        ranked = rank(collection, vector, self._recipe, _microseconds(datetime.now(UTC)))
+        times = [(_microseconds(after), _microseconds(before)) for after, before in query.times]
+        ranked = rank(collection, vector, self._recipe, _microseconds(datetime.now(UTC)), times)
         candidates = np.flatnonzero(ranked.eligible & _passing(query, collection))
         limit = min(query.limit, FUZZY_LIMIT) if self._recipe.formula == "fuzzy" else query.limit
         order = np.lexsort((-collection.ids[candidates], -ranked.total[candidates]))[:limit]

@@ -2,12 +2,13 @@
 
 A message must rank the same whether it is indexed already or still pending, so nothing else scores.
 
-The recipe adds four parts, each divided by its maximum:
+The recipe adds five parts, each divided by its maximum:
 
     words       BM25 of the message
     meaning     the cosine of its vector with the query's
     neighbours  BM25 of the message taken together with REACH messages on either side in its session
     session     BM25 of the whole session
+    time        1 for a message said in a time that the query speaks of, or in the GRACE_DAYS after it
 
 What surrounds a message matters more than what an embedding says of it: an answer seldom repeats the question.
 BM25 is as Whoosh's BM25F computes it for one field (whoosh.scoring.bm25, whoosh.searching.Searcher.idf):
@@ -21,6 +22,7 @@ there are few sessions, and a common word is in most of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +43,9 @@ RRF_K = 60
 LIKE = 0.5
 """The least cosine at which a message that shares no word with the query is found at all."""
 
+GRACE_DAYS = 3.0
+"""A thing is told of in the days after it happened, not only on its day."""
+
 FUZZY_HOURS = 24.0
 FUZZY_THRESHOLD = 0.3
 FUZZY_LIMIT = 5
@@ -58,6 +63,7 @@ class Recipe:
     meaning: float = 0.0
     neighbours: float = 0.0
     session: float = 0.0
+    time: float = 0.0
     fusion: str = "weighted"
     formula: str = "context"
 
@@ -71,19 +77,25 @@ class Ranked:
     eligible: np.ndarray
 
 
-def rank(collection: Collection, query_vector: bytes, recipe: Recipe, now: int) -> Ranked:
+def rank(
+    collection: Collection, query_vector: bytes, recipe: Recipe, now: int, times: Sequence[tuple[int, int]] = ()
+) -> Ranked:
     """Score every message; `collection.counts` has a row for each term of the query.
 
-    `query_vector` is packed, or empty.  `now` (microseconds since 1970) is what the fuzzy formula's time is told from.
+    `query_vector` is packed, or empty.  `times` are the half-open ranges the query speaks of; they and `now`, which
+    the fuzzy formula's time is told from, are in microseconds since 1970.
     """
     if recipe.formula == "fuzzy":
         return _fuzzy(collection, now)
     words = _bm25(collection.counts, collection.lengths, smooth=False)
     weights = {"meaning": recipe.meaning, "neighbours": recipe.neighbours, "session": recipe.session}
+    weights["time"] = recipe.time if times else 0.0
     if not any(weights.values()):
         return Ranked(words, {"words": words}, words > 0)
     near = _bm25(_around(collection.counts, collection.sessions), _around(collection.lengths, collection.sessions))
     values = {"words": words, "meaning": np.zeros(len(collection)), "neighbours": near, "session": _session(collection)}
+    if weights["time"]:
+        values["time"] = _within(collection.created, times)
     if recipe.meaning and collection.vectors is not None:
         values["meaning"] = np.clip(cosines(collection.vectors, query_vector), 0, None)
     eligible = (words > 0) | (values["meaning"] >= LIKE)
@@ -130,6 +142,15 @@ def _session(collection: Collection) -> Floats:
     scores = _bm25(counts, np.add.reduceat(collection.lengths, starts))
     sizes = np.diff(np.r_[starts, len(collection)])
     return np.repeat(scores, sizes)
+
+
+def _within(created: Ints, times: Sequence[tuple[int, int]]) -> Floats:
+    """1 for what was said in one of the times or shortly after, else 0."""
+    grace = int(GRACE_DAYS * 86_400e6)
+    inside = np.zeros(len(created), bool)
+    for after, before in times:
+        inside |= (created >= after) & (created < before + grace)
+    return inside.astype(float)
 
 
 def _relative(values: Floats) -> Floats:

@@ -46,7 +46,7 @@ def test_answers_an_openai_completion_with_session_reply_and_memory(
         "summary": {"version": 0, "state": "pending", "head_version": 0},
         "facts": [],
         "excerpts": [],
-        "recall": {"mode": "auto", "reason": "nothing earlier has the message's words"},
+        "recall": {"mode": "auto", "reason": "has words worth looking for: tea, but nothing earlier fits"},
         "tail": {"messages": 0, "dropped": 0},
     }
     usage = answer["usage"]

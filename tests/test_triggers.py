@@ -195,5 +195,218 @@ sure, my email is anna@example.com
 """
 
 
+# Written after the rules were.  At first sight 25 of 30 and 30 of 30 were read right; then the tables grew by what
+# they missed.
+HELD_OUT_SMALL_TALK = """
+heyo
+evening all
+Hey! Good to see you again
+how's your day going so far?
+been good, you?
+cheers mate
+thank u so so much!!!
+Thanks for your help yesterday
+much obliged
+oh wow, that's brilliant
+okay great thanks
+Okay, that works.
+ahh ok i get it now
+gotcha, thx
+right, fair enough
+no that's all, thanks
+nah im good
+hahah omg
+LOL that's hilarious
+🤣🤣 good one
+🙏🙏🙏
+^^
+cya tmrw
+alright gotta go, bye!
+Have a great weekend :)
+Talk soon!
+not bad, yourself?
+You're a lifesaver!
+嗯嗯，明白了
+晚安，明天聊
+"""
+
+HELD_OUT_REFERENCES = """
+wasn't there something we said about the garden fence
+bring back the packing list from before
+The thing I asked you last week, did you find out?
+you were telling me about stoicism
+we were talking about mortgages
+what happened to the story we were writing
+Which of the two phones did you say was better?
+can we pick up our conversation about Rome
+didnt you say it was free
+how did I describe my boss
+what was her name, the woman i met at the conference
+I mentioned a deadline, when is it?
+Previously you proposed two designs
+you know my budget, so which one fits
+which medicine am I taking
+where did I park the car
+whats my favorite color
+should I still do the exercises you gave me
+list everything you know about me
+My back hurts again
+is the leak fixed?
+why did she leave?
+can you find it?
+u told me to use tailwind
+according to our last chat, what do I need to pack
+what else did I say
+i forget what we named the dog
+the recipe from last time was great, send it again
+你之前推荐的餐厅在哪里
+我有没有说过我住在哪儿
+"""
+
+# A third list, scored once (23 of 30) and left alone: what the rules make of small talk nobody thought of.
+UNSEEN_SMALL_TALK = """
+hey bestie
+heyyyyy whats good
+How's everything with you?
+hi! just checking if you're awake
+good morning, did you sleep well?
+happy sunday!
+thanks again for yesterday
+thank you, I learned a lot
+you're too funny
+no thank YOU
+ok sounds like a plan
+ok let me try
+that's what I figured
+Understood, will do.
+okay you win
+yes, that's right
+nope, nothing else
+that's fine by me
+oh dear
+oh that's too bad
+good grief
+yesss finally
+well that was fast
+hahaha you got me
+loool
+👏👏👏 bravo
+alrighty then, until tomorrow
+I'm off to lunch, bye
+哈哈哈笑死
+嗯，知道了，谢谢你
+"""
+
+KINDS = [
+    ("what did we discuss?", (), "reference"),
+    ("As I mentioned, no nuts", (), "reference"),
+    ("remember when we met?", (), "reference"),
+    ("hi! what did we talk about last time?", (), "reference"),
+    ("what was that restaurant you recomended", (), "reference"),
+    ("我们之前讨论过数据库吗", (), "reference"),
+    ("you suggested Redis", (), "implicit"),
+    ("where do I work?", (), "implicit"),
+    ("my project is late", (), "implicit"),
+    ("my project is late", ("Tell me about the project.",), "plain"),
+    ("the bug is back", (), "implicit"),
+    ("the bug is back", ("There are two bugs in checkout.",), "plain"),
+    ("I have a bug in the parser. The bug appears at night", ("A parser reads.",), "plain"),
+    ("how is she doing?", (), "implicit"),
+    ("how is she doing?", ("My sister had surgery.",), "nothing"),
+    ("did it work?", (), "implicit"),
+    ("did it work?", ("Try to restart the router.",), "nothing"),
+    ("did it work?", ("Hi", "Hello! How can I help you?"), "implicit"),
+    ("make it shorter", ("A long essay about whales.",), "nothing"),
+    ("How do I fix a TypeError in FastAPI?", (), "plain"),
+    ("What is the capital of France?", (), "plain"),
+    ("Why is the sky blue?", (), "plain"),
+    ("remind me to call mum", (), "plain"),
+    ("when do I go back to school?", (), "plain"),
+    ("and?", (), "nothing"),
+    ("why?", (), "nothing"),
+    ("go on", (), "nothing"),
+    ("continue", (), "nothing"),
+    ("2", (), "nothing"),
+    ("what do you mean", (), "nothing"),
+    ("", (), "nothing"),
+    ("?!", (), "nothing"),
+    ("继续", (), "nothing"),
+    ("为什么", (), "nothing"),
+    ("Hi Mark!", (), "small_talk"),
+    ("thanks, Sarah", (), "small_talk"),
+    ("heyyyyy", (), "small_talk"),
+    ("ahahaha", (), "small_talk"),
+    ("好的，那明天见", (), "small_talk"),
+    ("in 3 weeks", (), "plain"),
+]
+
+REASONS = [
+    ("So what did we discuss?", 'refers to the past ("what did we discuss")'),
+    ("hi there", "small talk"),
+    ("the bug is back", '"the bug" has nothing before it to refer to'),
+    ("why a TypeError in user-dashboard", "has words worth looking for: TypeError, user-dashboard"),
+]
+
+
 def lines(text: str) -> list[str]:
     return text.strip().splitlines()
+
+
+def missed(messages: str, *, look_back: bool, before: tuple[str, ...] = ()) -> list[str]:
+    return [message for message in lines(messages) if read(message, before).look_back is not look_back]
+
+
+@pytest.mark.parametrize(
+    ("messages", "look_back", "size", "most_missed"),
+    [
+        (SMALL_TALK, False, 60, 3),
+        (REFERENCES, True, 60, 3),
+        (PLAIN, True, 30, 0),
+        (OPENINGS, True, 20, 0),
+        (HELD_OUT_SMALL_TALK, False, 30, 5),
+        (HELD_OUT_REFERENCES, True, 30, 1),
+        (UNSEEN_SMALL_TALK, False, 30, 7),
+    ],
+)
+@pytest.mark.parametrize("before", [(), TALK])
+def test_lists(messages, look_back, size, most_missed, before):
+    assert len(lines(messages)) == size
+    misses = missed(messages, look_back=look_back, before=before)
+    assert len(misses) <= most_missed, misses
+
+
+def test_references_are_called_so():
+    kinds = [read(message, ()).kind for message in lines(REFERENCES)]
+    assert sum(kind in ("reference", "implicit") for kind in kinds) >= 57
+
+
+@pytest.mark.parametrize(("message", "before", "kind"), KINDS)
+def test_kinds(message, before, kind):
+    trigger = read(message, before)
+    assert (trigger.kind, trigger.look_back) == (kind, kind in ("reference", "implicit", "plain"))
+
+
+@pytest.mark.parametrize(("message", "reason"), REASONS)
+def test_reasons(message, reason):
+    assert read(message, ()).reason == reason
+
+
+@given(st.text(), st.lists(st.text(), max_size=3))
+def test_never_raises(message, before):
+    trigger = read(message, before)
+    assert trigger.kind in ("reference", "implicit", "plain", "small_talk", "nothing")
+    assert trigger.reason and "\n" not in trigger.reason
+    assert trigger == read(message, before)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "a ", "good morning ", "不是", "好的", "啊", "谢谢你", "ha", "the ", "my ", "i ", "we have already ", "what ",
+     "\u0301", "(", "'", ":)", "之前", "so ", "the bug ", "that i ", "hi, ", "😀", "he "],
+)  # fmt: skip
+def test_hostile_text_costs_little(piece):
+    text = (piece * 100_000)[:100_000] + "x"
+    start = time.perf_counter()
+    read(text, [text] * 3)
+    read(text[:250] + "x", [text[:500]])
+    assert time.perf_counter() - start < 1

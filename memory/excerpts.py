@@ -1,0 +1,96 @@
+"""From messages that were found to excerpts a prompt can show: windows around them, merged, within a token budget.
+
+The best hits come first for as long as the budget lasts; a window gives up its edges before its hit, and what does
+not fit is passed over for what does.  Consecutive messages become one excerpt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from sqlalchemy import and_, or_, select
+from sqlalchemy.orm import Session
+
+from memory import tokens
+from memory.domain import Excerpt, Message
+from memory.quoting import message_line
+from memory.sessions import as_message
+from models import MessageRow, SessionRow
+from search_index import Hit
+
+HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
+
+Found = Mapping[int, tuple[MessageRow, SessionRow]]
+
+
+def rows_of(tx: Session, owner_id: int, ids: Sequence[int]) -> dict[int, tuple[MessageRow, SessionRow]]:
+    """The owner's messages among `ids`, with their sessions; another owner's are left out, whoever asks."""
+    query = (
+        select(MessageRow, SessionRow)
+        .join(SessionRow, SessionRow.id == MessageRow.session_id)
+        .where(MessageRow.id.in_(ids), MessageRow.owner_id == owner_id)
+    )
+    return {row.id: (row, session) for row, session in tx.execute(query)}
+
+
+def around(tx: Session, rows: Iterable[MessageRow], reach: int) -> list[MessageRow]:
+    """All messages within `reach` positions of any of `rows`, these included, by session and position."""
+    near = [
+        and_(
+            MessageRow.session_id == row.session_id,
+            MessageRow.position.between(row.position - reach, row.position + reach),
+        )
+        for row in rows
+    ]
+    if not near:
+        return []
+    return list(tx.scalars(select(MessageRow).where(or_(*near)).order_by(MessageRow.session_id, MessageRow.position)))
+
+
+def excerpts(
+    tx: Session, found: Found, hits: Sequence[Hit], *, budget: int, reach: int, exclude: Collection[int] = ()
+) -> tuple[Excerpt, ...]:
+    """Excerpts of at most `budget` tokens for `hits` (the best first) among the rows `found`.
+
+    `reach` messages on either side of a hit are shown with it; those in `exclude` never are.
+    """
+    best = {hit.message_id: hit for hit in hits if hit.message_id in found}
+    if reach:
+        near = around(tx, (found[message_id][0] for message_id in best), reach)
+    else:
+        near = [row for row, _ in found.values()]
+    shown: dict[int, Message] = {}
+    for message_id in best:
+        hit, session = found[message_id]
+        window = [row for row in near if row.session_id == hit.session_id and abs(row.position - hit.position) <= reach]
+        for row in sorted(window, key=lambda row: abs(row.position - hit.position)):
+            if row.id in shown or row.id in exclude:
+                continue
+            content = tokens.clip(row.content, HIT_TOKENS if row.id in best else NEIGHBOUR_TOKENS)
+            message = replace(as_message(row, session), content=content)
+            cost = tokens.estimate(message_line(message)) + 1
+            if cost > budget:
+                break
+            budget -= cost
+            shown[row.id] = message
+    return _gathered(shown.values(), best, {session.public_id: session.title for _, session in found.values()})
+
+
+def _gathered(messages: Iterable[Message], best: Mapping[int, Hit], titles: Mapping[str, str]) -> tuple[Excerpt, ...]:
+    """Consecutive messages of a session as one excerpt; the excerpts with the best hits first."""
+    runs: list[list[Message]] = []
+    for message in sorted(messages, key=lambda m: (m.session_id, m.position)):
+        last = runs[-1][-1] if runs else None
+        if last is not None and last.session_id == message.session_id and last.position + 1 == message.position:
+            runs[-1].append(message)
+        else:
+            runs.append([message])
+    made = []
+    for run in runs:
+        hits = sorted((best[message.id] for message in run if message.id in best), key=lambda hit: -hit.score)
+        if hits:
+            first = run[0].session_id
+            ids = tuple(hit.message_id for hit in hits)
+            made.append(Excerpt(first, titles.get(first, ""), tuple(run), ids, hits[0].score, hits[0].why))
+    return tuple(sorted(made, key=lambda excerpt: -excerpt.score))
