@@ -75,6 +75,7 @@ class Services:
         else:
             where = self.settings.openai_base_url or "OpenAI"
             log.info("main model %s, mini model %s, at %s", self.main.name, self.mini.name, where)
+        self.index.warm_up()
         self.outbox.start([("index", "unindex"), *[("summary",)] * SUMMARY_LANES])
 
     def stop(self, timeout: float = 10.0) -> None:
