@@ -186,6 +186,12 @@ class Settings:
     embedding_model: str = _setting(
         "text-embedding-3-small", "OPENAI_EMBEDDING_MODEL", _text, "The model that `EMBEDDINGS=openai` asks for."
     )
+    search_language: str = _setting(
+        "en",
+        "SEARCH_LANGUAGE",
+        _one_of("da", "de", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ro", "ru", "sv"),
+        "Whose words are searched by their stems; any text is found. Another language makes the index anew.",
+    )
     ranking: str = _setting(
         "context",
         "RANKING",
@@ -216,6 +222,12 @@ class Settings:
         "RECALL",
         _one_of("auto", "always", "tools", "off"),
         "When to look back unless a request says: `auto` reads the message; `tools` lets the model ask.",
+    )
+    recall_tool_rounds: int = _setting(
+        3,
+        "RECALL_TOOL_ROUNDS",
+        _integer(2),
+        "Model calls a turn in recall mode `tools`: a look back, another with better words, then the answer.",
     )
     recall_scope: str = _setting(
         "user",

@@ -105,8 +105,10 @@ def _sse(started: TurnStarted, events: Iterator[TurnEvent]) -> Iterator[str]:
             if isinstance(part, Piece):
                 yield event({"content": part.text})
             elif isinstance(part, TurnFinished):
+                looked = part.started.memory  # complete only now, when the model looked back by itself
+                again = {"memory": _memory.dump(looked)} if looked.calls else {}
                 usage = _usage.dump(part.usage)
-                yield event({}, part.finish_reason, usage=usage, message_id=part.reply_message_id)
+                yield event({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
     except RecapError as error:  # the status has left already: the error comes as an event, and no [DONE]
         yield f"data: {json.dumps(error_body(error))}\n\n"
         return

@@ -20,7 +20,7 @@ from memory.facts import problem_with
 from memory.llm import DigestMaterial, ModelRequest, complete
 from memory.llm.extractive import ExtractiveModel
 from memory.services import Services
-from search_index.analysis import terms
+from search_index.analysis import ENGLISH, Analysis, analysis_for
 
 HELD_SHARE = 0.6
 
@@ -113,14 +113,15 @@ def compare(services: Services, talk: Conversation, names: Sequence[str], every:
             calls += made.calls
             spent += made.usage.prompt_tokens
             written += made.usage.completion_tokens
-        held = tuple(holds(str(summary), fact) for fact in talk.stated_facts)
+        analysis = analysis_for(services.settings.search_language)
+        held = tuple(holds(str(summary), fact, analysis) for fact in talk.stated_facts)
         results.append(Comparison(prompt.label, calls, spent, written, summary, len(facts), refused, held))
     return results
 
 
-def holds(summary: str, fact: str) -> bool:
+def holds(summary: str, fact: str, analysis: Analysis = ENGLISH) -> bool:
     """Whether the summary still says the fact, judged by words."""
-    there, wanted = set(terms(summary)), set(terms(fact))
+    there, wanted = set(analysis.terms(summary)), set(analysis.terms(fact))
     numbers = {term for term in wanted if any(character.isdigit() for character in term)}
     words = wanted - numbers
     return numbers <= there and len(words & there) >= HELD_SHARE * len(words)

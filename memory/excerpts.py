@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from memory import tokens
 from memory.domain import Excerpt, Message
-from memory.quoting import message_line
+from memory.quoting import chat_block, message_line
 from memory.sessions import as_message
 from models import MessageRow, SessionRow
 from search_index import Hit
@@ -51,7 +51,7 @@ def around(tx: Session, rows: Iterable[MessageRow], reach: int) -> list[MessageR
 def excerpts(
     tx: Session, found: Found, hits: Sequence[Hit], *, budget: int, reach: int, exclude: Collection[int] = ()
 ) -> tuple[Excerpt, ...]:
-    """Excerpts of at most `budget` tokens for `hits` (the best first) among the rows `found`.
+    """Excerpts of at most `budget` tokens, as they are quoted, for `hits` (the best first) among the rows `found`.
 
     `reach` messages on either side of a hit are shown with it; those in `exclude` never are.
     """
@@ -61,6 +61,7 @@ def excerpts(
     else:
         near = [row for row, _ in found.values()]
     shown: dict[int, Message] = {}
+    places: set[tuple[int, int]] = set()
     for message_id in best:
         hit, session = found[message_id]
         window = [row for row in near if row.session_id == hit.session_id and abs(row.position - hit.position) <= reach]
@@ -69,11 +70,14 @@ def excerpts(
                 continue
             content = tokens.clip(row.content, HIT_TOKENS if row.id in best else NEIGHBOUR_TOKENS)
             message = replace(as_message(row, session), content=content)
-            cost = tokens.estimate(message_line(message)) + 1
+            joins = not places.isdisjoint({(row.session_id, row.position - 1), (row.session_id, row.position + 1)})
+            alone = Excerpt(message.session_id, "", (message,), (), 0.0)
+            cost = tokens.estimate(message_line(message) if joins else chat_block(alone)) + 1
             if cost > budget:
                 break
             budget -= cost
             shown[row.id] = message
+            places.add((row.session_id, row.position))
     return _gathered(shown.values(), best, {session.public_id: session.title for _, session in found.values()})
 
 

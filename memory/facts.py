@@ -26,7 +26,7 @@ from memory.paging import Page, decode_cursor, page_of
 from memory.quoting import fact_line, plain
 from memory.sessions import find_session, find_user, owned
 from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow
-from search_index.analysis import terms
+from search_index.analysis import analysis_for
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +66,7 @@ class Facts:
         self._budget = settings.fact_tokens
         self._weights = settings.fact_weights
         self._half_life_days = settings.fact_half_life_days
+        self._terms = analysis_for(settings.search_language).terms
         self._database = database
         self._now = now
 
@@ -280,7 +281,7 @@ class Facts:
 
     def scored(self, facts: Iterable[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
         """The facts, in their order, with their scores in view of `message` (empty: none in view)."""
-        message_terms = frozenset(terms(message))
+        message_terms = frozenset(self._terms(message))
         return tuple(fact.scored(self._score(fact, message_terms, now)) for fact in facts)
 
     def _score(self, fact: Fact, message_terms: frozenset[str], now: datetime) -> FactScore:
@@ -290,7 +291,7 @@ class Facts:
         some 30 times; relevance: the cosine between the fact's words and the message's, as sets.
         """
         age_days = max(0.0, (now - fact.valid_from).total_seconds() / 86_400)
-        own = frozenset(terms(fact.text)) if message_terms else frozenset()
+        own = frozenset(self._terms(fact.text)) if message_terms else frozenset()
         shared = len(own & message_terms)
         weights = self._weights
         score = (

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from search_index.analysis import MAX_TERM, STOP_WORDS, terms
+from search_index.analysis import ENGLISH, MAX_TERM, STOP_WORDS, Analysis, terms
 
 QUOTED, NAMED, COUNTED, PLAIN = range(4)
 """How much a keyword is worth: what was quoted, names and technical terms, numbers, any other word."""
@@ -176,14 +176,17 @@ class _Found(NamedTuple):
     name: bool = False  # a capitalised word: with its neighbours it may be one name
 
 
-def keywords(text: str) -> list[str]:
-    """The words worth searching for, in order of worth and then of the text, each once, as they stand in it."""
+def keywords(text: str, analysis: Analysis = ENGLISH) -> list[str]:
+    """The words worth searching for, in order of worth and then of the text, each once, as they stand in it.
+
+    `analysis` is that of the index they are looked for in; its language's stop words are none, nor are English ones.
+    """
     text = unicodedata.normalize("NFKC", _NOISE.sub(" ", text) if len(text) > 31 else text)
     distinct: dict[str, str] = {}
     for found in sorted(_joined(text, _found(text)), key=lambda found: found.rank):
         word = text[found.start : found.end].strip()
         distinct.setdefault(word.casefold(), word)
-    return [word for word in distinct.values() if _indexed(word)]
+    return [word for word in distinct.values() if _indexed(word) and (analysis is ENGLISH or analysis.terms(word))]
 
 
 def _found(text: str) -> Iterator[_Found]:

@@ -3,7 +3,7 @@
     admit      one transaction: the session's lease, the stored message, what is remembered   (admission)
     recall     look for earlier words that fit                      (no transaction is open from here ...)
     compose    head, tail, and what was recalled with the message
-    answer     the main model, in pieces                            (... to here)
+    answer     the main model, in pieces; in mode `tools` it looks for itself   (answering; ... to here)
     record     one transaction: the reply, what it cost, the follow-up work; the lease is given back
     afterwards the outbox updates summary and index; `SUMMARY_MODE=inline` does the summary before the turn ends
 
@@ -24,21 +24,25 @@ from itertools import chain
 from config import Settings
 from memory import tokens
 from memory.admission import Admission, Admitted
+from memory.answering import Answer
 from memory.context import ComposedPrompt, View, compose, recalled_that_fits
-from memory.domain import Caller, Usage
+from memory.domain import Caller
 from memory.errors import Conflict, ModelError
 from memory.facts import Facts
 from memory.leases import Lease, Leases
-from memory.llm import Finish, LanguageModel, ModelRequest, Piece
+from memory.llm import LanguageModel, ModelRequest, Piece
 from memory.outbox import Outbox
 from memory.recall import Recall, Recalled
 from memory.report import MemoryReport
 from memory.sessions import MessageDraft, Sessions, add_message
+from memory.tools import Tools
 from memory.turn import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models import Database, SessionRow, TurnRow
 
 log = logging.getLogger(__name__)
 
+ASKED = "the model looks back when it wants to"
+UNASKED = "the model calls no tools, so the message was read"
 BEFORE = 6  # messages in which "the bug" or "she" may have been named just before
 
 KEPT = " Your message is kept: send it again in session {}, and the turn is taken up where it broke off."
@@ -86,12 +90,14 @@ class ChatPipeline:
             return
         clock.lap("admit")
         try:
-            recalled = self._look_back(admitted, request)
+            tools = self._tools(admitted, request)
+            recalled = Recalled((), "tools", ASKED) if tools else self._look_back(admitted, request)
             clock.lap("recall")
             prompt, memory = self._compose(admitted, recalled)
             clock.lap("compose")
-            reply = _Reply(self._main.answer(ModelRequest(prompt.messages, prompt.material, stream=request.stream)))
-            started = self._started(admitted, memory)
+            question = ModelRequest(prompt.messages, prompt.material, stream=request.stream)
+            reply = Answer(self._settings, self._main, question, tools)
+            started = self._started(admitted, replace(memory, calls=reply.calls))
             listening = True
             events: Iterator[TurnEvent] = chain([started], reply)
             for event in events:
@@ -101,7 +107,7 @@ class ChatPipeline:
                     except GeneratorExit:  # whoever asked has gone; the reply is for when they come back
                         listening = False
             clock.lap("answer")
-            finished = self._finished(admitted, prompt, started, reply)
+            finished = self._finished(admitted, started, reply)
             if admitted.lease is not None:
                 finished = self._record(admitted, admitted.lease, request, finished)
         except BaseException as error:
@@ -120,25 +126,43 @@ class ChatPipeline:
             started.session_id,
             finished.usage.spent.prompt_tokens,
             finished.usage.saved_tokens,
-            len(recalled.excerpts),
+            len(recalled.excerpts) + sum(call.excerpts for call in reply.calls),
             clock,
         )
         if listening:
             yield finished
 
+    def _tools(self, admitted: Admitted, request: TurnRequest) -> Tools | None:
+        """What the model looks back with in mode `tools`; None when Recap looks back for it, or nobody does."""
+        settings, view = self._settings, admitted.view
+        wanted = (request.recall or settings.recall) == "tools" and self._main.can_call_tools
+        if not (wanted and settings.recall_limit and settings.recall_tokens):
+            return None
+        return Tools(
+            self._recall,
+            owner_id=view.owner_id,
+            owner_key=view.owner_key,
+            exclude={message.id for message in (*admitted.tail, view.message)},
+            limit=settings.recall_limit,
+            zone=request.timezone,
+        )
+
     def _look_back(self, admitted: Admitted, request: TurnRequest) -> Recalled:
-        view = admitted.view
-        return self._recall.look_back(
+        view, mode = admitted.view, request.recall or self._settings.recall
+        recalled = self._recall.look_back(
             owner_id=view.owner_id,
             owner_key=view.owner_key,
             session_row_id=view.session_row_id,
             text=request.message,
-            mode=request.recall or self._settings.recall,
+            mode="auto" if mode == "tools" else mode,
             before=[message.content for message in admitted.tail[-BEFORE:]],
             exclude={message.id for message in (*admitted.tail, view.message)},
             now=self._now(),
             zone=request.timezone,
         )
+        if mode == "tools" and not self._main.can_call_tools:
+            return replace(recalled, mode=mode, reason=f"{UNASKED}: {recalled.reason}")
+        return replace(recalled, mode=mode)
 
     def _compose(self, admitted: Admitted, recalled: Recalled) -> tuple[ComposedPrompt, MemoryReport]:
         view, tail, now = admitted.view, admitted.tail, self._now()
@@ -168,10 +192,9 @@ class ChatPipeline:
             memory=memory,
         )
 
-    def _finished(
-        self, admitted: Admitted, prompt: ComposedPrompt, started: TurnStarted, reply: _Reply
-    ) -> TurnFinished:
-        usage = TurnUsage(reply.end.usage, _full_history(admitted.view, prompt, reply.end.usage))
+    def _finished(self, admitted: Admitted, started: TurnStarted, reply: Answer) -> TurnFinished:
+        usage = TurnUsage(reply.end.usage, _full_history(admitted.view, reply.rate))
+        started = replace(started, memory=replace(started.memory, calls=reply.calls))
         return TurnFinished(started, reply.text, None, reply.end.reason, reply.end.model, usage)
 
     def _record(self, admitted: Admitted, lease: Lease, request: TurnRequest, finished: TurnFinished) -> TurnFinished:
@@ -203,34 +226,8 @@ class ChatPipeline:
         return replace(finished, reply_message_id=reply.id)
 
 
-class _Reply:
-    """The main model's answer: iterate for its pieces as they come; after that its `text` and `end` are there.
-
-    A model that fails before its first word raises here, before anyone was told that it answers.
-    """
-
-    end: Finish
-
-    def __init__(self, parts: Iterator[Piece | Finish]) -> None:
-        self._parts = parts
-        self._part = next(parts)
-        self._pieces: list[str] = []
-
-    def __iter__(self) -> Iterator[Piece]:
-        while isinstance(self._part, Piece):
-            self._pieces.append(self._part.text)
-            yield self._part
-            self._part = next(self._parts)
-        self.end = self._part
-
-    @property
-    def text(self) -> str:
-        return "".join(self._pieces)
-
-
-def _full_history(view: View, prompt: ComposedPrompt, spent: Usage) -> int:
+def _full_history(view: View, rate: float) -> int:
     """Prompt tokens had every message been sent: our estimate of it, at the rate the model counted this prompt."""
-    rate = spent.prompt_tokens / prompt.tokens if prompt.tokens else 1.0
     return round((view.history_tokens + tokens.estimate_message(view.system)) * rate)
 
 

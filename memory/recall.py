@@ -25,7 +25,7 @@ from memory.sessions import as_message, find_session, find_user
 from memory.times import TimeRange, time_ranges
 from models import Database, JobRow, MessageRow
 from search_index import Document, Hit, Query, SearchIndex
-from search_index.analysis import terms
+from search_index.analysis import Analysis, analysis_for
 
 QUERY_CHARS = 2000  # of a message that are searched with; what somebody pastes after that is not a question
 RELEVANT_SHARE = 0.5  # of the best hit's score: on LoCoMo a third of the tokens less for a point of the evidence
@@ -72,6 +72,7 @@ class Recall:
 
     def __init__(self, settings: Settings, database: Database, index: SearchIndex, outbox: Outbox) -> None:
         self._settings = settings
+        self._analysis = analysis_for(settings.search_language)
         self._database = database
         self._index = index
         self._outbox = outbox
@@ -130,17 +131,19 @@ class Recall:
         """
         if mode == "off" or not self._settings.recall_limit or not self._settings.recall_tokens:
             return Recalled(mode=mode, reason="recall is off")
+        if self._settings.recall_scope == "session" and session_row_id is None:
+            return Recalled(mode=mode, reason="recall keeps to the session, and this turn is in none")
         text = text[:QUERY_CHARS]
-        trigger = triggers.read(text, before)
+        trigger = triggers.read(text, before, self._analysis)
         times = time_ranges(text, now, zone) if trigger.kind != "small_talk" or mode == "always" else []
         reasons = [trigger.reason] if trigger.look_back or not times else []
         reasons += [f'speaks of "{time.phrase}"' for time in times]
         reason = ", ".join(reasons)
         if not (trigger.look_back or times or mode == "always"):
             return Recalled(mode=mode, reason=reason)
-        if times and not _beside(text, times):  # "what did we talk about yesterday?" names a time and nothing else
+        if times and not _beside(text, times, self._analysis):  # "what did we talk about yesterday?": a time, no more
             found = self._recent(owner_id, session_row_id, _spans(times), self._settings.recall_limit, exclude)
-        elif terms(text):
+        elif self._analysis.terms(text):
             session = session_row_id if self._settings.recall_scope == "session" else None
             limit = self._settings.recall_limit
             query = Query(text=text, limit=limit, session_id=session, exclude=exclude, times=_spans(times))
@@ -237,8 +240,8 @@ def _spans(times: Sequence[TimeRange]) -> list[tuple[datetime, datetime]]:
     return [(time.after, time.before) for time in times]
 
 
-def _beside(text: str, times: Sequence[TimeRange]) -> list[str]:
+def _beside(text: str, times: Sequence[TimeRange], analysis: Analysis) -> list[str]:
     """What a text speaks of beside the times it names."""
     for time in reversed(times):
         text = f"{text[: time.start]} {text[time.end :]}"
-    return keywords(text)
+    return keywords(text, analysis)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -15,6 +16,7 @@ from memory.domain import Excerpt, Fact, FactScore
 from memory.facts import as_fact
 from memory.recall import Recalled
 from memory.sessions import as_message
+from memory.tools import RecallCall
 from models import FactRow, MessageRow, SessionRow
 
 
@@ -23,7 +25,8 @@ class MemoryReport:
     """The `memory` of a reply.
 
     `summary_version` is the one stored when the turn began, `head_version` the one its prompt showed, `state` how the
-    stored one stood.  `tail_dropped` counts messages too many for CONTEXT_TOKENS, which went unseen.
+    stored one stood.  `tail_dropped` counts messages too many for CONTEXT_TOKENS, which went unseen.  `calls` are the
+    model's own looks back; the words it looked for are not stored.
     """
 
     summary_version: int
@@ -33,6 +36,7 @@ class MemoryReport:
     recalled: Recalled
     tail_messages: int
     tail_dropped: int
+    calls: tuple[RecallCall, ...] = ()
 
     def to_stored(self) -> dict[str, Any]:
         """This report as JSON's types, without any remembered words."""
@@ -44,6 +48,17 @@ class MemoryReport:
             "tail_dropped": self.tail_dropped,
             "mode": self.recalled.mode,
             "reason": self.recalled.reason,
+            "calls": [
+                {
+                    "name": call.name,
+                    "after": call.after.isoformat() if call.after else None,
+                    "before": call.before.isoformat() if call.before else None,
+                    "limit": call.limit,
+                    "excerpts": call.excerpts,
+                    "error": call.error,
+                }
+                for call in self.calls
+            ],
             "facts": [
                 [fact.id, *(round(part, 4) for part in asdict(fact.score).values())]
                 for fact in self.facts
@@ -94,4 +109,10 @@ class MemoryReport:
             recalled=Recalled(tuple(excerpts), stored["mode"], stored["reason"]),
             tail_messages=stored["tail_messages"],
             tail_dropped=stored["tail_dropped"],
+            calls=tuple(_call(call) for call in stored.get("calls", ())),
         )
+
+
+def _call(stored: Mapping[str, Any]) -> RecallCall:
+    times = {name: datetime.fromisoformat(stored[name]) for name in ("after", "before") if stored[name]}
+    return RecallCall(**{**stored, **times})

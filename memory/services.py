@@ -28,6 +28,7 @@ from memory.sessions import Sessions
 from memory.summary import Summaries
 from models import Database, JobRow
 from search_index import Embedder, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index.analysis import analysis_for
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +109,12 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
     """Wire the engine for `settings` on `engine`.  Nothing runs in the background until `start`."""
     database = Database(engine)
     transport = None if settings.uses_builtin_model else connect(settings)
-    index = SearchIndex(settings.index_dir, recipe=_recipe(settings), embedder=_embedder(settings, transport))
+    index = SearchIndex(
+        settings.index_dir,
+        recipe=_recipe(settings),
+        embedder=_embedder(settings, transport),
+        analysis=analysis_for(settings.search_language),
+    )
     main, mini = _models(settings, transport)
     leases = Leases(database, now)
     outbox = Outbox(database, leases, now)

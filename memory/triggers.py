@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from memory.keywords import keywords
 from memory.small_talk import COURTEOUS, is_small_talk, once
-from search_index.analysis import terms
+from search_index.analysis import ENGLISH, Analysis, terms
 
 READ_CHARS = 2000  # of a message; what somebody pastes after that says nothing about the past
 BEFORE_CHARS = 2000  # of each text before it
@@ -162,15 +162,18 @@ class Trigger:
     reason: str
 
 
-def read(message: str, before: Sequence[str]) -> Trigger:
-    """Whether `message` looks back.  `before` are the texts the prompt shows anyway, the newest last."""
+def read(message: str, before: Sequence[str], analysis: Analysis = ENGLISH) -> Trigger:
+    """Whether `message` looks back.  `before` are the texts the prompt shows anyway, the newest last.
+
+    `analysis` says which words are worth looking for; what points at the past is known in English and Chinese only.
+    """
     text = " ".join(unicodedata.normalize("NFKC", message[:READ_CHARS]).translate(_APOSTROPHES).split())
     phrase = _reference(text)
     if phrase:
         return Trigger("reference", True, f'refers to the past ("{phrase}")')
     if is_small_talk(text):
         return Trigger("small_talk", False, "small talk")
-    words = keywords(message[:READ_CHARS])
+    words = keywords(message[:READ_CHARS], analysis)
     courteous = is_small_talk(text, words) or (bool(words) and all(word.casefold() in COURTEOUS for word in words))
     signal = _signal(text, words, [one[-BEFORE_CHARS:] for one in before], courteous and "?" not in text)
     if signal:

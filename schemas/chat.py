@@ -11,10 +11,10 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate
 
 from memory.turn import TurnRequest
 from schemas.facts import Fact
-from schemas.fields import SessionId, Text, TimeZone, UserId
+from schemas.fields import SessionId, Text, TimeZone, UserId, UtcDateTime
 from schemas.sessions import Message
 
-RECALL_MODES = ("auto", "always", "off")
+RECALL_MODES = ("auto", "always", "tools", "off")
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,20 @@ class Excerpt(Schema):
     why = fields.Dict(keys=fields.String(), values=fields.Float())
 
 
+class RecallCall(Schema):
+    """A look back that the model asked for in recall mode `tools`."""
+
+    name = fields.String(metadata={"description": "The tool: conversation_search or recent_chats."})
+    query = fields.String(allow_none=True, metadata={"description": "The words; None in a repeated answer."})
+    after = UtcDateTime(allow_none=True)
+    before = UtcDateTime(allow_none=True)
+    excerpts = fields.Integer(metadata={"description": "How many excerpts it was given."})
+    error = fields.String(allow_none=True, metadata={"description": "What it was told instead."})
+
+
+_recall_call = RecallCall()
+
+
 class Memory(Schema):
     """What the prompt of a turn showed of the past, and why."""
 
@@ -99,7 +113,8 @@ class Memory(Schema):
     facts = fields.List(fields.Nested(ShownFact))
     excerpts = fields.List(fields.Nested(Excerpt), attribute="recalled.excerpts")
     recall = fields.Method(
-        "_recall", metadata={"description": "The mode, and in words why this was recalled, or nothing."}
+        "_recall",
+        metadata={"description": "The mode; in words why this was recalled, or nothing; the model's own `calls`."},
     )
     tail = fields.Method("_tail", metadata={"description": "Messages sent word for word, and how many were too many."})
 
@@ -107,7 +122,10 @@ class Memory(Schema):
         return {"version": report.summary_version, "state": report.state, "head_version": report.head_version}
 
     def _recall(self, report: Any) -> dict[str, Any]:
-        return {"mode": report.recalled.mode, "reason": report.recalled.reason}
+        told = {"mode": report.recalled.mode, "reason": report.recalled.reason}
+        if report.recalled.mode == "tools":
+            told["calls"] = _recall_call.dump(report.calls, many=True)
+        return told
 
     def _tail(self, report: Any) -> dict[str, Any]:
         return {"messages": report.tail_messages, "dropped": report.tail_dropped}
@@ -141,7 +159,7 @@ class ChatReply(Schema):
     """An OpenAI chat.completion object, with the session, the reply's text and the memory beside it.
 
     With `stream` the same comes as chat.completion.chunk events: the first carries `session_id` and `memory`, the
-    last before `[DONE]` carries `usage` and `message_id`.
+    last before `[DONE]` carries `usage` and `message_id`, and `memory` again if the model looked back by itself.
     """
 
     id = fields.String()

@@ -1,23 +1,33 @@
 """From text to the terms that are indexed and searched.
 
 One analysis serves documents and queries, in the index and outside it: what a document's words became when it was
-written is what the same words become when they are asked for.  English words are stemmed and its stop words left
-out; names of things (`user-dashboard`, `TypeError`, `v2.1`) are found whole and by their parts; scripts written
+written is what the same words become when they are asked for.  Words of one language are stemmed and its stop words
+left out; names of things (`user-dashboard`, `TypeError`, `v2.1`) are found whole and by their parts; scripts written
 without spaces become pairs of characters; accents and the many spellings of one character count as one.
 Nothing here raises, whatever the text.
+
+The language is a value that is passed in, an `Analysis` from `analysis_for`, and no state of this module: documents and
+queries are analysed by the index that was made with it, and two applications in one process can have two languages.
+`terms` and `query_terms` are English, for what only speaks of English words.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 
+from whoosh.lang import NoStopWords, stemmer_for_language, stopwords_for_language
 from whoosh.lang.porter2 import stem as porter2
+from whoosh.lang.snowball import classes
 
 MAX_TERM = 64
 """Characters of a term that count; what is longer is a key or a blob, and its start is enough to find it by."""
+
+LANGUAGES = tuple(sorted(classes))
+"""What `analysis_for` takes: the languages that Whoosh has a Snowball stemmer for, by ISO 639-1 code."""
 
 NAME_WEIGHT = 2
 """How often the speaker's name counts: having said it is more than being mentioned once.  No more than measured."""
@@ -79,38 +89,91 @@ _VARIANTS = str.maketrans(
 )
 
 
-def terms(text: str, name: str | None = None, *, singles: bool = False) -> list[str]:
-    """The terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.
+class Analysis:
+    """The analysis for one language: its stemmer, its stop words, and all else as for every other."""
 
-    `name` is the speaker's, words of the document like any other: "what did Ana say" prefers what Ana said.
-    A run of an unspaced script gives its pairs of neighbouring characters, a character that stands alone itself;
-    `singles` adds every character of a run, for documents, so that a query of one character finds them.
-    """
-    found: list[str] = []
-    if text.isascii():
-        pattern = _ASCII_WORD
-    else:
-        text = _normalised(text)
-        pattern = _WORD
-    if "," in text:
-        text = _THOUSANDS.sub("", text)
-    if pattern is _WORD and (runs := _UNSPACED.findall(text)):
-        text = _UNSPACED.sub(" ", text)
-    else:
-        runs = []
-    for word in pattern.findall(text):
-        found += _terms_of(word) if len(word) <= MAX_TERM else _terms_of.__wrapped__(word)
-    for run in runs:
-        if len(run) > 1:
-            found += map("".join, pairwise(run))
-        if len(run) == 1 or singles:
-            found += run
-    return found + NAME_WEIGHT * terms(name, singles=singles) if name else found
+    def __init__(self, language: str) -> None:
+        self.language = language
+        self._english = language == "en"
+        self._stop_words = STOP_WORDS if self._english else _stop_words_of(language)
+        self._stem: Callable[[str], str] = porter2 if self._english else stemmer_for_language(language)
+        # The cache is what makes the analysis fast, since people repeat words.
+        self._terms_of = lru_cache(maxsize=32_768)(self._analysed)
+
+    def terms(self, text: str, name: str | None = None, *, singles: bool = False) -> list[str]:
+        """The terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.
+
+        `name` is the speaker's, words of the document like any other: "what did Ana say" prefers what Ana said.
+        A run of an unspaced script gives its pairs of neighbouring characters, a character that stands alone itself;
+        `singles` adds every character of a run, for documents, so that a query of one character finds them.
+        """
+        found: list[str] = []
+        if text.isascii():
+            pattern = _ASCII_WORD
+        else:
+            text = _normalised(text)
+            pattern = _WORD
+        if "," in text:
+            text = _THOUSANDS.sub("", text)
+        if pattern is _WORD and (runs := _UNSPACED.findall(text)):
+            text = _UNSPACED.sub(" ", text)
+        else:
+            runs = []
+        for word in pattern.findall(text):
+            found += self._terms_of(word) if len(word) <= MAX_TERM else self._analysed(word)
+        for run in runs:
+            if len(run) > 1:
+                found += map("".join, pairwise(run))
+            if len(run) == 1 or singles:
+                found += run
+        return found + NAME_WEIGHT * self.terms(name, singles=singles) if name else found
+
+    def query_terms(self, text: str) -> list[str]:
+        """The distinct terms to look for, in the order of the text."""
+        return list(dict.fromkeys(self.terms(text)))
+
+    def _analysed(self, word: str) -> tuple[str, ...]:
+        """The terms of one word as written."""
+        if word.replace("'", "").casefold() in self._stop_words:  # don't
+            return ()
+        if not self._english and "'" in word and self._stop_words.issuperset(word.casefold().split("'")):  # qu'il
+            return ()
+        word = _CONTRACTION.sub("", word)
+        parts = _JOINT.split(word)
+        number = word.isascii() and all(map(str.isdigit, parts))
+        if not number:
+            parts = [piece for part in parts for piece in _CAMEL.split(part)]
+        if len(parts) == 1:
+            return self._single(word)
+        # Joined, "e-mail" is "email" and user_dashboard is userDashboard; the dot stays where it tells v2.1 from v21.
+        whole = self._single(re.sub(r"(?<!\d)\.|\.(?!\d)|['_@&-]", "", word))
+        if number and "." in word:
+            return whole  # 3 and 14 are no parts of 3.14
+        return whole + tuple(term for part in parts if len(part) > 1 for term in self._single(part))
+
+    def _single(self, word: str) -> tuple[str, ...]:
+        word = word.casefold()[:MAX_TERM]
+        if word in self._stop_words:
+            return ()
+        if self._english:
+            word = _BASE_OF.get(word, word)
+        if word.isalpha() and (word.isascii() or not self._english):
+            word = self._stem(word) or word  # accents are folded already, as people leave them out: the stems bear it
+        return (word,)
 
 
-def query_terms(text: str) -> list[str]:
-    """The distinct terms to look for, in the order of the text."""
-    return list(dict.fromkeys(terms(text)))
+@lru_cache(maxsize=len(LANGUAGES))
+def analysis_for(language: str) -> Analysis:
+    """The one analysis for a language of LANGUAGES."""
+    return Analysis(language)
+
+
+def _stop_words_of(language: str) -> frozenset[str]:
+    """Whoosh's list, spelt as words come to be compared with it; Romanian has none."""
+    try:
+        return frozenset(_normalised(word).casefold() for word in stopwords_for_language(language))
+    except NoStopWords:
+        return frozenset()
 
 
 def _normalised(text: str) -> str:
@@ -121,28 +184,5 @@ def _normalised(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENTS.sub("", apart))
 
 
-@lru_cache(maxsize=32_768)
-def _terms_of(word: str) -> tuple[str, ...]:
-    """The terms of one word as written; the cache is what makes the analysis fast, since people repeat words."""
-    if word.replace("'", "").casefold() in STOP_WORDS:  # don't
-        return ()
-    word = _CONTRACTION.sub("", word)
-    parts = _JOINT.split(word)
-    number = word.isascii() and all(map(str.isdigit, parts))
-    if not number:
-        parts = [piece for part in parts for piece in _CAMEL.split(part)]
-    if len(parts) == 1:
-        return _single(word)
-    # Joined, "e-mail" is "email" and user_dashboard is userDashboard; the dot stays where it tells v2.1 from v21.
-    whole = _single(re.sub(r"(?<!\d)\.|\.(?!\d)|['_@&-]", "", word))
-    if number and "." in word:
-        return whole  # 3 and 14 are no parts of 3.14
-    return whole + tuple(term for part in parts if len(part) > 1 for term in _single(part))
-
-
-def _single(word: str) -> tuple[str, ...]:
-    word = word.casefold()[:MAX_TERM]
-    if word in STOP_WORDS:
-        return ()
-    word = _BASE_OF.get(word, word)
-    return (porter2(word) if word.isascii() and word.isalpha() else word,)
+ENGLISH = analysis_for("en")
+terms, query_terms = ENGLISH.terms, ENGLISH.query_terms

@@ -6,7 +6,7 @@ beside it, a session is a run of rows, and sums come out the same to the last bi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,12 +40,23 @@ class Collection:
 
     @classmethod
     def of(
-        cls, segments: Sequence[Segment], pending: Sequence[Entry], terms: Sequence[str], *, vectors: bool
+        cls,
+        segments: Sequence[Segment],
+        pending: Sequence[Entry],
+        terms: Sequence[str],
+        *,
+        vectors: bool,
+        without: Iterable[int] = (),
     ) -> Collection:
-        """The union of `segments` and `pending`; a message in both counts once, as `pending` has it."""
+        """The union of `segments` and `pending`; a message in both counts once, as `pending` has it.
+
+        The messages in `without` are left out, as if they had never been said.
+        """
+        absent = np.fromiter(without, np.int64)
+        pending = [entry for entry in pending if entry.message_id not in absent] if len(absent) else pending
         held = np.concatenate([np.zeros((0, 6), np.int64), *(segment.rows for segment in segments)])
         fresh = np.array([entry.numbers for entry in pending], np.int64).reshape(-1, 6)
-        kept = np.flatnonzero(~np.isin(held[:, 0], fresh[:, 0]))
+        kept = np.flatnonzero(~np.isin(held[:, 0], np.r_[fresh[:, 0], absent]))
         rows = np.concatenate([held[kept], fresh])
         order = np.lexsort((rows[:, 0], rows[:, 1]))
         place = np.empty(len(order), np.int64)  # of a kept or fresh row: where it stands in the order

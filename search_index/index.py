@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from search_index.analysis import query_terms, terms
+from search_index.analysis import ENGLISH, Analysis
 from search_index.collection import Collection
 from search_index.postings import Damaged, Entry, Segment, role_number
 from search_index.ranking import FUZZY_LIMIT, Recipe, rank
@@ -53,7 +53,9 @@ class Document:
 class Query:
     """What to look for.  `text` is plain words, never query language.
 
-    `after` is inclusive, `before` exclusive.  `session_id` and `role` narrow; `exclude` are message ids never wanted.
+    `after` is inclusive, `before` exclusive.  `session_id` and `role` narrow.
+    `exclude` are message ids that count as not there: a question just asked would else be its own best answer, and its
+    session the best of all.
     `times` are half-open ranges the text speaks of: what was said then is preferred, the rest is found all the same.
     """
 
@@ -90,17 +92,25 @@ class SearchIndex:
         *,
         recipe: Recipe = Recipe(),  # noqa: B008 - frozen
         embedder: Embedder | None = None,
+        analysis: Analysis = ENGLISH,
     ) -> None:
         """`busy_after`: seconds a writer waits for another writer of the same owner before IndexBusy.
 
-        `recipe` says what counts in the ranking; without an `embedder` nothing has a meaning, only words.
+        `recipe` says what counts in the ranking; without an `embedder` nothing has a meaning, only words.  `analysis`
+        says what a word is; an index made with another, or with another embedder, counts as none and is replaced.
         """
         self._root = root
         self._busy_after = busy_after
         self._recipe = recipe
         self._embedder = embedder
+        self._analysis = analysis
         self._remembered: dict[str, bytes] = {}
         sweep(root)
+
+    def warm_up(self) -> None:
+        """Load what the first search would have to wait for: a local model takes half a second."""
+        if self._embedder is not None and self._embedder.instant:
+            self._embedder.embed(["warm up"])
 
     def search(self, owner: str, query: Query, pending: Callable[[str], Sequence[Document]]) -> list[Hit]:
         """The best `query.limit` messages, best first; ties go to the newer message (the higher id).
@@ -111,7 +121,7 @@ class SearchIndex:
         in `pending` counts once, as `pending` has it.
         A text without any searchable word finds nothing, and `pending` is not asked.
         """
-        wanted = query_terms(query.text)
+        wanted = self._analysis.query_terms(query.text)
         if not wanted or query.limit < 1:
             return []
         index = self._of(owner)
@@ -147,7 +157,8 @@ class SearchIndex:
             if given is None:  # asked again after damage
                 given = list({document.message_id: document for document in documents}.values())
             fresh = [document for document in given if document.message_id not in held]
-            return _entries(fresh, self._vectors(fresh) if self._embedder else [b""] * len(fresh))
+            vectors = self._vectors(fresh) if self._embedder else [b""] * len(fresh)
+            return _entries(fresh, vectors, self._analysis)
 
         return self._of(owner).add(entries)
 
@@ -179,7 +190,8 @@ class SearchIndex:
                 return generation, ids
 
     def _of(self, owner: str) -> WhooshIndex:
-        return WhooshIndex(self._root, owner, self._busy_after, self._embedder.name if self._embedder else "")
+        made_with = f"{self._analysis.language} {self._embedder.name if self._embedder else 'no vectors'}"
+        return WhooshIndex(self._root, owner, self._busy_after, made_with)
 
     def _vectors(self, documents: Sequence[Document]) -> list[bytes]:
         """The documents' packed vectors, of what is said and who says it; those made before are remembered."""
@@ -207,8 +219,9 @@ class SearchIndex:
         meant = self._embedder if self._recipe.meaning else None
         latest = list({document.message_id: document for document in pending}.values())
         instant = meant is not None and meant.instant
-        entries = _entries(latest, self._vectors(latest) if instant else [b""] * len(latest))
-        collection = Collection.of(segments, entries, wanted, vectors=meant is not None)
+        vectors = self._vectors(latest) if instant else [b""] * len(latest)
+        entries = _entries(latest, vectors, self._analysis)
+        collection = Collection.of(segments, entries, wanted, vectors=meant is not None, without=query.exclude)
         vector = self._meant(query.text) if meant is not None else b""
         times = [(_microseconds(after), _microseconds(before)) for after, before in query.times]
         ranked = rank(collection, vector, self._recipe, _microseconds(datetime.now(UTC)), times)
@@ -232,19 +245,19 @@ def _microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
-def _counted(content: str, name: str | None) -> Counter[str]:
-    return Counter(terms(content, name, singles=True))
+def _counted(analysis: Analysis, content: str, name: str | None) -> Counter[str]:
+    return Counter(analysis.terms(content, name, singles=True))
 
 
 _counted_before = lru_cache(maxsize=4096)(_counted)
 
 
-def _entries(documents: Sequence[Document], vectors: Sequence[bytes]) -> list[Entry]:
+def _entries(documents: Sequence[Document], vectors: Sequence[bytes], analysis: Analysis) -> list[Entry]:
     """The documents, analysed.  The same pending rows are searched turn after turn, so short ones are remembered."""
     entries = []
     for document, vector in zip(documents, vectors, strict=True):
         count = _counted_before if len(document.content) <= _CACHED_CHARACTERS else _counted
-        counts = count(document.content, document.name)
+        counts = count(analysis, document.content, document.name)
         created, role = _microseconds(document.created_at), role_number(document.role)
         squares = sum(count * count for count in counts.values())
         entries.append(
@@ -268,6 +281,4 @@ def _passing(query: Query, collection: Collection) -> np.ndarray:
         passing &= collection.created >= _microseconds(query.after)
     if query.before is not None:
         passing &= collection.created < _microseconds(query.before)
-    if query.exclude:
-        passing &= ~np.isin(collection.ids, list(query.exclude))
     return passing

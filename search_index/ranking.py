@@ -43,6 +43,10 @@ RRF_K = 60
 LIKE = 0.5
 """The least cosine at which a message that shares no word with the query is found at all."""
 
+BESIDE = 2
+"""How many of the query's words the messages around one must have for it to be found without any of its own.
+An answer seldom repeats its question; but who looks for a single word wants the messages that have it."""
+
 GRACE_DAYS = 3.0
 """A thing is told of in the days after it happened, not only on its day."""
 
@@ -92,13 +96,16 @@ def rank(
     weights["time"] = recipe.time if times else 0.0
     if not any(weights.values()):
         return Ranked(words, {"words": words}, words > 0)
-    near = _bm25(_around(collection.counts, collection.sessions), _around(collection.lengths, collection.sessions))
+    around = _around(collection.counts, collection.sessions)
+    near = _bm25(around, _around(collection.lengths, collection.sessions))
     values = {"words": words, "meaning": np.zeros(len(collection)), "neighbours": near, "session": _session(collection)}
     if weights["time"]:
         values["time"] = _within(collection.created, times)
     if recipe.meaning and collection.vectors is not None:
         values["meaning"] = np.clip(cosines(collection.vectors, query_vector), 0, None)
     eligible = (words > 0) | (values["meaning"] >= LIKE)
+    if recipe.neighbours:
+        eligible |= np.count_nonzero(around, axis=0) >= BESIDE
     fuse = _ranks if recipe.fusion == "rrf" else _relative
     parts = {name: (1.0 if name == "words" else weights[name]) * fuse(value) for name, value in values.items()}
     return Ranked(np.sum(list(parts.values()), axis=0), parts, eligible)

@@ -61,15 +61,20 @@ def _wordllama():  # type: ignore[no-untyped-def]  # the package has no types
 
 
 def packed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
-    """The texts' vectors as they are kept: PACKED_BYTES each, and b"" for a text too short to mean anything."""
+    """The texts' vectors as they are kept: PACKED_BYTES each, and b"" for a text too short to mean anything.
+
+    A vector that is all zeros, or no numbers, as some servers make of odd texts, counts as none.
+    """
     worth = [number for number, text in enumerate(texts) if len(_WORD.findall(text[:200])) >= FEWEST_WORDS]
     out = [b""] * len(texts)
     if worth:
-        vectors = embedder.embed([texts[number][:_CHARACTERS] for number in worth])
-        largest = np.abs(vectors).max(axis=1, keepdims=True)
-        bytes_ = np.rint(127 * vectors / np.where(largest > 0, largest, 1)).astype(np.int8)
-        for number, row in zip(worth, bytes_, strict=True):
-            out[number] = row.tobytes()
+        # Half a surrogate pair from a careless frontend has no bytes, and so no tokens.
+        whole = [texts[number][:_CHARACTERS].encode("utf-8", "replace").decode() for number in worth]
+        vectors = embedder.embed(whole)
+        for number, row in zip(worth, vectors.astype(np.float64), strict=True):
+            largest = np.abs(row).max()
+            if 0 < largest < np.inf:
+                out[number] = np.rint(127 * (row / largest)).astype(np.int8).tobytes()
     return out
 
 

@@ -52,13 +52,14 @@ class WhooshIndex:
     Opening is 0.1 ms a segment, so no opened index is kept: there is none that could be out of date.
     """
 
-    def __init__(self, root: Path, owner: str, wait: float, vectors: str = "") -> None:
-        """`wait`: seconds a writer waits for another before IndexBusy.  `vectors` names the model they are made with.
+    def __init__(self, root: Path, owner: str, wait: float, made_with: str = "") -> None:
+        """`wait`: seconds a writer waits for another before IndexBusy.
 
-        An index whose vectors another model made counts as none: it is read no more, and replaced by the next `add`.
+        `made_with` names, in one line, what its terms and vectors are made with.  An index that was made with
+        something else counts as none: it is read no more, and replaced by the next `add`.
         """
         self._root = root
-        self._vectors = vectors
+        self._made_with = made_with
         self._name = hashlib.sha256(owner.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         self._path = root / self._name
         self._wait = wait
@@ -69,8 +70,8 @@ class WhooshIndex:
             written = (self._path / "generation").read_bytes().decode("utf-8", "replace")
         except (FileNotFoundError, NotADirectoryError):
             return NO_INDEX
-        token, _, vectors = written.partition("\n")
-        return token if _TOKEN.fullmatch(token) and vectors == self._vectors else NO_INDEX
+        token, _, made_with = written.partition("\n")
+        return token if _TOKEN.fullmatch(token) and made_with == self._made_with else NO_INDEX
 
     def read(self, generation: str, work: Callable[[list[Segment]], _Result]) -> _Result:
         """`work` on the segments as of now; it keeps nothing of them.  Raises Damaged.
@@ -230,7 +231,7 @@ class WhooshIndex:
         try:
             new.mkdir(parents=True)
             FileIndex.create(FileStorage(str(new)), SCHEMA)
-            (new / "generation").write_text(f"{token}\n{self._vectors}", "utf-8")
+            (new / "generation").write_text(f"{token}\n{self._made_with}", "utf-8")
             for file in new.iterdir():
                 _sync(file)
             new.rename(self._path)

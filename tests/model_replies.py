@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -113,6 +114,52 @@ class Text(Reply):
         return exchange.end()
 
 
+@dataclass(frozen=True)
+class ToolCalls(Reply):
+    """Calls of tools, each its name and arguments (a mapping, or text as it is), perhaps with words before them.
+
+    Streamed they come in fragments: id and name first, then the arguments by a few characters, the calls interleaved.
+    """
+
+    calls: tuple[tuple[str, Any], ...]
+    text: str = ""
+    finish: str = "tool_calls"  # some servers say "stop"
+    size: int = 7  # characters of a fragment
+
+    def send(self, exchange: Exchange) -> None:
+        number = len(exchange.body.get("messages", []))
+        whole = [
+            {
+                "id": f"call_{number}_{place}",
+                "type": "function",
+                "function": {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)},
+            }
+            for place, (name, given) in enumerate(self.calls)
+        ]
+        usage = exchange.usage(self.text)
+        if not exchange.streaming:
+            message = {"content": self.text or None, "tool_calls": whole}
+            return exchange.json(exchange.completion(message, self.finish, usage=usage))
+        exchange.begin()
+        exchange.event(exchange.chunk({"role": "assistant", "content": None}))
+        for piece in self.text.replace(" ", "\0 ").split("\0") if self.text else []:
+            exchange.event(exchange.chunk({"content": piece}))
+        for place, call in enumerate(whole):
+            function = {"name": call["function"]["name"], "arguments": ""}
+            exchange.event(exchange.chunk({"tool_calls": [{"index": place, **call, "function": function}]}))
+        given = [call["function"]["arguments"] for call in whole]
+        for start in range(0, max(map(len, given), default=0), self.size):
+            for place, text in enumerate(given):
+                if part := text[start : start + self.size]:
+                    fragment = {"index": place, "function": {"arguments": part}}
+                    exchange.event(exchange.chunk({"tool_calls": [fragment]}))
+        exchange.event(exchange.chunk({}, self.finish))
+        if exchange.body.get("stream_options", {}).get("include_usage"):
+            exchange.event({**exchange.chunk({}), "choices": [], "usage": usage})
+        exchange.event("[DONE]")
+        return exchange.end()
+
+
 class Prose(Text):
     """Words where JSON was asked for."""
 
@@ -172,6 +219,16 @@ class Raw(Reply):
         for chunk in self.chunks:
             exchange.write(chunk)
         exchange.end()
+
+
+@dataclass(frozen=True)
+class Json(Reply):
+    """This very JSON, which need not be a chat completion."""
+
+    value: Any
+
+    def send(self, exchange: Exchange) -> None:
+        exchange.json(self.value)
 
 
 class BrokenJson(Reply):
@@ -286,6 +343,17 @@ def digest(body: Body) -> Any:
     words = " ".join(echo(body).removeprefix("Reply to: ").split())[-80:]
     schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
     return fill(schema, words) if schema else {"topic": words, "discussed": [words], "facts": []}
+
+
+def embeddings(body: Body) -> Reply:
+    """What /v1/embeddings answers: a number for each word at its own place, so that texts of shared words are near."""
+    rows = []
+    for index, text in enumerate(body["input"]):
+        vector = [0.0] * body.get("dimensions", 256)
+        for word in text.lower().split():
+            vector[zlib.crc32(word.strip(".,:?!").encode()) % len(vector)] += 1.0
+        rows.append({"object": "embedding", "index": index, "embedding": vector})
+    return Json({"object": "list", "data": rows[::-1], "model": body["model"], "usage": {}})
 
 
 def fill(schema: Mapping[str, Any], words: str, name: str = "") -> Any:

@@ -3,11 +3,13 @@
     with ModelServer() as server:                     # server.url ends in /v1
         server.main.queue("Hello!", Status(500))      # the main model's next replies, in order
         server.mini.queue({"topic": "tea"})           # the mini model's: what is not text becomes JSON
+        server.embeddings.queue(Status(500))          # what answers at /v1/embeddings next
         ...
         server.requests[0].body["messages"]           # what came, in order of arrival
 
 A model whose queue is empty answers with `default(body)`: the main one echoes, the mini one fills the JSON schema it
-was asked for.  A reply is text, JSON, a function of the request, or one of the `Reply` objects of `model_replies`.
+was asked for, and the words of a text decide its embedding.  A reply is text, JSON, a function of the request, or one
+of the `Reply` objects of `model_replies`.
 As a program, for tests of whole processes: `python -m tests.model_server --port 0 --main-delay 0.3` prints its URL.
 """
 
@@ -44,8 +46,10 @@ from tests.model_replies import (
     SseError,
     Status,
     Text,
+    ToolCalls,
     digest,
     echo,
+    embeddings,
 )
 
 __all__ = [
@@ -71,6 +75,7 @@ __all__ = [
     "SseError",
     "Status",
     "Text",
+    "ToolCalls",
     "digest",
     "echo",
 ]
@@ -78,7 +83,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Received:
-    """One request: which model it was for (`main`, `mini`, or `other` for what is not a chat), and when it came."""
+    """One request: which model it was for (`main`, `mini`, `embeddings`, or `other` for none), and when it came."""
 
     model: str
     method: str
@@ -159,6 +164,7 @@ class ModelServer:
         """Forget what came and what was scripted, so that tests can share a server; connections stay."""
         self.main = ScriptedModel(echo, self._delays[0])
         self.mini = ScriptedModel(digest, self._delays[1])
+        self.embeddings = ScriptedModel(embeddings, 0.0)
         self.requests: list[Received] = []
 
     @property
@@ -217,7 +223,10 @@ class ModelServer:
             headers[name.lower()] = value.strip()
         content = stream.read(int(headers.get("content-length", 0)))
         body = json.loads(content) if content else {}
-        model = "other" if not line[1].endswith("/chat/completions") else "mini" if self.is_mini(body) else "main"
+        if line[1].endswith("/embeddings"):
+            model = "embeddings"
+        else:
+            model = "other" if not line[1].endswith("/chat/completions") else "mini" if self.is_mini(body) else "main"
         received = Received(model, line[0], line[1], headers, body, time.monotonic())
         with self._changed:
             self.requests.append(received)
@@ -229,8 +238,9 @@ class ModelServer:
         if received.model == "other":
             names = ["gpt-4o", "gpt-4o-mini"]
             return exchange.json({"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
-        model = self.mini if received.model == "mini" else self.main
+        model = {"main": self.main, "mini": self.mini, "embeddings": self.embeddings}[received.model]
         reply = model.next()
+        reply = model.default if reply is None else reply
         if model.delay:
             self.closing.wait(model.delay)
         return self.reply(exchange, reply)

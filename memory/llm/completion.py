@@ -1,6 +1,7 @@
 """Reading chat completions off the wire: server-sent events or one JSON object, whichever came.
 
-Guarantee: whatever the bytes, reading them yields text and then one `End`, or raises ModelError.  What a server adds
+Guarantee: whatever the bytes, reading them yields text, tool calls if they are wanted, or both, and then one `End`,
+or raises ModelError; a call is yielded when it is whole, after all text.  What a server adds
 or leaves out (unknown fields, nulls, comments, usage, the reason for stopping) does no harm; what is not a chat
 completion is said to be so.  Text is clean: no lone surrogates and no NUL, which databases refuse.
 """
@@ -9,13 +10,15 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from memory.domain import Usage
 from memory.errors import ModelError
+from memory.llm import ToolCall
 from memory.llm.failures import Failures
+from memory.llm.tool_calls import Calls
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
@@ -31,8 +34,8 @@ class End:
     usage: Usage | None
 
 
-def read(chunks: Iterator[bytes], failures: Failures) -> Iterator[str | End]:
-    """The text of a completion, piece by piece, then its `End`.
+def read(chunks: Iterator[bytes], failures: Failures, tools: bool = False) -> Iterator[str | ToolCall | End]:
+    """The text of a completion, piece by piece, its calls if it was offered `tools`, then its `End`.
 
     Which of the two forms it is shows in its first bytes: content types are often wrong, and servers answer a
     streamed request plainly and a plain one with a stream.  `chunks` is left unread after a stream's `[DONE]`.
@@ -46,7 +49,7 @@ def read(chunks: Iterator[bytes], failures: Failures) -> Iterator[str | End]:
     else:
         head = start.removeprefix(_BOM).lstrip()
     rest = itertools.chain((head,), chunks)
-    yield from _read_events(rest, failures) if head.startswith(_FIELDS) else _read_object(rest, failures)
+    yield from (_read_events if head.startswith(_FIELDS) else _read_object)(rest, failures, tools)
 
 
 def events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str, bool]]:
@@ -88,7 +91,8 @@ def _take(line: bytes, name: str, data: list[str]) -> str:
     return text if key == b"event" else name
 
 
-def _read_events(chunks: Iterable[bytes], failures: Failures) -> Iterator[str | End]:
+def _read_events(chunks: Iterable[bytes], failures: Failures, tools: bool) -> Iterator[str | ToolCall | End]:
+    calls = Calls()
     reason: str | None = None
     model: str | None = None
     usage: Usage | None = None
@@ -117,7 +121,10 @@ def _read_events(chunks: Iterable[bytes], failures: Failures) -> Iterator[str | 
                 continue
             chosen = True
             reason = _text(choice.get("finish_reason")) or reason
-            text, held = _clean(held + _content(choice.get("delta") or choice.get("message")))
+            delta = choice.get("delta") or choice.get("message")
+            if tools:
+                calls.add(delta)
+            text, held = _clean(held + _content(delta))
             if text:
                 said = said or not text.isspace()
                 yield text
@@ -128,12 +135,14 @@ def _read_events(chunks: Iterable[bytes], failures: Failures) -> Iterator[str | 
         raise failures.cut_off()
     if not chosen:
         raise failures.bad_answer("no choices")
-    if not said:
+    whole_calls = calls.whole(_printable)
+    if not said and not whole_calls:
         raise failures.empty_answer(reason or "stop")
-    yield End(_reason(reason, failures), model, usage)
+    yield from whole_calls
+    yield End(_reason(reason, failures, whole_calls), model, usage)
 
 
-def _read_object(chunks: Iterable[bytes], failures: Failures) -> Iterator[str | End]:
+def _read_object(chunks: Iterable[bytes], failures: Failures, tools: bool) -> Iterator[str | ToolCall | End]:
     body = bytearray()
     for chunk in chunks:
         body += chunk
@@ -156,10 +165,16 @@ def _read_object(chunks: Iterable[bytes], failures: Failures) -> Iterator[str | 
         raise failures.bad_answer("a choice without a message", bytes(body))
     reason = _text(choice.get("finish_reason"))
     text, _ = _clean(_content(message))
-    if not text.strip():
+    calls = Calls()
+    if tools:
+        calls.add(message)
+    whole_calls = calls.whole(_printable)
+    if not text.strip() and not whole_calls:
         raise failures.empty_answer(reason or "stop")
-    yield text
-    yield End(_reason(reason, failures), _name(data.get("model")), _usage(data.get("usage")))
+    if text:
+        yield text
+    yield from whole_calls
+    yield End(_reason(reason, failures, whole_calls), _name(data.get("model")), _usage(data.get("usage")))
 
 
 def _raise_if_error(data: dict[str, Any], failures: Failures, *, named: bool = False) -> None:
@@ -205,6 +220,12 @@ def _name(value: Any) -> str | None:
     return _clean(value[:200])[0] if isinstance(value, str) and value else None
 
 
+def _printable(text: str) -> str:
+    """`text` as it may be stored and sent on."""
+    whole, half = _clean(text)
+    return f"{whole}\ufffd" if half else whole
+
+
 def _clean(text: str) -> tuple[str, str]:
     """`text` without what no database takes, and the half of a pair it ends in, which belongs to the next piece."""
     if text.isascii():
@@ -214,9 +235,11 @@ def _clean(text: str) -> tuple[str, str]:
     return paired.replace("\0", ""), held
 
 
-def _reason(said: str | None, failures: Failures) -> str:
+def _reason(said: str | None, failures: Failures, calls: Sequence[ToolCall]) -> str:
     if said == "error":
         raise failures.told("the model stopped with an error")
+    if calls:  # many servers say "stop"
+        return "tool_calls"
     return said if said in ("length", "content_filter") else "stop"
 
 

@@ -169,7 +169,7 @@ class Failures:
 
 def parameter_refused(status: int, body: bytes, parameters: Mapping[str, tuple[str, ...]]) -> str | None:
     """Which of `parameters` (name: the words that betray it) a server objects to, if that is what its 400 is about."""
-    if status not in (400, 422):  # 422 is how servers built on pydantic say it
+    if status not in (400, 404, 422):  # 422 is how servers built on pydantic say it, 404 how routers do
         return None
     said = body.decode("utf-8", "replace").lower()
     return next((name for name, words in parameters.items() if any(word in said for word in words)), None)

@@ -35,9 +35,10 @@ from config import Settings, SettingsError
 from memory import tokens
 from memory.domain import Usage
 from memory.errors import ModelError
-from memory.llm import DigestMaterial, Finish, ModelRequest, Piece
+from memory.llm import ChatMessage, DigestMaterial, Finish, ModelRequest, Piece, ToolCall
 from memory.llm.completion import End, read
 from memory.llm.failures import WORTH_ANOTHER_TRY, Failures, parameter_refused
+from memory.llm.tool_calls import estimate_call, estimate_prompt, sent_call, sent_tool
 from search_index import DIMENSIONS, EmbeddingUnavailable
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -50,7 +51,11 @@ _NO_KEY = "no-key-needed"  # servers at home want none, but the SDK does
 _ERROR_BYTES = 64 * 1024
 _UNREAD: bool = True  # leave the body to us; as a literal, the SDK's types want a class to parse it with
 
-_OPTIONAL = {"stream_options": ("stream_options",), "response_format": ("response_format", "json_schema")}
+_OPTIONAL = {
+    "stream_options": ("stream_options",),
+    "response_format": ("response_format", "json_schema"),
+    "tools": ("tools", "tool_choice", "tool choice", "tool use", "tool calling", "function calling"),
+}
 """Parameters an answer can do without, and the words by which a server's refusal of them is known."""
 
 
@@ -117,8 +122,13 @@ class OpenAIModel:
         self.transport = transport
         self.name = name
 
-    def answer(self, request: ModelRequest) -> Iterator[Piece | Finish]:
-        """Yield the answer's text and then its `Finish`; closing the iterator early drops the connection.
+    @property
+    def can_call_tools(self) -> bool:
+        """True until the server has refused them once."""
+        return "tools" not in self.transport.without.get(self.name, frozenset())
+
+    def answer(self, request: ModelRequest) -> Iterator[Piece | ToolCall | Finish]:
+        """Yield the answer's text, its calls, and then its `Finish`; closing the iterator early drops the connection.
 
         Raises ModelError as `failures` words it.  Failures that may pass are met with up to two more tries as long
         as no text was yielded, there is time left, and the server does not ask to wait longer than five seconds.
@@ -152,21 +162,26 @@ class OpenAIModel:
 
     def _attempt(
         self, request: ModelRequest, failures: Failures, deadline: float
-    ) -> Generator[Piece | Finish, None, None]:
+    ) -> Generator[Piece | ToolCall | Finish, None, None]:
         response = self._open(request, failures, deadline)
         try:
             chunks = _timed(response, deadline, failures, self.transport.timeout)
             text: list[str] = []
-            for part in read(chunks, failures):
+            calls: list[ToolCall] = []
+            for part in read(chunks, failures, bool(request.tools)):
                 if isinstance(part, str):
                     text.append(part)
                     if request.stream:
                         yield Piece(part)
                     continue
-                if not request.stream:
+                if isinstance(part, ToolCall):
+                    calls.append(part)
+                    continue
+                if text and not request.stream:
                     yield Piece("".join(text))  # one piece, also from a server that streamed unasked
+                yield from calls
                 try:
-                    yield self._finish(part, request, "".join(text))
+                    yield self._finish(part, request, "".join(text), calls)
                 finally:  # many callers ask for nothing after the Finish
                     _read_out(response, chunks)
         finally:
@@ -193,9 +208,11 @@ class OpenAIModel:
     def _body(self, request: ModelRequest, without: frozenset[str]) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.name,
-            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+            "messages": [_sent(message) for message in request.messages],
             "stream": request.stream,
         }
+        if request.tools:
+            body["tools"] = [sent_tool(tool) for tool in request.tools]
         if request.stream:
             body["stream_options"] = {"include_usage": True}
         if request.schema is not None:
@@ -224,16 +241,26 @@ class OpenAIModel:
         assert isinstance(response, httpx2.Response)
         return response
 
-    def _finish(self, end: End, request: ModelRequest, text: str) -> Finish:
+    def _finish(self, end: End, request: ModelRequest, text: str, calls: Sequence[ToolCall]) -> Finish:
         usage = end.usage
         if usage is None:
-            prompt = sum(tokens.estimate_message(message.content) for message in request.messages)
-            usage = Usage(prompt, tokens.estimate(text), estimated=True)
+            completion = tokens.estimate(text) + sum(map(estimate_call, calls))
+            usage = Usage(estimate_prompt(request), completion, estimated=True)
         return Finish(end.reason, end.model or self.name, usage)
 
     def _failures(self, request: ModelRequest) -> Failures:
         setting = "OPENAI_SUMMARY_MODEL" if isinstance(request.material, DigestMaterial) else "OPENAI_MODEL"
         return Failures(self.transport.address, self.name, setting, self.transport.secrets)
+
+
+def _sent(message: ChatMessage) -> dict[str, Any]:
+    """A message as it stands in a request's body."""
+    sent: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:  # some servers refuse empty text, and all take none beside calls
+        sent |= {"content": message.content or None, "tool_calls": [sent_call(call) for call in message.tool_calls]}
+    if message.tool_call_id is not None:
+        sent["tool_call_id"] = message.tool_call_id
+    return sent
 
 
 class OpenAIEmbedder:

@@ -25,6 +25,7 @@ class ExtractiveModel:
     """A `LanguageModel` by rules.  Never raises, holds no state, and may be shared between threads."""
 
     name = "recap-extractive"
+    can_call_tools = False
 
     def answer(self, request: ModelRequest) -> Iterator[Piece | Finish]:
         """Yield the reply (in several pieces if streamed) or the digest as JSON, then the end."""
