@@ -81,7 +81,7 @@ class Admission:
         check_size(request.message, "message")
         if request.temporary:
             return self._admit_temporary(caller, request)
-        deadline = time.monotonic() + 2 * self._settings.model_timeout
+        deadline = time.monotonic() + (1 + self._settings.recall_tool_rounds) * self._settings.model_timeout
         while True:
             with self._database.write() as tx:
                 turn = self._known_turn(tx, caller, request)

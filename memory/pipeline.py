@@ -32,7 +32,7 @@ from memory.facts import Facts
 from memory.leases import Lease, Leases
 from memory.llm import LanguageModel, ModelRequest, Piece
 from memory.outbox import Outbox
-from memory.recall import Recall, Recalled
+from memory.recall import Past, Recall, Recalled
 from memory.report import MemoryReport
 from memory.sessions import MessageDraft, Sessions, add_message
 from memory.tools import Tools
@@ -134,29 +134,19 @@ class ChatPipeline:
 
     def _tools(self, admitted: Admitted, request: TurnRequest) -> Tools | None:
         """What the model looks back with in mode `tools`; None when Recap looks back for it, or nobody does."""
-        settings, view = self._settings, admitted.view
+        settings = self._settings
         wanted = (request.recall or settings.recall) == "tools" and self._main.can_call_tools
         if not (wanted and settings.recall_limit and settings.recall_tokens):
             return None
-        return Tools(
-            self._recall,
-            owner_id=view.owner_id,
-            owner_key=view.owner_key,
-            exclude={message.id for message in (*admitted.tail, view.message)},
-            limit=settings.recall_limit,
-            zone=request.timezone,
-        )
+        return Tools(self._recall, _past(admitted), limit=settings.recall_limit, zone=request.timezone)
 
     def _look_back(self, admitted: Admitted, request: TurnRequest) -> Recalled:
-        view, mode = admitted.view, request.recall or self._settings.recall
+        mode = request.recall or self._settings.recall
         recalled = self._recall.look_back(
-            owner_id=view.owner_id,
-            owner_key=view.owner_key,
-            session_row_id=view.session_row_id,
-            text=request.message,
+            _past(admitted),
+            request.message,
             mode="auto" if mode == "tools" else mode,
             before=[message.content for message in admitted.tail[-BEFORE:]],
-            exclude={message.id for message in (*admitted.tail, view.message)},
             now=self._now(),
             zone=request.timezone,
         )
@@ -224,6 +214,13 @@ class ChatPipeline:
             row.lease_token = row.lease_until = None
         self._leases.ended(lease)
         return replace(finished, reply_message_id=reply.id)
+
+
+def _past(admitted: Admitted) -> Past:
+    """What a turn may look into: all of the owner's past but what its prompt shows anyway."""
+    view = admitted.view
+    shown = frozenset(message.id for message in (*admitted.tail, view.message))
+    return Past(view.owner_id, view.owner_key, view.session_row_id, shown)
 
 
 def _full_history(view: View, rate: float) -> int:

@@ -7,7 +7,7 @@ nothing erased comes back.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 
@@ -39,6 +39,19 @@ class Found:
     score: float
     why: Mapping[str, float]
     window: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True)
+class Past:
+    """Whose past a turn may look into: the owner's, or with RECALL_SCOPE=session only this session's.
+
+    `exclude` are the ids of messages that the prompt shows anyway.
+    """
+
+    owner_id: int
+    owner_key: str
+    session_row_id: int | None = None
+    exclude: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -112,26 +125,16 @@ class Recall:
         return found
 
     def look_back(
-        self,
-        *,
-        owner_id: int,
-        owner_key: str,
-        session_row_id: int | None,
-        text: str,
-        mode: str,
-        before: Sequence[str],
-        exclude: Collection[int],
-        now: datetime,
-        zone: tzinfo,
+        self, past: Past, text: str, *, mode: str, before: Sequence[str], now: datetime, zone: tzinfo
     ) -> Recalled:
-        """What `text` brings back from the owner's past, within RECALL_TOKENS; nothing when it does not look back.
+        """What `text` brings back from the past, within RECALL_TOKENS; nothing when it does not look back.
 
-        `before` are the texts that stand before it in the prompt, `exclude` the ids of messages the prompt shows
-        anyway.  In mode `always` everything with words to look for is looked for.
+        `before` are the texts that stand before it in the prompt.  In mode `always` everything with words to look for
+        is looked for.
         """
         if mode == "off" or not self._settings.recall_limit or not self._settings.recall_tokens:
             return Recalled(mode=mode, reason="recall is off")
-        if self._settings.recall_scope == "session" and session_row_id is None:
+        if self._settings.recall_scope == "session" and past.session_row_id is None:
             return Recalled(mode=mode, reason="recall keeps to the session, and this turn is in none")
         text = text[:QUERY_CHARS]
         trigger = triggers.read(text, before, self._analysis)
@@ -142,48 +145,38 @@ class Recall:
         if not (trigger.look_back or times or mode == "always"):
             return Recalled(mode=mode, reason=reason)
         if times and not _beside(text, times, self._analysis):  # "what did we talk about yesterday?": a time, no more
-            found = self._recent(owner_id, session_row_id, _spans(times), self._settings.recall_limit, exclude)
+            found = self._recent(past, _spans(times), self._settings.recall_limit)
         elif self._analysis.terms(text):
-            session = session_row_id if self._settings.recall_scope == "session" else None
             limit = self._settings.recall_limit
-            query = Query(text=text, limit=limit, session_id=session, exclude=exclude, times=_spans(times))
-            found = self._excerpts(owner_id, self._worth_showing(self._hits(owner_id, owner_key, query)), exclude)
+            found = self._find(past, Query(text=text, limit=limit, times=_spans(times)))
         else:
             return Recalled(mode=mode, reason=f"{reason}, but has no words to look for")
         return Recalled(found, mode, reason if found else f"{reason}, but nothing earlier fits")
 
     def find(
-        self,
-        *,
-        owner_id: int,
-        owner_key: str,
-        text: str,
-        after: datetime | None,
-        before: datetime | None,
-        limit: int,
-        exclude: Collection[int],
+        self, past: Past, text: str, *, after: datetime | None, before: datetime | None, limit: int
     ) -> tuple[Excerpt, ...]:
-        """Excerpts around the owner's `limit` best messages for `text`, said from `after` until `before`."""
-        query = Query(text=text[:QUERY_CHARS], limit=limit, after=after, before=before, exclude=exclude)
-        return self._excerpts(owner_id, self._worth_showing(self._hits(owner_id, owner_key, query)), exclude)
+        """Excerpts around the `limit` best messages for `text`, said from `after` until `before`."""
+        return self._find(past, Query(text=text[:QUERY_CHARS], limit=limit, after=after, before=before))
 
-    def recent(
-        self, *, owner_id: int, after: datetime | None, before: datetime | None, limit: int, exclude: Collection[int]
-    ) -> tuple[Excerpt, ...]:
-        """The owner's `limit` latest messages said from `after` until `before`, the latest session first."""
-        return self._recent(owner_id, None, [(after, before)], limit, exclude)
+    def recent(self, past: Past, *, after: datetime | None, before: datetime | None, limit: int) -> tuple[Excerpt, ...]:
+        """The `limit` latest messages said from `after` until `before`, the latest session first."""
+        return self._recent(past, [(after, before)], limit)
+
+    def _find(self, past: Past, query: Query) -> tuple[Excerpt, ...]:
+        query = replace(query, exclude=past.exclude, session_id=self._narrowed(past))
+        return self._excerpts(past, self._worth_showing(self._hits(past.owner_id, past.owner_key, query)))
+
+    def _narrowed(self, past: Past) -> int | None:
+        """The session that recall keeps to, if it does."""
+        return past.session_row_id if self._settings.recall_scope == "session" else None
 
     def _worth_showing(self, hits: list[Hit]) -> list[Hit]:
         """The hits not far below the best.  The bar moves with it: what is a good score depends on the question."""
         return [hit for hit in hits if hit.score >= RELEVANT_SHARE * hits[0].score]
 
     def _recent(
-        self,
-        owner_id: int,
-        session_row_id: int | None,
-        spans: Sequence[tuple[datetime | None, datetime | None]],
-        limit: int,
-        exclude: Collection[int],
+        self, past: Past, spans: Sequence[tuple[datetime | None, datetime | None]], limit: int
     ) -> tuple[Excerpt, ...]:
         within = [
             and_(
@@ -192,29 +185,28 @@ class Recall:
             )
             for after, before in spans
         ]
-        query = select(MessageRow.id, MessageRow.session_id).where(MessageRow.owner_id == owner_id, or_(*within))
-        if self._settings.recall_scope == "session" and session_row_id is not None:
-            query = query.where(MessageRow.session_id == session_row_id)
-        query = query.order_by(MessageRow.created_at.desc(), MessageRow.id.desc()).limit(limit + len(exclude))
+        query = select(MessageRow.id, MessageRow.session_id).where(MessageRow.owner_id == past.owner_id, or_(*within))
+        session = self._narrowed(past)
+        if session is not None:
+            query = query.where(MessageRow.session_id == session)
+        query = query.order_by(MessageRow.created_at.desc(), MessageRow.id.desc()).limit(limit + len(past.exclude))
         with self._database.read() as tx:
-            latest = [(message_id, session) for message_id, session in tx.execute(query) if message_id not in exclude]
-        hits = [
-            Hit(message_id, session, 1 / rank, {"time": 1.0}) for rank, (message_id, session) in enumerate(latest, 1)
-        ]
-        return self._excerpts(owner_id, hits[:limit], exclude)
+            latest = [(found, of) for found, of in tx.execute(query) if found not in past.exclude][:limit]
+        return self._excerpts(
+            past, [Hit(found, of, 1 / rank, {"time": 1.0}) for rank, (found, of) in enumerate(latest, 1)]
+        )
 
-    def _excerpts(self, owner_id: int, hits: Sequence[Hit], exclude: Collection[int]) -> tuple[Excerpt, ...]:
+    def _excerpts(self, past: Past, hits: Sequence[Hit]) -> tuple[Excerpt, ...]:
         if not hits:
             return ()
         with self._database.read() as tx:
-            found = rows_of(tx, owner_id, [hit.message_id for hit in hits])
             return excerpts(
                 tx,
-                found,
+                rows_of(tx, past.owner_id, [hit.message_id for hit in hits]),
                 hits,
                 budget=self._settings.recall_tokens,
                 reach=self._settings.recall_window,
-                exclude=exclude,
+                exclude=past.exclude,
             )
 
     def _hits(self, owner_id: int, owner_key: str, query: Query) -> list[Hit]:

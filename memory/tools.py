@@ -8,7 +8,6 @@ found, and an answer is never larger than the tokens it was given.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -17,7 +16,7 @@ from memory import tokens
 from memory.domain import Excerpt
 from memory.llm import Tool, ToolCall
 from memory.quoting import block, chat_block, plain
-from memory.recall import QUERY_CHARS, Recall
+from memory.recall import QUERY_CHARS, Past, Recall
 
 SEARCH, RECENT = "conversation_search", "recent_chats"
 LIMIT_MAX = 20
@@ -47,19 +46,14 @@ class ToolError(ValueError):
 
 
 class Tools:
-    """The tools of one turn, bound to its owner.
+    """The tools of one turn, bound to the `past` it may look into.
 
-    `exclude` are the ids of messages the prompt shows anyway; times without a zone are taken for the person's `zone`;
-    `limit` is what a call gets that names none.
+    Times without a zone are taken for the person's `zone`; `limit` is what a call gets that names none.
     """
 
-    def __init__(
-        self, recall: Recall, *, owner_id: int, owner_key: str, exclude: Collection[int], limit: int, zone: tzinfo = UTC
-    ) -> None:
+    def __init__(self, recall: Recall, past: Past, *, limit: int, zone: tzinfo = UTC) -> None:
         self._recall = recall
-        self._owner_id = owner_id
-        self._owner_key = owner_key
-        self._exclude = exclude
+        self._past = past
         self._limit = max(1, min(limit, LIMIT_MAX))
         self._zone = zone
         self.specs = _specs(self._limit, getattr(zone, "key", None) or str(zone))
@@ -79,19 +73,10 @@ class Tools:
         return text, replace(asked, excerpts=len(fitting))
 
     def _look(self, asked: RecallCall) -> tuple[Excerpt, ...]:
-        owner_id, limit, exclude = self._owner_id, asked.limit or self._limit, self._exclude
-        after, before = asked.after, asked.before
+        limit = asked.limit or self._limit
         if asked.query is None:
-            return self._recall.recent(owner_id=owner_id, after=after, before=before, limit=limit, exclude=exclude)
-        return self._recall.find(
-            owner_id=owner_id,
-            owner_key=self._owner_key,
-            text=asked.query,
-            after=after,
-            before=before,
-            limit=limit,
-            exclude=exclude,
-        )
+            return self._recall.recent(self._past, after=asked.after, before=asked.before, limit=limit)
+        return self._recall.find(self._past, asked.query, after=asked.after, before=asked.before, limit=limit)
 
     def _read(self, call: ToolCall) -> RecallCall:
         """The call's arguments, checked.  Raises ToolError."""

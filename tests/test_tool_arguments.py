@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.llm import ToolCall
+from memory.recall import Past
 from memory.services import Services
 from memory.tools import LIMIT_MAX, Tools
 
@@ -43,7 +44,7 @@ NONSENSE: list[tuple[str, Any, str]] = [
 
 @pytest.fixture
 def tools(services: Services) -> Tools:
-    return Tools(services.recall, owner_id=1, owner_key="1", exclude=(), limit=16, zone=ZoneInfo("Europe/Tallinn"))
+    return Tools(services.recall, Past(owner_id=1, owner_key="1"), limit=16, zone=ZoneInfo("Europe/Tallinn"))
 
 
 @pytest.mark.parametrize(("name", "arguments", "words"), NONSENSE)
