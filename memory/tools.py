@@ -8,6 +8,7 @@ found, and an answer is never larger than the tokens it was given.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -184,7 +185,7 @@ def _shown(name: str) -> str:
     return f"{text[:_NAME_CHARS]}…" if len(text) > _NAME_CHARS else text
 
 
-def _fitting(excerpts: Collection[Excerpt], budget: int) -> list[Excerpt]:
+def _fitting(excerpts: Sequence[Excerpt], budget: int) -> list[Excerpt]:
     """What fits of the excerpts, the first ones first."""
     budget -= FRAME_TOKENS
     fitting: list[Excerpt] = []

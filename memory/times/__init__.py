@@ -1,7 +1,7 @@
 """The times a message speaks of, as ranges to look for past messages in.
 
-A small grammar recognises phrases (`calendar_phrases` for English, `calendar_words_zh` for Chinese) and resolves them
-on the person's own calendar (`local_calendar`).  Recall looks back, so everything is read as past: "on Monday" is the
+A small grammar recognises phrases (`phrases` for English, `words_zh` for Chinese) and resolves them
+on the person's own calendar (`calendar`).  Recall looks back, so everything is read as past: "on Monday" is the
 latest Monday before today, "in December" the latest December that has begun.  Plans were made in the past too: what
 names the future only ("tomorrow", "next week", "I will call on Monday") says nothing about when it was said and gives
 no range.  A phrase that is doubtful gives none either, since a wrong range hides what a search would have found.
@@ -20,16 +20,16 @@ from datetime import datetime, tzinfo
 from io import BytesIO
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from memory import calendar_phrases, calendar_words_zh
-from memory.calendar_phrases import Phrase
-from memory.local_calendar import Calendar
+from memory.times import phrases, words_zh
+from memory.times.calendar import Calendar
+from memory.times.phrases import Phrase
 
 
 @dataclass(frozen=True)
 class TimeRange:
     """From `after` (inside) to `before` (outside), in UTC, and the `phrase` it was read from: `text[start:end]`.
 
-    "since" ends at the present moment; "before" begins at `local_calendar.BEGINNING`.
+    "since" ends at the present moment; "before" begins at `calendar.BEGINNING`.
     """
 
     after: datetime
@@ -84,9 +84,7 @@ _PLAIN = str.maketrans(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZ０１２３４５６７８９‘’ʼ‐‑‒–—，：", "abcdefghijklmnopqrstuvwxyz0123456789'''-----,:"
 )
 # A phrase begins at a word, not within a number, a version, a path, a price or a name with marks in it.
-_START = re.compile(
-    rf"(?<![^\W\u3000-\u9fff])(?<![0-9][.,:/-])(?<![/\\$€£@#_.-])(?:{calendar_phrases.START})|{calendar_words_zh.START}"
-)
+_START = re.compile(rf"(?<![^\W\u3000-\u9fff])(?<![0-9][.,:/-])(?<![/\\$€£@#_.-])(?:{phrases.START})|{words_zh.START}")
 
 
 def _phrases(text: str, calendar: Calendar) -> Iterator[Phrase]:
@@ -97,9 +95,7 @@ def _phrases(text: str, calendar: Calendar) -> Iterator[Phrase]:
     while start is not None:
         at = start.start()
         try:
-            phrase = calendar_words_zh.read(plain, at, calendar) or calendar_phrases.read(
-                plain, text, at, calendar, last
-            )
+            phrase = words_zh.read(plain, at, calendar) or phrases.read(plain, text, at, calendar, last)
         except (ValueError, OverflowError):  # a date the calendar doesn't have
             phrase = None
         if phrase is not None:

@@ -1,7 +1,7 @@
 """English words for times, and what each means on a `Calendar`.
 
 `NOUNS` is the grammar: names of spans ("last week", "12 May", "Christmas"), the prepositions without which a name is
-not taken for a time ("May I ask" is no month, "in May" is), and how it is resolved.  `calendar_phrases` joins
+not taken for a time ("May I ask" is no month, "in May" is), and how it is resolved.  `phrases` joins
 them into phrases.  In the patterns a space stands for short white space (` ?`: or none) and `<slot>` for one of
 `SLOTS`, captured under its name.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
 
-from memory.local_calendar import DAY, SEASONS, Calendar, Count, Span, easter, first_of
+from memory.times.calendar import DAY, SEASONS, Calendar, Count, Span, easter, first_of
 
 Said = Mapping[str, str]
 """What a pattern's groups matched, lower-cased; a group that took no part is an empty string."""

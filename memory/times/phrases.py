@@ -1,4 +1,4 @@
-"""English phrases around the names of `calendar_words`: "since May", "at 3 pm yesterday", "from Monday to Wednesday".
+"""English phrases around the names of `words`: "since May", "at 3 pm yesterday", "from Monday to Wednesday".
 
 Also what tells a time from a word that looks like one: whether "may" is the month, whether "on Monday" lies ahead.
 """
@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
 
-from memory.calendar_words import ALSO_WORDS, COUNTS, MONTHS, NOUNS, SLOTS, WEEKDAYS, Noun, Said, compiled, part_of
-from memory.local_calendar import DAY, Calendar, Span
+from memory.times.calendar import DAY, Calendar, Span
+from memory.times.words import ALSO_WORDS, COUNTS, MONTHS, NOUNS, SLOTS, WEEKDAYS, Noun, Said, compiled, part_of
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
 
-from memory.calendar_phrases import Phrase
-from memory.calendar_words import Said
-from memory.local_calendar import DAY, SEASONS, Calendar, Count, Span
+from memory.times.calendar import DAY, SEASONS, Calendar, Count, Span
+from memory.times.phrases import Phrase
+from memory.times.words import Said
 
 _DIGITS = {digit: at for at, digit in enumerate("〇一二三四五六七八九")} | {"两": 2, "零": 0}
 _N = r"(?:[0-9]{1,3}|[一二两三四五六七八九十]{1,3})"
