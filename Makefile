@@ -3,9 +3,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+CONVERSATIONS ?= benchmarks/conversation.json
 ENV := PYTHONDONTWRITEBYTECODE=1
 
-.PHONY: help run test test-fast check format bench setup clean
+.PHONY: help run test test-fast check format bench bench-recall setup clean
 
 help:  ## Say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,6 +33,9 @@ format: $(VENV)/.dev  ## Put the code in its one format
 
 bench: $(VENV)/.dev  ## Import, search and chat over HTTP, and print the figures
 	$(BIN)/python -m benchmarks.replay benchmarks/conversation.json --serve
+
+bench-recall: $(VENV)/.dev  ## Compare the rankings: make bench-recall CONVERSATIONS=folder OPTIONS="--leave-one-out --scale"
+	$(BIN)/python -m benchmarks.recall $(CONVERSATIONS) $(OPTIONS)
 
 setup: $(VENV)/.dev  ## Only make the environment
 

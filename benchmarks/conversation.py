@@ -51,15 +51,18 @@ class Question:
 
 @dataclass(frozen=True)
 class Conversation:
-    """A conversation and the questions that can be answered from it."""
+    """A conversation and questions about it: those that can be answered from it, unless `load` is asked for all."""
 
     name: str
     said: tuple[Said, ...]
     questions: tuple[Question, ...]
 
     @classmethod
-    def load(cls, path: Path) -> Conversation:
-        """Raises ValueError that says what is wrong with the file, OSError when it can't be read."""
+    def load(cls, path: Path, *, unanswerable: bool = False) -> Conversation:
+        """The conversation of that file, with the questions that can't be answered too if asked for.
+
+        Raises ValueError that says what is wrong with the file, OSError when it can't be read.
+        """
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             first = data["messages"][0]["name"]
@@ -67,7 +70,7 @@ class Conversation:
             questions = tuple(
                 Question(item["question"], frozenset(item["evidence"]), item["category"])
                 for item in data["questions"]
-                if item["category"] in ANSWERABLE and item["evidence"]
+                if (unanswerable or item["category"] in ANSWERABLE) and item["evidence"]
             )
         except (KeyError, IndexError, TypeError, json.JSONDecodeError) as error:
             raise ValueError(f"{path} is not a conversation: {type(error).__name__}: {error}") from error

@@ -76,11 +76,11 @@ def measured(replayed: Sequence[Replayed]) -> dict[str, Any]:
             "sessions": round(messages / sum(one.import_seconds for one in replayed), 1),
             "one_session": round(messages / sum(one.one_session_seconds for one in replayed), 1),
         },
-        "search_ms": _percentiles([ms for one in replayed for ms in one.search_ms]),
-        "took_ms": _percentiles([ms for one in replayed for ms in one.took_ms]),
+        "search_ms": percentiles([ms for one in replayed for ms in one.search_ms]),
+        "took_ms": percentiles([ms for one in replayed for ms in one.took_ms]),
         "chat": {
             "turns": sum(len(one.usage) for one in replayed),
-            "turn_ms": _percentiles([ms for one in replayed for ms in one.turn_ms]),
+            "turn_ms": percentiles([ms for one in replayed for ms in one.turn_ms]),
             "prompt_tokens": sent,
             "full_history_tokens": full,
             "saved_tokens": saved,
@@ -135,7 +135,7 @@ def _of_category(
     return [ids for ids, _ in chosen], [question for _, question in chosen]
 
 
-def _percentiles(values: Sequence[float]) -> dict[str, float]:
+def percentiles(values: Sequence[float]) -> dict[str, float]:
     """The values that half and 95 % of all do not exceed."""
     ranked = sorted(values)
     return {f"p{share}": round(ranked[ceil(len(ranked) * share / 100) - 1], 2) for share in (50, 95)} if ranked else {}

@@ -28,7 +28,7 @@ from search_index import Document, Hit, Query, SearchIndex
 from search_index.analysis import Analysis, analysis_for
 
 QUERY_CHARS = 2000  # of a message that are searched with; what somebody pastes after that is not a question
-RELEVANT_SHARE = 0.5  # of the best hit's score: on LoCoMo a third of the tokens less for a point of the evidence
+RELEVANT_SHARE = 0.5  # of the best hit's score: on LoCoMo an eighth of the tokens less, and 0.1 points of the evidence
 
 
 @dataclass(frozen=True)
@@ -168,8 +168,8 @@ class Recall:
         return self._excerpts(past, self._worth_showing(self._hits(past.owner_id, past.owner_key, query)))
 
     def _narrowed(self, past: Past) -> int | None:
-        """The session that recall keeps to, if it does."""
-        return past.session_row_id if self._settings.recall_scope == "session" else None
+        """The session that recall keeps to, if it does; for a turn that is in none, one that is not there."""
+        return (past.session_row_id or 0) if self._settings.recall_scope == "session" else None
 
     def _worth_showing(self, hits: list[Hit]) -> list[Hit]:
         """The hits not far below the best.  The bar moves with it: what is a good score depends on the question."""

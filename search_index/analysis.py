@@ -136,7 +136,7 @@ class Analysis:
         """The terms of one word as written."""
         if word.replace("'", "").casefold() in self._stop_words:  # don't
             return ()
-        if not self._english and "'" in word and self._stop_words.issuperset(word.casefold().split("'")):  # qu'il
+        if not self._english and self._stop_words.issuperset(_JOINT.split(word.casefold())):  # qu'est-ce
             return ()
         word = _CONTRACTION.sub("", word)
         parts = _JOINT.split(word)

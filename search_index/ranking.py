@@ -5,12 +5,15 @@ A message must rank the same whether it is indexed already or still pending, so 
 The recipe adds five parts, each divided by its maximum:
 
     words       BM25 of the message
-    meaning     the cosine of its vector with the query's
+    meaning     the cosine of its vector with the query's, averaged with its neighbours' at half weight, above the mean
     neighbours  BM25 of the message taken together with REACH messages on either side in its session
     session     BM25 of the whole session
     time        1 for a message said in a time that the query speaks of, or in the GRACE_DAYS after it
 
 What surrounds a message matters more than what an embedding says of it: an answer seldom repeats the question.
+Measured on recorded chats (`make bench-recall`), recall@10 is 65.0 by words, 69.3 with meaning, 76.5 with neighbours
+and session instead, 79.1 with all five; added by rank (`rrf`) the five are worth 76.1: ranks forget by how far.
+
 BM25 is as Whoosh's BM25F computes it for one field (whoosh.scoring.bm25, whoosh.searching.Searcher.idf):
 
     idf(t)   = ln(N / (n(t) + 1)) + 1
@@ -45,7 +48,8 @@ LIKE = 0.5
 
 BESIDE = 2
 """How many of the query's words the messages around one must have for it to be found without any of its own.
-An answer seldom repeats its question; but who looks for a single word wants the messages that have it."""
+An answer seldom repeats its question (found so: 0.3 to 5 points of recall@10), but who looks for a single word wants
+the messages that have it."""
 
 GRACE_DAYS = 3.0
 """A thing is told of in the days after it happened, not only on its day."""
@@ -101,9 +105,11 @@ def rank(
     values = {"words": words, "meaning": np.zeros(len(collection)), "neighbours": near, "session": _session(collection)}
     if weights["time"]:
         values["time"] = _within(collection.created, times)
-    if recipe.meaning and collection.vectors is not None:
-        values["meaning"] = np.clip(cosines(collection.vectors, query_vector), 0, None)
-    eligible = (words > 0) | (values["meaning"] >= LIKE)
+    eligible = words > 0
+    if recipe.meaning and collection.vectors is not None and query_vector:
+        likeness = np.clip(cosines(collection.vectors, query_vector), 0, None)
+        values["meaning"] = _meaning(likeness, collection.sessions)
+        eligible |= likeness >= LIKE
     if recipe.neighbours:
         eligible |= np.count_nonzero(around, axis=0) >= BESIDE
     fuse = _ranks if recipe.fusion == "rrf" else _relative
@@ -137,6 +143,13 @@ def _around(values: Floats, sessions: Ints) -> Floats:
         total[..., distance:] += values[..., :-distance] * same
         total[..., :-distance] += values[..., distance:] * same
     return total
+
+
+def _meaning(likeness: Floats, sessions: Ints) -> Floats:
+    """How much more than the average message each is like the query, its neighbours counting half as much as itself."""
+    weights = (_around(np.ones(len(likeness)), sessions) + 1) / 2
+    together = (_around(likeness, sessions) + likeness) / 2 / weights
+    return np.clip(together - together.mean(), 0, None) if len(together) else together
 
 
 def _session(collection: Collection) -> Floats:

@@ -97,7 +97,7 @@ def test_the_readme_names_every_command(app: Flask) -> None:
     assert own == ["flask index rebuild", "flask index verify", "flask prompts compare"]
     text = readme().replace("flask --app wsgi", "flask")
     assert [command for command in own if command not in text] == [], "commands that the README does not name"
-    made = ("run", "test", "check", "setup", "bench")
+    made = ("run", "test", "check", "setup", "bench", "bench-recall")
     assert [f"make {target}" for target in made if f"make {target}" not in text] == []
 
 

@@ -1,12 +1,11 @@
 """Searching through the public door, over real indexes on the disk."""
 
-import random
 import resource
 import shutil
 import subprocess
 import sys
 import threading
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from math import log
 from pathlib import Path
 
@@ -16,50 +15,9 @@ from hypothesis import strategies as st
 from whoosh.index import open_dir
 from whoosh.scoring import bm25
 
-from search_index import NO_INDEX, Document, IndexBusy, Query, SearchIndex
+from search_index import NO_INDEX, IndexBusy, Query, SearchIndex
 from search_index.ranking import K1, B
-
-T0 = datetime(2026, 5, 1, tzinfo=UTC)
-WORDS = "apple river stone cloud tiger violin harbor lantern pepper window silver garden".split()  # noqa: SIM905
-
-
-def message(message_id, content, session_id=1, role="user", created_at=None, name=None):
-    return Document(
-        message_id, session_id, role, created_at or T0 + timedelta(seconds=message_id % 100_000), content, name
-    )
-
-
-class Rows:
-    """The caller's side of the bargain: rows, and which generation was reported to hold each."""
-
-    def __init__(self, *documents):
-        self.documents = {document.message_id: document for document in documents}
-        self.held_by = {}
-        self.asked = []
-
-    def pending(self, generation):
-        self.asked.append(generation)
-        return [d for d in self.documents.values() if self.held_by.get(d.message_id) != generation]
-
-    def index(self, index, owner="ana", ids=None):
-        documents = [self.documents[i] for i in (self.documents if ids is None else ids)]
-        generation = index.add(owner, documents)
-        self.held_by.update({document.message_id: generation for document in documents})
-        return generation
-
-
-def found(index, rows, text, owner="ana", **narrowed):
-    return [hit.message_id for hit in index.search(owner, Query(text, **narrowed), rows.pending)]
-
-
-def seeded(count, seed=1):
-    """Messages of a small vocabulary with a heavy head, as speech has."""
-    pick = random.Random(seed)
-    weights = [1 / rank for rank in range(1, len(WORDS) + 1)]
-    return [
-        message(i, " ".join(pick.choices(WORDS, weights, k=pick.randint(1, 60))), session_id=pick.randint(1, 3))
-        for i in range(1, count + 1)
-    ]
+from tests.searching import T0, WORDS, Rows, found, message, seeded
 
 
 @pytest.fixture

@@ -1,0 +1,174 @@
+"""The rankings that the recall benchmark compares, and how well each does: figures of lists of messages, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from math import log2
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from benchmarks.conversation import Conversation, Question
+from config import Settings
+from memory import tokens
+from memory.domain import Message
+from memory.excerpts import HIT_TOKENS, NEIGHBOUR_TOKENS
+from memory.quoting import message_line
+from memory.times import time_ranges
+from search_index import Document, Embedder, Query, Recipe, SearchIndex
+from search_index.vectors import PACKED_BYTES, cosines, packed
+
+BATCH = 200  # messages a commit, as `memory.indexing` feeds them
+BUDGETS = (500, 1_000, 2_000)  # prompt tokens
+
+_DEFAULTS = Settings()
+DEFAULT = Recipe(
+    meaning=_DEFAULTS.rank_meaning,
+    neighbours=_DEFAULTS.rank_neighbours,
+    session=_DEFAULTS.rank_session,
+    time=_DEFAULTS.rank_time,
+    fusion=_DEFAULTS.fusion,
+    formula=_DEFAULTS.ranking,
+)
+"""What the settings' defaults make of it."""
+
+MEANING_ALONE = "WordLlama alone"
+RECIPES = {
+    "fuzzy (the study's)": Recipe(formula="fuzzy"),
+    "BM25": Recipe(),
+    "BM25 + meaning": Recipe(meaning=DEFAULT.meaning),
+    "BM25 + meaning, rrf": Recipe(meaning=1.0, fusion="rrf"),
+    "BM25 + context": Recipe(neighbours=DEFAULT.neighbours, session=DEFAULT.session),
+    "all by rrf": replace(DEFAULT, fusion="rrf"),
+    "default": DEFAULT,
+    "  without meaning": replace(DEFAULT, meaning=0.0),
+    "  without neighbours": replace(DEFAULT, neighbours=0.0),
+    "  without session": replace(DEFAULT, session=0.0),
+    "  without time": replace(DEFAULT, time=0.0),
+}
+
+Search = Callable[[Query], list[int]]
+"""Ids of messages, best first."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A conversation as it is indexed: its messages have the ids 1, 2, ..., its sessions numbers in their order."""
+
+    conversation: Conversation
+    documents: tuple[Document, ...]
+
+    @classmethod
+    def of(cls, conversation: Conversation) -> Corpus:
+        numbers = {name: number for number, name in enumerate(conversation.sessions, 1)}
+        return cls(
+            conversation,
+            tuple(
+                Document(
+                    at, numbers[one.session], one.role, datetime.fromisoformat(one.created_at), one.content, one.name
+                )
+                for at, one in enumerate(conversation.said, 1)
+            ),
+        )
+
+    @property
+    def owner(self) -> str:
+        return self.conversation.name
+
+    def evidence(self, question: Question) -> frozenset[int]:
+        """The ids of the messages that answer it."""
+        return frozenset(d.message_id for d in self.documents if self._name(d.message_id) in question.evidence)
+
+    def query(self, question: Question, limit: int) -> Query:
+        """The question as it is asked the day after the last message, with the times it speaks of."""
+        last = max(document.created_at.replace(tzinfo=UTC) for document in self.documents)
+        times = time_ranges(question.text, last + timedelta(days=1), UTC)
+        return Query(question.text, limit, times=[(time.after, time.before) for time in times])
+
+    def _name(self, message_id: int) -> str:
+        return self.conversation.said[message_id - 1].external_id
+
+
+def feed(index: SearchIndex, owner: str, documents: Sequence[Document]) -> float:
+    """Index `documents` in batches; returns the seconds it took."""
+    begun = perf_counter()
+    for start in range(0, len(documents), BATCH):
+        index.add(owner, documents[start : start + BATCH])
+    return perf_counter() - begun
+
+
+def by_index(root: Path, recipe: Recipe, embedder: Embedder | None, owner: str) -> Search:
+    """Searching through the public door, everything indexed."""
+    index = SearchIndex(root, recipe=recipe, embedder=embedder)
+    return lambda query: [hit.message_id for hit in index.search(owner, query, lambda _: [])]
+
+
+def by_meaning(embedder: Embedder, documents: Sequence[Document]) -> Search:
+    """Cosine alone, which no recipe asks for: what a service that only embeds would find."""
+    texts = [f"{one.name}: {one.content}" if one.name else one.content for one in documents]
+    made = b"".join(vector or bytes(PACKED_BYTES) for vector in packed(embedder, texts))
+    rows = np.frombuffer(made, np.int8).reshape(-1, PACKED_BYTES)
+    ids = np.array([one.message_id for one in documents])
+
+    def search(query: Query) -> list[int]:
+        likeness = cosines(rows, packed(embedder, [query.text])[0])
+        best: list[int] = ids[np.lexsort((-ids, -likeness))][: query.limit].tolist()
+        return best
+
+    return search
+
+
+class Judge:
+    """Scores what is found for the questions of one corpus."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._session = {document.message_id: document.session_id for document in corpus.documents}
+        self._window = _DEFAULTS.recall_window
+        self._costs: dict[tuple[int, int], int] = {}
+
+    def scores(self, question: Question, found: Sequence[int]) -> dict[str, float]:
+        """One question's figures: shares of its evidence in percent, and how well its sessions are ranked."""
+        evidence = self._corpus.evidence(question)
+        sessions = list(dict.fromkeys(self._session[message_id] for message_id in found))
+        relevant = {self._session[message_id] for message_id in evidence}
+        gains = [1 / log2(rank + 1) for rank, session in enumerate(sessions[:5], 1) if session in relevant]
+        ideal = [1 / log2(rank + 1) for rank in range(1, min(5, len(relevant)) + 1)]
+        return {
+            **{f"recall@{depth}": _share(evidence, found[:depth]) for depth in (5, 10, 20)},
+            "hit@1": float(bool(sessions) and sessions[0] in relevant),
+            "ndcg@5": sum(gains) / sum(ideal),
+            **{f"in {budget}": _share(evidence, self._shown(found, budget)) for budget in BUDGETS},
+        }
+
+    def _shown(self, found: Sequence[int], budget: int) -> set[int]:
+        """What an excerpt of `budget` tokens shows, chosen as in `memory.excerpts`."""
+        hits, shown = set(found), set[int]()
+        for hit in found:
+            near = sorted(range(hit - self._window, hit + self._window + 1), key=lambda at: abs(at - hit))
+            for at in near:
+                if at in shown or self._session.get(at) != self._session[hit]:
+                    continue
+                cost = self._cost(at, HIT_TOKENS if at in hits else NEIGHBOUR_TOKENS)
+                if cost > budget:
+                    break
+                budget -= cost
+                shown.add(at)
+            if budget < 10:
+                break
+        return shown
+
+    def _cost(self, message_id: int, clipped: int) -> int:
+        if (message_id, clipped) not in self._costs:
+            said = self._corpus.documents[message_id - 1]
+            content = tokens.clip(said.content, clipped)
+            message = Message(message_id, "", 1, said.role, content, said.created_at, 0, said.name)
+            self._costs[message_id, clipped] = tokens.estimate(message_line(message)) + 1
+        return self._costs[message_id, clipped]
+
+
+def _share(evidence: frozenset[int], found: Sequence[int] | set[int]) -> float:
+    return 100 * len(evidence.intersection(found)) / len(evidence)

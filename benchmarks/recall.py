@@ -1,0 +1,202 @@
+"""How well each ranking finds the messages that answer a question, side by side, and how fast.
+
+    python -m benchmarks.recall CONVERSATION.json | FOLDER ...
+
+Each conversation becomes one owner of a search index in a temporary directory; its questions are asked the day after
+its last message.  No server and no network.
+
+    recall@k      share of a question's evidence messages among the first k, averaged over questions of categories 1-4
+    Hit@1         how often the best session (the session of the best message) holds evidence, over all questions
+    NDCG@5        of the first five sessions, over all questions; a session with evidence is relevant
+    in n tokens   share of the evidence in a prompt's excerpts of n tokens, categories 1-4
+    p50, p95      milliseconds of a search for 10 messages
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from tqdm import tqdm
+
+from benchmarks.conversation import ANSWERABLE, Conversation
+from benchmarks.rankings import BUDGETS, DEFAULT, MEANING_ALONE, RECIPES, Corpus, Judge, by_index, by_meaning, feed
+from benchmarks.results import CATEGORIES, machine, percentiles
+from benchmarks.scale import SCALES, scale
+from benchmarks.tuning import GRID, leave_one_out
+from search_index import Recipe, SearchIndex, WordLlamaEmbedder
+
+RESULTS = Path(__file__).parent / "results"
+LIMIT = 10  # messages asked for when a search is timed
+
+_COLUMNS = (
+    *((f"r@{depth}", "{:.1f}", f"recall@{depth}") for depth in (5, 10, 20)),
+    *((f"@10 c{key}", "{:.1f}", f"recall@10, {name}") for key, name in CATEGORIES.items()),
+    ("Hit@1", "{:.3f}", "hit@1"),
+    ("NDCG@5", "{:.3f}", "ndcg@5"),
+    *((f"in {budget}", "{:.1f}", f"in {budget}") for budget in BUDGETS),
+    ("p50 ms", "{:.1f}", "p50"),
+    ("p95 ms", "{:.1f}", "p95"),
+)
+
+
+def compare(corpora: Sequence[Corpus], root: Path) -> dict[str, Any]:
+    """Every ranking's figures over all questions, and what the indexes cost."""
+    embedder = WordLlamaEmbedder()
+    embedder.embed(["loaded before anything is timed"])
+    # The index with vectors comes first: it is the one that is timed, with no text analysed before.
+    roots = {True: root / "vectors", False: root / "words"}
+    messages = sum(len(corpus.documents) for corpus in corpora)
+    seconds = 0.0
+    for corpus in corpora:
+        seconds += feed(SearchIndex(roots[True], embedder=embedder), corpus.owner, corpus.documents)
+        feed(SearchIndex(roots[False]), corpus.owner, corpus.documents)
+    asked = sum(len(corpus.conversation.questions) for corpus in corpora)
+    figures = {}
+    with tqdm(total=(len(RECIPES) + 1) * asked, unit="question", file=sys.stderr, dynamic_ncols=True) as bar:
+        for name in (MEANING_ALONE, *RECIPES):
+            bar.set_postfix_str(name.strip())
+            figures[name] = _measured(corpora, RECIPES.get(name), roots, embedder, bar)
+    return {
+        "messages": messages,
+        "questions": asked,
+        "rankings": figures,
+        "index": {
+            "messages_per_second": round(messages / seconds),
+            "bytes_per_message": round(_size(roots[True]) / messages),
+            "bytes_per_message_without_vectors": round(_size(roots[False]) / messages),
+        },
+    }
+
+
+def _measured(
+    corpora: Sequence[Corpus], recipe: Recipe | None, roots: Mapping[bool, Path], embedder: WordLlamaEmbedder, bar: Any
+) -> dict[str, float]:
+    """One ranking's figures; without a `recipe`, those of meaning alone."""
+    answerable: list[dict[str, float]] = []
+    every: list[dict[str, float]] = []
+    by_category: dict[int, list[float]] = {}
+    took: list[float] = []
+    for corpus in corpora:
+        judge = Judge(corpus)
+        if recipe is None:
+            search = by_meaning(embedder, corpus.documents)
+        else:
+            with_vectors = bool(recipe.meaning)
+            search = by_index(roots[with_vectors], recipe, embedder if with_vectors else None, corpus.owner)
+        for question in corpus.conversation.questions:
+            begun = perf_counter()
+            search(corpus.query(question, LIMIT))
+            took.append((perf_counter() - begun) * 1000)
+            scores = judge.scores(question, search(corpus.query(question, len(corpus.documents))))
+            every.append(scores)
+            if question.category in ANSWERABLE:
+                answerable.append(scores)
+                by_category.setdefault(question.category, []).append(scores["recall@10"])
+            bar.update()
+    return {
+        **{name: round(_mean(answerable, name), 2) for name in answerable[0] if name not in ("hit@1", "ndcg@5")},
+        **{name: round(_mean(every, name), 4) for name in ("hit@1", "ndcg@5")},
+        **{f"recall@10, {CATEGORIES[key]}": round(sum(of) / len(of), 2) for key, of in sorted(by_category.items())},
+        **percentiles(took),
+    }
+
+
+def _mean(scores: Sequence[Mapping[str, float]], name: str) -> float:
+    return sum(one[name] for one in scores) / len(scores)
+
+
+def _size(root: Path) -> int:
+    return sum(file.stat().st_size for file in root.rglob("*") if file.is_file())
+
+
+def table(results: Mapping[str, Any]) -> str:
+    """A row a ranking."""
+    categories = ", ".join(f"c{key} {name}" for key, name in CATEGORIES.items())
+    lines = [f"{'':22}" + "".join(title.rjust(9) for title, _, _ in _COLUMNS)]
+    for name, figures in results["rankings"].items():
+        cells = [shape.format(figures[key]) if key in figures else "-" for _, shape, key in _COLUMNS]
+        lines.append(f"{name:22}" + "".join(cell.rjust(9) for cell in cells))
+    index, on = results["index"], results["machine"]
+    lines += [
+        "",
+        f"{results['messages']:,} messages, {results['questions']:,} questions; {categories}.",
+        f"Index: {index['bytes_per_message']:,} bytes a message, {index['bytes_per_message_without_vectors']:,} without"
+        f" vectors; {index['messages_per_second']:,} messages indexed a second.",
+        f"Measured on {on['cores']} cores, {on['system']}, Python {on['python']}.",
+    ]
+    return "\n".join(lines)
+
+
+def tuning_table(tuned: Mapping[str, Any]) -> str:
+    """The weights that the others' questions choose for each conversation, and what they are worth on its own."""
+    lines = ["", f"Weights chosen on all conversations but one, of {GRID}:"]
+    for name, chosen in tuned["chosen"].items():
+        weights = ", ".join(f"{part} {value:g}" for part, value in chosen["weights"].items())
+        lines.append(f"  left out {name:>12}: {weights}")
+    for title in ("held out", "defaults"):
+        figures = ", ".join(f"{name} {value:g}" for name, value in tuned[title].items())
+        lines.append(f"  {title}: {figures}")
+    return "\n".join(lines)
+
+
+def scale_table(scaled: Sequence[Mapping[str, Any]]) -> str:
+    lines = ["", "One owner's searches, ms" + " " * 8 + "p50      p95"]
+    for one in scaled:
+        beside = f", {one['others']} others" if one["others"] else ""
+        lines.append(f"  {one['messages']:>6,} messages{beside:14}{one['p50']:9.1f}{one['p95']:9.1f}")
+    return "\n".join(lines)
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    return [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    description, _, details = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.recall",
+        description=description,
+        epilog=details,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("conversations", nargs="+", type=Path, metavar="CONVERSATION.json | FOLDER")
+    parser.add_argument("--leave-one-out", action="store_true", help="choose the weights on all conversations but one")
+    parser.add_argument(
+        "--scale", nargs="*", type=int, metavar="N", help=f"search among N messages of one owner (default: {SCALES})"
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    try:
+        corpora = [Corpus.of(Conversation.load(file, unanswerable=True)) for file in _files(options.conversations)]
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    if not any(corpus.conversation.questions for corpus in corpora):
+        parser.error("there is no conversation with a question that has evidence")
+    if options.leave_one_out and len(corpora) < 2:
+        parser.error("--leave-one-out needs more than one conversation")
+    results: dict[str, Any] = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "machine": machine()}
+    with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder:
+        results |= compare(corpora, Path(folder))
+        print(table(results))
+        if options.leave_one_out:
+            results["leave_one_out"] = leave_one_out(corpora, Path(folder) / "vectors")
+            print(tuning_table(results["leave_one_out"]))
+    if options.scale is not None:
+        results["scale"] = scale(corpora, options.scale or SCALES, DEFAULT)
+        print(scale_table(results["scale"]))
+    options.results.mkdir(parents=True, exist_ok=True)
+    file = options.results / f"recall-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+    file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    print(f"\nAs JSON: {file}")
+
+
+if __name__ == "__main__":
+    main()

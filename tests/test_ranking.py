@@ -1,0 +1,317 @@
+"""The ranking: what each part lifts, that no part hides anything, and that only what was said decides."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from config import Settings
+from memory.services import _recipe
+from search_index import Document, Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index.analysis import query_terms, terms
+from search_index.collection import Collection
+from search_index.postings import Entry
+from search_index.ranking import BESIDE, FUZZY_LIMIT, FUZZY_THRESHOLD, GRACE_DAYS, REACH, RRF_K, Ranked, rank
+from search_index.vectors import packed
+from tests.searching import T0, WORDS, Rows, message, seeded
+
+DEFAULT = _recipe(Settings())
+PARTS = ("meaning", "neighbours", "session", "time")
+HOUR = 3_600_000_000  # microseconds
+EMBEDDER = WordLlamaEmbedder()
+
+
+def collected(texts: Sequence[str], query: str, sessions: Sequence[int] = (), ages: Sequence[float] = ()) -> Collection:
+    """A collection of `texts` with the ids 1, 2, ..., said so many hours before 0."""
+    entries = []
+    for at, (text, vector) in enumerate(zip(texts, packed(EMBEDDER, texts), strict=True)):
+        counts = Counter(terms(text))
+        session, created = sessions[at] if sessions else 1, -int(ages[at] * HOUR) if ages else 0
+        squares = sum(count**2 for count in counts.values())
+        entries.append(Entry(at + 1, session, created, 0, counts.total(), squares, counts, vector))
+    return Collection.of([], entries, query_terms(query), vectors=True)
+
+
+def ranked(recipe: Recipe, query: str, texts: Sequence[str], **more: Any) -> Ranked:
+    return rank(collected(texts, query, **more), packed(EMBEDDER, [query])[0], recipe, 0)
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    with TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def search(root: Path, recipe: Recipe, query: Query, documents: Sequence[Document], indexed: Any = ()) -> list[Hit]:
+    """What an index of its own finds among `documents`, of which those with the ids `indexed` are in it."""
+    index = SearchIndex(root, recipe=recipe, embedder=EMBEDDER if recipe.meaning else None)
+    index.drop("ana")
+    rows = Rows(*documents)
+    rows.index(index, ids=[one.message_id for one in documents if one.message_id in indexed])
+    return index.search("ana", query, rows.pending)
+
+
+def ids(hits: Sequence[Hit]) -> list[int]:
+    return [hit.message_id for hit in hits]
+
+
+# What each part lifts
+
+MOVE = [
+    message(1, "Which city did you move to after the wedding?", session_id=1),
+    message(2, "Tallinn, right by the sea.", session_id=1),
+    message(3, "My sister is at the dentist.", session_id=2),
+    message(4, "A city is loud.", session_id=2),
+    message(5, "Pancakes are good.", session_id=2),
+]
+QUESTION = "What city did they move to after their wedding?"
+
+
+@pytest.mark.parametrize("indexed", [(), range(1, 6)])
+def test_neighbours_lift_an_answer_that_repeats_no_word_of_the_question(root: Path, indexed: Any) -> None:
+    assert ids(search(root, Recipe(), Query(QUESTION), MOVE, indexed)) == [1, 4]
+    found = search(root, Recipe(neighbours=1.0), Query(QUESTION), MOVE, indexed)
+    assert ids(found) == [1, 2, 4]
+    assert found[1].why["words"] == 0.0 < found[1].why["neighbours"]
+    assert ids(search(root, DEFAULT, Query(QUESTION), MOVE, indexed))[:3] == [1, 2, 4]
+
+
+def test_neighbours_reach_no_further_than_their_session_and_a_few_messages(root: Path) -> None:
+    said = [message(1, "the violin concert in the harbor", session_id=1)]
+    said += [message(at, f"filler{at}", session_id=1) for at in range(2, 3 + REACH + 1)]
+    said += [message(100, "elsewhere", session_id=2)]
+    found = search(root, Recipe(neighbours=1.0), Query("violin concert"), said)
+    assert sorted(ids(found)) == list(range(1, 2 + REACH))
+
+
+def test_who_looks_for_one_word_finds_the_messages_that_have_it(root: Path) -> None:
+    assert BESIDE == 2
+    assert ids(search(root, DEFAULT, Query("wedding"), MOVE)) == [1]
+    assert set(ids(search(root, DEFAULT, Query("the city"), MOVE))) == {1, 4}
+
+
+def test_of_two_like_messages_the_one_in_the_fitting_session_comes_first(root: Path) -> None:
+    said = [
+        message(1, "It leaks again.", session_id=1),
+        *(message(at, "Plain words.", session_id=1) for at in (2, 3, 4)),
+        message(5, "The kettle has a crack.", session_id=1),
+        message(6, "It leaks again.", session_id=2),
+        *(message(at, "Plain words.", session_id=2) for at in (7, 8, 9)),
+        message(10, "The roof has a crack.", session_id=2),
+    ]
+    assert ids(search(root, Recipe(), Query("kettle leaks"), said)) == [5, 6, 1]
+    found = search(root, Recipe(session=1.0), Query("kettle leaks"), said)
+    assert ids(found) == [5, 1, 6]
+    assert found[1].why["words"] == found[2].why["words"] and found[1].why["session"] > found[2].why["session"]
+
+
+def test_meaning_finds_what_is_said_in_other_words(root: Path) -> None:
+    said = [
+        message(1, "The invoice is due on the first of the month."),
+        message(2, "I adopted a small puppy from the animal shelter."),
+        message(3, "The train to the coast was late."),
+    ]
+    query = Query("Did she adopt a dog, a puppy, from a shelter for animals?")
+    found = search(root, replace(DEFAULT, neighbours=0.0), query, said)
+    assert ids(found)[0] == 2 and found[0].why["meaning"] == pytest.approx(DEFAULT.meaning)
+    words_alone = ranked(Recipe(), "canine companion", ["my canine friend", "the dog walks with me daily"])
+    assert words_alone.eligible.tolist() == [True, False]
+
+
+DAY = timedelta(days=1)
+TEA = [message(at, "we had tea", session_id=at, created_at=T0 + (at - 1) * DAY) for at in range(1, 9)]
+
+
+def times(first: float, last: float) -> list[tuple[datetime, datetime]]:
+    return [(T0 + first * DAY, T0 + last * DAY)]
+
+
+def test_a_time_prefers_what_was_said_then_or_in_the_days_after(root: Path) -> None:
+    found = search(root, Recipe(time=1.0), Query("tea", times=times(1, 2)), TEA)
+    inside = [2, *(2 + day for day in range(1, int(GRACE_DAYS) + 1))]
+    assert ids(found) == [*sorted(inside, reverse=True), 8, 7, 6, 1][: len(TEA)]
+    assert {hit.why["time"] for hit in found if hit.message_id in inside} == {1.0}
+    assert {hit.why["time"] for hit in found if hit.message_id not in inside} == {0.0}
+
+
+def test_a_time_hides_nothing_and_finds_nothing_by_itself(root: Path) -> None:
+    said = [*TEA, message(20, "nothing of the kind", session_id=20, created_at=T0)]
+    for spans in (times(0, 1), times(-900, -800), times(0, 1) + times(5, 6)):
+        assert set(ids(search(root, DEFAULT, Query("tea", times=spans), said))) == set(range(1, 9))
+
+
+def test_without_a_time_in_the_question_the_part_is_not_there(root: Path) -> None:
+    plain = search(root, Recipe(), Query("tea"), TEA)
+    assert search(root, Recipe(time=1.0), Query("tea"), TEA) == plain
+    assert all("time" not in hit.why for hit in search(root, DEFAULT, Query("tea"), TEA))
+
+
+# The formulas
+
+
+@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+def test_weights_of_zero_are_plain_bm25_to_the_last_bit(root: Path, fusion: str) -> None:
+    zero = Recipe(meaning=0.0, neighbours=0.0, session=0.0, time=0.0, fusion=fusion)
+    documents = seeded(60)
+    for pair in pairwise(WORDS):
+        query = Query(" ".join(pair), limit=60, times=times(0, 1))
+        assert search(root, zero, query, documents) == search(root, Recipe(), query, documents)
+
+
+def test_parts_are_shares_of_their_largest_times_their_weight() -> None:
+    recipe = Recipe(meaning=0.4, neighbours=1.0, session=0.5)
+    result = ranked(
+        recipe, "tea kettle", ["tea kettle for you", "a kettle of fish", "no word", "tea"], sessions=(1, 1, 2, 2)
+    )
+    assert list(result.parts) == ["words", "meaning", "neighbours", "session"]
+    for name, weight in {"words": 1.0, "neighbours": 1.0, "session": 0.5}.items():
+        assert result.parts[name].max() == pytest.approx(weight)
+    assert result.total == pytest.approx(np.sum(list(result.parts.values()), axis=0))
+
+
+def test_by_rank_only_the_order_counts_and_equals_share_a_rank() -> None:
+    texts = ["tea tea tea tea", "tea and bread and butter and jam", "tea and bread and butter and jam", "coffee"]
+    result = ranked(Recipe(time=0.0, session=1.0, fusion="rrf"), "tea", texts, sessions=(1, 2, 3, 4))
+    assert result.parts["words"].tolist() == [1 / (RRF_K + 1), 1 / (RRF_K + 2), 1 / (RRF_K + 2), 0.0]
+    assert result.eligible.tolist() == [True, True, True, False]
+
+
+def test_fuzzy_is_the_studys_formula() -> None:
+    texts = ["kettle tea", "kettle kettle boat", "boat"]
+    result = ranked(Recipe(formula="fuzzy"), "kettle tea", texts, ages=(0, 12, 48))
+    assert result.parts["overlap"].tolist() == pytest.approx([0.4, 0.2, 0.0])
+    assert result.parts["cosine"].tolist() == pytest.approx([0.4, 0.4 * 2 / math.sqrt(5 * 2), 0.0])
+    assert result.parts["time"].tolist() == pytest.approx([0.2, 0.2 * 0.85, 0.2 * 0.7])
+    assert result.eligible.tolist() == [True, True, False]
+
+
+def test_fuzzy_gives_five_at_most_and_none_below_its_threshold(root: Path) -> None:
+    said = [message(at, "kettle") for at in range(1, 9)]
+    said.append(message(9, "kettle " + " ".join(f"word{at}" for at in range(30))))
+    fuzzy = Recipe(formula="fuzzy")
+    assert ids(search(root, fuzzy, Query("kettle"), said)) == [8, 7, 6, 5, 4]
+    assert FUZZY_LIMIT == 5 and ids(search(root, fuzzy, Query("kettle", limit=2), said)) == [8, 7]
+    far = search(root, fuzzy, Query("kettle and a b " + " ".join(f"other{at}" for at in range(30)), limit=9), said)
+    assert far == [] and FUZZY_THRESHOLD == 0.3
+
+
+# What does not matter, and what does not break
+
+
+def test_a_question_just_asked_is_neither_its_own_answer_nor_its_sessions(root: Path) -> None:
+    asked = message(50, QUESTION, session_id=2)
+    without = search(root, DEFAULT, Query(QUESTION), MOVE)
+    assert search(root, DEFAULT, Query(QUESTION, exclude={50}), [*MOVE, asked]) == without
+    assert search(root, DEFAULT, Query(QUESTION, exclude={50}), [*MOVE, asked], indexed={50, 1, 3}) == without
+    assert ids(search(root, DEFAULT, Query(QUESTION), [*MOVE, asked])).index(50) < 2
+
+
+SENTENCES = [
+    "The kettle broke when we moved to Tallinn.",
+    "What did the dentist say about the tooth?",
+    "She said it can wait until the summer, luckily.",
+    "ok",
+    "Our summer plans: the violin festival by the harbor.",
+    "The festival was cancelled because of the storm.",
+    "A new kettle costs more than I thought.",
+    "I thought of taking violin lessons again.",
+]
+QUESTIONS = ["When is the violin festival?", "what about the kettle in Tallinn", "dentist tooth summer", "lessons"]
+
+
+@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+def test_indexed_pending_and_half_rank_alike_by_the_whole_recipe(root: Path, fusion: str) -> None:
+    said = [message(at, SENTENCES[at * 5 % 8] + f" Day {at}.", session_id=at % 5, name="Ana") for at in range(1, 121)]
+    recipe = replace(DEFAULT, fusion=fusion)
+    queries = [Query(text, limit=30, times=times(0, 0.0005)) for text in QUESTIONS]
+    answers = []
+    for mode, indexed in {"all": range(121), "none": (), "half": range(0, 121, 2), "first": range(60)}.items():
+        index, rows = SearchIndex(root / mode, recipe=recipe, embedder=EMBEDDER), Rows(*said)
+        held = [one.message_id for one in said if one.message_id in indexed]
+        for start in range(0, len(held), 25):
+            rows.index(index, ids=held[start : start + 25])
+        answers.append([index.search("ana", query, rows.pending) for query in queries])
+    assert answers[0] == answers[1] == answers[2] == answers[3]
+    assert len(answers[0][0]) == 30
+
+
+def test_equal_messages_come_newest_first(root: Path) -> None:
+    said = [message(at, "the same words here", session_id=at) for at in (4, 9, 2, 7)]
+    for recipe in (DEFAULT, replace(DEFAULT, fusion="rrf"), Recipe(formula="fuzzy")):
+        assert ids(search(root, recipe, Query("same words"), said)) == [9, 7, 4, 2]
+
+
+@pytest.mark.parametrize("formula", ["context", "fuzzy"])
+def test_nothing_is_found_among_nothing(root: Path, formula: str) -> None:
+    recipe = replace(DEFAULT, formula=formula)
+    assert search(root, recipe, Query("tea kettle", times=times(0, 1)), []) == []
+    assert search(root, recipe, Query("tea kettle"), [message(1, ""), message(2, "👍")]) == []
+    empty = rank(collected([], "tea"), b"", recipe, 0, [(0, 1)])
+    assert (len(empty.total), len(empty.eligible)) == (0, 0)
+
+
+TALK = st.lists(
+    st.tuples(st.lists(st.sampled_from(WORDS[:6]), max_size=6).map(" ".join), st.integers(1, 3), st.integers(0, 9)),
+    max_size=9,
+)
+RECIPES = st.builds(
+    Recipe,
+    **dict.fromkeys(PARTS, st.sampled_from([0.0, 0.4, 1.0, 100.0])),
+    fusion=st.sampled_from(["weighted", "rrf"]),
+    formula=st.sampled_from(["context", "fuzzy"]),
+)
+ASKED = st.lists(st.sampled_from(WORDS[:7]), min_size=1, max_size=4).map(" ".join)
+
+
+def said_in(talk: Sequence[tuple[str, int, int]]) -> list[Document]:
+    return [
+        message(at, text, session_id=session, created_at=T0 + day * DAY) for at, (text, session, day) in enumerate(talk)
+    ]
+
+
+@settings(deadline=None, max_examples=60)
+@given(TALK, RECIPES, ASKED, st.randoms(use_true_random=False))
+def test_the_order_of_arrival_does_not_matter_and_scores_are_sums_of_their_parts(
+    talk: Any, recipe: Recipe, text: str, shuffled: Any
+) -> None:
+    documents = said_in(talk)
+    other = documents.copy()
+    shuffled.shuffle(other)
+    query = Query(text, limit=100, times=times(2, 4))
+    index = SearchIndex(Path("nowhere"), recipe=recipe, embedder=EMBEDDER if recipe.meaning else None)
+    hits = index.search("ana", query, lambda _: documents)
+    assert hits == index.search("ana", query, lambda _: other)
+    for hit in hits:
+        assert all(map(math.isfinite, (hit.score, *hit.why.values())))
+        assert hit.score == pytest.approx(sum(hit.why.values())) and min(hit.why.values()) >= 0
+    order = [(-hit.score, -hit.message_id) for hit in hits]
+    assert order == sorted(order)
+
+
+@settings(deadline=None, max_examples=60)
+@given(TALK, RECIPES, ASKED, st.sets(st.integers(0, 8)))
+def test_what_is_excluded_was_never_said_and_a_time_hides_nothing(
+    talk: Any, recipe: Recipe, text: str, excluded: set[int]
+) -> None:
+    documents = said_in(talk)
+    left = [one for one in documents if one.message_id not in excluded]
+    index = SearchIndex(Path("nowhere"), recipe=recipe, embedder=EMBEDDER if recipe.meaning else None)
+    query = Query(text, limit=100, times=times(2, 4), exclude=excluded)
+    hits = index.search("ana", query, lambda _: documents)
+    assert ids(hits) == ids(index.search("ana", replace(query, exclude=()), lambda _: left))
+    if recipe.formula == "context":
+        assert set(ids(index.search("ana", replace(query, times=()), lambda _: documents))) <= set(ids(hits))
+        held = {one.message_id for one in left if set(terms(one.content)) & set(query_terms(text))}
+        assert held <= set(ids(hits))

@@ -1,0 +1,185 @@
+"""SEARCH_LANGUAGE: words of that language are found by their stems, and an index of another language counts as none."""
+
+from __future__ import annotations
+
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import given
+from hypothesis import strategies as st
+from whoosh.lang.snowball import classes
+
+from app import services_of
+from cli import register_commands
+from config import Settings, SettingsError
+from memory.keywords import keywords
+from search_index.analysis import LANGUAGES, MAX_TERM, analysis_for, query_terms, terms
+from tests.conftest import MakeApp
+from tests.resources import append, good, said
+from tests.talking import chat
+
+
+def meets(language: str, asked: str, told: str) -> bool:
+    analysis = analysis_for(language)
+    return bool(set(analysis.query_terms(asked)) & set(analysis.terms(told, singles=True)))
+
+
+FOUND = [
+    ("de", "Wo stehen die Häuser?", "Das Haus ist gelb."),
+    ("de", "Katzen", "Meine KATZE schläft."),
+    ("de", "Strassen", "Die Straße war leer."),
+    ("de", "Übersetzungen", "Er will es übersetzen."),
+    ("de", "uebrigens Bücher", "Ich las ein Buch."),
+    ("fr", "les chevaux", "Un cheval dort."),
+    ("fr", "écoles", "Elle va à l'école."),
+    ("fr", "ecole", "Elle va à l’école."),
+    ("fr", "réservations", "J'ai réservé une table."),
+    ("es", "canciones", "Una canción."),
+    ("ru", "книги", "Я читаю книгу."),
+    ("sv", "flickorna", "En flicka."),
+    ("fi", "talossa", "Punainen talo."),
+    ("ro", "caselor", "casele"),
+]
+
+
+@pytest.mark.parametrize(("language", "asked", "told"), FOUND)
+def test_inflections_of_the_language_are_one_word(language: str, asked: str, told: str) -> None:
+    assert meets(language, asked, told)
+
+
+def test_english_alone_would_not_have_known() -> None:
+    missed = [asked for _, asked, told in FOUND if not set(query_terms(asked)) & set(terms(told, singles=True))]
+    assert len(missed) >= 9, missed
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "left"),
+    [
+        ("de", "Was haben wir denn über das gesagt, für dich und während", ["gesagt"]),
+        ("fr", "Qu'est-ce que c'est? J'ai été là, n'est pas, qu’il, l'eau", ["leau", "eau"]),
+        ("es", "¿Qué es lo que él tiene?", []),
+        ("ru", "Что было у них?", []),
+        ("en", "What did you do?", []),
+    ],
+)
+def test_stop_words_of_the_language_are_not_searched(language: str, text: str, left: list[str]) -> None:
+    assert analysis_for(language).query_terms(text) == left
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_is_not_of_the_language_is_analysed_as_ever(language: str) -> None:
+    """Names of things, numbers, scripts without spaces, and the speaker."""
+    for asked, told in (
+        ("user-dashboard", "see user_dashboard.py"),
+        ("v2.1", "released in v2.1."),
+        ("10000", "it cost $10,000"),
+        ("C++", "I write C++, mostly"),
+        ("数据库", "我们用的数据库"),
+        ("한국어", "한국어를 배워요"),
+        ("ABC", "ＡＢＣ"),
+    ):
+        assert meets(language, asked, told), asked
+    assert not meets(language, "C#", "C++")
+    assert set(analysis_for(language).terms("Kuznetsova")) <= set(analysis_for(language).terms("x", "Kuznetsova"))
+
+
+@given(st.sampled_from(LANGUAGES), st.text(st.characters(codec=None, categories=None)))
+def test_any_text_gives_terms_that_can_be_stored_in_any_language(language: str, text: str) -> None:
+    analysis = analysis_for(language)
+    found = analysis.terms(text, text, singles=True)
+    assert all(term and not term.isspace() and len(term.encode()) <= 4 * MAX_TERM for term in found)
+    assert set(analysis.query_terms(text)) <= set(found)
+
+
+LETTERS = "abcdefghiklmnoprstuvwyzàâäæçèéêëîïôöøùûüœßñåőűабвгдежийлмностуыьэюя"
+
+
+@given(st.sampled_from(LANGUAGES), st.text(LETTERS, min_size=1, max_size=14), st.sampled_from(["", "ement", "ungen"]))
+def test_any_word_has_a_stem_and_its_accents_may_be_left_out(language: str, word: str, ending: str) -> None:
+    analysis = analysis_for(language)
+    (term,) = analysis.terms(word + ending) or [""]
+    plain = str.maketrans("àâäçèéêëîïôöùûüñåőű", "aaaceeeeiioouuunaou")
+    assert analysis.terms((word + ending).translate(plain)) == ([term] if term else [])
+
+
+def test_the_languages_are_whooshs_and_the_setting_takes_them_all() -> None:
+    assert set(LANGUAGES) == set(classes)
+    for code in LANGUAGES:
+        assert Settings.from_env({"SEARCH_LANGUAGE": code.upper()}, None).search_language == code
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_env({"SEARCH_LANGUAGE": "ar"}, None)
+    assert all(code in str(caught.value) for code in LANGUAGES)
+
+
+def test_keywords_are_neither_its_stop_words_nor_english_ones() -> None:
+    text = "Haben wir what Du über die Wärmepumpe sagtest?"
+    assert keywords(text, analysis_for("de")) == ["Wärmepumpe", "sagtest"]
+    assert {"Haben", "wir"} <= set(keywords(text))
+
+
+# -- through the door
+
+
+def contents(client: FlaskClient, q: str) -> list[str]:
+    results = good(client.get("/api/search", query_string={"q": q, "user_id": "ida"}))["results"]
+    return [result["content"] for result in results]
+
+
+GERMAN = ["Die Häuser am Hafen sind gelb.", "Unser Hund bellt nachts."]
+
+
+def test_search_and_recall_in_german(make_app: MakeApp) -> None:
+    client = make_app(search_language="de").test_client()
+    for number, text in enumerate(GERMAN):
+        append(client, f"s{number}", [said(text)], user_id="ida")
+    for _ in range(2):  # waiting, then indexed
+        assert contents(client, "Haus") == GERMAN[:1]
+        assert contents(client, "Hunde") == GERMAN[1:]
+        assert contents(client, "die unser und am") == []
+        answer = chat(client, "Wie war das mit dem Haus?", user_id="ida", temporary=True)
+        assert [m["content"] for e in answer["memory"]["excerpts"] for m in e["messages"]] == GERMAN[:1]
+        nothing = chat(client, "und wie war das nun?", user_id="ida", temporary=True)["memory"]
+        assert (nothing["excerpts"], nothing["recall"]["reason"]) == ([], "has no words to look for")
+        services_of(client.application).outbox.run_due(["index"])
+
+
+def test_facts_that_fit_a_message_are_ranked_in_the_language(make_app: MakeApp) -> None:
+    relevance = {}
+    for language in ("en", "fr"):
+        client = make_app(search_language=language).test_client()
+        if language == "en":
+            fact = {"text": "Léa a trois chevaux.", "user_id": "lea", "session_id": "s"}
+            append(client, "s", [said("Bonjour")], user_id="lea")
+            assert client.post("/api/facts", json=fact).status_code == 201
+        (shown,) = chat(client, "Un cheval?", user_id="lea", session_id="s", temporary=True)["memory"]["facts"]
+        relevance[language] = shown["score"]["relevance"]
+    assert relevance["fr"] > relevance["en"] == 0
+
+
+def test_an_index_of_another_language_counts_as_none_and_is_made_again(make_app: MakeApp) -> None:
+    english = make_app()
+    append(english.test_client(), "s", [said(text) for text in GERMAN], user_id="ida")
+    services_of(english).outbox.run_due()
+    (before,) = services_of(english).indexing.verify()
+    assert (before.indexed, before.waiting) == (2, 0) and contents(english.test_client(), "Haus") == []
+
+    german = make_app(search_language="de")
+    register_commands(german)
+    (other,) = services_of(german).indexing.verify()
+    assert (other.indexed, other.waiting, other.consistent) == (0, 2, True)
+    assert contents(german.test_client(), "Haus") == GERMAN[:1]  # searched as what waits to be indexed
+    services_of(german).outbox.run_due()  # which the search has asked for
+    (after,) = services_of(german).indexing.verify()
+    assert (after.indexed, after.waiting, after.consistent) == (2, 0, True)
+    assert contents(german.test_client(), "Haus") == GERMAN[:1]
+
+    again = make_app(search_language="de")  # a restart keeps it
+    assert [one.indexed for one in services_of(again).indexing.verify()] == [2]
+    assert len(list(services_of(again).settings.index_dir.iterdir())) == 1, "the English one is gone from the disk"
+
+
+def test_two_languages_in_one_process(make_app: MakeApp) -> None:
+    german, english = make_app(search_language="de", embeddings="off"), make_app(embeddings="off")
+    append(german.test_client(), "s", [said(text) for text in GERMAN], user_id="ida")
+    for _ in range(2):
+        assert contents(german.test_client(), "Haus") == GERMAN[:1]
+        assert contents(english.test_client(), "Haus") == []

@@ -1,0 +1,334 @@
+"""Vectors: how they are kept, what becomes of the index when they change or can't be had, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import pytest
+from flask import Flask
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from app import services_of
+from config import Settings, SettingsError
+from memory.llm.openai_client import OpenAIEmbedder, connect
+from search_index import DIMENSIONS, NO_INDEX, EmbeddingUnavailable, Query, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index.vectors import PACKED_BYTES, cosines, packed
+from tests.model_replies import Json
+from tests.model_server import BrokenJson, HangUp, Html, ModelServer, Status
+from tests.openai_calls import KEY
+from tests.resources import append, good, said
+from tests.searching import Rows, found, message
+from tests.talking import at
+
+MEANING = Recipe(meaning=1.0)
+
+
+class Fixed:
+    """An embedder of given vectors: a number at the place each known word stands for."""
+
+    instant = True
+    places = {"feline": 0, "cat": 0, "vehicle": 1, "car": 1}
+
+    def __init__(self, name: str = "fixed") -> None:
+        self.name = name
+        self.texts: list[str] = []
+        self.fails = False
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self.fails:
+            raise EmbeddingUnavailable("the service is away")
+        self.texts += texts
+        rows = np.zeros((len(texts), DIMENSIONS), np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for word in text.lower().split():
+                row[self.places.get(word, 2 + len(word))] += 1
+        return rows
+
+
+class Given(Fixed):
+    """An embedder that answers with these very rows."""
+
+    def __init__(self, rows: NDArray[Any]) -> None:
+        super().__init__()
+        self.rows = rows
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.rows[: len(texts)].astype(np.float32)
+
+
+def rows_of(vectors: Sequence[bytes]) -> NDArray[np.int8]:
+    joined = b"".join(vector or bytes(PACKED_BYTES) for vector in vectors)
+    return np.frombuffer(joined, np.int8).reshape(-1, PACKED_BYTES)
+
+
+# How they are kept
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-6, 1.0, 1e6]))
+def test_packing_keeps_cosines(seed: int, scale: float) -> None:
+    vectors = np.random.default_rng(seed).normal(size=(8, DIMENSIONS)) * scale
+    vectors += vectors.mean(axis=0)  # some likeness
+    kept = packed(Given(vectors), ["a text of words"] * len(vectors))
+    assert {len(vector) for vector in kept} == {PACKED_BYTES}
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert np.abs(cosines(rows_of(kept), kept[0]) - units @ units[0]).max() < 0.02
+
+
+def test_what_is_like_in_meaning_is_near() -> None:
+    texts = ["How is your dog doing?", "My puppy sleeps all day long.", "The invoice is due on the first."]
+    query, near, far = packed(WordLlamaEmbedder(), texts)
+    likeness = cosines(rows_of([near, far]), query)
+    assert likeness[0] > likeness[1] + 0.1
+
+
+@pytest.mark.parametrize("text", ["", "ok", "yes please", "👍 👍 👍", "...", "\x00"])
+def test_a_text_too_short_to_mean_anything_has_none(text: str) -> None:
+    short, long = packed(WordLlamaEmbedder(), [text, "we moved to Tallinn"])
+    assert (short, len(long)) == (b"", PACKED_BYTES)
+    assert cosines(rows_of([short, long]), long)[0] == 0.0
+    assert cosines(rows_of([short, long]), b"").tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("text", ["\ud800 is half a pair", "x" * 100_000 + " y z", "我们 用 数据库", "\x00 \x01 a b c"])
+def test_no_text_is_too_odd(text: str) -> None:
+    assert len(packed(WordLlamaEmbedder(), [text])) == 1
+
+
+def test_a_vector_without_direction_or_of_no_numbers_counts_as_none() -> None:
+    odd = np.ones((4, DIMENSIONS))
+    odd[0], odd[1, 5], odd[2, 5] = 0.0, np.nan, np.inf
+    assert [len(vector) for vector in packed(Given(odd), ["a text of words"] * 4)] == [0, 0, 0, PACKED_BYTES]
+
+
+def test_no_texts_need_no_model() -> None:
+    assert packed(Fixed(), []) == []
+    assert packed(Fixed(), ["ok"]) == [b""]
+
+
+# In the index
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_what_shares_no_word_is_found_by_its_meaning(tmp_path: Any, indexed: bool) -> None:
+    index = SearchIndex(tmp_path, recipe=MEANING, embedder=Fixed())
+    rows = Rows(message(1, "cat cat cat"), message(2, "car car car"), message(3, "cat"))
+    if indexed:
+        rows.index(index)
+    (hit,) = index.search("ana", Query("feline feline feline"), rows.pending)
+    assert hit.message_id == 1
+    assert hit.why["meaning"] == hit.score > 0
+
+
+def test_an_index_of_another_models_vectors_counts_as_none_and_is_made_again(tmp_path: Any) -> None:
+    rows = Rows(message(1, "cat cat cat"), message(2, "a car and a road"))
+    before = rows.index(SearchIndex(tmp_path, recipe=MEANING, embedder=Fixed("one")))
+    index = SearchIndex(tmp_path, recipe=MEANING, embedder=Fixed("two"))
+    assert index.held("ana") == (NO_INDEX, set())
+    assert found(index, rows, "feline feline feline") == [1]
+    assert found(index, rows, "road") == [2]
+    assert rows.asked == [NO_INDEX, NO_INDEX]
+    after = rows.index(index)
+    assert after not in (before, NO_INDEX)
+    assert index.held("ana") == (after, {1, 2})
+    assert found(index, rows, "feline feline feline") == [1]
+    assert len(list(tmp_path.iterdir())) == 1
+    assert SearchIndex(tmp_path).held("ana") == (NO_INDEX, set())  # and one without vectors is another again
+
+
+def test_without_the_model_the_words_are_searched_and_nothing_is_indexed(tmp_path: Any, caplog: Any) -> None:
+    embedder = Fixed()
+    index = SearchIndex(tmp_path, recipe=MEANING, embedder=embedder)
+    embedder.instant = False
+    rows = Rows(message(1, "a cat and a car"), message(2, "the road is long"))
+    rows.index(index, ids=[1])
+    embedder.fails = True
+    assert found(index, rows, "the cat on the road") == [2, 1]
+    assert "searching by words alone: the service is away" in caplog.text
+    with pytest.raises(EmbeddingUnavailable, match="away"):
+        rows.index(index, ids=[2])
+    assert index.held("ana")[1] == {1}
+    embedder.fails = False
+    rows.index(index)
+    assert index.held("ana")[1] == {1, 2}
+
+
+def test_a_model_that_is_far_is_not_asked_about_what_waits(tmp_path: Any) -> None:
+    embedder = Fixed()
+    embedder.instant = False
+    index = SearchIndex(tmp_path, recipe=MEANING, embedder=embedder)
+    rows = Rows(message(1, "a cat on a mat"))
+    assert found(index, rows, "where is the cat") == [1]
+    assert embedder.texts == ["where is the cat"]
+
+
+def test_the_speaker_is_part_of_what_is_said_and_a_text_is_embedded_once(tmp_path: Any) -> None:
+    embedder = Fixed()
+    index = SearchIndex(tmp_path, recipe=MEANING, embedder=embedder)
+    rows = Rows(message(1, "I bought it", name="Ana"), message(2, "I bought it", name="Ben"), message(3, "I bought it"))
+    assert len(found(index, rows, "what was bought there")) == 3
+    rows.index(index)
+    asked = ["Ana: I bought it", "Ben: I bought it", "I bought it"]
+    assert sorted(embedder.texts) == sorted([*asked, "what was bought there"])
+
+
+# From an OpenAI-compatible server
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared: ModelServer) -> ModelServer:
+    shared.reset()
+    return shared
+
+
+def embed(url: str, *texts: str) -> NDArray[np.float32]:
+    """The texts' vectors from the server at `url`."""
+    with closing(connect(Settings(openai_base_url=url, openai_api_key=KEY))) as transport:
+        return OpenAIEmbedder(transport, "text-embedding-3-small").embed(texts)
+
+
+def test_many_texts_are_one_call_and_keep_their_order(server: ModelServer) -> None:
+    vectors = embed(server.url, "kettle kettle", "tea", "kettle")
+    assert vectors.shape == (3, DIMENSIONS) and vectors.dtype == np.float32
+    assert vectors.max(axis=1).tolist() == [2.0, 1.0, 1.0]  # the server sends the last first
+    assert (vectors[0].argmax() == vectors[2].argmax()) and (vectors[0].argmax() != vectors[1].argmax())
+    (request,) = server.requests
+    assert (request.model, request.path) == ("embeddings", "/v1/embeddings")
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert request.body == {
+        "model": "text-embedding-3-small",
+        "input": ["kettle kettle", "tea", "kettle"],
+        "dimensions": DIMENSIONS,
+        "encoding_format": "float",
+    }
+
+
+def row(size: int = DIMENSIONS, index: Any = 0, value: Any = 0.5) -> dict[str, Any]:
+    return {"index": index, "embedding": [value] * size}
+
+
+@pytest.mark.parametrize(
+    ("reply", "complaint"),
+    [
+        (Json({"data": [row(1536), row(1536, 1)]}), "(2, 1536)"),
+        (Json({"data": [row()]}), "(1, 256)"),
+        (Json({"data": []}), "(0,)"),
+        (Json({"data": [row(), row(9, 1)]}), "no embeddings"),
+        (Json({"data": [row(), row(index="one")]}), "no embeddings"),
+        (Json({"data": [row(value="x"), row(index=1)]}), "no embeddings"),
+        (Json({"data": [row(value={}), row(index=1)]}), "no embeddings"),
+        (Json({"data": [{"index": 0}, row(index=1)]}), "no embeddings"),
+        (Json({"data": None}), "no embeddings"),
+        (Json({"embeddings": []}), "no embeddings"),
+        (Json([1, 2]), "no embeddings"),
+        (Json(None), "no embeddings"),
+        (BrokenJson(), "no embeddings"),
+        (Html(), "no embeddings"),
+        (Html(404), "OPENAI_EMBEDDING_MODEL"),
+        (Status(401), "OPENAI_API_KEY"),
+        (Status(404), "OPENAI_EMBEDDING_MODEL"),
+        (Status(429), ""),
+        (Status(500), "500"),
+        (HangUp(), "127.0.0.1"),
+    ],
+)
+def test_what_is_no_answer_is_said_to_be_none(server: ModelServer, reply: Any, complaint: str) -> None:
+    server.embeddings.queue(reply)
+    with pytest.raises(EmbeddingUnavailable) as failed:
+        embed(server.url, "one text", "another text")
+    assert complaint in str(failed.value)
+    assert str(failed.value).endswith(".") and KEY not in str(failed.value)
+
+
+def test_a_server_that_is_not_there_is_named() -> None:
+    with pytest.raises(EmbeddingUnavailable, match=r"127\.0\.0\.1:9"):
+        embed("http://127.0.0.1:9/v1", "a text")
+
+
+# As settings
+
+
+def search(app: Flask, q: str) -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = good(app.test_client().get("/api/search", query_string={"q": q, "user_id": "ada"}))[
+        "results"
+    ]
+    return results
+
+
+MOVED = [said("We moved to Tallinn in the spring."), said("The kettle is broken again, I fear.")]
+
+
+def test_openais_vectors_are_asked_for_and_kept(make_app: Any, server: ModelServer) -> None:
+    app = make_app(**at(server, embeddings="openai", embedding_model="small"))
+    append(app.test_client(), "s", MOVED, user_id="ada")
+    services_of(app).outbox.run_due(["index"])
+    (hit, *_) = search(app, "a broken kettle again")
+    assert hit["content"] == MOVED[1]["content"]
+    assert hit["why"]["meaning"] > 0
+    asked = [request.body for request in server.requests if request.model == "embeddings"]
+    assert [body["input"] for body in asked] == [[one["content"] for one in MOVED], ["a broken kettle again"]]
+    assert {body["model"] for body in asked} == {"small"}
+    (kept,) = services_of(app).indexing.verify()
+    assert (kept.indexed, kept.missing) == (2, 0)
+
+
+def test_an_embedding_server_that_fails_delays_the_index_and_loses_nothing(
+    make_app: Any, server: ModelServer, caplog: Any
+) -> None:
+    app = make_app(**at(server, embeddings="openai"))
+    server.embeddings.default = lambda _: Status(500)
+    append(app.test_client(), "s", MOVED, user_id="ada")
+    services_of(app).outbox.run_due(["index"])
+    assert [hit["content"] for hit in search(app, "kettle")] == [MOVED[1]["content"]]
+    (job,) = (
+        job
+        for job in good(app.test_client().get("/api/jobs", query_string={"user_id": "ada"}))["items"]
+        if job["kind"] == "index"
+    )
+    assert "500" in job["error"]
+    assert KEY not in caplog.text
+    server.reset()
+    again = make_app(**at(server, embeddings="openai"))
+    good(again.test_client().post(f"/api/jobs/{job['id']}/retry"))
+    services_of(again).outbox.run_due(["index"])
+    (one,) = services_of(again).indexing.verify()
+    assert (one.indexed, one.waiting) == (2, 0)
+
+
+def test_without_embeddings_nothing_has_a_meaning(make_app: Any, server: ModelServer) -> None:
+    app = make_app(**at(server, embeddings="off"))
+    append(app.test_client(), "s", MOVED, user_id="ada")
+    services_of(app).outbox.run_due(["index"])
+    (hit, *_) = search(app, "broken kettle")
+    assert (hit["content"], hit["why"].get("meaning", 0)) == (MOVED[1]["content"], 0)
+    assert [request for request in server.requests if request.model == "embeddings"] == []
+
+
+def test_changing_the_setting_makes_the_index_again(make_app: Any, server: ModelServer) -> None:
+    first = make_app(embeddings="off")
+    append(first.test_client(), "s", MOVED, user_id="ada")
+    services_of(first).outbox.run_due(["index"])
+    second = make_app(**at(server, embeddings="openai"))
+    (waiting,) = services_of(second).indexing.verify()
+    assert (waiting.indexed, waiting.waiting) == (0, 2)
+    assert search(second, "kettle")[0]["content"] == MOVED[1]["content"]  # and with that it is to be indexed again
+    services_of(second).outbox.run_due(["index"])
+    (done,) = services_of(second).indexing.verify()
+    assert (done.indexed, done.waiting) == (2, 0)
+    assert search(second, "a broken kettle again")[0]["why"]["meaning"] > 0
+
+
+def test_openai_needs_a_server(make_app: Any) -> None:
+    with pytest.raises(SettingsError, match="EMBEDDINGS=openai needs"):
+        make_app(embeddings="openai")
