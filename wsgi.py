@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from cli import register_commands
-
 from app import create_app
+from cli import register_commands
 
 app = create_app()
 register_commands(app)

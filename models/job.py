@@ -15,7 +15,7 @@ class JobRow(Base):
     """Work to do after a reply.  One row a piece of work (`kind`, `key`); done means deleted.
 
     `state` is `pending`, `running` or `failed`.  `revision` counts the requests for it, so that one which arrives
-    while the job runs is not lost when it ends.  Work that outlives its owner (clearing away their index) has no owner_id.
+    while the job runs is not lost when it ends.  Work that outlives its owner (clearing their index) has no owner_id.
     """
 
     __tablename__ = "jobs"
