@@ -15,8 +15,7 @@ from benchmarks.conversation import Conversation, Question
 from config import Settings
 from memory import tokens
 from memory.domain import Message
-from memory.excerpts import HIT_TOKENS, NEIGHBOUR_TOKENS
-from memory.quoting import message_line
+from memory.excerpts import HIT_TOKENS, NEIGHBOUR_TOKENS, cost_of
 from memory.times import time_ranges
 from search_index import Document, Embedder, Query, Recipe, SearchIndex
 from search_index.vectors import PACKED_BYTES, cosines, packed
@@ -128,7 +127,7 @@ class Judge:
         self._corpus = corpus
         self._session = {document.message_id: document.session_id for document in corpus.documents}
         self._window = _DEFAULTS.recall_window
-        self._costs: dict[tuple[int, int], int] = {}
+        self._costs: dict[tuple[int, int, bool], int] = {}
 
     def scores(self, question: Question, found: Sequence[int]) -> dict[str, float]:
         """One question's figures: shares of its evidence in percent, and how well its sessions are ranked."""
@@ -146,28 +145,31 @@ class Judge:
 
     def _shown(self, found: Sequence[int], budget: int) -> set[int]:
         """What an excerpt of `budget` tokens shows, chosen as in `memory.excerpts`."""
-        hits, shown = set(found), set[int]()
+        hits, shown, opened = set(found), set[int](), set[object]()
         for hit in found:
             near = sorted(range(hit - self._window, hit + self._window + 1), key=lambda at: abs(at - hit))
             for at in near:
                 if at in shown or self._session.get(at) != self._session[hit]:
                     continue
-                cost = self._cost(at, HIT_TOKENS if at in hits else NEIGHBOUR_TOKENS)
+                session = self._session[at]
+                cost = self._cost(at, HIT_TOKENS if at in hits else NEIGHBOUR_TOKENS, session not in opened)
                 if cost > budget:
                     break
                 budget -= cost
+                opened.add(session)
                 shown.add(at)
             if budget < 10:
                 break
         return shown
 
-    def _cost(self, message_id: int, clipped: int) -> int:
-        if (message_id, clipped) not in self._costs:
+    def _cost(self, message_id: int, clipped: int, first: bool) -> int:
+        key = (message_id, clipped, first)
+        if key not in self._costs:
             said = self._corpus.documents[message_id - 1]
             content = tokens.clip(said.content, clipped)
             message = Message(message_id, "", 1, said.role, content, said.created_at, 0, said.name)
-            self._costs[message_id, clipped] = tokens.estimate(message_line(message)) + 1
-        return self._costs[message_id, clipped]
+            self._costs[key] = cost_of(message, first=first)
+        return self._costs[key]
 
 
 def _share(evidence: frozenset[int], found: Sequence[int] | set[int]) -> float:

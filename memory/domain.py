@@ -177,7 +177,7 @@ class FactDraft:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A recalled window: consecutive messages of one session around at least one hit.
+    """What is recalled of one session: its messages that were found and those around them, in order, with gaps.
 
     `score` is the best hit's; `hits` says which of the messages were found, and `why` how the score came about.
     """

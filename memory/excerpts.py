@@ -1,12 +1,13 @@
 """From messages that were found to excerpts a prompt can show: windows around them, merged, within a token budget.
 
 The best hits come first for as long as the budget lasts; a window gives up its edges before its hit, and what does
-not fit is passed over for what does.  Consecutive messages become one excerpt.
+not fit is passed over for what does.  What is found of one session is one excerpt, since its tags cost as much as a
+message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy import and_, or_, select
@@ -14,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from memory import tokens
 from memory.domain import Excerpt, Message
-from memory.quoting import chat_block, message_line
+from memory.quoting import GAP, chat_block, message_line
 from memory.sessions import as_message
 from models import MessageRow, SessionRow
 from search_index import Hit
@@ -60,41 +61,38 @@ def excerpts(
         near = around(tx, (found[message_id][0] for message_id in best), reach)
     else:
         near = [row for row, _ in found.values()]
-    shown: dict[int, Message] = {}
-    places: set[tuple[int, int]] = set()
+    shown: dict[int, list[Message]] = {}  # by session
+    seen = set(exclude)
     for message_id in best:
         hit, session = found[message_id]
         window = [row for row in near if row.session_id == hit.session_id and abs(row.position - hit.position) <= reach]
         for row in sorted(window, key=lambda row: abs(row.position - hit.position)):
-            if row.id in shown or row.id in exclude:
+            if row.id in seen:
                 continue
             content = tokens.clip(row.content, HIT_TOKENS if row.id in best else NEIGHBOUR_TOKENS)
             message = replace(as_message(row, session), content=content)
-            joins = not places.isdisjoint({(row.session_id, row.position - 1), (row.session_id, row.position + 1)})
-            alone = Excerpt(message.session_id, "", (message,), (), 0.0)
-            cost = tokens.estimate(message_line(message) if joins else chat_block(alone)) + 1
+            beside = shown.setdefault(row.session_id, [])
+            cost = cost_of(message, first=not beside)
             if cost > budget:
                 break
             budget -= cost
-            shown[row.id] = message
-            places.add((row.session_id, row.position))
-    return _gathered(shown.values(), best, {session.public_id: session.title for _, session in found.values()})
+            seen.add(row.id)
+            beside.append(message)
+    titles = {session.public_id: session.title for _, session in found.values()}
+    return tuple(sorted(_made(shown.values(), best, titles), key=lambda excerpt: -excerpt.score))
 
 
-def _gathered(messages: Iterable[Message], best: Mapping[int, Hit], titles: Mapping[str, str]) -> tuple[Excerpt, ...]:
-    """Consecutive messages of a session as one excerpt; the excerpts with the best hits first."""
-    runs: list[list[Message]] = []
-    for message in sorted(messages, key=lambda m: (m.session_id, m.position)):
-        last = runs[-1][-1] if runs else None
-        if last is not None and last.session_id == message.session_id and last.position + 1 == message.position:
-            runs[-1].append(message)
-        else:
-            runs.append([message])
-    made = []
-    for run in runs:
-        hits = sorted((best[message.id] for message in run if message.id in best), key=lambda hit: -hit.score)
+def cost_of(message: Message, *, first: bool) -> int:
+    """Tokens of one more message in an excerpt: of a line and a gap, or as the `first` of a session, of a block."""
+    alone = Excerpt(message.session_id, "", (message,), (), 0.0)
+    return tokens.estimate(chat_block(alone) if first else f"{GAP}\n{message_line(message)}\n") + 1
+
+
+def _made(sessions: Iterable[list[Message]], best: Mapping[int, Hit], titles: Mapping[str, str]) -> Iterator[Excerpt]:
+    for messages in sessions:
+        hits = sorted((best[message.id] for message in messages if message.id in best), key=lambda hit: -hit.score)
         if hits:
-            first = run[0].session_id
+            of = messages[0].session_id
+            in_order = tuple(sorted(messages, key=lambda message: message.position))
             ids = tuple(hit.message_id for hit in hits)
-            made.append(Excerpt(first, titles.get(first, ""), tuple(run), ids, hits[0].score, hits[0].why))
-    return tuple(sorted(made, key=lambda excerpt: -excerpt.score))
+            yield Excerpt(of, titles.get(of, ""), in_order, ids, hits[0].score, hits[0].why)

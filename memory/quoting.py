@@ -18,6 +18,9 @@ _INVISIBLE = re.compile(
 )
 
 
+GAP = "..."  # where messages of a session are left out
+
+
 def plain(text: str) -> str:
     """`text` without control, bidirectional-override and zero-width characters; a tab and a line end stay."""
     return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
@@ -46,9 +49,14 @@ def message_line(message: Message, number: bool = False) -> str:
 
 
 def chat_block(excerpt: Excerpt) -> str:
-    """An excerpt as a block of its own, naming its session and when that was last said."""
+    """An excerpt as a block of its own, naming its session and when its last message was said; gaps show as dots."""
     updated = stamp(excerpt.messages[-1].created_at)
-    lines = "\n".join(message_line(message) for message in excerpt.messages)
+    parts: list[str] = []
+    for at, message in enumerate(excerpt.messages):
+        if at and message.position > excerpt.messages[at - 1].position + 1:
+            parts.append(GAP)
+        parts.append(message_line(message))
+    lines = "\n".join(parts)
     return f'<chat id="{attribute(excerpt.session_id)}" updated_at="{updated}">\n{lines}\n</chat>'
 
 
