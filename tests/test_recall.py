@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -242,19 +243,21 @@ def talk(count: int, about: dict[int, str]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     ("window", "shown"),
-    [(0, [[4], [6], [11]]), (1, [[3, 4, 5, 6, 7], [10, 11, 12]]), (2, [[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]])],
+    [(0, [4, 6, 11]), (1, [3, 4, 5, 6, 7, 10, 11, 12]), (2, [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])],
 )
 def test_windows_around_what_was_found_merge_where_they_meet(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, window: int, shown: list[list[int]]
+    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, window: int, shown: list[int]
 ) -> None:
     client = talker(make_app, model_server, monkeypatch, recall_window=window)
     about = {4: "The zeppelin is silver.", 6: "The zeppelin is loud.", 11: "The zeppelin landed."}
     ids = append(client, "old", talk(12, about), user_id="ada")["message_ids"]
-    excerpts = chat(client, "Tell me about the zeppelin", user_id="ada")["memory"]["excerpts"]
-    positions = sorted([message["position"] for message in excerpt["messages"]] for excerpt in excerpts)
-    assert positions == shown
-    assert {hit for excerpt in excerpts for hit in excerpt["hits"]} == {ids[3], ids[5], ids[10]}
-    assert len(blocks(model_server)) == len(shown)
+    (excerpt,) = chat(client, "Tell me about the zeppelin", user_id="ada")["memory"]["excerpts"]
+    assert [message["position"] for message in excerpt["messages"]] == shown
+    assert set(excerpt["hits"]) == {ids[3], ids[5], ids[10]}
+    block = prompts(model_server)[-1][-1]["content"]
+    gaps = sum(after > before + 1 for before, after in pairwise(shown))
+    assert block.count("\n...\n") == gaps  # what is left out shows
+    assert len(blocks(model_server)) == 1
 
 
 def test_what_the_tail_shows_is_never_recalled(
