@@ -24,11 +24,21 @@ def when_ready(server):
     signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 
 
+def post_fork(server, worker):
+    """A terminal sends Ctrl-C to every process; the master decides, also for a worker that is still starting."""
+    quit_at_once = worker.handle_quit
+
+    def handle_quit(number, frame):
+        if number != signal.SIGINT:
+            quit_at_once(number, frame)
+
+    worker.handle_quit = handle_quit
+
+
 def post_worker_init(worker):
     """Background workers belong to each process: threads do not survive a fork."""
     from app import services_of
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to every process; the master decides
     services_of(worker.wsgi).start()
 
 
@@ -36,4 +46,5 @@ def worker_exit(server, worker):
     """Let running jobs end; what is left waits in the database."""
     from app import services_of
 
-    services_of(worker.wsgi).stop()
+    if getattr(worker, "wsgi", None) is not None:  # None: it was ended before it had loaded anything
+        services_of(worker.wsgi).stop()
