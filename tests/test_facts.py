@@ -182,6 +182,37 @@ def test_older_words_do_not_correct_newer_ones(talk: Talk, first: str | None) ->
     assert "Lives in Oslo" in talk.texts()
 
 
+def test_what_a_person_pinned_stays_pinned_when_it_is_corrected(talk: Talk) -> None:
+    talk.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen")))
+    (old,) = talk.facts()
+    good(talk.client.patch(f"/api/facts/{old['id']}", json={"pinned": True}))
+    correction = fact("Lives in Oslo", 2, "I moved to Oslo", supersedes=[old["id"]])
+    talk.hear("No, I moved to Oslo.", reply=digest_of(correction))
+    (new,) = talk.facts()
+    assert (new["text"], new["pinned"]) == ("Lives in Oslo", True)
+
+
+def test_erasing_the_session_of_a_correction_takes_the_correction_back(
+    model_app: Flask, model_server: ModelServer
+) -> None:
+    first = Talk(model_app, model_server, "first", "ada")
+    first.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen", scope="user")))
+    (old,) = first.facts()
+    second = Talk(model_app, model_server, "second", "ada")
+    correction = fact("Lives in Oslo", 1, "I moved to Oslo", scope="user", supersedes=[old["id"]])
+    second.hear("I moved to Oslo.", reply=digest_of(correction))
+    assert first.texts() == ["Lives in Oslo"]
+    assert second.client.delete("/api/sessions/second").status_code == 204
+    assert first.texts() == ["Lives in Bergen"]
+
+
+def test_an_edit_that_changes_nothing_leaves_no_trace(talk: Talk) -> None:
+    talk.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen")))
+    (old,) = talk.facts()
+    good(talk.client.patch(f"/api/facts/{old['id']}", json={}))
+    assert len(good(talk.client.get(f"/api/facts/{old['id']}/history"))["items"]) == 1
+
+
 def test_nobody_elses_facts_can_be_superseded(model_app: Flask, model_server: ModelServer) -> None:
     ada = Talk(model_app, model_server, "ada-s", "ada")
     bob = Talk(model_app, model_server, "bob-s", "bob")

@@ -348,3 +348,10 @@ def test_comparing_while_the_model_is_down(model_app: Flask, model_server: Model
     result = compare(model_app, tmp_path, TALK, "--prompts", "summary")
     assert (result.exit_code, "Traceback" in result.output) == (1, False)
     assert result.output.startswith("Error: ")
+
+
+@pytest.mark.parametrize("name", ["system", "repair"])
+def test_a_prompt_of_another_purpose_makes_no_summary(client: FlaskClient, name: str) -> None:
+    refused = error(client.post("/api/chat", json={"session_id": "s", "message": "Hello", "prompt": name}), 422)
+    assert (refused["code"], refused["param"]) == ("not_a_summary_prompt", "prompt")
+    error(client.get("/api/sessions/s"), 404)  # nothing was stored

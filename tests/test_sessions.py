@@ -212,3 +212,9 @@ def test_a_deleted_sessions_id_can_be_used_again_for_an_empty_one(client: FlaskC
     append(client, "s", [said("new words")])
     assert [item["content"] for item in read_all(client, "/api/sessions/s/messages")] == ["new words"]
     assert client.get("/api/search?session_id=s&q=old").json["results"] == []
+
+
+def test_a_misspelt_query_parameter_is_refused(client: FlaskClient) -> None:
+    """Ignored, `userid` would list everybody's sessions to whoever asked for one person's."""
+    refused = error(client.get("/api/sessions?userid=ada"), 422)
+    assert refused["fields"] == {"userid": ["Unknown field."]}
