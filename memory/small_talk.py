@@ -54,7 +54,7 @@ _SMALL_TALK = """
     its+a+deal/cool/coolio/kool/nice/nice+one/noice/great/gr8/good/gud/perfect/excellent/awesome/awsome/amazing/
     wonderful/fantastic/brilliant/lovely/sweet/neat/superb/splendid/terrific/marvelous/magnificent/dope/lit/epic/rad/
     sick/stellar/beautiful/impressive/incredible/fab/fabulous/yummy; good/great/nice/excellent/fine/amazing/fantastic/
-    solid job/work/to+know/point/idea/stuff/call/one/question/thinking/answer/advice/tip/choice/explanation/suggestion/
+    solid work/job/to+know/point/idea/stuff/call/one/question/thinking/answer/advice/tip/choice/explanation/suggestion/
     luck/try/news; wow/whoa/woah/omg/oh+my+god/oh+my/my+god/oh+my+goodness/well+done/congrats/congratulations/bravo/
     yay/woohoo/hooray/whoop/yes/yeah/yea/ya/yah/yep/yup/ye/yas/yesh/yessir/yes+sir/aye/no/nope/nah/naw/not+really/
     not+yet/not+now/maybe/perhaps/probably/possibly/probably+not/maybe+later; i+dont+know/i+do+not+know/idk/dunno/
@@ -117,7 +117,7 @@ _PADDING = """
     next+week/last+night/my+man/sunshine; for/of/_ the/your/ur/all+the/all+your/this/that/such _/great/quick/good/
     amazing/kind/lovely/nice/detailed/useful/helpful/honest help/info/information/advice/tip/tips/explanation/answer/
     answers/time/patience/support/suggestion/suggestions/ideas/reply/response/chat/clarification/reminder/confusion/
-    wait/trouble/delay/feedback/update/insight/insights/words/talk/work/company
+    wait/trouble/delay/feedback/update/insight/insights/words/talk/company/work
 """
 # Words that only say how one feels about what was said: a message with no other content has nothing to look for.
 _COURTEOUS = """
