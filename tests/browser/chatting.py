@@ -1,0 +1,62 @@
+"""What the browser tests of the page share: writing and reading as a visitor does, by names and roles."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from flask.testing import FlaskClient
+from playwright.sync_api import Locator, Page, expect
+
+from tests.live import Live
+
+ME = "me"  # whose memory the page shows unless told otherwise
+
+
+def box(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Your message", exact=True)
+
+
+def send(page: Page, text: str) -> None:
+    """Write a message and send it by Enter."""
+    box(page).fill(text)
+    box(page).press("Enter")
+
+
+def messages(page: Page) -> Locator:
+    return page.get_by_role("log", name="Messages").get_by_role("article")
+
+
+def chat(page: Page, text: str, reply: str) -> None:
+    """A turn that ends well: the reply stands under the message."""
+    send(page, text)
+    expect(messages(page).last).to_contain_text(reply)
+    expect(page.get_by_role("button", name=re.compile("Why this answer")).last).to_be_visible()
+
+
+def open_chat(page: Page, title: str) -> None:
+    page.get_by_role("navigation", name="Chats").get_by_role("button", name=re.compile(f"^{re.escape(title)}")).click()
+
+
+def talk(client: FlaskClient, session_id: str, *words: str, user_id: str = ME) -> list[int]:
+    """Messages stored beforehand, the person's and the model's in turns; their ids."""
+    roles = ("user", "assistant")
+    drafts = [{"role": roles[i % 2], "content": text} for i, text in enumerate(words)]
+    body = {"user_id": user_id, "messages": drafts}
+    answer = client.post(f"/api/sessions/{session_id}/messages", json=body)
+    assert answer.status_code == 200, answer.text
+    ids: list[int] = answer.json["message_ids"]
+    return ids
+
+
+def stored(live: Live, session_id: str) -> list[tuple[str, str]]:
+    """What the server holds of a chat: role and words."""
+    page: dict[str, Any] = live.client.get(f"/api/sessions/{session_id}/messages?limit=100&user_id={ME}").json
+    return [(item["role"], item["content"]) for item in page["items"]]
+
+
+def session_shown(page: Page) -> str:
+    """The id of the chat that the address names."""
+    found = re.search(r"#/(.+)$", page.url)
+    assert found, page.url
+    return found[1]

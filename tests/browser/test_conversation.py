@@ -1,0 +1,264 @@
+"""The conversation: sending, streaming, stopping, failing, changing one's words, and finding it all again."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.chatting import box, chat, messages, open_chat, send, session_shown, stored, talk
+from tests.browser.conftest import Browse, Serve
+from tests.browsing import watch_of
+from tests.live import Live
+from tests.model_server import Dictation, ModelServer, Status, Text
+from tests.serving import Server
+
+
+def done(page: Page) -> None:
+    """The turn is over, and stored: the box is free again."""
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
+
+
+def test_a_first_chat_from_the_empty_page(page: Page, live: Live, model_server: ModelServer) -> None:
+    page.goto("/")
+    expect(page.get_by_role("heading", name="Say something worth remembering.")).to_be_visible()
+    page.get_by_role("button", name=re.compile("My name is Ada")).click()
+    expect(box(page)).to_have_value(re.compile("My name is Ada"))
+    model_server.main.queue(Text("Hello **Ada**, nice to meet you."))
+    box(page).press("Enter")
+    expect(messages(page).last.locator("strong")).to_have_text("Ada")
+    expect(box(page)).to_have_value("")
+    expect(page).to_have_title(re.compile("My name is Ada"))
+    done(page)
+    chats = page.get_by_role("navigation", name="Chats")
+    expect(chats.get_by_role("button", name=re.compile("^My name is Ada")).first).to_be_visible()
+    assert [role for role, _ in stored(live, session_shown(page))] == ["user", "assistant"]
+
+
+def test_a_reply_shows_as_it_is_written_and_can_be_stopped(page: Page, live: Live, model_server: ModelServer) -> None:
+    reply = Dictation()
+    model_server.main.queue(reply)
+    page.goto("/")
+    send(page, "Tell me a story")
+    reply.say("Once upon ")
+    expect(messages(page).last).to_contain_text("Once upon")
+    reply.say("a time")
+    expect(messages(page).last).to_contain_text("Once upon a time")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(messages(page).last).to_contain_text("Stopped here")
+    done(page)
+    assert stored(live, session_shown(page)) == [("user", "Tell me a story"), ("assistant", "Once upon a time")]
+
+
+def test_escape_stops_too(page: Page, model_server: ModelServer) -> None:
+    reply = Dictation()
+    model_server.main.queue(reply)
+    page.goto("/")
+    send(page, "Tell me a story")
+    reply.say("Once")
+    expect(messages(page).last).to_contain_text("Once")
+    page.keyboard.press("Escape")
+    expect(messages(page).last).to_contain_text("Stopped here")
+
+
+def test_a_model_failure_is_said_and_tried_again_without_doubling(
+    page: Page, live: Live, model_server: ModelServer
+) -> None:
+    watch_of(page).expect("status of 502")
+    model_server.main.queue(Status(500), Status(500), Status(500))
+    page.goto("/")
+    send(page, "Where is the bug?")
+    alert = page.get_by_role("alert").filter(has_text="kept")
+    expect(alert).to_be_visible()
+    expect(box(page)).to_have_value("")
+    model_server.reset()
+    model_server.main.queue(Text("In the parser."))
+    alert.get_by_role("button", name="Try again").click()
+    expect(messages(page).last).to_contain_text("In the parser.")
+    done(page)
+    assert stored(live, session_shown(page)) == [("user", "Where is the bug?"), ("assistant", "In the parser.")]
+
+
+def test_what_could_not_be_sent_stays_in_the_box(page: Page, live: Live, model_server: ModelServer) -> None:
+    page.goto("/")
+    chat(page, "First", model_server_reply(model_server))
+    watch_of(page).expect("ERR_CONNECTION_REFUSED")
+    live.stop()
+    send(page, "A thought I would hate to lose")
+    expect(page.get_by_role("main").get_by_role("alert")).to_contain_text("can't be reached")
+    expect(box(page)).to_have_value("A thought I would hate to lose")
+    live.start()
+    model_server.main.queue(Text("It is safe."))
+    box(page).press("Enter")
+    expect(messages(page).last).to_contain_text("It is safe.")
+    done(page)
+    assert [words for _, words in stored(live, session_shown(page))].count("A thought I would hate to lose") == 1
+
+
+def model_server_reply(server: ModelServer) -> str:
+    server.main.queue(Text("Noted."))
+    return "Noted."
+
+
+def test_a_reload_in_mid_stream_finds_the_finished_reply(page: Page, live: Live, model_server: ModelServer) -> None:
+    reply = Dictation()
+    model_server.main.queue(reply)
+    page.goto("/")
+    send(page, "Take your time")
+    reply.say("Half of it, ")
+    expect(messages(page).last).to_contain_text("Half of it")
+    page.reload()
+    expect(messages(page).last).to_contain_text("A reply is being written")
+    expect(box(page)).to_have_value("")
+    reply.say("and the rest.")
+    reply.end()
+    expect(messages(page).last).to_contain_text("Half of it, and the rest.")
+    assert len(stored(live, session_shown(page))) == 2
+
+
+@pytest.mark.slow
+def test_a_server_killed_in_mid_stream_loses_no_words(
+    gunicorn: Server, browse: Browse, model_server: ModelServer
+) -> None:
+    reply = Dictation()
+    model_server.main.queue(reply)
+    page = browse(gunicorn)
+    watch_of(page).expect("ERR_")
+    page.goto("/")
+    send(page, "Remember the blue door")
+    reply.say("I ")
+    expect(messages(page).last).to_contain_text("I")
+    gunicorn.kill()
+    expect(page.get_by_role("alert").first).to_be_visible()
+    gunicorn.start()
+    model_server.main.queue(Text("The blue door."))
+    page.reload()
+    again = page.get_by_role("button", name="Try again")
+    expect(again).to_be_visible(timeout=30_000)  # the killed turn's lease has to run out
+    again.click()
+    expect(messages(page).last).to_contain_text("The blue door.", timeout=30_000)
+    expect(messages(page)).to_have_count(2)
+
+
+def test_a_draft_outlives_a_reload_and_a_look_at_another_chat(page: Page, live: Live) -> None:
+    talk(live.client, "garden", "The roses need water", "Noted.")
+    page.goto("/")
+    box(page).fill("Half a thought")
+    open_chat(page, "The roses")
+    expect(messages(page)).to_have_count(2)
+    expect(box(page)).to_have_value("")
+    page.get_by_role("button", name="New chat", exact=True).click()
+    expect(box(page)).to_have_value("Half a thought")
+    page.reload()
+    expect(box(page)).to_have_value("Half a thought")
+
+
+def test_changing_the_last_message_replaces_it_and_its_reply(page: Page, live: Live, model_server: ModelServer) -> None:
+    page.goto("/")
+    chat(page, "I live in Lyon", model_server_reply(model_server))
+    page.get_by_role("button", name="Edit", exact=True).click()
+    words = page.get_by_role("textbox", name="Your message, changed")
+    expect(words).to_be_focused()
+    words.fill("I live in Lille")
+    model_server.main.queue(Text("Lille it is."))
+    words.press("Enter")
+    expect(messages(page).last).to_contain_text("Lille it is.")
+    done(page)
+    expect(messages(page)).to_have_count(2)
+    assert stored(live, session_shown(page)) == [("user", "I live in Lille"), ("assistant", "Lille it is.")]
+
+
+def test_another_reply_takes_the_place_of_the_last(page: Page, live: Live, model_server: ModelServer) -> None:
+    page.goto("/")
+    chat(page, "A name for the cat?", model_server_reply(model_server))
+    model_server.main.queue(Text("Miso."))
+    page.get_by_role("button", name="Try again", exact=True).click()
+    expect(messages(page).last).to_contain_text("Miso.")
+    done(page)
+    expect(messages(page)).to_have_count(2)
+    assert stored(live, session_shown(page)) == [("user", "A name for the cat?"), ("assistant", "Miso.")]
+
+
+def test_a_long_history_loads_as_one_scrolls(page: Page, live: Live) -> None:
+    talk(live.client, "long", *(f"Message number {n}" for n in range(1, 201)))
+    page.goto("/#/long")
+    expect(messages(page).last).to_contain_text("Message number 200")
+    expect(messages(page).last).to_be_in_viewport()
+    log = page.get_by_role("log", name="Messages")
+    first = log.get_by_text("Message number 1", exact=True)
+    expect(first).to_have_count(0)
+    for _ in range(12):
+        held = messages(page).count()
+        if held == 200:
+            break
+        log.evaluate("list => { list.scrollTop = 0 }")
+        expect(messages(page)).not_to_have_count(held)
+    expect(first).to_have_count(1)
+    words = log.get_by_role("article").all_inner_texts()
+    assert [text.split("\n")[0] for text in words] == [f"Message number {n}" for n in range(1, 201)]
+
+
+def test_why_this_answer_tells_what_was_recalled_and_what_it_cost(
+    page: Page, live: Live, model_server: ModelServer
+) -> None:
+    talk(live.client, "trip", "The ferry to Saaremaa leaves at 7:40 on Friday", "Noted.")
+    model_server.main.queue(Text("At 7:40."))
+    page.goto("/")
+    send(page, "When does the ferry to Saaremaa leave?")
+    expect(messages(page).last).to_contain_text("At 7:40.")
+    why = messages(page).last.get_by_role("button", name=re.compile("Why this answer"))
+    why.click()
+    told = page.get_by_role("region", name="Why this answer")
+    expect(told).to_contain_text("The ferry to Saaremaa leaves at 7:40 on Friday")
+    expect(told).to_contain_text("words")
+    expect(told).to_contain_text("Full history")
+    page.reload()  # the same is told of a stored reply
+    messages(page).last.get_by_role("button", name=re.compile("Why this answer")).click()
+    expect(told).to_contain_text("The ferry to Saaremaa leaves at 7:40 on Friday")
+    told.get_by_role("button", name=re.compile("The ferry")).click()
+    expect(page.get_by_role("article").filter(has_text="leaves at 7:40 on Friday")).to_be_focused()
+    assert session_shown(page) == "trip"
+
+
+def test_a_temporary_chat_remembers_its_own_words_and_stores_nothing(
+    page: Page, live: Live, model_server: ModelServer
+) -> None:
+    page.goto("/")
+    page.get_by_role("button", name="Temporary").click()
+    expect(page.get_by_role("heading", name="A temporary chat")).to_be_visible()
+    model_server.main.queue(Text("A secret, then."))
+    send(page, "The surprise party is on Sunday")
+    expect(messages(page).last).to_contain_text("A secret, then.")
+    model_server.main.queue(Text("On Sunday."))
+    send(page, "When is it?")
+    expect(messages(page).last).to_contain_text("On Sunday.")
+    sent = model_server.requests[-1].body["messages"]
+    assert [m["content"] for m in sent if "surprise party" in str(m["content"])], sent
+    assert live.client.get("/api/sessions").json["items"] == []
+    page.reload()
+    expect(page.get_by_text("surprise party")).to_have_count(0)
+
+
+def test_the_builtin_model_is_announced_with_the_line_that_sets_another(serve: Serve, browse: Browse) -> None:
+    page = browse(serve(builtin=True))
+    page.goto("/")
+    notices = page.get_by_role("region", name="Notices")
+    expect(notices).to_contain_text("built-in model")
+    expect(notices).to_contain_text("OPENAI_API_KEY=")
+    notices.get_by_role("button", name="Close").click()
+    expect(notices).to_be_hidden()
+    page.reload()
+    expect(box(page)).to_be_visible()
+    expect(notices).to_be_hidden()
+
+
+def test_an_address_that_was_kept_leads_back_to_its_chat(page: Page, live: Live) -> None:
+    talk(live.client, "garden", "The roses need water", "Noted.")
+    talk(live.client, "kitchen", "The oven is broken", "Noted.")
+    page.goto("/#/garden")
+    expect(messages(page).first).to_contain_text("The roses need water")
+    open_chat(page, "The oven")
+    expect(messages(page).first).to_contain_text("The oven is broken")
+    page.go_back()
+    expect(messages(page).first).to_contain_text("The roses need water")

@@ -1,0 +1,361 @@
+"""Manage memories: all facts of a person, and their data as a whole: taken along, brought in, erased."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.chatting import ME, messages, talk
+from tests.browser.dialogs import open_manage, scrolls_sideways
+from tests.browsing import PHONE, USUAL, WIDE, accessibility, watch_of
+from tests.live import Live
+from tests.model_server import ModelServer
+from tests.resources import digest_of, fact
+
+UNDO_OVER = 9_000  # milliseconds after which a fact that was forgotten is erased
+
+
+def state(live: Live, text: str, **more: Any) -> None:
+    """A fact the person states beforehand."""
+    answer = live.client.post("/api/facts", json={"user_id": ME, "text": text, **more})
+    assert answer.status_code == 201, answer.text
+
+
+def known(live: Live, user_id: str = ME) -> set[str]:
+    """The texts of the facts the server holds."""
+    items = live.client.get(f"/api/facts?user_id={user_id}&limit=100").json["items"]
+    return {item["text"] for item in items}
+
+
+def facts(page: Page) -> Locator:
+    """The facts that are listed, in order."""
+    return page.get_by_role("list", name="Facts of all chats").get_by_role("listitem")
+
+
+def select(page: Page, text: str) -> None:
+    page.get_by_role("checkbox", name=f"Select: {text}").check()
+
+
+@pytest.fixture
+def household(live: Live, model_server: ModelServer) -> Live:
+    """Two chats with a fact from each, and two facts stated for all chats."""
+    model_server.mini.queue(digest_of(fact("Roses need water", 1, "The roses need water", importance=2)))
+    talk(live.client, "garden", "The roses need water", "Noted.")
+    live.client.post(f"/api/sessions/garden/summary/refresh?user_id={ME}")
+    live.settle()
+    model_server.mini.queue(digest_of(fact("Oven is broken", 1, "The oven is broken", importance=4)))
+    talk(live.client, "kitchen", "The oven is broken", "Noted.")
+    live.client.post(f"/api/sessions/kitchen/summary/refresh?user_id={ME}")
+    live.settle()
+    state(live, "Allergic to walnuts", importance=5, category="identity")
+    state(live, "Likes short answers", category="preference")
+    assert len(known(live)) == 4
+    return live
+
+
+def test_the_facts_of_all_chats_are_listed_newest_first_or_most_important_first(page: Page, household: Live) -> None:
+    page.goto("/")
+    manage = open_manage(page)
+    texts = [re.compile(text) for text in ("Likes short", "Allergic", "Oven is broken", "Roses need")]
+    expect(facts(page)).to_have_text(texts)
+    expect(manage.get_by_role("status").filter(has_text="4 facts")).to_be_visible()
+    manage.get_by_label("Order").select_option("Most important first")
+    expect(facts(page)).to_have_text([re.compile(text) for text in ("Allergic", "Oven", "Likes", "Roses")])
+
+
+def test_a_fact_names_its_chat_and_leads_to_the_words(page: Page, household: Live) -> None:
+    page.goto("/")
+    manage = open_manage(page)
+    oven = facts(page).filter(has_text="Oven is broken")
+    expect(oven).to_contain_text(re.compile(r"“The oven is broken”.*The oven is broken"))  # the quote, and the chat
+    oven.get_by_role("button", name="“The oven is broken”").click()
+    expect(manage).to_be_hidden()
+    expect(messages(page).first).to_contain_text("The oven is broken")
+    expect(messages(page).first).to_be_focused()
+
+
+def test_searching_and_filtering_leave_what_fits(page: Page, household: Live) -> None:
+    page.goto("/")
+    manage = open_manage(page)
+    expect(facts(page)).to_have_count(4)
+    expect(manage.get_by_role("searchbox")).to_be_focused()
+    page.keyboard.type("walnut")
+    expect(facts(page)).to_have_text([re.compile("Allergic to walnuts")])
+    manage.get_by_label("Category").select_option("Preference")
+    expect(manage.get_by_text("No fact matches.")).to_be_visible()
+    expect(facts(page)).to_have_count(0)
+    manage.get_by_role("button", name="Show all facts").click()
+    expect(facts(page)).to_have_count(4)
+    manage.get_by_label("Category").select_option("Preference")
+    expect(facts(page)).to_have_text([re.compile("Likes short answers")])
+
+
+def test_selected_facts_are_forgotten_once_that_is_confirmed(page: Page, household: Live) -> None:
+    page.clock.install()
+    page.goto("/")
+    manage = open_manage(page)
+    expect(manage.get_by_role("button", name="Forget", exact=True)).to_be_disabled()
+    select(page, "Oven is broken")
+    select(page, "Likes short answers")
+    expect(manage.get_by_role("checkbox", name="Select all shown")).to_be_checked(indeterminate=True)
+    manage.get_by_role("button", name="Forget 2 facts").click()
+    asked = page.get_by_role("dialog", name="Forget 2 facts?")
+    asked.get_by_role("button", name="Cancel").click()
+    expect(facts(page)).to_have_count(4)
+    manage.get_by_role("button", name="Forget 2 facts").click()
+    asked.get_by_role("button", name="Forget 2 facts", exact=True).click()
+    expect(facts(page)).to_have_text([re.compile("Allergic"), re.compile("Roses")])
+    expect(manage.get_by_role("button", name="Forget", exact=True)).to_be_disabled()
+    with page.expect_response("**/api/facts/forget") as answer:
+        page.clock.run_for(UNDO_OVER)
+    assert answer.value.json() == {"forgotten": 2}
+    assert known(household) == {"Allergic to walnuts", "Roses need water"}
+
+
+def test_what_was_forgotten_together_can_be_taken_back(page: Page, household: Live) -> None:
+    page.goto("/")
+    manage = open_manage(page)
+    manage.get_by_role("checkbox", name="Select all shown").check()
+    manage.get_by_role("button", name="Forget 4 facts").click()
+    page.get_by_role("dialog", name="Forget 4 facts?").get_by_role("button", name="Forget 4 facts", exact=True).click()
+    expect(manage.get_by_text(f"Nothing is remembered for “{ME}” yet.")).to_be_visible()
+    manage.get_by_role("button", name="Undo").click()
+    expect(facts(page)).to_have_count(4)
+    assert len(known(household)) == 4
+
+
+def test_only_what_is_on_show_is_forgotten(page: Page, household: Live) -> None:
+    page.clock.install()
+    page.goto("/")
+    manage = open_manage(page)
+    select(page, "Oven is broken")
+    manage.get_by_role("searchbox").fill("walnut")
+    page.clock.run_for(500)
+    expect(facts(page)).to_have_count(1)
+    expect(manage.get_by_role("button", name="Forget", exact=True)).to_be_disabled()
+    manage.get_by_role("checkbox", name="Select all shown").check()
+    manage.get_by_role("button", name="Forget 1 fact").click()
+    page.get_by_role("dialog", name="Forget 1 fact?").get_by_role("button", name="Forget 1 fact", exact=True).click()
+    expect(facts(page)).to_have_count(0)
+    with page.expect_response(re.compile(r"/api/facts/\d+")) as answer:
+        page.clock.run_for(UNDO_OVER)
+    assert answer.value.ok
+    assert known(household) == {"Oven is broken", "Likes short answers", "Roses need water"}
+
+
+def test_a_fact_is_selected_by_the_space_bar(page: Page, household: Live) -> None:
+    page.goto("/")
+    manage = open_manage(page)
+    facts(page).first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Space")
+    expect(page.get_by_role("checkbox", name="Select: Allergic to walnuts")).to_be_checked()
+    expect(manage.get_by_role("button", name="Forget 1 fact")).to_be_enabled()
+
+
+def test_a_fact_that_is_corrected_here_is_corrected_in_the_panel(page: Page, household: Live) -> None:
+    page.goto("/")
+    manage = open_manage(page)
+    facts(page).filter(has_text="Allergic").focus()
+    page.keyboard.press("e")
+    manage.get_by_role("textbox", name="Fact", exact=True).fill("Allergic to walnuts and figs")
+    page.keyboard.press("Enter")
+    expect(facts(page).filter(has_text="and figs")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("complementary", name="Memory")).to_contain_text("Allergic to walnuts and figs")
+
+
+def test_a_long_list_is_shown_bit_by_bit(page: Page, live: Live) -> None:
+    for number in range(1, 231):
+        state(live, f"Fact number {number}.", importance=5 if number == 7 else 3)
+    page.goto("/")
+    manage = open_manage(page)
+    count = manage.get_by_role("status").filter(has_text="shown")
+    expect(count).to_have_text("The 100 newest of 230 shown")
+    expect(facts(page)).to_have_count(100)
+    manage.get_by_role("button", name="Show more").click()
+    expect(facts(page)).to_have_count(200)
+    expect(facts(page).filter(has_text="Fact number 130.")).to_be_focused()  # the first of those that came
+    manage.get_by_role("button", name="Show more").click()
+    expect(facts(page)).to_have_count(230)
+    expect(manage.get_by_role("button", name="Show more")).to_be_hidden()
+    manage.get_by_label("Order").select_option("Most important first")
+    expect(facts(page).first).to_contain_text("Fact number 7.")  # out of all, not of those that were shown
+    expect(facts(page)).to_have_count(100)
+
+
+def test_nothing_remembered_and_no_answer_are_said_in_words(page: Page, live: Live) -> None:
+    page.goto("/")
+    manage = open_manage(page)
+    expect(manage.get_by_text(f"Nothing is remembered for “{ME}” yet.")).to_be_visible()
+    expect(manage.get_by_role("checkbox", name="Select all shown")).to_be_disabled()
+    state(live, "Allergic to walnuts")
+    page.route("**/api/facts?*", lambda route: route.abort())
+    watch_of(page).expect(r"net::ERR_FAILED")
+    manage.get_by_role("searchbox").fill("walnut")
+    expect(manage.get_by_role("alert")).to_contain_text("Recap can't be reached")
+    page.unroute("**/api/facts?*")
+    manage.get_by_role("button", name="Try again").click()
+    expect(facts(page)).to_have_text([re.compile("Allergic to walnuts")])
+    expect(manage.get_by_role("alert")).to_be_hidden()
+
+
+# -- their data as a whole
+
+
+def test_everything_can_be_taken_along_and_brought_in_again(page: Page, household: Live, tmp_path: Path) -> None:
+    page.goto("/")
+    manage = open_manage(page)
+    with page.expect_download() as download:
+        manage.get_by_role("button", name="Export").click()
+    name = download.value.suggested_filename
+    assert re.fullmatch(r"recap-export-\d{4}-\d\d-\d\d\.json", name)
+    file = tmp_path / name
+    download.value.save_as(file)
+    assert {item["text"] for item in json.loads(file.read_text())["facts"]} == known(household)
+    expect(manage.get_by_role("status").filter(has_text=f"Saved as {name}")).to_be_visible()
+    bring_in(page, file)
+    expect(manage).to_contain_text(f"Everything in {name} was here already.")
+    assert household.client.delete(f"/api/users/{ME}").status_code == 200
+    bring_in(page, file)
+    expect(manage).to_contain_text(re.compile(r"was brought in: 2 chats, 4 messages, 4 facts, .* are new"))
+    expect(facts(page)).to_have_count(4)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name=re.compile("^The oven is broken"))).to_be_visible()
+
+
+def test_what_was_just_forgotten_is_not_taken_along(page: Page, household: Live, tmp_path: Path) -> None:
+    page.goto("/")
+    manage = open_manage(page)
+    facts(page).filter(has_text="Allergic").focus()
+    page.keyboard.press("Delete")
+    expect(facts(page)).to_have_count(3)
+    with page.expect_download() as download:
+        manage.get_by_role("button", name="Export").click()
+    download.value.save_as(tmp_path / "export.json")
+    assert "Allergic" not in (tmp_path / "export.json").read_text()
+
+
+def test_conversations_of_chatgpt_are_brought_in(page: Page, live: Live, tmp_path: Path) -> None:
+    words = {"root": None, "one": ("user", "How do I prune roses?"), "two": ("assistant", "In late winter.")}
+    mapping: dict[str, Any] = {}
+    for number, (key, said) in enumerate(words.items()):
+        message = said and {
+            "author": {"role": said[0]},
+            "create_time": 1_700_000_000 + number,
+            "content": {"content_type": "text", "parts": [said[1]]},
+        }
+        keys = list(words)
+        mapping[key] = {
+            "id": key,
+            "parent": keys[number - 1] if number else None,
+            "children": keys[number + 1 : number + 2],
+            "message": message,
+        }
+    conversation = {"id": "c-1", "title": "Roses", "create_time": 1_700_000_000, "mapping": mapping}
+    file = tmp_path / "conversations.json"
+    file.write_text(json.dumps([{**conversation, "current_node": "two"}]))
+    page.goto("/")
+    manage = open_manage(page)
+    bring_in(page, file)
+    expect(manage).to_contain_text("conversations.json was brought in: 1 chat, 2 messages are new.")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name=re.compile("^Roses")).click()
+    expect(messages(page)).to_have_text([re.compile("How do I prune roses"), re.compile("In late winter")])
+
+
+def test_a_file_of_another_kind_is_refused_in_words(page: Page, live: Live, tmp_path: Path) -> None:
+    page.goto("/")
+    manage = open_manage(page)
+    watch_of(page).expect(r"status of 4\d\d")
+    for text, problem in (("no JSON at all", "not valid JSON"), ('{"a": 1}', "neither an export of Recap's nor")):
+        file = tmp_path / "notes.json"
+        file.write_text(text)
+        bring_in(page, file)
+        expect(manage.get_by_role("alert").filter(has_text=problem)).to_be_visible()
+
+
+def test_everything_is_erased_after_a_typed_word_and_the_receipt_shows_it(
+    page: Page, household: Live, tmp_path: Path
+) -> None:
+    state_of_ada = {"user_id": "ada", "text": "Has a boat"}
+    assert household.client.post("/api/facts", json=state_of_ada).status_code == 201
+    page.goto("/#/garden")
+    expect(messages(page)).to_have_count(2)
+    manage = open_manage(page)
+    manage.get_by_role("button", name="Erase everything").click()
+    asked = page.get_by_role("dialog", name="Erase everything?")
+    expect(asked).to_contain_text("2 chats with 4 messages, 4 facts")
+    erase = asked.get_by_role("button", name="Erase everything", exact=True)
+    expect(erase).to_be_disabled()
+    expect(asked.get_by_role("textbox")).to_be_focused()
+    page.keyboard.type("eras")
+    expect(erase).to_be_disabled()
+    page.keyboard.type("e")
+    erase.click()
+    receipt = page.get_by_role("dialog", name="Everything is erased")
+    for what, count in (("Chats", 2), ("Messages", 4), ("Facts", 4)):
+        expect(receipt.get_by_role("row", name=f"{what} {count}", exact=True)).to_be_visible()
+    with page.expect_download() as download:
+        receipt.get_by_role("button", name="Download this receipt").click()
+    download.value.save_as(tmp_path / "receipt.json")
+    kept = json.loads((tmp_path / "receipt.json").read_text())
+    assert kept["user_id"] == ME and kept["erased"]["messages"] == 4 and kept["pending"] == []
+    receipt.get_by_role("button", name="Done").click()
+    expect(manage).to_be_hidden()
+    expect(page.get_by_role("heading", name="Say something worth remembering.")).to_be_visible()
+    expect(page.get_by_text("No chats yet")).to_be_visible()
+    expect(page.get_by_text("roses need water")).to_have_count(0)
+    assert household.client.get(f"/api/users/{ME}").status_code == 404
+    assert known(household, "ada") == {"Has a boat"}
+
+
+def test_dismissing_the_question_erases_nothing(page: Page, household: Live) -> None:
+    page.goto("/")
+    manage = open_manage(page)
+    manage.get_by_role("button", name="Erase everything").click()
+    page.get_by_role("dialog", name="Erase everything?").get_by_role("textbox").fill("erase")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog", name="Erase everything?")).to_be_hidden()
+    expect(manage.get_by_role("button", name="Erase everything")).to_be_focused()
+    assert len(known(household)) == 4
+
+
+def test_where_there_is_nothing_to_erase_it_says_so(page: Page, live: Live) -> None:
+    watch_of(page).expect(r"status of 404")
+    page.goto("/")
+    manage = open_manage(page)
+    manage.get_by_role("button", name="Erase everything").click()
+    expect(manage.get_by_text(f"Nothing is kept for “{ME}”.")).to_be_visible()
+
+
+@pytest.mark.parametrize("page", [PHONE, PHONE.at_night, USUAL.at_night, WIDE], indirect=True, ids=str)
+def test_it_fits_and_is_accessible(page: Page, household: Live) -> None:
+    state(household, "<img src=x onerror=alert(1)> " + "averylongwordwithoutspaces" * 12, importance=5)
+    page.goto("/")
+    manage = open_manage(page)
+    expect(facts(page)).to_have_count(5)
+    expect(facts(page).first).to_contain_text("<img src=x onerror=alert(1)>")
+    select(page, "Allergic to walnuts")
+    assert scrolls_sideways(manage) == []
+    assert accessibility(page) == []
+    manage.get_by_role("button", name="Erase everything").click()
+    asked = page.get_by_role("dialog", name="Erase everything?")
+    asked.get_by_role("textbox").fill("erase")
+    assert accessibility(page) == []
+    asked.get_by_role("button", name="Erase everything", exact=True).click()
+    receipt = page.get_by_role("dialog", name="Everything is erased")
+    expect(receipt).to_be_visible()
+    assert scrolls_sideways(receipt) == []
+    assert accessibility(page) == []
+
+
+def bring_in(page: Page, file: Path) -> None:
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Import a file").click()
+    chooser.value.set_files(file)

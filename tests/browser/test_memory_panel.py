@@ -1,0 +1,656 @@
+"""The panel beside the conversation: what is remembered, where it came from, and what a person does about it."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.chatting import ME, chat, messages, open_chat, send, talk
+from tests.browsing import PHONE, WIDE, accessibility, watch_of
+from tests.live import Live
+from tests.model_server import Body, Dictation, ModelServer, Status, Text
+from tests.serving import eventually
+
+SECTIONS: dict[str, Any] = {
+    "topic": "A weekend in Porto",
+    "requirements": ["Twin room with breakfast"],
+    "constraints": ["At most 900 euros for both", "Cabin bags only"],
+    "excluded": [{"option": "Lisbon", "reason": "too dear"}],
+    "data": [],
+    "open_questions": ["Who looks after the cat?"],
+    "discussed": [],
+}
+WALNUTS = {
+    "text": "Is allergic to walnuts",
+    "category": "identity",
+    "importance": 5,
+    "scope": "user",
+    "source": 1,
+    "quote": "allergic to walnuts",
+    "supersedes": [],
+}
+
+
+def digest(*facts: dict[str, Any], **sections: Any) -> dict[str, Any]:
+    """What the mini model answers: SECTIONS, some of them otherwise, and facts."""
+    return {"summary": {**SECTIONS, **sections}, "facts": list(facts)}
+
+
+def panel(page: Page) -> Locator:
+    return page.get_by_role("complementary", name="Memory")
+
+
+def facts(page: Page) -> Locator:
+    """The facts that are shown, in order."""
+    return panel(page).get_by_role("list", name="Facts", exact=True).get_by_role("listitem")
+
+
+def fact(page: Page, text: str) -> Locator:
+    return facts(page).filter(has_text=text)
+
+
+def items(page: Page, section: str) -> Locator:
+    """The items of a section of the summary."""
+    return panel(page).get_by_role("list", name=section, exact=True).get_by_role("listitem")
+
+
+def offer(page: Page) -> Locator:
+    """What was just done, with a way back."""
+    return page.get_by_role("region", name="Just done")
+
+
+def state(live: Live, text: str, **more: Any) -> None:
+    """A fact the person states beforehand."""
+    answer = live.client.post("/api/facts", json={"user_id": ME, "text": text, **more})
+    assert answer.status_code == 201, answer.text
+
+
+def stored_facts(live: Live) -> list[dict[str, Any]]:
+    """All facts the server holds, newest first."""
+    page: Any = live.client.get(f"/api/facts?user_id={ME}&limit=100").json
+    return list(page["items"])
+
+
+def known(live: Live) -> list[str]:
+    """The texts of all facts the server holds, newest first."""
+    return [item["text"] for item in stored_facts(live)]
+
+
+def summary(live: Live, session_id: str) -> dict[str, Any]:
+    stands: Any = live.client.get(f"/api/sessions/{session_id}/summary?user_id={ME}").json
+    return dict(stands["latest"])
+
+
+@pytest.fixture
+def porto(live: Live, model_server: ModelServer) -> list[int]:
+    """A chat "porto" with the summary SECTIONS and the fact WALNUTS; its messages' ids."""
+    model_server.mini.queue(digest(WALNUTS))
+    ids = talk(live.client, "porto", "We go to Porto. I am allergic to walnuts, by the way.", "Noted.")
+    live.settle()
+    return ids
+
+
+# -- it appears
+
+
+def test_a_summary_and_facts_appear_after_the_first_reply(page: Page, model_server: ModelServer) -> None:
+    model_server.main.queue(Text("Noted."))
+    model_server.mini.queue(digest(WALNUTS))
+    page.goto("/")
+    expect(panel(page)).to_contain_text("A summary appears after a reply or two.")
+    expect(panel(page)).to_contain_text("Nothing is remembered yet.")
+    chat(page, "We go to Porto. I am allergic to walnuts, by the way.", "Noted.")
+    expect(panel(page)).to_contain_text("Version 1")
+    expect(items(page, "Constraints")).to_have_text(["At most 900 euros for both", "Cabin bags only"])
+    expect(items(page, "Ruled out")).to_have_text(["Lisbon: too dear"])
+    expect(fact(page, "Is allergic to walnuts")).to_contain_text("in all chats")
+    expect(facts(page).get_by_role("img", name="importance 5 of 5")).to_be_visible()
+
+
+def test_while_it_is_updated_the_old_one_stays_and_says_so(
+    page: Page, porto: list[int], model_server: ModelServer
+) -> None:
+    release = threading.Event()
+
+    def slowly(body: Body) -> Any:
+        release.wait(20.0)
+        return digest(topic="A weekend in Porto with Noor")
+
+    page.goto("/#/porto")
+    expect(panel(page)).to_contain_text("Version 1")
+    model_server.main.queue(Text("Lovely."))
+    model_server.mini.queue(slowly)
+    chat(page, "Noor comes along.", "Lovely.")
+    expect(panel(page)).to_contain_text("updating")
+    expect(items(page, "Topic")).to_have_text(["A weekend in Porto"])
+    release.set()
+    expect(items(page, "Topic")).to_have_text(["A weekend in Porto with Noor"])
+    expect(panel(page)).not_to_contain_text("updating")
+
+
+def test_an_update_takes_neither_the_focus_nor_what_is_being_written(
+    page: Page, live: Live, porto: list[int], model_server: ModelServer
+) -> None:
+    state(live, "Lives in Bristol")
+    page.goto("/#/porto")
+    reply = Dictation()
+    model_server.main.queue(reply)
+    model_server.mini.queue(digest({**WALNUTS, "text": "Noor is the sister", "source": 3, "quote": "sister Noor"}))
+    send(page, "My sister Noor comes along.")
+    fact(page, "Lives in Bristol").hover()
+    fact(page, "Lives in Bristol").get_by_role("button", name="Edit").click()
+    words = panel(page).get_by_role("textbox", name="Fact")
+    words.fill("Lives in Bath")
+    fact(page, "Is allergic to walnuts").focus()
+    reply.say("Lovely.")
+    reply.end()
+    expect(fact(page, "Noor is the sister")).to_be_visible()
+    expect(fact(page, "Is allergic to walnuts")).to_be_focused()
+    expect(words).to_have_value("Lives in Bath")
+
+
+def looks(page: Page) -> int:
+    """How often the page has asked for a summary."""
+    page.evaluate("0")  # what went out is noted by now
+    return len([address for address in watch_of(page).requests if re.search(r"/summary\?", address)])
+
+
+def test_the_summary_is_watched_only_until_it_has_settled(page: Page, model_server: ModelServer) -> None:
+    page.clock.install()
+    model_server.main.queue(Text("Noted."))
+    page.goto("/")
+    send(page, "Hello there, I am new here.")
+    expect(messages(page).last).to_contain_text("Noted.")
+
+    def settled() -> bool:
+        page.clock.run_for(2000)
+        return bool(re.search(r"Version 1 · [\d:]+$", panel(page).inner_text(), re.M))
+
+    assert eventually(settled)
+    seen = looks(page)
+    page.clock.run_for(60_000)
+    assert looks(page) == seen
+
+
+def test_a_page_that_is_not_seen_watches_nothing_and_catches_up(
+    page: Page, porto: list[int], model_server: ModelServer
+) -> None:
+    release = threading.Event()
+
+    def slowly(body: Body) -> Any:
+        release.wait(20.0)
+        return digest(topic="A weekend in Porto with Noor")
+
+    def turn(hidden: bool) -> None:
+        page.evaluate(
+            f"Object.defineProperty(document, 'hidden', {{configurable: true, value: {str(hidden).lower()}}})"
+        )
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+    page.clock.install()
+    page.goto("/#/porto")
+    model_server.main.queue(Text("Lovely."))
+    model_server.mini.queue(slowly)
+    send(page, "Noor comes along.")
+    expect(messages(page).last).to_contain_text("Lovely.")
+    page.clock.run_for(1000)
+    expect(panel(page)).to_contain_text("updating")
+    turn(hidden=True)
+    seen = looks(page)
+    page.clock.run_for(60_000)
+    assert looks(page) == seen
+    release.set()
+    turn(hidden=False)
+
+    def caught_up() -> bool:
+        page.clock.run_for(2000)
+        return "with Noor" in items(page, "Topic").inner_text()
+
+    assert eventually(caught_up)
+
+
+def test_a_new_chat_shows_what_holds_in_all_chats_and_nothing_of_others(
+    page: Page, live: Live, porto: list[int]
+) -> None:
+    state(live, "The tickets are in the blue folder", session_id="porto")
+    page.goto("/")
+    expect(panel(page)).to_contain_text("What Recap already knows from your other chats.")
+    expect(facts(page)).to_have_count(1)
+    expect(fact(page, "Is allergic to walnuts")).to_be_visible()
+    open_chat(page, "We go to Porto")
+    expect(fact(page, "The tickets are in the blue folder")).to_contain_text("stated by you")
+    page.get_by_role("button", name="New chat").click()
+    expect(facts(page)).to_have_count(1)
+
+
+def test_a_temporary_chat_says_that_nothing_of_it_is_kept(page: Page, porto: list[int]) -> None:
+    page.goto("/#/porto")
+    expect(panel(page)).to_contain_text("Version 1")
+    page.get_by_role("button", name="Temporary").click()
+    expect(panel(page)).to_contain_text("Nothing of this chat is kept.")
+    expect(panel(page)).not_to_contain_text("Version 1")
+    expect(fact(page, "Is allergic to walnuts")).to_be_visible()
+
+
+def test_many_facts_show_the_best_first_and_the_rest_when_asked(page: Page, live: Live) -> None:
+    for number in range(45):
+        state(live, f"Fact number {number}", importance=5 if number == 3 else 2)
+    page.goto("/")
+    expect(facts(page)).to_have_count(40)
+    expect(facts(page).first).to_contain_text("Fact number 3")
+    panel(page).get_by_role("button", name="Show all 45 facts").click()
+    expect(facts(page)).to_have_count(45)
+    expect(facts(page).nth(40)).to_be_focused()
+
+
+# -- a fact
+
+
+def test_the_quote_of_a_fact_leads_to_the_message_it_came_from(page: Page, live: Live, porto: list[int]) -> None:
+    talk(live.client, "kitchen", "The oven is broken", "Noted.")
+    live.settle()
+    page.goto("/#/kitchen")
+    expect(messages(page).first).to_contain_text("The oven is broken")
+    fact(page, "Is allergic to walnuts").get_by_role("button", name="allergic to walnuts", exact=False).first.click()
+    expect(messages(page).filter(has_text="We go to Porto")).to_be_focused()
+    expect(panel(page)).to_contain_text("A weekend in Porto")
+
+
+def test_a_pinned_fact_comes_first_and_stays_so(page: Page, live: Live) -> None:
+    state(live, "Lives in Bristol", importance=5)
+    state(live, "Likes swimming", importance=1)
+    page.goto("/")
+    expect(facts(page)).to_contain_text(["Lives in Bristol", "Likes swimming"])
+    fact(page, "Likes swimming").hover()
+    fact(page, "Likes swimming").get_by_role("button", name="Pin").click()
+    expect(facts(page)).to_contain_text(["Likes swimming", "Lives in Bristol"])
+    expect(facts(page).first.get_by_role("button", name="Pin", pressed=True)).to_be_visible()
+    page.reload()
+    expect(facts(page)).to_contain_text(["Likes swimming", "Lives in Bristol"])
+
+
+def test_a_fact_is_corrected_in_its_place_and_its_history_tells(page: Page, live: Live) -> None:
+    state(live, "Lives in Bristol")
+    page.goto("/")
+    fact(page, "Lives in Bristol").hover()
+    fact(page, "Lives in Bristol").get_by_role("button", name="Edit").click()
+    words = panel(page).get_by_role("textbox", name="Fact")
+    words.fill("Lives in Bath")
+    panel(page).get_by_role("combobox", name="Importance").select_option("5")
+    panel(page).get_by_role("combobox", name="Category").select_option("identity")
+    words.press("Enter")
+    expect(fact(page, "Lives in Bath")).to_be_focused()
+    (stands,) = stored_facts(live)
+    assert (stands["text"], stands["importance"], stands["category"]) == ("Lives in Bath", 5, "identity")
+    fact(page, "Lives in Bath").get_by_role("button", name=re.compile("^since")).click()
+    changes = panel(page).get_by_role("list", name="How this fact changed").get_by_role("listitem")
+    expect(changes.first).to_contain_text("identity")
+    expect(changes.last).to_contain_text("You stated: “Lives in Bristol”")
+
+
+def test_escape_leaves_a_fact_as_it_was(page: Page, live: Live) -> None:
+    state(live, "Lives in Bristol")
+    page.goto("/")
+    fact(page, "Lives in Bristol").focus()
+    page.keyboard.press("e")
+    panel(page).get_by_role("textbox", name="Fact").fill("Lives in Bath")
+    page.keyboard.press("Escape")
+    expect(fact(page, "Lives in Bristol")).to_be_focused()
+    assert known(live) == ["Lives in Bristol"]
+
+
+def test_a_correction_that_is_not_taken_stays_in_its_box(page: Page, live: Live) -> None:
+    state(live, "Lives in Bristol")
+    page.goto("/")
+    fact(page, "Lives in Bristol").focus()
+    page.keyboard.press("e")
+    words = panel(page).get_by_role("textbox", name="Fact")
+    words.fill("Lives in Bath")
+    watch_of(page).expect("ERR_CONNECTION_REFUSED")
+    live.stop()
+    words.press("Enter")
+    expect(panel(page).get_by_role("alert").filter(has_text="can't be reached")).to_be_visible()
+    expect(words).to_have_value("Lives in Bath")
+    live.start()
+    words.press("Enter")
+    expect(fact(page, "Lives in Bath")).to_be_visible()
+    assert known(live) == ["Lives in Bath"]
+
+
+def test_facts_are_stated_by_hand_for_one_chat_or_for_all(page: Page, live: Live, porto: list[int]) -> None:
+    page.goto("/#/porto")
+    expect(fact(page, "Is allergic to walnuts")).to_be_visible()
+    for text, holds in (("The tickets are in the blue folder", "session"), ("Likes swimming", "user")):
+        panel(page).get_by_role("button", name="Add a fact").click()
+        panel(page).get_by_role("textbox", name="Fact").fill(text)
+        panel(page).get_by_role("combobox", name="Holds in").select_option(holds)
+        panel(page).get_by_role("button", name="Add", exact=True).click()
+        expect(fact(page, text)).to_be_focused()
+    page.get_by_role("button", name="New chat").click()
+    expect(fact(page, "Likes swimming")).to_be_visible()
+    expect(fact(page, "The tickets are in the blue folder")).to_have_count(0)
+
+
+# -- forgetting
+
+
+def test_what_is_forgotten_can_be_taken_back_for_some_seconds_and_is_erased_then(page: Page, live: Live) -> None:
+    state(live, "Lives in Bristol")
+    state(live, "Likes swimming")
+    page.clock.install()
+    page.goto("/")
+    for _ in range(2):
+        fact(page, "Lives in Bristol").hover()
+        fact(page, "Lives in Bristol").get_by_role("button", name="Forget").click()
+        expect(fact(page, "Lives in Bristol")).to_have_count(0)
+        page.mouse.move(0, 0)
+        page.clock.run_for(6000)
+        assert "Lives in Bristol" in known(live)
+        if _ == 0:
+            offer(page).get_by_role("button", name="Undo").click()
+            expect(fact(page, "Lives in Bristol")).to_be_focused()
+    page.clock.run_for(3000)
+    expect(offer(page)).not_to_contain_text("Lives in Bristol")
+    assert eventually(lambda: known(live) == ["Likes swimming"])
+    expect(facts(page)).to_have_count(1)
+
+
+def test_what_is_forgotten_is_erased_although_the_page_is_closed(page: Page, live: Live) -> None:
+    state(live, "Lives in Bristol")
+    page.goto("/")
+    fact(page, "Lives in Bristol").focus()
+    page.keyboard.press("Delete")
+    expect(offer(page)).to_contain_text("Forgotten: “Lives in Bristol”")
+    assert known(live) == ["Lives in Bristol"]
+    page.close()
+    assert eventually(lambda: known(live) == [])
+
+
+def test_a_fact_that_could_not_be_forgotten_comes_back_and_says_so(page: Page, live: Live) -> None:
+    state(live, "Lives in Bristol")
+    page.clock.install()
+    page.goto("/")
+    fact(page, "Lives in Bristol").focus()
+    page.keyboard.press("Delete")
+    watch_of(page).expect("ERR_CONNECTION_REFUSED")
+    live.stop()
+    page.clock.run_for(9000)
+    trouble = offer(page).get_by_role("alert")
+    expect(trouble).to_contain_text("“Lives in Bristol” could not be forgotten.")
+    expect(fact(page, "Lives in Bristol")).to_be_visible()
+    live.start()
+    trouble.get_by_role("button", name="Try again").click()
+    expect(fact(page, "Lives in Bristol")).to_have_count(0)
+    assert eventually(lambda: known(live) == [])
+
+
+def test_facts_by_keyboard_alone(page: Page, live: Live) -> None:
+    for text, importance in (("Lives in Bristol", 5), ("Likes swimming", 4), ("Starts in May", 3)):
+        state(live, text, importance=importance)
+    page.goto("/")
+    expect(facts(page)).to_have_count(3)
+    panel(page).get_by_role("button", name="Add a fact").focus()
+    page.keyboard.press("Tab")
+    expect(fact(page, "Lives in Bristol")).to_be_focused()
+    expect(page.get_by_text("P pins, E edits, Delete forgets")).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    expect(fact(page, "Likes swimming")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(fact(page, "Likes swimming").get_by_role("button", name=re.compile("^since"))).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("p")
+    expect(facts(page)).to_contain_text(["Likes swimming", "Lives in Bristol", "Starts in May"])
+    expect(fact(page, "Likes swimming")).to_be_focused()
+    page.keyboard.press("End")
+    page.keyboard.press("Delete")
+    expect(fact(page, "Lives in Bristol")).to_be_focused()
+    page.keyboard.press("Control+z")
+    expect(fact(page, "Starts in May")).to_be_focused()
+    page.keyboard.press("Delete")
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "Undo":
+            break
+    page.keyboard.press("Enter")
+    expect(fact(page, "Starts in May")).to_be_focused()
+    assert len(known(live)) == 3
+
+
+# -- the summary, by hand
+
+
+def test_the_summary_is_edited_as_text(page: Page, live: Live, porto: list[int]) -> None:
+    page.goto("/#/porto")
+    panel(page).get_by_role("button", name="Edit the summary").click()
+    form = panel(page).get_by_role("form", name="Edit the summary")
+    form.get_by_role("textbox", name="Constraints").fill("At most 950 euros for both\n\n  Nothing with walnuts ")
+    form.get_by_role("textbox", name="Ruled out").fill("Lisbon: too dear\nHostel dormitory: Noor sleeps badly\nBoats")
+    form.get_by_role("button", name="Save").click()
+    expect(panel(page)).to_contain_text("Version 2")
+    expect(panel(page)).to_contain_text("by you")
+    assert summary(live, "porto")["sections"] == {
+        **SECTIONS,
+        "constraints": ["At most 950 euros for both", "Nothing with walnuts"],
+        "excluded": [
+            {"option": "Lisbon", "reason": "too dear"},
+            {"option": "Hostel dormitory", "reason": "Noor sleeps badly"},
+            {"option": "Boats", "reason": ""},
+        ],
+    }
+
+
+def test_an_item_that_reads_like_two_survives_an_edit_elsewhere(page: Page, live: Live, porto: list[int]) -> None:
+    sections = {**SECTIONS, "excluded": [{"option": "Plan B: by train", "reason": "slow"}]}
+    live.client.put("/api/sessions/porto/summary", json={"user_id": ME, "sections": sections})
+    page.goto("/#/porto")
+    expect(items(page, "Ruled out")).to_have_text(["Plan B: by train: slow"])
+    panel(page).get_by_role("button", name="Edit the summary").click()
+    panel(page).get_by_role("textbox", name="Topic").fill("Porto in May")
+    panel(page).get_by_role("textbox", name="Topic").press("Control+Enter")
+    expect(items(page, "Topic")).to_have_text(["Porto in May"])
+    assert summary(live, "porto")["sections"] == {**sections, "topic": "Porto in May"}
+
+
+def test_an_edit_that_was_overtaken_is_explained_and_brought_into_the_new_version(
+    page: Page, live: Live, porto: list[int]
+) -> None:
+    watch_of(page).expect("status of 409")
+    page.goto("/#/porto")
+    panel(page).get_by_role("button", name="Edit the summary").click()
+    constraints = panel(page).get_by_role("textbox", name="Constraints")
+    constraints.fill("At most 900 euros for both\nNothing with walnuts")
+    meanwhile = {**SECTIONS, "topic": "Porto in May", "constraints": [*SECTIONS["constraints"], "Vegetarian food"]}
+    live.client.put("/api/sessions/porto/summary", json={"user_id": ME, "sections": meanwhile})
+    panel(page).get_by_role("button", name="Save").click()
+    expect(panel(page).get_by_role("alert").filter(has_text="nothing you typed is lost")).to_be_visible()
+    expect(constraints).to_have_value("At most 900 euros for both\nNothing with walnuts")
+    panel(page).get_by_role("button", name="Bring my changes into version 2").click()
+    expect(constraints).to_have_value("At most 900 euros for both\nNothing with walnuts\nVegetarian food")
+    panel(page).get_by_role("button", name="Save").click()
+    expect(panel(page)).to_contain_text("Version 3")
+    assert summary(live, "porto")["sections"] == {
+        **meanwhile,
+        "constraints": ["At most 900 euros for both", "Nothing with walnuts", "Vegetarian food"],
+    }
+
+
+def test_what_is_being_written_waits_while_another_chat_is_looked_at(page: Page, live: Live, porto: list[int]) -> None:
+    talk(live.client, "kitchen", "The oven is broken", "Noted.")
+    live.settle()
+    page.goto("/#/porto")
+    panel(page).get_by_role("button", name="Edit the summary").click()
+    panel(page).get_by_role("textbox", name="Topic").fill("Half a thought")
+    open_chat(page, "The oven is broken")
+    expect(items(page, "Topic")).to_contain_text(["The oven is broken"])
+    open_chat(page, "We go to Porto")
+    expect(panel(page).get_by_role("textbox", name="Topic")).to_have_value("Half a thought")
+    panel(page).get_by_role("textbox", name="Topic").press("Escape")
+    page.get_by_role("dialog").get_by_role("button", name="Discard", exact=True).click()
+    expect(items(page, "Topic")).to_have_text(["A weekend in Porto"])
+
+
+def test_one_item_is_corrected_or_forgotten_with_a_way_back(page: Page, live: Live, porto: list[int]) -> None:
+    page.goto("/#/porto")
+    items(page, "Constraints").first.focus()
+    page.keyboard.press("e")
+    words = panel(page).get_by_role("textbox", name="The item")
+    words.fill("At most 950 euros for both")
+    words.press("Enter")
+    expect(items(page, "Constraints")).to_have_text(["At most 950 euros for both", "Cabin bags only"])
+    items(page, "Ruled out").hover()
+    items(page, "Ruled out").get_by_role("button", name="Forget").click()
+    expect(items(page, "Ruled out")).to_have_count(0)
+    assert summary(live, "porto")["sections"]["excluded"] == []
+    offer(page).get_by_role("button", name="Undo").click()
+    expect(items(page, "Ruled out")).to_have_text(["Lisbon: too dear"])
+    assert summary(live, "porto")["sections"] == {
+        **SECTIONS,
+        "constraints": ["At most 950 euros for both", "Cabin bags only"],
+    }
+
+
+def test_a_correction_to_one_item_is_made_to_the_newest_version(page: Page, live: Live, porto: list[int]) -> None:
+    watch_of(page).expect("status of 409")
+    page.goto("/#/porto")
+    expect(items(page, "Topic")).to_have_text(["A weekend in Porto"])
+    live.client.put("/api/sessions/porto/summary", json={"user_id": ME, "sections": {**SECTIONS, "topic": "Porto"}})
+    items(page, "Constraints").last.focus()
+    page.keyboard.press("Delete")
+    expect(items(page, "Constraints")).to_have_text(["At most 900 euros for both"])
+    assert summary(live, "porto")["sections"] == {
+        **SECTIONS,
+        "topic": "Porto",
+        "constraints": ["At most 900 euros for both"],
+    }
+
+
+# -- versions
+
+
+def test_versions_show_what_changed_and_one_is_brought_back_when_confirmed(
+    page: Page, live: Live, porto: list[int]
+) -> None:
+    changed = {**SECTIONS, "constraints": ["At most 950 euros for both", "Cabin bags only"], "open_questions": []}
+    live.client.put("/api/sessions/porto/summary", json={"user_id": ME, "sections": changed})
+    page.goto("/#/porto")
+    panel(page).get_by_role("button", name="Versions").click()
+    dialog = page.get_by_role("dialog", name="Versions of the summary")
+    expect(dialog.get_by_role("list", name="Versions").get_by_role("button")).to_contain_text(
+        ["Version 2", "Version 1"]
+    )
+    expect(dialog.get_by_role("heading", name="What version 2 changed")).to_be_visible()
+    constraints = dialog.get_by_role("list", name="Constraints").get_by_role("listitem")
+    expect(constraints.first).to_contain_text("Changed: At most 900950 euros for both")
+    expect(constraints.first.get_by_role("deletion")).to_have_text("900")
+    expect(constraints.first.get_by_role("insertion")).to_have_text("950")
+    questions = dialog.get_by_role("list", name="Open questions")
+    expect(questions).to_contain_text("Removed: Who looks after the cat?")
+    dialog.get_by_role("button", name=re.compile("^Version 1")).click()
+    expect(questions).to_contain_text("Added: Who looks after the cat?")  # since there was nothing
+    dialog.get_by_role("button", name="Against the newest").click()
+    expect(questions).to_contain_text("Removed: Who looks after the cat?")
+    back = dialog.get_by_role("button", name="Bring this version back")
+    back.click()
+    page.get_by_role("dialog", name="Bring version 1 back?").get_by_role("button", name="Cancel").click()
+    assert summary(live, "porto")["version"] == 2
+    back.click()
+    page.get_by_role("dialog", name="Bring version 1 back?").get_by_role("button", name="Bring it back").click()
+    expect(dialog.get_by_role("list", name="Versions").get_by_role("button").first).to_contain_text("version 1 brought")
+    page.keyboard.press("Escape")
+    expect(items(page, "Open questions")).to_have_text(["Who looks after the cat?"])
+    assert summary(live, "porto")["sections"] == SECTIONS
+
+
+# -- failures
+
+
+def test_a_failing_mini_model_is_said_and_tried_again_now(
+    page: Page, porto: list[int], model_server: ModelServer
+) -> None:
+    page.goto("/#/porto")
+    expect(panel(page)).to_contain_text("Version 1")
+    working = model_server.mini.default
+    model_server.mini.default = lambda body: Status(500)
+    model_server.main.queue(Text("Lovely."))
+    chat(page, "Noor comes along.", "Lovely.")
+    notice = panel(page).get_by_role("alert").filter(has_text="tried again by itself")
+    expect(notice).to_contain_text("Version 1 stays")
+    expect(items(page, "Topic")).to_have_text(["A weekend in Porto"])
+    model_server.mini.default = working
+    model_server.mini.queue(digest(topic="Porto with Noor"))
+    notice.get_by_role("button", name="Try again now").click()
+    expect(items(page, "Topic")).to_have_text(["Porto with Noor"])
+    expect(notice).to_have_count(0)
+
+
+def test_an_update_that_failed_for_good_says_so_and_can_be_tried_again(
+    page: Page, porto: list[int], model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.outbox.MAX_ATTEMPTS", 1)
+    model_server.mini.default = lambda body: Status(500)
+    page.goto("/#/porto")
+    model_server.main.queue(Text("Lovely."))
+    chat(page, "Noor comes along.", "Lovely.")
+    notice = panel(page).get_by_role("alert").filter(has_text="The summary could not be updated.")
+    expect(notice).to_contain_text("sent word for word")
+    page.reload()
+    expect(notice).to_be_visible()
+    model_server.mini.queue(digest(topic="Porto with Noor"))
+    notice.get_by_role("button", name="Try again").click()
+    expect(items(page, "Topic")).to_have_text(["Porto with Noor"])
+    expect(notice).to_have_count(0)
+
+
+def test_memory_that_cannot_be_read_says_so_and_comes_when_it_can(page: Page, live: Live, porto: list[int]) -> None:
+    watch_of(page).expect("ERR_FAILED")
+    page.goto("/")
+    expect(fact(page, "Is allergic to walnuts")).to_be_visible()
+    page.route("**/api/sessions/*/summary?*", lambda route: route.abort())
+    open_chat(page, "We go to Porto")
+    notice = panel(page).get_by_role("alert").filter(has_text="can't be reached")
+    expect(notice).to_be_visible()
+    expect(panel(page)).not_to_contain_text("A summary appears")
+    page.unroute("**/api/sessions/*/summary?*")
+    notice.get_by_role("button", name="Try again").click()
+    expect(items(page, "Topic")).to_have_text(["A weekend in Porto"])
+    expect(notice).to_have_count(0)
+
+
+# -- looks
+
+
+@pytest.mark.parametrize("page", [PHONE, PHONE.at_night, WIDE, WIDE.at_night], indirect=True, ids=str)
+def test_everything_open_at_once_is_accessible_and_fits(page: Page, live: Live, porto: list[int]) -> None:
+    state(live, "Averylongwordwithoutanyspaces" * 12, pinned=True)
+    state(live, "Likes swimming")
+    page.goto("/#/porto")
+    if page.get_by_role("button", name="Memory", exact=True).is_visible():
+        page.get_by_role("button", name="Memory", exact=True).click()
+    expect(facts(page)).to_have_count(3)
+    fact(page, "Is allergic to walnuts").get_by_role("button", name=re.compile("^since")).click()
+    expect(panel(page).get_by_role("list", name="How this fact changed")).to_be_visible()
+    fact(page, "Averylong").focus()
+    page.keyboard.press("e")
+    expect(panel(page).get_by_role("textbox", name="Fact")).to_be_focused()
+    fact(page, "Likes swimming").focus()
+    page.keyboard.press("Delete")
+    expect(offer(page)).to_contain_text("Likes swimming")
+    panel(page).get_by_role("button", name="Edit the summary").click()
+    fits(page)
+    page.keyboard.press("Escape")
+    panel(page).get_by_role("button", name="Versions").click()
+    expect(page.get_by_role("dialog").get_by_role("heading", name="Version 1")).to_be_visible()
+    fits(page)
+
+
+def fits(page: Page) -> None:
+    assert accessibility(page) == []
+    wide = "e => e.scrollWidth - e.clientWidth"
+    assert page.locator("html").evaluate(wide) <= 0
+    assert page.locator("#memory-body").evaluate(wide) <= 0
+    if page.get_by_role("dialog").count():
+        assert page.get_by_role("dialog").evaluate(wide) <= 0

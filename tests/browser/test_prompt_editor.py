@@ -1,0 +1,242 @@
+"""The prompt editor: changing the instructions, and trying a summary prompt on the chat that is shown."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.chatting import ME, messages, talk
+from tests.browser.conftest import Browse, Serve
+from tests.browser.dialogs import open_prompts, scrolls_sideways
+from tests.browsing import PHONE, USUAL, WIDE, accessibility, watch_of
+from tests.live import Live
+from tests.model_server import Body, ModelServer, Status
+from tests.resources import digest_of
+
+PACKAGED = ("memory", "repair", "summary", "system")
+NOW: dict[str, Any] = {
+    "topic": "A weekend in Porto",
+    "requirements": ["Twin room with breakfast"],
+    "constraints": ["At most 900 euros", "Cabin bags only"],
+    "excluded": [{"option": "Lisbon", "reason": "too dear"}],
+}
+TRIED = {**NOW, "constraints": ["at most 900 euros.", "Nothing with <b>walnuts</b>"], "data": ["Booking KX7QRP"]}
+
+
+@pytest.fixture
+def porto(live: Live, model_server: ModelServer) -> Live:
+    """A chat that has a summary."""
+    model_server.mini.queue(digest_of(**NOW))
+    talk(live.client, "porto", "We go to Porto", "Noted.")
+    live.client.post(f"/api/sessions/porto/summary/refresh?user_id={ME}")
+    live.settle()
+    return live
+
+
+def text(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="The prompt's text")
+
+
+def prompts(page: Page) -> Locator:
+    return page.get_by_role("list", name="Prompts").get_by_role("button")
+
+
+def add(page: Page, name: str) -> None:
+    page.get_by_role("textbox", name="A new one, called").fill(name)
+    page.get_by_role("button", name="Add", exact=True).click()
+
+
+def stored(live: Live, name: str) -> tuple[int, str]:
+    """Version and text of a prompt on the server."""
+    found: Any = live.client.get(f"/api/prompts/{name}").json
+    return found["version"], found["text"]
+
+
+def tried(page: Page, section: str) -> Locator:
+    """A section of the comparison."""
+    return page.get_by_role("dialog", name="Prompts").get_by_role("region", name=section, exact=True)
+
+
+def test_a_prompt_is_changed_and_saved_as_a_new_version(page: Page, live: Live) -> None:
+    page.goto("/")
+    editor = open_prompts(page)
+    expect(prompts(page)).to_have_text([re.compile(name) for name in PACKAGED])
+    expect(text(page)).to_have_value(stored(live, "summary")[1])
+    save = editor.get_by_role("button", name="Save", exact=True)
+    expect(save).to_be_disabled()
+    text(page).fill("Keep the figures.")
+    expect(prompts(page).filter(has_text="summary")).to_contain_text("not saved")
+    save.click()
+    expect(editor.get_by_text("Saved as version 1.")).to_be_visible()
+    expect(prompts(page).filter(has_text="summary")).to_contain_text("saved here, version 1")
+    assert stored(live, "summary") == (1, "Keep the figures.")
+    expect(save).to_be_disabled()
+
+
+def test_a_new_prompt_begins_as_a_copy_and_can_then_be_chosen(page: Page, live: Live) -> None:
+    page.goto("/")
+    editor = open_prompts(page)
+    expect(text(page)).to_be_enabled()
+    add(page, "Not a Name")
+    expect(editor.get_by_role("alert")).to_contain_text("Small letters, digits")
+    add(page, "summary")
+    expect(editor.get_by_role("alert")).to_contain_text("There is one of this name.")
+    add(page, "brief")
+    expect(text(page)).to_be_focused()
+    expect(text(page)).to_have_value(stored(live, "summary")[1])
+    text(page).fill("In at most 50 words.")
+    editor.get_by_role("button", name="Save", exact=True).click()
+    expect(editor.get_by_text("Saved as version 1.")).to_be_visible()
+    page.keyboard.press("Escape")
+    picker = page.get_by_role("dialog", name="Settings").get_by_label("Summary prompt")
+    picker.select_option("brief")
+    expect(page.get_by_label("The prompt's text")).to_have_text("In at most 50 words.")
+
+
+def test_a_template_that_cannot_be_used_is_refused_under_the_field(page: Page, live: Live) -> None:
+    watch_of(page).expect(r"status of 422")
+    page.goto("/")
+    editor = open_prompts(page)
+    text(page).fill("{% if first %}Summarise")
+    editor.get_by_role("button", name="Save", exact=True).click()
+    expect(text(page)).to_have_accessible_description(re.compile(r"not a template that can be used \(line 1\)"))
+    expect(text(page)).to_have_attribute("aria-invalid", "true")
+    expect(text(page)).to_have_value("{% if first %}Summarise")
+    assert stored(live, "summary")[0] == 0
+    text(page).fill("{{ first }}")
+    expect(text(page)).not_to_have_attribute("aria-invalid", "true")
+    editor.get_by_role("button", name="Save", exact=True).click()
+    expect(editor.get_by_text("Saved as version 1.")).to_be_visible()
+
+
+def test_what_was_typed_waits_until_it_is_saved_or_taken_back(page: Page, live: Live) -> None:
+    usual = stored(live, "summary")[1]
+    page.goto("/")
+    editor = open_prompts(page)
+    text(page).fill("Half a tho")
+    prompts(page).filter(has_text="system").click()
+    expect(text(page)).to_have_value(stored(live, "system")[1])
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog", name="Settings").get_by_role("button", name="Edit prompts").click()
+    expect(text(page)).to_have_value("Half a tho")
+    editor.get_by_role("button", name="Back to the saved text").click()
+    expect(text(page)).to_have_value(usual)
+    add(page, "brief")
+    editor.get_by_role("button", name="Discard it").click()
+    expect(prompts(page)).to_have_count(len(PACKAGED))
+
+
+def test_the_prompts_are_one_tab_stop(page: Page, live: Live) -> None:
+    page.goto("/")
+    open_prompts(page)
+    expect(text(page)).to_be_enabled()
+    prompts(page).filter(has_text="summary").focus()
+    page.keyboard.press("ArrowDown")
+    expect(prompts(page).filter(has_text="system")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(text(page)).to_have_value(stored(live, "system")[1])
+    expect(prompts(page).filter(has_text="system")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("textbox", name="A new one, called")).to_be_focused()
+
+
+def test_a_prompt_is_tried_beside_the_current_summary_and_nothing_is_stored(
+    page: Page, porto: Live, model_server: ModelServer
+) -> None:
+    page.goto("/#/porto")
+    expect(messages(page)).to_have_count(2)
+    editor = open_prompts(page)
+    text(page).fill("Keep what was ruled out.")
+    model_server.mini.queue(digest_of(**TRIED))
+    editor.get_by_role("button", name="Try it on this chat").click()
+    expect(editor.get_by_role("heading", name="With this prompt")).to_be_visible()
+    expect(editor).to_contain_text("version 1, prompt summary")
+    expect(editor).to_contain_text(re.compile(r"by mini-model, from the first message on, \d+ tokens"))
+    expect(tried(page, "Topic").get_by_role("listitem")).to_have_text(["A weekend in Porto"] * 2)
+    expect(tried(page, "Constraints").get_by_role("deletion")).to_have_text([re.compile("left out: Cabin bags only")])
+    new = tried(page, "Constraints").get_by_role("insertion")
+    expect(new).to_have_text([re.compile("new: Nothing with <b>walnuts</b>")])  # capitals and full stops are no change
+    expect(tried(page, "Facts and figures").get_by_role("insertion")).to_contain_text(["Booking KX7QRP"])
+    expect(tried(page, "Ruled out").get_by_role("listitem")).to_have_text(["Lisbon: too dear"] * 2)
+    expect(tried(page, "Discussed")).to_have_count(0)
+    asked = [request for request in model_server.requests if request.model == "mini"][-1]
+    assert "Keep what was ruled out." in str(asked.body["messages"][0]["content"])
+    summary: Any = porto.client.get(f"/api/sessions/porto/summary?user_id={ME}").json
+    assert summary["latest"]["version"] == 1 and summary["latest"]["sections"]["topic"] == NOW["topic"]
+    assert stored(porto, "summary")[0] == 0
+
+
+def test_a_trial_that_takes_long_can_be_cancelled(page: Page, porto: Live, model_server: ModelServer) -> None:
+    release = threading.Event()
+
+    def slowly(body: Body) -> Any:
+        release.wait(20.0)
+        return digest_of(**TRIED)
+
+    page.goto("/#/porto")
+    expect(messages(page)).to_have_count(2)
+    editor = open_prompts(page)
+    model_server.mini.queue(slowly)
+    editor.get_by_role("button", name="Try it on this chat").click()
+    expect(editor.get_by_text("The mini model reads this chat")).to_be_visible()
+    expect(editor.get_by_role("button", name="Try it on this chat")).to_be_disabled()
+    expect(editor.get_by_role("button", name="Cancel")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(editor.get_by_text("Cancelled. Nothing was stored.")).to_be_visible()
+    expect(editor.get_by_role("button", name="Try it on this chat")).to_be_focused()
+    expect(editor.get_by_role("heading", name="With this prompt")).to_be_hidden()
+    release.set()
+
+
+def test_a_trial_that_fails_says_why(page: Page, porto: Live, model_server: ModelServer) -> None:
+    watch_of(page).expect(r"status of 5\d\d")
+    model_server.mini.default = lambda body: Status(500)
+    page.goto("/#/porto")
+    expect(messages(page)).to_have_count(2)
+    editor = open_prompts(page)
+    editor.get_by_role("button", name="Try it on this chat").click()
+    expect(editor.get_by_role("status").filter(has_text="model server")).to_be_visible()
+    expect(editor.get_by_role("button", name="Try it on this chat")).to_be_enabled()
+
+
+def test_why_a_prompt_can_not_be_tried_is_said(page: Page, porto: Live) -> None:
+    page.goto("/")
+    editor = open_prompts(page)
+    button = editor.get_by_role("button", name="Try it on this chat")
+    expect(button).to_be_disabled()
+    expect(button).to_have_accessible_description("Open a chat first: there is none to try it on.")
+    for name in set(PACKAGED) - {"summary"}:
+        prompts(page).filter(has_text=name).click()
+        expect(button).to_have_accessible_description("Only summary prompts can be tried.")
+
+
+def test_the_built_in_model_is_said_to_follow_no_prompt(serve: Serve, browse: Browse) -> None:
+    live = serve(builtin=True, summary_debounce=3600.0)  # no summary is made meanwhile
+    talk(live.client, "porto", "We go to Porto. The hotel has to be near the river.", "Noted.")
+    page = browse(live)
+    page.goto("/#/porto")
+    expect(messages(page)).to_have_count(2)
+    editor = open_prompts(page)
+    editor.get_by_role("button", name="Try it on this chat").click()
+    expect(editor).to_contain_text("There is no summary yet.")
+    expect(editor).to_contain_text("The built-in model follows no instructions")
+
+
+@pytest.mark.parametrize("page", [PHONE, PHONE.at_night, USUAL.at_night, WIDE], indirect=True, ids=str)
+def test_it_fits_and_is_accessible(page: Page, porto: Live, model_server: ModelServer) -> None:
+    page.goto("/#/porto")
+    expect(messages(page)).to_have_count(2)
+    editor = open_prompts(page)
+    text(page).fill("{{ max_words }} " + "averylongwordwithoutspaces" * 12)
+    long = ["anotherlongwordwithoutspaces" * 12]
+    model_server.mini.queue(digest_of(**{**TRIED, "requirements": long}))
+    editor.get_by_role("button", name="Try it on this chat").click()
+    expect(editor.get_by_role("heading", name="With this prompt")).to_be_visible()
+    assert scrolls_sideways(editor) == []
+    assert accessibility(page) == []
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog", name="Settings")).to_be_visible()  # only the topmost is closed

@@ -1,0 +1,132 @@
+"""Where the server has API keys: asking for one, refusing a wrong one, signing out."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from config import ApiKey
+from tests.browser.chatting import ME, chat, messages, send
+from tests.browser.conftest import Browse, Serve
+from tests.browsing import PHONE, WIDE, Screen, accessibility, watch_of
+from tests.live import Live
+from tests.model_server import ModelServer, Text
+
+KEY = "a-key-of-the-tests-that-is-long-enough-0123456789"
+OTHER = "another-key-of-the-tests-for-another-tenant-9876"
+
+
+@pytest.fixture
+def live(serve: Serve) -> Live:
+    """Two tenants, each with a key; the first one's `me` has said something."""
+    live = serve(api_keys=(ApiKey("house", KEY), ApiKey("shop", OTHER)))
+    body = {"user_id": ME, "messages": [{"role": "user", "content": "The roses need water"}]}
+    headers = {"Authorization": f"Bearer {KEY}"}
+    assert live.client.post("/api/sessions/garden/messages", json=body, headers=headers).status_code == 200
+    return live
+
+
+@pytest.fixture
+def page(page: Page) -> Page:
+    watch_of(page).expect(r"status of 401")  # the browser writes one line for each
+    return page
+
+
+def asked(page: Page) -> Locator:
+    return page.get_by_role("dialog", name="Sign in")
+
+
+def sign_in(page: Page, key: str) -> None:
+    asked(page).get_by_label("API key").fill(key)
+    asked(page).get_by_role("button", name="Sign in").click()
+
+
+def kept(page: Page) -> tuple[str, str]:
+    """All that the browser keeps: for this tab, and beyond it."""
+    storage: tuple[str, str] = page.evaluate("[JSON.stringify({...sessionStorage}), JSON.stringify({...localStorage})]")
+    return storage
+
+
+def test_the_key_opens_the_page_and_stays_with_the_tab(page: Page, model_server: ModelServer) -> None:
+    page.goto("/#/garden")
+    expect(asked(page)).to_contain_text("RECAP_API_KEYS")
+    expect(asked(page).get_by_label("API key")).to_have_attribute("type", "password")
+    asked(page).get_by_label("API key").fill(f" {KEY} ")  # as it is pasted
+    page.keyboard.press("Enter")
+    expect(messages(page)).to_contain_text(["The roses need water"])
+    model_server.main.queue(Text("Every evening."))
+    chat(page, "When do I water them?", "Every evening.")
+    for_tab, beyond = kept(page)
+    assert KEY in for_tab and KEY not in beyond and KEY not in page.url
+    page.reload()
+    expect(messages(page).first).to_contain_text("The roses need water")
+    expect(asked(page)).to_be_hidden()
+
+
+def test_a_wrong_key_is_refused_in_words(page: Page) -> None:
+    page.goto("/#/garden")
+    sign_in(page, "")
+    expect(asked(page).get_by_role("alert")).to_contain_text("Type or paste the key first")
+    sign_in(page, "clé-№1-ключ")  # such a key can't even be sent
+    expect(asked(page).get_by_role("alert")).to_contain_text("Copy it once more")
+    sign_in(page, KEY[:-1])
+    expect(asked(page).get_by_role("alert")).to_contain_text("did not take that key")
+    expect(asked(page).get_by_label("API key")).to_have_value("")
+    sign_in(page, KEY)
+    expect(messages(page)).to_contain_text(["The roses need water"])
+
+
+def test_escape_does_not_lead_around_the_question(page: Page) -> None:
+    page.goto("/#/garden")
+    expect(asked(page)).to_be_visible()
+    for _ in range(3):  # a browser closes a dialog at the second, whatever its page says
+        page.keyboard.press("Escape")
+        expect(asked(page)).to_be_visible()
+    sign_in(page, KEY)
+    expect(messages(page)).to_contain_text(["The roses need water"])
+
+
+def test_signing_out_forgets_the_key_and_what_it_showed(page: Page) -> None:
+    page.goto("/#/garden")
+    sign_in(page, KEY)
+    expect(messages(page)).to_contain_text(["The roses need water"])
+    page.get_by_role("button", name="Sign out").click()
+    expect(asked(page)).to_be_visible()
+    expect(asked(page).get_by_role("alert")).to_be_hidden()  # no key was refused
+    expect(page.get_by_text("The roses need water")).to_have_count(0)
+    assert KEY not in "".join(kept(page))
+    watch_of(page).expect(r"status of 404")  # the address still names the chat
+    sign_in(page, OTHER)
+    expect(page.get_by_text("No chats yet")).to_be_visible()  # another tenant's `me` is someone else
+
+
+def test_a_key_that_is_taken_away_is_asked_for_again(page: Page, model_server: ModelServer) -> None:
+    page.goto("/#/garden")
+    sign_in(page, KEY)
+    expect(messages(page)).to_contain_text(["The roses need water"])
+    page.evaluate("sessionStorage.setItem('recap.key', 'what-was-a-key-until-somebody-replaced-it')")
+    model_server.main.queue(Text("I am."))
+    send(page, "Are you there?")
+    expect(asked(page).get_by_role("alert")).to_contain_text("did not take that key")
+    sign_in(page, KEY)
+    expect(messages(page).last).to_contain_text("I am.")
+    expect(page.get_by_role("button", name=re.compile("Why this answer"))).to_be_visible()
+
+
+@pytest.mark.parametrize("screen", [PHONE, WIDE.at_night], ids=str)
+def test_the_question_is_accessible(browse: Browse, live: Live, screen: Screen) -> None:
+    page = browse(live, screen)
+    watch_of(page).expect(r"status of 401")
+    page.goto("/")
+    expect(asked(page)).to_be_visible()
+    assert accessibility(page, least="moderate") == []
+
+
+def test_without_keys_nobody_is_asked(serve: Serve, browse: Browse) -> None:
+    page = browse(serve(builtin=True))
+    page.goto("/")
+    expect(page.get_by_text("No chats yet")).to_be_visible()
+    expect(asked(page)).to_be_hidden()
+    expect(page.get_by_role("button", name="Sign out")).to_be_hidden()

@@ -1,0 +1,79 @@
+"""The page as it is served: whole, unchanged where it is others' code, and under its policy."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+
+STATIC = Path(__file__).resolve().parent.parent / "web" / "static"
+_IMPORT = re.compile(r'^(?:import|export)\b[^;]*?from "(?P<path>[^"]+)";', re.M)
+
+
+def test_the_page_is_there_and_everything_it_names(client: FlaskClient) -> None:
+    page = client.get("/")
+    assert page.status_code == 200 and page.mimetype == "text/html"
+    named = re.findall(r'(?:href|src)="(/static/[^"]+)"', page.text)
+    assert len(named) > 5
+    for path in named:
+        assert client.get(path).status_code == 200, path
+
+
+def test_every_module_imports_only_what_is_there_and_is_imported_itself() -> None:
+    modules = {path.resolve() for path in (STATIC / "js").rglob("*.js")}
+    imported = set()
+    for module in modules:
+        for found in _IMPORT.finditer(module.read_text("utf-8")):
+            target = (module.parent / found["path"]).resolve()
+            assert target.is_file(), f"{module.name} imports {found['path']}"
+            imported.add(target)
+    started_by_the_page = {"main.js", "theme.js"}
+    assert {module.name for module in modules - imported} == started_by_the_page
+
+
+def test_no_file_of_the_page_is_longer_than_400_lines() -> None:
+    lengths = {
+        path.name: len(path.read_text("utf-8").splitlines())
+        for path in STATIC.rglob("*")
+        if path.suffix in (".js", ".css") and "vendor" not in path.parts
+    }
+    assert len(lengths) > 10
+    assert {name: length for name, length in lengths.items() if length > 400} == {}
+
+
+def test_the_page_and_its_modules_name_no_other_address() -> None:
+    """What is linked for people may lead elsewhere; what the page loads may not."""
+    for path in [*STATIC.rglob("*.js"), *STATIC.rglob("*.css"), *STATIC.parent.rglob("*.html")]:
+        if "vendor" not in path.parts:
+            found = re.findall(
+                r"""(?:from|src|href|import|url)\s*[=(]?\s*["'(]?(?:https?:)?//[^\s"')]+""", path.read_text("utf-8")
+            )
+            assert found == [], path.name
+
+
+def test_vendored_code_is_what_its_table_says() -> None:
+    table = (STATIC / "vendor" / "README.md").read_text("utf-8")
+    told = dict(re.findall(r"^\| ([\w.-]+\.mjs) \|.*\| ([0-9a-f]{64}) \|$", table, re.M))
+    there = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (STATIC / "vendor").glob("*.mjs")}
+    assert there == told
+    for name in there:
+        assert (STATIC / "vendor" / f"{Path(name).stem}.LICENSE").is_file()
+
+
+@pytest.mark.parametrize("path", ["/", "/static/js/main.js", "/static/css/base.css", "/static/nothing.js"])
+def test_the_policy_allows_no_inline_script_or_style(client: FlaskClient, path: str) -> None:
+    policy = dict(part.split(" ", 1) for part in client.get(path).headers["Content-Security-Policy"].split("; "))
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+    assert policy["frame-ancestors"] == "'none'" and policy["require-trusted-types-for"] == "'script'"
+    assert not [value for value in policy.values() if "unsafe" in value]
+
+
+def test_a_file_that_has_not_changed_is_not_sent_again(client: FlaskClient) -> None:
+    first = client.get("/static/js/main.js")
+    assert first.headers["Cache-Control"] == "no-cache"
+    again = client.get("/static/js/main.js", headers={"If-None-Match": first.headers["ETag"]})
+    assert again.status_code == 304 and again.data == b""

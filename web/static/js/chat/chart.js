@@ -1,0 +1,251 @@
+// Tokens over a chat: what was sent with each turn, against what its full history would have been.
+//
+// The figures are the API's own (`usage` of each turn); a turn that has none, because no reply came, has no point.
+// Whoever can't see the picture has the same figures in a table, and on the chart's own arrow keys.
+
+import * as api from "../page/api.js";
+import { button, byId, el, svg } from "../page/dom.js";
+import { on, settings, shown } from "../page/state.js";
+import { moment, number } from "../page/words.js";
+
+const PAGE = 500; // the most turns one call gives
+const ROOM = "(min-width: 761px) and (min-height: 800px)"; // a screen on which the chart is open until it is folded
+const HEIGHT = 92;
+const TOP = 8;
+const BOTTOM = 16;
+
+/** The chart of a session's turns, in whatever order they come. */
+export function tokenChart(turns) {
+  const points = pointsOf(turns);
+  if (points.length < 2) {
+    return el("p.token-none.muted", {}, "The chart begins with the second turn.");
+  }
+  const last = points.length - 1;
+  const caption = el("figcaption.token-reading", {});
+  const plot = el("div.token-plot", {
+    role: "slider",
+    tabIndex: 0,
+    "aria-label": "Tokens by turn",
+    "aria-valuemin": "1",
+    "aria-valuemax": String(points.length),
+  });
+  let picture = null;
+  let at = last;
+
+  const read = (index, { pointing = true } = {}) => {
+    at = index;
+    caption.replaceChildren(...reading(points[at], at));
+    plot.setAttribute("aria-valuenow", String(at + 1));
+    plot.setAttribute("aria-valuetext", spoken(points[at], at));
+    picture?.point(pointing ? at : null);
+  };
+  plot.addEventListener("pointermove", (event) => picture && read(picture.nearest(event.offsetX)));
+  plot.addEventListener("pointerleave", () => read(last, { pointing: false }));
+  plot.addEventListener("focus", () => plot.matches(":focus-visible") && read(at));
+  plot.addEventListener("blur", () => read(last, { pointing: false }));
+  plot.addEventListener("keydown", (event) => {
+    const to = { ArrowLeft: at - 1, ArrowDown: at - 1, ArrowRight: at + 1, ArrowUp: at + 1, Home: 0, End: last }[
+      event.key
+    ];
+    if (to === undefined) return;
+    event.preventDefault();
+    read(Math.max(0, Math.min(last, to)));
+  });
+  read(last, { pointing: false });
+
+  new ResizeObserver(([entry]) => {
+    const width = Math.round(entry.contentRect.width);
+    if (!width || width === picture?.width) return;
+    picture = draw(points, width);
+    plot.replaceChildren(picture.element);
+  }).observe(plot);
+  return el(
+    "figure.token-chart",
+    { "aria-label": "Tokens sent, and tokens of the full history" },
+    caption,
+    plot,
+    table(points),
+  );
+}
+
+const pointsOf = (turns) =>
+  turns
+    .filter((turn) => turn.usage)
+    .sort((a, b) => (a.started_at < b.started_at ? -1 : 1))
+    .map((turn) => ({ sent: turn.usage.prompt_tokens, full: turn.usage.full_history_tokens, at: turn.started_at }));
+
+function compared({ sent, full }) {
+  if (sent === full) return "the same";
+  const share = number((100 * Math.abs(full - sent)) / Math.max(1, full));
+  return `${share} % ${sent < full ? "less" : "more"}`;
+}
+
+const spoken = (point, index) =>
+  `Turn ${number(index + 1)}: ${number(point.sent)} sent, ${number(point.full)} as full history, ${compared(point)}`;
+
+function reading(point, index) {
+  const key = (kind) =>
+    svg(
+      "svg",
+      { class: "token-key", viewBox: "0 0 18 8", "aria-hidden": "true" },
+      svg("path", { class: `line-${kind}`, d: "M0 4H18" }),
+    );
+  return [
+    el("span", { title: moment(point.at) }, `Turn ${number(index + 1)}`),
+    el("span", {}, key("sent"), `sent ${number(point.sent)}`),
+    el("span", {}, key("full"), `full history ${number(point.full)}`),
+    el("span.muted", {}, compared(point)),
+  ];
+}
+
+/** The picture at a width: its element, `nearest(x)` turn, and `point(index)` to mark one, or none. */
+function draw(points, width) {
+  const { ticks, top } = scale(Math.max(...points.map((point) => Math.max(point.sent, point.full)), 1));
+  const left = 8 + 7 * Math.max(...ticks.map((tick) => number(tick).length));
+  const right = width - 8;
+  const x = (index) => left + ((right - left) * index) / (points.length - 1);
+  const y = (value) => HEIGHT - BOTTOM - ((HEIGHT - BOTTOM - TOP) * value) / top;
+  const line = (series) =>
+    points.map((point, index) => `${index ? "L" : "M"}${x(index).toFixed(1)} ${y(point[series]).toFixed(1)}`).join("");
+  const area = (series) => `${line(series)}L${right} ${y(0)}L${left} ${y(0)}Z`;
+  const label = (text, attributes) => svg("text", { class: "token-label", ...attributes }, text);
+
+  const mark = svg(
+    "g",
+    { visibility: "hidden" },
+    svg("path", { class: "token-mark", d: `M0 ${TOP}V${y(0)}` }),
+    svg("circle", { class: "bar-full", r: 3.5 }),
+    svg("circle", { class: "bar-sent", r: 3.5 }),
+  );
+  const element = svg(
+    "svg",
+    { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, "aria-hidden": "true" },
+    ...ticks.map((tick) => svg("path", { class: "token-grid", d: `M${left} ${y(tick)}H${right}` })),
+    ...ticks.map((tick) => label(number(tick), { x: left - 6, y: y(tick) + 4, "text-anchor": "end" })),
+    svg("path", { class: "area-full", d: area("full") }),
+    svg("path", { class: "area-sent", d: area("sent") }),
+    svg("path", { class: "line-full", d: line("full") }),
+    svg("path", { class: "line-sent", d: line("sent") }),
+    label("turn 1", { x: left, y: HEIGHT - 2 }),
+    label(`turn ${number(points.length)}`, { x: right, y: HEIGHT - 2, "text-anchor": "end" }),
+    mark,
+  );
+  return {
+    element,
+    width,
+    nearest: (at) =>
+      Math.max(0, Math.min(points.length - 1, Math.round(((at - left) / (right - left)) * (points.length - 1)))),
+    point(index) {
+      mark.setAttribute("visibility", index === null ? "hidden" : "visible");
+      if (index === null) return;
+      mark.setAttribute("transform", `translate(${x(index).toFixed(1)} 0)`);
+      mark.children[1].setAttribute("cy", y(points[index].full));
+      mark.children[2].setAttribute("cy", y(points[index].sent));
+    },
+  };
+}
+
+/** Zero and two or three round values, the topmost at or above `most`. */
+function scale(most) {
+  const rough = most / 3;
+  const magnitude = 10 ** Math.floor(Math.log10(rough));
+  const step = Math.max(1, [1, 2, 2.5, 5, 10].find((factor) => factor * magnitude >= rough) * magnitude);
+  const top = Math.ceil(most / step) * step;
+  return { top, ticks: Array.from({ length: Math.round(top / step) + 1 }, (_, index) => index * step) };
+}
+
+function table(points) {
+  const heads = ["Turn", "Sent", "Full history", "Difference"].map((name) => el("th", { scope: "col" }, name));
+  const rows = points.map((point, index) =>
+    el(
+      "tr",
+      {},
+      [index + 1, point.sent, point.full].map((value) => el("td", {}, number(value))),
+      el("td", {}, compared(point)),
+    ),
+  );
+  return el(
+    "div.visually-hidden",
+    {},
+    el(
+      "table",
+      {},
+      el("caption", {}, "Tokens of each turn"),
+      el("thead", {}, el("tr", {}, heads)),
+      el("tbody", {}, rows),
+    ),
+  );
+}
+
+/**
+ * Put the strip with the chart under the conversation's heading; it stays folded or open as the person left it.
+ * A chat without turns shows none.
+ */
+export function startChart() {
+  const line = el("span.token-total.muted", {});
+  const body = el("div.token-body", { id: "token-body" });
+  const open = () => settings.chart === "shown" || (settings.chart === "" && matchMedia(ROOM).matches);
+  const fold = button(
+    "Tokens",
+    () => {
+      settings.chart = open() ? "hidden" : "shown";
+      unfold();
+    },
+    { kind: "quiet", "aria-controls": "token-body" },
+  );
+  const unfold = () => {
+    fold.setAttribute("aria-expanded", String(open()));
+    body.hidden = !open();
+  };
+  const strip = el(
+    "section.token-strip",
+    { "aria-label": "Tokens", hidden: true },
+    el("div.token-head", {}, fold, line),
+    body,
+  );
+  unfold();
+  byId("conversation").querySelector(".panel-head").after(strip);
+
+  const show = (words, content) => {
+    strip.hidden = content === null;
+    strip.classList.remove("waiting-for-turns");
+    line.textContent = words;
+    const focused = body.contains(document.activeElement);
+    body.replaceChildren(...(content ? [content] : []));
+    if (focused) (body.querySelector(".token-plot") ?? fold).focus();
+  };
+  let asked = 0;
+  const read = async () => {
+    const sessionId = shown.temporary ? null : shown.sessionId;
+    const mine = ++asked;
+    if (sessionId === null) return show("", null);
+    try {
+      const turns = await turnsOf(sessionId);
+      const points = pointsOf(turns);
+      if (mine === asked) show(total(points), points.length ? tokenChart(turns) : null);
+    } catch (error) {
+      if (mine === asked) show("can't be read", el("p.token-none", {}, `${error.message} `, button("Try again", read)));
+    }
+  };
+  on("session", () => {
+    strip.classList.add("waiting-for-turns"); // another chat's figures go at once, but not the room they took
+    read();
+  });
+  on("turn", ({ sessionId }) => sessionId === shown.sessionId && read());
+}
+
+async function turnsOf(sessionId) {
+  try {
+    return await api.all(`/api/sessions/${encodeURIComponent(sessionId)}/turns`, { limit: PAGE });
+  } catch (error) {
+    if (error.status === 404) return []; // its first message is still on its way
+    throw error;
+  }
+}
+
+function total(points) {
+  const sent = points.reduce((sum, point) => sum + point.sent, 0);
+  const full = points.reduce((sum, point) => sum + point.full, 0);
+  if (sent < full) return `${number(sent)} sent instead of ${number(full)}, ${compared({ sent, full })}`;
+  return `${number(sent)} sent; the full history would be ${number(full)}`;
+}

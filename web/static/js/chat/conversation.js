@@ -1,0 +1,396 @@
+// The centre: the messages of the session that is shown, and the turn that is being taken in it.
+//
+// What is shown follows from three things alone: the loaded `thread`, the live turn, and the last failure; `draw`
+// makes the one from the others.  Messages are made into elements once and kept.
+
+import * as api from "../page/api.js";
+import { announce, button, byId, el } from "../page/dom.js";
+import * as composer from "./composer.js";
+import { emptyState } from "./empty.js";
+import { body, messageItem, replyInProgress } from "./message.js";
+import { emit, on, settings, shown } from "../page/state.js";
+import { Thread } from "./thread.js";
+import { liveTurn, takeTurn } from "./turns.js";
+import { dayKey, dayName, randomId, shortened } from "../page/words.js";
+import { onJump } from "./why.js";
+
+const NEAR_END = 80; // pixels: closer than this, the view follows what is being written
+const BUSY_POLL = 700; // milliseconds between looks at a reply that another page or an earlier load is waiting for
+
+const list = byId("messages");
+let thread = null; // null: nothing is loaded; a new or temporary chat has a thread without a session
+let failure = null; // {message, text}: the last turn's, shown under the thread
+let editing = null; // the id of the message that is being changed
+let elements = new Map(); // by message id
+let writing = null; // {turn, reply}: the elements of the live turn
+let following = true; // the view is at the end, and stays there as more is written
+let lastTop = 0;
+let opening = 0; // counts the openings: an answer to an earlier one is dropped
+
+export function startConversation() {
+  onJump(jumpTo);
+  composer.startComposer(submit, () => liveTurn(shown.sessionId)?.stop());
+  const watch = new IntersectionObserver((seen) => {
+    for (const entry of seen) if (entry.isIntersecting) loadMore(entry.target.dataset.edge);
+  }, { root: list, rootMargin: "400px 0px" });
+  const edges = () => list.querySelectorAll("[data-edge]");
+  new MutationObserver(() => {
+    watch.disconnect();
+    for (const edge of edges()) watch.observe(edge);
+  }).observe(list, { childList: true });
+  list.addEventListener("scroll", scrolled);
+  new ResizeObserver(() => following && toEnd()).observe(list);
+  on("turn", turnEnded);
+  on("person", () => newChat());
+  window.addEventListener("hashchange", followAddress);
+  followAddress();
+}
+
+/** Show a session's newest messages. */
+export async function openSession(sessionId) {
+  const mine = begin(sessionId);
+  setAddress(sessionId);
+  try {
+    const loaded = await Thread.latest(sessionId);
+    if (mine === opening) accept(loaded);
+  } catch (error) {
+    if (mine !== opening) return;
+    if (error.status === 404) startFresh(sessionId); // its first message never arrived; a draft may wait for it
+    else showTrouble(error, () => openSession(sessionId));
+  }
+}
+
+/** Show one message of a session, and what is around it. */
+export async function jumpTo(sessionId, messageId) {
+  document.dispatchEvent(new CustomEvent("show-conversation"));
+  if (thread?.sessionId !== sessionId || !thread.holds(messageId)) {
+    const mine = begin(sessionId);
+    setAddress(sessionId);
+    try {
+      const loaded = await Thread.around(sessionId, messageId);
+      if (mine !== opening) return;
+      accept(loaded, { end: false });
+    } catch (error) {
+      if (mine === opening) showTrouble(error, () => openSession(sessionId));
+      return;
+    }
+  }
+  const item = elements.get(messageId);
+  if (!item) return;
+  item.scrollIntoView({ block: "center" });
+  item.classList.remove("found");
+  requestAnimationFrame(() => item.classList.add("found"));
+  item.tabIndex = -1;
+  item.focus({ preventScroll: true });
+}
+
+export function newChat({ temporary = false } = {}) {
+  setAddress(null);
+  startFresh(null, temporary);
+  composer.focusComposer();
+}
+
+// -- which session
+
+function followAddress() {
+  const match = /^#\/(.+)$/.exec(location.hash);
+  const wanted = match ? decodeURIComponent(match[1]) : null;
+  if (wanted === shown.sessionId && thread) return;
+  if (wanted) openSession(wanted);
+  else startFresh(null);
+}
+
+function setAddress(sessionId) {
+  const hash = sessionId ? `#/${encodeURIComponent(sessionId)}` : "#/";
+  if (location.hash !== hash) history.pushState(null, "", hash);
+}
+
+function begin(sessionId, temporary = false) {
+  opening += 1;
+  if (shown.sessionId !== sessionId) shown.systemPrompt = "";
+  shown.sessionId = sessionId;
+  shown.temporary = temporary;
+  thread = failure = editing = null;
+  composer.openDraft(draftName());
+  return opening;
+}
+
+function startFresh(sessionId, temporary = false) {
+  begin(sessionId, temporary);
+  accept(new Thread(sessionId));
+}
+
+function accept(loaded, { end = true } = {}) {
+  thread = loaded;
+  elements = new Map();
+  writing = null;
+  const waiting = thread.unanswered;
+  if (waiting && draftMatches(waiting.content)) {
+    composer.stored(draftName(), waiting.content); // the send arrived, whatever this page was told
+    composer.openDraft(draftName());
+  }
+  const turn = liveTurn(shown.sessionId);
+  if (turn) turn.changed = progress;
+  draw();
+  following = false;
+  if (end) toEnd();
+  emit("session", shown.sessionId);
+  if (thread.session?.busy && !turn) watchBusy(opening);
+}
+
+const draftName = () => (shown.temporary ? "temporary" : (shown.sessionId ?? "new"));
+const draftMatches = (text) => sessionStorage.getItem(`recap.draft.${draftName()}`) === text;
+
+/** A reply is being written that this page did not ask for: wait for it. */
+async function watchBusy(mine) {
+  while (mine === opening && !liveTurn(shown.sessionId)) {
+    await new Promise((resolve) => setTimeout(resolve, BUSY_POLL));
+    if (mine !== opening) return;
+    try {
+      const { busy } = await api.get(thread.path);
+      if (busy) continue;
+      await reload(mine);
+      emit("turn", { sessionId: shown.sessionId });
+      return;
+    } catch (error) {
+      if (error.status === 404) return;
+    }
+  }
+}
+
+async function reload(mine) {
+  const loaded = await Thread.latest(thread.sessionId);
+  if (mine !== opening) return;
+  thread = loaded;
+  elements = new Map();
+  draw();
+  toEnd();
+}
+
+async function loadMore(edge) {
+  if (!thread?.[edge] || thread.loading) return;
+  const from = thread;
+  from.loading = true;
+  try {
+    await (edge === "older" ? from.loadOlder() : from.loadNewer());
+    if (from === thread) draw();
+  } catch (error) {
+    composer.complain(error.message);
+  } finally {
+    from.loading = false;
+  }
+}
+
+// -- turns
+
+function submit(text, { replaces = null, resumes = null } = {}) {
+  if (!thread || liveTurn(shown.sessionId)) return; // still loading, or still replying: the words stay in the box
+  if (!shown.sessionId && !shown.temporary) {
+    shown.sessionId = thread.sessionId = randomId();
+    setAddress(shown.sessionId);
+  }
+  composer.complain("");
+  if (!replaces && !resumes) composer.sending(draftName(), text);
+  failure = editing = null;
+  const history = shown.temporary ? thread.items.map(({ role, content }) => ({ role, content })) : null;
+  if (thread.newer) openSession(shown.sessionId);
+  const turn = takeTurn({ sessionId: shown.temporary ? null : shown.sessionId, text, replaces, resumes, history });
+  turn.changed = progress;
+  draw();
+  toEnd();
+  announce("Sent");
+}
+
+function progress() {
+  const turn = liveTurn(shown.sessionId);
+  if (!turn) return;
+  if (turn.userMessageId) composer.stored(draftName(), turn.text);
+  composer.replying(turn);
+  writing?.reply.show(turn);
+  if (following) requestAnimationFrame(() => following && toEnd()); // after the reply is drawn
+}
+
+async function turnEnded({ sessionId, turn }) {
+  if (!turn || sessionId !== shown.sessionId || turn.temporary !== shown.temporary || !thread) return;
+  const mine = opening;
+  if (!turn.error) {
+    composer.stored(draftName(), turn.text);
+    if (turn.messageId || turn.temporary) thread.add(turn);
+    else await reload(mine).catch(() => {});
+    announce("The reply is complete");
+  } else if (turn.temporary) {
+    composer.giveBack(draftName(), turn.text);
+    composer.complain(turn.error.message);
+  } else {
+    await afterFailure(turn, mine);
+  }
+  if (mine === opening) draw();
+}
+
+/** Ask the server what became of the words; what it does not hold goes back into the box. */
+async function afterFailure(turn, mine) {
+  let kept = false;
+  try {
+    const loaded = await Thread.latest(turn.sessionId);
+    if (mine !== opening) return;
+    thread = loaded;
+    elements = new Map();
+    kept = thread.items.some((message) => message.id === turn.userMessageId) || thread.unanswered?.content === turn.text;
+    if (thread.session.busy) return void watchBusy(mine);
+  } catch {
+    if (mine !== opening) return;
+  }
+  if (kept) {
+    composer.stored(draftName(), turn.text);
+    failure = { message: turn.error.message };
+  } else {
+    composer.giveBack(draftName(), turn.text);
+    composer.complain(turn.error.message);
+    composer.focusComposer();
+  }
+}
+
+// -- what is shown
+
+function draw() {
+  const turn = liveTurn(shown.sessionId);
+  const height = list.scrollHeight;
+  const top = list.scrollTop;
+  const firstBefore = list.querySelector("article")?.dataset.id;
+  const cut = turn?.replaces ? thread.items.findIndex((message) => message.id === turn.replaces) : -1;
+  const items = cut >= 0 ? thread.items.slice(0, cut) : thread.items;
+  const nodes = [];
+  if (thread.older) nodes.push(el("div.earlier", { dataset: { edge: "older" } }, "Loading earlier messages"));
+  let day = null;
+  for (const message of items) {
+    if (dayKey(message.created_at) !== day) {
+      day = dayKey(message.created_at);
+      nodes.push(el("div.day", {}, dayName(message.created_at)));
+    }
+    nodes.push(element(message));
+  }
+  if (thread.newer) {
+    nodes.push(el("div.earlier", { dataset: { edge: "newer" } }, "Loading later messages"));
+    nodes.push(el("div.to-latest", {}, button("Back to the newest", () => openSession(thread.sessionId), { kind: "primary" })));
+  }
+  nodes.push(...ending(turn));
+  if (!nodes.length) nodes.push(emptyState({ temporary: shown.temporary, write: composer.write }));
+  put(nodes);
+  if (firstBefore && list.querySelector("article")?.dataset.id !== firstBefore && list.querySelector(`article[data-id="${firstBefore}"]`)) {
+    list.scrollTop = top + list.scrollHeight - height; // what was in view stays in view
+  }
+  composer.replying(turn);
+  head();
+}
+
+/** The list's children become `nodes`; those that stay are not moved, so that focus and selection stay in them. */
+function put(nodes) {
+  const wanted = new Set(nodes);
+  for (const child of [...list.children]) if (!wanted.has(child)) child.remove();
+  nodes.forEach((node, place) => {
+    if (list.children[place] !== node) list.insertBefore(node, list.children[place] ?? null);
+  });
+}
+
+/** What stands below the stored messages: the live turn, a reply someone else waits for, or what went wrong. */
+function ending(turn) {
+  if (turn) {
+    if (writing?.of !== turn) writing = { of: turn, reply: replyInProgress() };
+    writing.reply.show(turn);
+    const own = el("article.message.user", { "aria-label": "You" }, body("user", turn.text));
+    return turn.resumes ? [writing.reply.item] : [own, writing.reply.item];
+  }
+  writing = null;
+  const waiting = thread.unanswered;
+  if (!waiting) return [];
+  if (thread.session?.busy) return [el("article.message.assistant", { "aria-busy": "true" }, el("div.body.waiting.dots", {}, "A reply is being written"))];
+  return [
+    el(
+      "div.thread-error",
+      { role: "alert" },
+      el("span", {}, failure?.message ?? "No reply came to this message. It is kept."),
+      button("Try again", () => submit(waiting.content, { resumes: waiting.id })),
+    ),
+  ];
+}
+
+function element(message) {
+  const last = thread.newer === null ? thread.items.at(-1) : null;
+  const key = message.id ?? message;
+  const free = !liveTurn(shown.sessionId) && !shown.temporary;
+  const lastOwn = thread.items.findLast((one) => one.role === "user");
+  if (editing === message.id && free) return editor(message);
+  const actions = [];
+  if (free && message === lastOwn && last) {
+    actions.push(button("Edit", () => edit(message.id), { kind: "quiet" }));
+  }
+  if (free && message === last && message.role === "assistant" && lastOwn) {
+    actions.push(button("Try again", () => submit(lastOwn.content, { replaces: lastOwn.id }), { kind: "quiet", title: "Another reply in place of this one" }));
+  }
+  const kept = elements.get(key);
+  const wanted = actions.map((action) => action.textContent).join();
+  if (kept && kept.dataset.actions === wanted) return kept;
+  const made = messageItem(message, { turn: thread.turns.get(message.id), actions });
+  made.dataset.actions = wanted;
+  elements.set(key, made);
+  return made;
+}
+
+function edit(messageId) {
+  editing = messageId;
+  draw();
+  list.querySelector(".edit textarea")?.focus();
+}
+
+/** The last message of the person's own, to be said differently: it and its reply are replaced. */
+function editor(message) {
+  const words = el("textarea", { value: message.content, rows: 4, "aria-label": "Your message, changed", maxLength: 100000 });
+  const leave = () => edit(null);
+  const save = () => {
+    const text = words.value.trim();
+    if (text) submit(text, { replaces: message.id });
+  };
+  words.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      event.stopPropagation();
+      leave();
+    }
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      save();
+    }
+  });
+  return el("article.message.user", { "aria-label": "You, editing" },
+    el("div.edit", {}, words,
+      el("div.row.end", {}, el("span.muted.small.grow", {}, "The reply below is replaced."), button("Cancel", leave), button("Send", save, { kind: "primary" }))));
+}
+
+function showTrouble(error, retry) {
+  thread = new Thread(shown.sessionId);
+  emit("session", shown.sessionId);
+  list.replaceChildren(el("div.thread-error", { role: "alert" }, el("span", {}, error.message), button("Try again", retry)));
+}
+
+function head() {
+  const first = thread.items.find((message) => message.role === "user");
+  const title = shown.temporary ? "Temporary chat" : thread.session?.title || (first ? shortened(first.content) : "New chat");
+  byId("title").textContent = title;
+  document.title = title === "New chat" ? "Recap" : `${title} · Recap`;
+  byId("conversation").classList.toggle("temporary", shown.temporary);
+  byId("composer-hint").textContent = shown.temporary
+    ? "Nothing of this chat is stored. What is remembered is used."
+    : settings.user === "me" ? "" : `Remembered for ${settings.user}.`;
+}
+
+function toEnd() {
+  following = true;
+  list.scrollTop = list.scrollHeight;
+  lastTop = list.scrollTop;
+}
+
+/** Scrolling up lets go of the end; coming near it takes hold again. */
+function scrolled() {
+  if (list.scrollTop < lastTop - 2) following = false;
+  if (list.scrollHeight - list.scrollTop - list.clientHeight < NEAR_END) following = true;
+  lastTop = list.scrollTop;
+}

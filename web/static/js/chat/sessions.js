@@ -1,0 +1,208 @@
+// The left side: all chats, newest first, and a search through everything that was said in them.
+
+import * as api from "../page/api.js";
+import { jumpTo, newChat, openSession } from "./conversation.js";
+import { confirmed } from "../page/dialog.js";
+import { arrowKeys, button, byId, el } from "../page/dom.js";
+import { icon } from "../page/icons.js";
+import { on, shown, timezone } from "../page/state.js";
+import { clock, dayName, when } from "../page/words.js";
+
+const PAGE = 30;
+const SEARCH_DELAY = 180; // milliseconds without a key before the search is asked
+
+const list = byId("session-list");
+const search = byId("search");
+let sessions = [];
+let more = null; // cursor to older ones
+let renaming = null;
+let asked = 0; // counts the requests: an answer to an earlier one is dropped
+let settleKeys = () => {};
+
+export function startSessions() {
+  byId("new-chat").addEventListener("click", () => newChat());
+  byId("temporary-chat").addEventListener("click", () => newChat({ temporary: true }));
+  let timer;
+  search.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(search.value.trim() ? find : read, SEARCH_DELAY);
+  });
+  search.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown") {
+      event.preventDefault();
+      stops()[0]?.focus();
+    }
+  });
+  list.addEventListener("scroll", () => {
+    if (more && list.scrollHeight - list.scrollTop - list.clientHeight < 200) readMore();
+  });
+  settleKeys = arrowKeys(list, stops);
+  for (const event of ["turn", "sessions", "person"]) on(event, () => search.value.trim() || read());
+  on("session", () => search.value.trim() || draw());
+  read();
+}
+
+const stops = () => [...list.querySelectorAll(".session-open, .hit")];
+
+async function read() {
+  const mine = ++asked;
+  try {
+    const page = await api.get("/api/sessions", { limit: Math.max(PAGE, Math.min(100, sessions.length)) });
+    if (mine !== asked) return;
+    sessions = page.items;
+    more = page.next_cursor;
+    draw();
+  } catch (error) {
+    if (mine === asked && !sessions.length) trouble(error, read); // a list that may be a little old beats none
+  }
+}
+
+async function readMore() {
+  const cursor = more;
+  more = null;
+  const mine = asked;
+  try {
+    const page = await api.get("/api/sessions", { limit: PAGE, cursor });
+    if (mine !== asked) return;
+    sessions.push(...page.items);
+    more = page.next_cursor;
+    draw();
+  } catch {
+    more = cursor; // scrolling on asks again
+  }
+}
+
+function draw() {
+  if (renaming && list.querySelector(".session input")) return; // what is being typed stays
+  if (!sessions.length) {
+    list.replaceChildren(el("p.list-note", {}, "No chats yet. The first one begins with your first message."));
+    return;
+  }
+  const focused = document.activeElement?.closest?.(".session")?.dataset.id;
+  const groups = [];
+  for (const session of sessions) {
+    const name = groupName(session.updated_at);
+    if (groups.at(-1)?.name !== name) groups.push({ name, items: [] });
+    groups.at(-1).items.push(session);
+  }
+  const top = list.scrollTop;
+  list.replaceChildren(...groups.flatMap(({ name, items }) => [el("h3", {}, name), el("ul.session-list", {}, items.map(row))]));
+  list.scrollTop = top;
+  if (focused) [...list.querySelectorAll(".session")].find((one) => one.dataset.id === focused)?.querySelector(".session-open")?.focus();
+  settleKeys();
+}
+
+function groupName(iso) {
+  const name = dayName(iso);
+  if (name === "Today" || name === "Yesterday") return name;
+  const days = (Date.now() - new Date(iso)) / 86_400_000;
+  return days < 7 ? "This week" : days < 31 ? "This month" : new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric" }).format(new Date(iso));
+}
+
+/** Under "Today" and "Yesterday" the hour says more. */
+function said(iso) {
+  return ["Today", "Yesterday"].includes(dayName(iso)) ? clock(iso) : when(iso);
+}
+
+function row(session) {
+  const current = session.id === shown.sessionId;
+  const title = session.title || "Untitled chat";
+  const open = el("button.session-open", { type: "button", title, onclick: () => openSession(session.id), "aria-current": current ? "true" : null },
+    el("span", {}, title), el("span.when", {}, `${said(session.updated_at)}${session.busy ? " · replying" : ""}`));
+  return el(`li.session${current ? ".current" : ""}`, { dataset: { id: session.id } },
+    open,
+    el("span.session-tools", {},
+      button(icon("edit"), () => rename(session), { kind: "icon", "aria-label": `Rename ${title}`, title: "Rename" }),
+      button(icon("forget"), () => erase(session), { kind: "icon", "aria-label": `Delete ${title}`, title: "Delete" })),
+  );
+}
+
+function rename(session) {
+  renaming = session.id;
+  const item = [...list.querySelectorAll(".session")].find((one) => one.dataset.id === session.id);
+  const box = el("input", { type: "text", value: session.title, maxLength: 200, "aria-label": "Name of this chat" });
+  const leave = () => {
+    renaming = null;
+    draw();
+    [...list.querySelectorAll(".session")].find((one) => one.dataset.id === session.id)?.querySelector(".session-open")?.focus();
+  };
+  let done = false;
+  const save = async () => {
+    if (done) return;
+    done = true;
+    const title = box.value.trim();
+    if (title && title !== session.title) {
+      try {
+        Object.assign(session, await api.patch(path(session), { title }));
+        if (session.id === shown.sessionId) byId("title").textContent = session.title;
+      } catch (error) {
+        done = false;
+        item.append(el("p.list-note", { role: "alert" }, error.message));
+        return;
+      }
+    }
+    leave();
+  };
+  box.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    if (event.key === "Enter") save();
+    if (event.key === "Escape") {
+      done = true;
+      leave();
+    }
+  });
+  box.addEventListener("blur", save);
+  item.replaceChildren(box);
+  box.select();
+}
+
+async function erase(session) {
+  const text = `“${session.title || "Untitled chat"}” is erased with its ${session.message_count} messages, its summary and the facts taken from it. This can't be undone.`;
+  if (!(await confirmed("Delete this chat?", text, "Delete"))) return;
+  try {
+    await api.del(path(session));
+  } catch (error) {
+    if (error.status !== 404) return trouble(error, read);
+  }
+  sessions = sessions.filter((one) => one.id !== session.id);
+  if (session.id === shown.sessionId) newChat();
+  read();
+}
+
+const path = (session) => `/api/sessions/${encodeURIComponent(session.id)}`;
+
+async function find() {
+  const mine = ++asked;
+  const q = search.value.trim();
+  try {
+    const [titles, messages] = await Promise.all([
+      api.get("/api/sessions", { q, limit: 5 }),
+      api.get("/api/search", { q, limit: 20, timezone: timezone() }),
+    ]);
+    if (mine === asked) found(titles.items, messages.results);
+  } catch (error) {
+    if (mine === asked) trouble(error, find);
+  }
+}
+
+function found(titles, hits) {
+  if (!titles.length && !hits.length) {
+    list.replaceChildren(el("p.list-note", { role: "status" }, "Nothing was said about that. Try other words."));
+    return;
+  }
+  list.replaceChildren(
+    ...(titles.length ? [el("h3", {}, "Chats"), el("ul.session-list", {}, titles.map(row))] : []),
+    ...(hits.length ? [el("h3", {}, "Messages"), el("ul.session-list", {}, hits.map((hit) => el("li", {}, hitButton(hit))))] : []),
+  );
+  settleKeys();
+}
+
+function hitButton(hit) {
+  const who = hit.name || (hit.role === "user" ? "You" : "Recap");
+  return el("button.hit", { type: "button", onclick: () => jumpTo(hit.session_id, hit.message_id) },
+    el("span.when", {}, `${who}, ${when(hit.created_at)}`), el("span.hit-text", {}, hit.content));
+}
+
+function trouble(error, retry) {
+  list.replaceChildren(el("p.list-note", { role: "alert" }, error.message, " ", button("Try again", retry, { kind: "link" })));
+}

@@ -1,0 +1,100 @@
+// What is loaded of a session: a stretch of its messages without gaps, and what its turns cost.
+
+import * as api from "../page/api.js";
+
+const PAGE = 40;
+const TURNS = 500; // the newest ones; an older reply shows no figures
+
+export class Thread {
+  items = []; // messages, in the order they were said
+  older = null; // cursors to what lies before and after; null: nothing does
+  newer = null;
+  turns = new Map(); // by the reply's message id
+  session = null;
+
+  constructor(sessionId) {
+    this.sessionId = sessionId;
+  }
+
+  get path() {
+    return `/api/sessions/${encodeURIComponent(this.sessionId)}`;
+  }
+
+  /** The newest messages.  Throws ApiError, 404 when there is no such session. */
+  static async latest(sessionId) {
+    const thread = new Thread(sessionId);
+    const [, page] = await Promise.all([
+      thread.#readSession(),
+      api.get(`${thread.path}/messages`, { order: "desc", limit: PAGE }),
+      thread.#readTurns(),
+    ]);
+    thread.items = page.items.reverse();
+    thread.older = page.next_cursor;
+    return thread;
+  }
+
+  /** The messages around one of them. */
+  static async around(sessionId, messageId) {
+    const thread = new Thread(sessionId);
+    const [, page] = await Promise.all([
+      thread.#readSession(),
+      api.get(`${thread.path}/messages`, { around: messageId, limit: PAGE }),
+      thread.#readTurns(),
+    ]);
+    thread.items = page.items;
+    thread.older = page.previous_cursor;
+    thread.newer = page.next_cursor;
+    return thread;
+  }
+
+  async loadOlder() {
+    const page = await api.get(`${this.path}/messages`, { order: "desc", limit: PAGE, cursor: this.older });
+    this.items.unshift(...page.items.reverse());
+    this.older = page.next_cursor;
+  }
+
+  async loadNewer() {
+    const page = await api.get(`${this.path}/messages`, { order: "asc", limit: PAGE, cursor: this.newer });
+    this.items.push(...page.items);
+    this.newer = page.next_cursor;
+  }
+
+  holds(messageId) {
+    return this.items.some((message) => message.id === messageId);
+  }
+
+  /** The person's last message, if no reply came to it. */
+  get unanswered() {
+    const last = this.items.at(-1);
+    return this.newer === null && last?.role === "user" ? last : null;
+  }
+
+  /** Take in a turn that has ended well, without asking for what is known already. */
+  add(turn) {
+    if (turn.replaces) this.cutFrom(turn.replaces);
+    const said = { session_id: this.sessionId, name: null };
+    if (!this.holds(turn.userMessageId) || turn.temporary) {
+      this.items.push({ ...said, id: turn.userMessageId, role: "user", content: turn.text, created_at: turn.startedAt });
+    }
+    const now = new Date().toISOString();
+    this.items.push({ ...said, id: turn.messageId, role: "assistant", content: turn.reply, created_at: now });
+    this.turns.set(turn.messageId, { ...said, message_id: turn.messageId, usage: turn.usage, memory: turn.memory, finish_reason: turn.finishReason });
+  }
+
+  /** Leave out a message and all that came after it. */
+  cutFrom(messageId) {
+    const at = this.items.findIndex((message) => message.id === messageId);
+    if (at >= 0) this.items.length = at;
+  }
+
+  async #readSession() {
+    this.session = await api.get(this.path);
+  }
+
+  async #readTurns() {
+    const page = await api.get(`${this.path}/turns`, { limit: TURNS });
+    for (const turn of page.items) {
+      if (turn.message_id) this.turns.set(turn.message_id, { ...turn, session_id: this.sessionId });
+    }
+  }
+}

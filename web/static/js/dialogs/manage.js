@@ -1,0 +1,301 @@
+// Manage memories: every fact of the person, over all chats, to search, sort, correct and forget; and their data as a
+// whole, to take along, bring in or erase (person_data.js).
+//
+// Guarantee: what is forgotten together is what is selected and on show, never what a filter hides.
+
+import * as api from "../page/api.js";
+import { confirmed, openDialog } from "../page/dialog.js";
+import { button, el } from "../page/dom.js";
+import { CATEGORIES } from "../memory/fact_form.js";
+import { factList, forgetFacts } from "../memory/facts.js";
+import { personData } from "./person_data.js";
+import { emit, on, settings } from "../page/state.js";
+import { number, plural } from "../page/words.js";
+
+const PAGE = 100;
+const SEARCH_DELAY = 200; // milliseconds without a key before the search is asked
+const ORDERS = {
+  newest: (facts) => [...facts].sort((a, b) => b.id - a.id),
+  importance: (facts) => [...facts].sort((a, b) => b.importance - a.importance || b.id - a.id),
+};
+
+let opened = null; // the one that is open
+
+export async function openManage() {
+  opened = new Manager();
+  await openDialog("Manage memories", (close) => opened.nodes(close), { wide: true });
+  opened = null;
+}
+
+for (const event of ["memory", "turn", "person"]) on(event, () => opened?.read({ keep: true }));
+
+class Manager {
+  #facts = []; // in the order the API gives them: newest first
+  #cursor = null; // to those that are not read yet
+  #room = PAGE; // how many are shown at most
+  #total = null; // of the person's facts, whatever is filtered
+  #titles = new Map(); // of chats, by id
+  #selected = new Set();
+  #shown = [];
+  #asked = 0; // counts the readings: the answer to an earlier one is dropped
+  #close;
+
+  #search = el("input", {
+    type: "search",
+    placeholder: "Search facts",
+    "aria-label": "Search facts",
+    autocomplete: "off",
+    maxLength: 2000,
+    autofocus: true,
+  });
+  #category = choice(
+    "Category",
+    [["", "All categories"], ...Object.entries(CATEGORIES).map(([value, label]) => [value, capital(label)])],
+    () => this.read(),
+  );
+  #order = choice(
+    "Order",
+    [
+      ["newest", "Newest first"],
+      ["importance", "Most important first"],
+    ],
+    () => this.read(),
+  );
+  #all = el("input", { type: "checkbox", onchange: () => this.#selectAll() });
+  #forget = button("Forget", () => this.#forgetSelected(), { kind: "danger", disabled: true });
+  #count = el("p.muted.small", { role: "status" });
+  #note = el("div.manage-note", {});
+  #more = button("Show more", () => this.#showMore(), { hidden: true });
+  #list = factList({
+    label: "Facts of all chats",
+    order: (facts) => ORDERS[this.#order.value](facts),
+    sessionTitle: (id) => this.#titles.get(id) ?? "a chat",
+    before: (fact) => this.#checkBox(fact),
+    leave: () => this.#close(),
+    onChanged: () => emit("memory"),
+    onDrawn: (facts) => this.#drawn(facts),
+  });
+
+  nodes(close) {
+    this.#close = close;
+    let timer;
+    this.#search.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => this.read(), SEARCH_DELAY);
+    });
+    this.#list.element.addEventListener("keydown", (event) => {
+      if (event.key !== " " || !event.target.matches("li")) return;
+      event.preventDefault();
+      event.target.querySelector("input[type=checkbox]")?.click();
+    });
+    this.read();
+    return [
+      personData(close),
+      el(
+        "div.manage-tools",
+        {},
+        el("div.manage-filters", {}, this.#search, this.#category, this.#order),
+        el("div.row", {}, el("label.check", {}, this.#all, "Select all shown"), el("span.grow", {}), this.#forget),
+      ),
+      this.#count,
+      this.#note,
+      this.#list.element,
+      el("div.row.center", {}, this.#more),
+    ];
+  }
+
+  // -- reading
+
+  /** Read from the start; with `keep`, as many as are on show stay on show, and what is selected stays selected. */
+  async read({ keep = false } = {}) {
+    const mine = ++this.#asked;
+    if (!keep) {
+      this.#room = PAGE;
+      this.#selected.clear();
+    }
+    this.#say();
+    if (!this.#facts.length) this.#count.textContent = "Reading…";
+    try {
+      const found = [];
+      let cursor;
+      do {
+        const page = await this.#page(cursor);
+        if (mine !== this.#asked) return;
+        found.push(...page.items);
+        cursor = page.next_cursor;
+      } while (cursor && (found.length < this.#room || this.#order.value !== "newest"));
+      this.#total = this.#filtered() || !cursor ? null : await this.#countAll();
+      if (mine !== this.#asked) return;
+      this.#facts = found;
+      this.#cursor = cursor;
+      await this.#draw(mine);
+    } catch (error) {
+      if (mine === this.#asked)
+        this.#say(
+          error.message,
+          button("Try again", () => this.read({ keep: true })),
+        );
+    }
+  }
+
+  #page(cursor) {
+    return api.get("/api/facts", { q: this.#search.value.trim(), category: this.#category.value, limit: PAGE, cursor });
+  }
+
+  async #countAll() {
+    const kept = await api.get(`/api/users/${encodeURIComponent(settings.user)}`, {}, { user: false });
+    return kept.facts;
+  }
+
+  #filtered() {
+    return this.#search.value.trim() !== "" || this.#category.value !== "";
+  }
+
+  async #showMore() {
+    const mine = ++this.#asked;
+    const last = this.#shown.at(-1);
+    this.#more.disabled = true;
+    try {
+      if (this.#cursor && this.#facts.length <= this.#room) {
+        const page = await this.#page(this.#cursor);
+        if (mine !== this.#asked) return;
+        this.#facts.push(...page.items);
+        this.#cursor = page.next_cursor;
+      }
+      this.#room += PAGE;
+      await this.#draw(mine);
+      const next = this.#shown[this.#shown.findIndex((fact) => fact.id === last?.id) + 1];
+      if (next) this.#list.focus(next.id);
+    } catch (error) {
+      if (mine === this.#asked) this.#say(error.message);
+    } finally {
+      this.#more.disabled = false;
+    }
+  }
+
+  async #draw(mine) {
+    const facts = ORDERS[this.#order.value](this.#facts).slice(0, this.#room);
+    await this.#readTitles(facts);
+    if (mine === this.#asked) this.#list.draw(facts);
+  }
+
+  /** The titles of the chats these facts are from; newest chats come first, as facts do, so that few calls find all. */
+  async #readTitles(facts) {
+    const missing = new Set(facts.map((fact) => fact.session_id).filter((id) => id && !this.#titles.has(id)));
+    let cursor;
+    while (missing.size) {
+      const page = await api.get("/api/sessions", { limit: 100, cursor });
+      for (const session of page.items) {
+        this.#titles.set(session.id, session.title || "Untitled chat");
+        missing.delete(session.id);
+      }
+      cursor = page.next_cursor;
+      if (!cursor) return;
+    }
+  }
+
+  // -- what is shown and selected
+
+  #drawn(facts) {
+    this.#shown = facts;
+    const ids = new Set(facts.map((fact) => fact.id));
+    for (const id of this.#selected) if (!ids.has(id)) this.#selected.delete(id);
+    this.#more.hidden = !this.#cursor && this.#facts.length <= this.#room;
+    const some = this.#filtered() ? "shown" : this.#total ? `of ${number(this.#total)} shown` : "shown";
+    const which = this.#order.value === "newest" ? "newest" : "most important";
+    if (!facts.length) this.#count.textContent = "";
+    else
+      this.#count.textContent = this.#more.hidden
+        ? plural(facts.length, "fact")
+        : `The ${number(facts.length)} ${which} ${some}`;
+    if (!facts.length) this.#sayEmpty();
+    else this.#say();
+    this.#tally();
+  }
+
+  #checkBox(fact) {
+    const box = el("input.fact-check", {
+      type: "checkbox",
+      checked: this.#selected.has(fact.id),
+      "aria-label": `Select: ${fact.text}`,
+      dataset: { control: "check" },
+    });
+    box.addEventListener("change", () => {
+      if (box.checked) this.#selected.add(fact.id);
+      else this.#selected.delete(fact.id);
+      this.#tally();
+    });
+    return box;
+  }
+
+  #selectAll() {
+    for (const { id } of this.#shown) {
+      if (this.#all.checked) this.#selected.add(id);
+      else this.#selected.delete(id);
+    }
+    for (const box of this.#list.element.querySelectorAll(".fact-check")) box.checked = this.#all.checked;
+    this.#tally();
+  }
+
+  #tally() {
+    const chosen = this.#selected.size;
+    this.#all.disabled = !this.#shown.length;
+    this.#all.checked = chosen > 0 && chosen === this.#shown.length;
+    this.#all.indeterminate = chosen > 0 && chosen < this.#shown.length;
+    this.#forget.disabled = !chosen;
+    this.#forget.textContent = chosen ? `Forget ${plural(chosen, "fact")}` : "Forget";
+  }
+
+  async #forgetSelected() {
+    const facts = this.#shown.filter((fact) => this.#selected.has(fact.id));
+    const what = plural(facts.length, "fact");
+    const [are, their] = facts.length === 1 ? ["It is", "its"] : ["They are", "their"];
+    const text = `${are} erased with ${their} history. What was said in chats stays; delete a chat to erase that.`;
+    if (!(await confirmed(`Forget ${what}?`, text, `Forget ${what}`))) return;
+    this.#selected.clear();
+    forgetFacts(facts, { changed: () => emit("memory"), from: this.#list.element });
+    this.#search.focus();
+  }
+
+  #say(text = "", ...more) {
+    this.#note.replaceChildren(...(text ? [el("p.notice.error", { role: "alert" }, text, " ", more)] : []));
+  }
+
+  #sayEmpty() {
+    this.#note.replaceChildren(
+      this.#filtered()
+        ? el(
+            "div.manage-empty",
+            {},
+            el("p", {}, "No fact matches."),
+            button("Show all facts", () => this.#clear()),
+          )
+        : el(
+            "div.manage-empty",
+            {},
+            el("p", {}, `Nothing is remembered for “${settings.user}” yet.`),
+            el(
+              "p.muted.small",
+              {},
+              "Facts appear here as you chat: say something worth keeping, or state a fact under Memory.",
+            ),
+          ),
+    );
+  }
+
+  #clear() {
+    this.#search.value = this.#category.value = "";
+    this.#search.focus();
+    this.read();
+  }
+}
+
+const capital = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
+
+function choice(label, options, onchange) {
+  return el(
+    "select",
+    { "aria-label": label, onchange },
+    options.map(([value, text]) => el("option", { value }, text)),
+  );
+}

@@ -1,0 +1,193 @@
+// A person's data as a whole: taken along as a file, brought in from one, erased.
+//
+// Guarantee: nothing is erased before a word was typed for it; what was erased is then shown as the server counted it.
+
+import * as api from "../page/api.js";
+import { confirmed, openDialog } from "../page/dialog.js";
+import { button, el } from "../page/dom.js";
+import { emit, settings } from "../page/state.js";
+import { endAll } from "../page/undo.js";
+import { moment, number, plural } from "../page/words.js";
+
+// The server's names for what it counts, and people's; in the order they are told.
+const NAMES = {
+  sessions: ["chat", "chats"],
+  messages: ["message", "messages"],
+  facts: ["fact", "facts"],
+  summaries: ["version of a summary", "versions of summaries"],
+  turns: ["turn", "turns"],
+  fact_revisions: ["wording of a fact", "wordings of facts"],
+  jobs: ["waiting job", "waiting jobs"],
+  index_documents: ["entry in the search index", "entries in the search index"],
+  search_index: ["the search index"],
+  database_files: ["the database's files"],
+};
+const ORDER = Object.keys(NAMES);
+
+const named = (key, count = 1) => {
+  const [one, many = one] = NAMES[key] ?? [key.replaceAll("_", " ")];
+  return count === 1 ? one : many;
+};
+const place = (key) => (ORDER.includes(key) ? ORDER.indexOf(key) : ORDER.length);
+const inOrder = (counted) => Object.entries(counted).sort(([a], [b]) => place(a) - place(b));
+const person = () => `/api/users/${encodeURIComponent(settings.user)}`;
+const NO_USER = { user: false }; // the address names them
+
+/** The row of buttons; `close()` closes the dialog it stands in. */
+export function personData(close) {
+  const note = el("div.person-note", { role: "status" });
+  const file = el("input", {
+    type: "file",
+    accept: ".json,application/json",
+    hidden: true,
+    "aria-label": "File to import",
+  });
+  const buttons = [
+    button("Export", () => run("Collecting everything", exportAll)),
+    button("Import a file", () => file.click(), { title: "An export of Recap, or conversations.json of ChatGPT" }),
+    button(
+      "Erase everything",
+      () => run("Counting what there is", () => eraseAll({ counted: () => note.replaceChildren(), close })),
+      { kind: "danger" },
+    ),
+  ];
+  file.addEventListener("change", () => {
+    const [chosen] = file.files;
+    if (chosen) run(`Bringing in ${chosen.name}`, () => importFile(chosen));
+    file.value = ""; // the same file can be chosen again
+  });
+
+  async function run(doing, deed) {
+    for (const one of buttons) one.disabled = true;
+    const focused = document.activeElement;
+    note.replaceChildren(el("p.muted.small.dots", {}, doing));
+    try {
+      note.replaceChildren(...[await deed()].filter(Boolean));
+    } catch (error) {
+      note.replaceChildren(el("p.notice.error", { role: "alert" }, error.message));
+    }
+    for (const one of buttons) one.disabled = false;
+    if (document.activeElement === document.body && focused?.isConnected) focused.focus();
+  }
+
+  return el(
+    "div.person",
+    {},
+    el(
+      "div.row.wrap",
+      {},
+      el("p.grow", {}, "All that is remembered for ", el("strong", {}, settings.user), ", from every chat."),
+      buttons,
+      file,
+    ),
+    note,
+  );
+}
+
+async function exportAll() {
+  await Promise.all(endAll()); // what was just forgotten is not taken along
+  const { blob, name } = await api.download(`${person()}/export`, NO_USER);
+  save(blob, name);
+  return el("p.small", {}, `Saved as ${name}, ${size(blob.size)}: every chat, summary and fact, as JSON.`);
+}
+
+function save(blob, name) {
+  const address = URL.createObjectURL(blob);
+  el("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000); // the browser may read it a little later
+}
+
+function size(bytes) {
+  if (bytes < 1000) return `${number(bytes)} bytes`;
+  return bytes < 1_000_000
+    ? `${number(bytes / 1000)} kB`
+    : `${new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 }).format(bytes / 1_000_000)} MB`;
+}
+
+async function importFile(file) {
+  const done = await api.post("/api/import", file, { user: false, query: { user_id: settings.user } });
+  emit("sessions");
+  emit("memory");
+  const [created, known] = [counts(done.created), counts(done.known)];
+  const renamed = Object.keys(done.renamed).length;
+  return el(
+    "div.notice.done",
+    {},
+    el(
+      "p",
+      {},
+      created ? `${file.name} was brought in: ${created} are new.` : `Everything in ${file.name} was here already.`,
+    ),
+    created && known && el("p", {}, `Here already, and left as they were: ${known}.`),
+    renamed > 0 && el("p", {}, `${plural(renamed, "chat")} got a new id, since the old one was taken.`),
+    done.created.messages > 0 &&
+      el("p", {}, "All of it can be searched at once. A chat without a summary gets one when you go on with it."),
+  );
+}
+
+/** "3 chats, 120 messages": what there is at least one of. */
+const counts = (counted) =>
+  inOrder(counted)
+    .filter(([, count]) => count > 0)
+    .map(([key, count]) => `${number(count)} ${named(key, count)}`)
+    .join(", ");
+
+async function eraseAll({ counted, close }) {
+  let kept;
+  try {
+    kept = await api.get(person(), {}, NO_USER);
+  } catch (error) {
+    if (error.status === 404) return el("p.small", {}, `Nothing is kept for “${settings.user}”.`);
+    throw error;
+  }
+  counted();
+  const chats = `${plural(kept.sessions, "chat")} with ${plural(kept.messages, "message")}`;
+  const text =
+    `Everything kept for “${settings.user}” is erased: ${chats}, ${plural(kept.facts, "fact")} and every summary. ` +
+    "Nobody can bring it back; export it first if you may want it.";
+  if (!(await confirmed("Erase everything?", text, "Erase everything", { typed: "erase" }))) return null;
+  const receipt = await api.del(person(), NO_USER);
+  emit("person"); // nothing of it stays on the page
+  await showReceipt(receipt);
+  close();
+  document.dispatchEvent(new CustomEvent("show-conversation")); // on a phone the chats lie over it
+  return null;
+}
+
+function showReceipt(receipt) {
+  const rows = inOrder(receipt.erased).map(([key, count]) =>
+    el("tr", {}, el("th", { scope: "row" }, capital(named(key, 2))), el("td", {}, number(count))),
+  );
+  const pending = receipt.pending ?? [];
+  const name = `recap-erased-${receipt.erased_at.slice(0, 10)}.json`;
+  const keep = () => save(new Blob([JSON.stringify(receipt, null, 2)], { type: "application/json" }), name);
+  return openDialog("Everything is erased", (close) => [
+    el("p", {}, `What was kept for “${receipt.user_id}” was erased on ${moment(receipt.erased_at)}:`),
+    el(
+      "table.receipt",
+      {},
+      el("caption.visually-hidden", {}, "What was erased"),
+      el(
+        "thead.visually-hidden",
+        {},
+        el("tr", {}, el("th", { scope: "col" }, "What"), el("th", { scope: "col" }, "How many")),
+      ),
+      el("tbody", {}, rows),
+    ),
+    pending.length > 0 &&
+      el(
+        "p.notice",
+        {},
+        `Traces may be left in ${pending.map((key) => named(key)).join(" and ")}, which somebody was using. ` +
+          "They are removed as soon as that is over.",
+      ),
+    el(
+      "div.row.end",
+      {},
+      button("Download this receipt", keep),
+      button("Done", () => close(), { kind: "primary", autofocus: true }),
+    ),
+  ]);
+}
+
+const capital = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;

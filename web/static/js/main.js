@@ -1,0 +1,62 @@
+// Starts the page: each panel once, the keys that work everywhere, and the notice of which model answers.
+
+import { startChart } from "./chat/chart.js";
+import { focusComposer } from "./chat/composer.js";
+import { newChat, startConversation } from "./chat/conversation.js";
+import { startSessions } from "./chat/sessions.js";
+import { liveTurn } from "./chat/turns.js";
+import { openManage } from "./dialogs/manage.js";
+import { openSettings } from "./dialogs/settings.js";
+import { startSignIn } from "./dialogs/signin.js";
+import { startMemory } from "./memory/memory.js";
+import * as api from "./page/api.js";
+import { button, byId, el } from "./page/dom.js";
+import { startPanels } from "./page/panels.js";
+import { shown } from "./page/state.js";
+
+startSignIn();
+startPanels();
+startMemory();
+startChart();
+startSessions();
+startConversation();
+byId("open-manage").addEventListener("click", openManage);
+byId("open-settings").addEventListener("click", openSettings);
+document.addEventListener("keydown", keys);
+sayWhoAnswers();
+if (matchMedia("(pointer: fine)").matches) focusComposer(); // on a phone the keyboard would cover the page
+
+function keys(event) {
+  if (document.querySelector("dialog[open]")) return;
+  const command = event.ctrlKey || event.metaKey;
+  if (command && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    const search = byId("search");
+    if (!search.checkVisibility()) document.querySelector('[data-open-panel="sessions"]').click();
+    search.focus();
+  } else if (event.altKey && event.code === "KeyN") {
+    event.preventDefault();
+    newChat();
+  } else if (event.key === "Escape" && liveTurn(shown.sessionId)) {
+    liveTurn(shown.sessionId).stop();
+  }
+}
+
+/** The built-in model only quotes: say so, with the one line that brings a real one. */
+async function sayWhoAnswers() {
+  let ready;
+  try {
+    ready = await api.get("/health/ready", {}, { user: false });
+  } catch {
+    return; // the panels say in their own places that the server can't be reached
+  }
+  if (!ready.notice || sessionStorage.getItem("recap.notice") === "closed") return;
+  const banner = el("div", {},
+    el("span", {}, "The built-in model answers: it quotes what was said and writes nothing of its own. For real replies put ",
+      el("code", {}, "OPENAI_API_KEY=sk-…"), " (or ", el("code", {}, "OPENAI_BASE_URL=http://127.0.0.1:11434/v1"), ") into ", el("code", {}, ".env"), " and restart."),
+    button("Close", () => {
+      sessionStorage.setItem("recap.notice", "closed");
+      banner.remove();
+    }));
+  byId("banners").append(banner);
+}

@@ -1,0 +1,275 @@
+// The right panel: what is remembered of the chat that is shown, and of the person, kept up to date while the mini
+// model works.
+//
+// Guarantee: what stands there stays until its successor has come, so nothing flickers, jumps or loses the focus.  The
+// summary is watched only from a turn's end until it has settled, and only while the page can be seen; facts are read
+// again when its version has changed.
+
+import * as api from "../page/api.js";
+import { announce, button, byId, el } from "../page/dom.js";
+import { factForm } from "./fact_form.js";
+import { factList, ranked } from "./facts.js";
+import { emit, on, shown } from "../page/state.js";
+import { summaryPath, summaryView } from "./summary.js";
+import { number } from "../page/words.js";
+
+const WATCH_FIRST = 400; // milliseconds between looks at a summary that is being updated
+const WATCH_MOST = 2000;
+const WATCH_SLOWER = 1.4;
+const FACTS_SHOWN = 40; // until all are asked for
+
+let sessionId = null; // whose memory is shown; shown.sessionId may be ahead of it
+let temporary = false;
+let summary = null; // as the API gave it; null: there is none
+let known = false; // whether the summary and the facts have been read
+let factsTotal = 0; // of which FACTS_SHOWN are shown at first
+let allShown = false;
+let asked = 0; // counts the readings: the answer to an earlier one is dropped
+let watching = null; // {pause, timer}, while the summary is expected to change
+
+const body = byId("memory-body");
+const trouble = el("div", { role: "alert" });
+const summaryPart = summaryView({ changed: changedByHand, refresh });
+const count = el("span.muted");
+const note = el("p.memory-about");
+const addButton = button("Add a fact", openAdd, { kind: "quiet" });
+const addPlace = el("div");
+const list = factList({ label: "Facts", order: best, onDrawn: factsDrawn, onChanged: sayChanged });
+const more = button("", showAll, { hidden: true });
+
+export function startMemory() {
+  body.append(
+    trouble,
+    summaryPart.element,
+    el(
+      "section.memory-part",
+      { "aria-labelledby": "facts-heading" },
+      el(
+        "header.memory-head",
+        {},
+        el("h3", { id: "facts-heading" }, button(["Facts ", count], toFacts, { kind: "heading" })),
+        el("div.memory-tools", {}, addButton),
+      ),
+      note,
+      addPlace,
+      list.element,
+      more,
+    ),
+  );
+  drawSummary();
+  on("session", show);
+  on("turn", turnEnded);
+  on("memory", (detail) => detail?.by !== "panel" && read());
+  on("person", forgetPerson);
+  document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(watching?.timer) : lookSoon(0)));
+}
+
+// -- reading
+
+function show() {
+  stopWatching();
+  if (shown.sessionId !== sessionId || shown.temporary !== temporary) body.setAttribute("aria-busy", "true");
+  return read();
+}
+
+/** Read and show the memory of the chat that is shown. */
+async function read() {
+  const mine = ++asked;
+  const [wanted, fleeting] = [shown.sessionId, shown.temporary];
+  const [newSummary, newFacts] = await Promise.allSettled([readSummary(wanted), readFacts(wanted)]);
+  if (mine !== asked) return;
+  const failed = [newSummary, newFacts].find((result) => result.reason);
+  const other = wanted !== sessionId || fleeting !== temporary;
+  body.removeAttribute("aria-busy");
+  if (failed && !other) return complain(failed.reason, read); // what is shown may be old, but it is true of this chat
+  [sessionId, temporary] = [wanted, fleeting];
+  known = !failed;
+  summary = failed ? null : newSummary.value;
+  if (other) {
+    allShown = false;
+    body.scrollTop = 0;
+  }
+  complain(failed?.reason, read);
+  drawSummary();
+  list.draw(failed ? [] : newFacts.value);
+  if (summary && !settled()) watch(WATCH_FIRST);
+}
+
+async function readSummary(id) {
+  if (!id) return null;
+  try {
+    return await api.get(summaryPath(id));
+  } catch (error) {
+    if (error.status === 404) return null; // its first message has not been stored yet
+    throw error;
+  }
+}
+
+/** What holds in a chat; before there is one, what holds in all. */
+async function readFacts(id) {
+  const facts = await api.all("/api/facts", { session_id: id }).catch((error) => {
+    if (id && error.status === 404) return api.all("/api/facts");
+    throw error;
+  });
+  return facts.filter((fact) => fact.scope === "user" || fact.session_id === id);
+}
+
+function complain(error, again) {
+  if (!error) return trouble.replaceChildren();
+  if (trouble.textContent.startsWith(error.message)) return; // said already
+  trouble.replaceChildren(el("div.notice.error", {}, el("p", {}, error.message), button("Try again", again)));
+}
+
+function drawSummary() {
+  summaryPart.draw({ sessionId, temporary, summary, known });
+  note.textContent = describeFacts();
+}
+
+// -- watching
+
+function turnEnded({ sessionId: id, turn }) {
+  if (!id || id !== shown.sessionId) return;
+  const stored = !turn?.error || turn.userMessageId || (id === sessionId && summary);
+  if (stored) watch(WATCH_FIRST);
+}
+
+/** Look at the summary of the chat that is shown until it has settled. */
+function watch(pause) {
+  stopWatching();
+  watching = { pause, timer: null };
+  lookSoon(pause);
+}
+
+function stopWatching() {
+  clearTimeout(watching?.timer);
+  watching = null;
+}
+
+function lookSoon(pause) {
+  if (!watching || document.hidden) return;
+  clearTimeout(watching.timer);
+  const mine = watching;
+  watching.timer = setTimeout(() => look(mine), pause);
+}
+
+async function look(mine) {
+  const id = shown.sessionId;
+  try {
+    const seen = await api.get(summaryPath(id));
+    if (mine !== watching) return;
+    const before = id === sessionId ? (summary?.latest?.version ?? 0) : 0;
+    const facts = (seen.latest?.version ?? 0) === before ? null : await readFacts(id);
+    if (mine !== watching) return;
+    [sessionId, summary, known] = [id, seen, true];
+    complain(null);
+    drawSummary();
+    if (facts) list.draw(facts);
+    if (settled()) return stopWatching();
+  } catch (error) {
+    if (mine !== watching) return;
+    if (error.status === 404) return stopWatching(); // erased meanwhile
+    complain(error, () => lookSoon(0));
+  }
+  mine.pause = Math.min(WATCH_MOST, mine.pause * WATCH_SLOWER);
+  lookSoon(mine.pause);
+}
+
+/** Nothing will change by itself: it is up to date, or failed for good, or waits for more turns. */
+function settled() {
+  const { state, job_id: job } = summary;
+  return ["none", "current", "failed"].includes(state) || (state === "pending" && !job);
+}
+
+// -- changes
+
+async function refresh() {
+  const stands = await api.post(`${summaryPath(sessionId)}/refresh`);
+  if (stands.session_id !== sessionId) return;
+  summary = stands;
+  drawSummary();
+  watch(WATCH_FIRST);
+}
+
+function changedByHand(stands) {
+  if (stands.session_id === sessionId) {
+    summary = stands;
+    drawSummary();
+  }
+  sayChanged();
+}
+
+/** To the other panels: this one shows it already. */
+function sayChanged() {
+  emit("memory", { by: "panel" });
+}
+
+function forgetPerson() {
+  stopWatching();
+  asked++;
+  [sessionId, summary, known] = [null, null, false];
+  addPlace.replaceChildren();
+  addButton.hidden = false;
+  list.draw([]);
+  summaryPart.reset();
+}
+
+function openAdd() {
+  const close = () => {
+    addPlace.replaceChildren();
+    addButton.hidden = false;
+    addButton.focus();
+  };
+  const form = factForm({
+    inSession: sessionId !== null && summary !== null,
+    action: "Add",
+    cancel: close,
+    save: async ({ scope, ...values }) => {
+      const inChat = scope === "session" && sessionId ? { session_id: sessionId } : {};
+      const fact = await api.post("/api/facts", { ...values, ...inChat });
+      close();
+      sayChanged();
+      await read();
+      list.focus(fact.id);
+      announce("Added");
+    },
+  });
+  addButton.hidden = true;
+  addPlace.replaceChildren(form);
+  form.querySelector("textarea").focus();
+}
+
+// -- the list of facts
+
+function best(facts) {
+  factsTotal = facts.length;
+  return allShown ? ranked(facts) : ranked(facts).slice(0, FACTS_SHOWN);
+}
+
+function factsDrawn(drawn) {
+  count.textContent = factsTotal ? number(factsTotal) : "";
+  more.hidden = drawn.length === factsTotal;
+  more.textContent = `Show all ${number(factsTotal)} facts`;
+  list.element.hidden = !factsTotal;
+  note.textContent = describeFacts();
+}
+
+function describeFacts() {
+  if (!known) return "";
+  if (!factsTotal) return "Nothing is remembered yet. Facts appear as you chat, or add one yourself.";
+  if (temporary) return "Known from your other chats, and used here. Nothing is added.";
+  if (sessionId) return "From this chat, and what holds in all of them.";
+  return "What Recap already knows from your other chats.";
+}
+
+/** The heading stays in view below a long summary; it leads to the facts. */
+function toFacts() {
+  (list.element.hidden ? note : list.element).scrollIntoView({ block: "center" });
+  list.element.querySelector('li[tabindex="0"]')?.focus();
+}
+
+function showAll() {
+  const last = list.element.querySelector("li:last-child");
+  allShown = true;
+  list.redraw();
+  last?.nextElementSibling?.focus();
+}

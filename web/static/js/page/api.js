@@ -1,0 +1,142 @@
+// The API's door: requests, their errors as sentences, streams, and the key.
+//
+// Every call is made for the person in Settings: GET, PATCH and DELETE name them in the query, POST and PUT in the
+// body where there is one.  `{ user: false }` leaves the person out (prompts, health, /api/users/...).
+
+import { settings } from "./state.js";
+
+const KEY = "recap.key"; // in sessionStorage: gone with the tab, and never on disk with the other settings
+
+export class ApiError extends Error {
+  constructor(message, { status = 0, code = "network", fields = null, retryAfter = null } = {}) {
+    super(message);
+    Object.assign(this, { status, code, fields, retryAfter });
+  }
+}
+
+export const signedIn = () => sessionStorage.getItem(KEY) !== null;
+export const signOut = () => sessionStorage.removeItem(KEY);
+
+let askForKey = async () => false;
+
+/** `ask(wrong)` shows the sign-in dialog and resolves to the key; `wrong` says that the last one was not taken. */
+export function onKeyNeeded(ask) {
+  let asking = null;
+  askForKey = (refused) => {
+    if (!asking && refused !== sessionStorage.getItem(KEY)) return null; // another key was given while this was on its way
+    asking ??= ask(refused !== null).then((key) => {
+      sessionStorage.setItem(KEY, key);
+      asking = null;
+    });
+    return asking;
+  };
+}
+
+async function reach(method, path, { query = {}, body, headers = {}, signal, user = true, keepalive = false } = {}) {
+  const inBody = body !== undefined && method !== "PATCH";
+  const address = new URL(path, location.origin);
+  for (const [name, value] of Object.entries({ ...(user && !inBody ? { user_id: settings.user } : {}), ...query })) {
+    if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);
+  }
+  const sent = user && inBody ? { user_id: settings.user, ...body } : body;
+  for (;;) {
+    const key = sessionStorage.getItem(KEY);
+    let response;
+    try {
+      response = await fetch(address, {
+        method,
+        signal,
+        keepalive, // goes out although the page is being left
+        headers: {
+          ...(sent === undefined ? {} : { "Content-Type": "application/json" }),
+          ...(key ? { Authorization: `Bearer ${key}` } : {}),
+          ...headers,
+        },
+        body: sent === undefined ? undefined : typeof sent === "string" || sent instanceof Blob ? sent : JSON.stringify(sent),
+      });
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new ApiError("Recap can't be reached. Check that the server runs; nothing you typed is lost.");
+    }
+    if (response.status !== 401) return response;
+    await askForKey(key);
+  }
+}
+
+async function refusal(response) {
+  const body = await response.json().catch(() => null);
+  const error = body?.error ?? {};
+  return new ApiError(error.message ?? `The server answered ${response.status} ${response.statusText}.`, {
+    status: response.status,
+    code: error.code ?? "unknown",
+    fields: error.fields ?? null,
+    retryAfter: Number(response.headers.get("Retry-After")) || null,
+  });
+}
+
+async function answer(method, path, options) {
+  const response = await reach(method, path, options);
+  if (!response.ok) throw await refusal(response);
+  return response.status === 204 ? null : response.json();
+}
+
+/** Each resolves to the answer's JSON and throws ApiError.  `options`: query, headers, signal, user. */
+export const get = (path, query = {}, options = {}) => answer("GET", path, { query, ...options });
+export const post = (path, body, options = {}) => answer("POST", path, { body, ...options });
+export const put = (path, body, options = {}) => answer("PUT", path, { body, ...options });
+export const patch = (path, body, options = {}) => answer("PATCH", path, { body, ...options });
+export const del = (path, options = {}) => answer("DELETE", path, options);
+
+/** Every item of a list that comes in pages. */
+export async function all(path, query = {}) {
+  const items = [];
+  let cursor;
+  do {
+    const page = await get(path, { limit: 100, ...query, cursor });
+    items.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor);
+  return items;
+}
+
+/** A body to save as a file: {blob, name}. */
+export async function download(path, options = {}) {
+  const response = await reach("GET", path, options);
+  if (!response.ok) throw await refusal(response);
+  const named = /filename="?([^";]+)/.exec(response.headers.get("Content-Disposition") ?? "");
+  return { blob: await response.blob(), name: named?.[1] ?? "recap-export.json" };
+}
+
+/**
+ * POST /api/chat as a stream: calls `heard(chunk)` with each chunk and resolves after [DONE].
+ * Throws ApiError also for an error that comes in mid-stream, and for a stream that breaks off.
+ */
+export async function chat(body, { key, heard, signal }) {
+  const headers = { "Idempotency-Key": key };
+  const response = await reach("POST", "/api/chat", { body: { ...body, stream: true }, headers, signal });
+  if (!response.ok) throw await refusal(response);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    let read;
+    try {
+      read = await reader.read();
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      read = { done: true };
+    }
+    if (read.done) {
+      throw new ApiError("The connection broke off. Your message is kept, and the reply is being finished.", { code: "broken" });
+    }
+    rest += read.value;
+    const events = rest.split("\n\n");
+    rest = events.pop();
+    for (const event of events) {
+      const data = event.replace(/^data: /, "");
+      if (data === "[DONE]") return;
+      const chunk = JSON.parse(data);
+      if (chunk.error) throw new ApiError(chunk.error.message, { code: chunk.error.code, status: 502 });
+      heard(chunk);
+    }
+  }
+}

@@ -1,0 +1,53 @@
+// Dialogs: modal, closed by Escape, and focus returns to where it was.
+
+import { button, el } from "./dom.js";
+
+let count = 0;
+
+/**
+ * Open a modal dialog with a heading, and the nodes that `fill(close)` returns.  Resolves, when it is closed, to what
+ * `close(value)` was given; undefined when it was dismissed.  `locked` leaves Escape and ✕ out.
+ */
+export function openDialog(title, fill, { wide = false, locked = false } = {}) {
+  const before = document.activeElement;
+  const id = `dialog-${++count}`;
+  return new Promise((resolve) => {
+    let value;
+    const dialog = el(`dialog.dialog${wide ? ".wide" : ""}`, { "aria-labelledby": id });
+    const close = (result) => {
+      value = result;
+      dialog.close();
+    };
+    dialog.addEventListener("cancel", (event) => {
+      if (locked) event.preventDefault();
+    });
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      if (before?.isConnected) before.focus();
+      resolve(value);
+    });
+    dialog.append(
+      el("header.dialog-head", {}, el("h2", { id }, title), !locked && button("✕", () => close(), { kind: "icon", "aria-label": `Close ${title}` })),
+      el("div.dialog-body", {}, fill(close)),
+    );
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
+/** Ask for a yes; with `typed`, that text has to be typed first.  Resolves to true or false. */
+export async function confirmed(title, text, action, { typed = "" } = {}) {
+  const answer = await openDialog(title, (close) => {
+    const go = button(action, () => close(true), { kind: "danger", disabled: typed !== "" });
+    const box = typed
+      ? el("label.field", {}, `Type “${typed}” to go on`, el("input", {
+          type: "text",
+          autocomplete: "off",
+          autofocus: true,
+          oninput: (event) => (go.disabled = event.target.value.trim() !== typed),
+        }))
+      : null;
+    return [el("p", {}, text), box, el("div.row.end", {}, button("Cancel", () => close(false)), go)];
+  });
+  return answer === true;
+}

@@ -1,0 +1,55 @@
+// What differs between two versions of a text: lines kept, added, removed, and those that only changed in some words.
+// Pure functions.
+
+const ALIKE = 0.4; // from this share of common words on, a line that went and one that came are one that changed
+const words = new Intl.Segmenter(undefined, { granularity: "word" });
+
+/** The steps from `before` to `after`, as [kind, item] with kind "kept", "removed" or "added"; the fewest there are. */
+export function steps(before, after) {
+  const common = Array.from({ length: before.length + 1 }, () => new Array(after.length + 1).fill(0)); // of the rests
+  for (let i = before.length - 1; i >= 0; i--) {
+    for (let j = after.length - 1; j >= 0; j--) {
+      common[i][j] = before[i] === after[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
+    }
+  }
+  const found = [];
+  let [i, j] = [0, 0];
+  while (i < before.length || j < after.length) {
+    if (i < before.length && j < after.length && before[i] === after[j]) {
+      found.push(["kept", before[i++]]);
+      j++;
+    } else if (j === after.length || (i < before.length && common[i + 1][j] >= common[i][j + 1]))
+      found.push(["removed", before[i++]]);
+    else found.push(["added", after[j++]]);
+  }
+  return found;
+}
+
+/** The same for lines, where a line may also have "changed": its item is then the steps between its words. */
+export function lineSteps(before, after) {
+  const found = [];
+  for (const [kind, line] of steps(before, after)) {
+    const other = kind === "added" && found.findIndex(([its, old]) => its === "removed" && alike(old, line));
+    if (kind === "added" && other >= 0) found[other] = ["changed", wordSteps(found[other][1], line)];
+    else found.push([kind, line]);
+  }
+  return found;
+}
+
+const split = (line) => [...words.segment(line)].map((part) => part.segment);
+
+function wordSteps(before, after) {
+  const joined = [];
+  for (const [kind, word] of steps(split(before), split(after))) {
+    if (joined.at(-1)?.[0] === kind) joined.at(-1)[1] += word;
+    else joined.push([kind, word]);
+  }
+  return joined;
+}
+
+function alike(one, other) {
+  const meant = (line) => new Set(split(line.toLowerCase()).filter((word) => /[\p{L}\p{N}]/u.test(word)));
+  const [a, b] = [meant(one), meant(other)];
+  const shared = [...a].filter((word) => b.has(word)).length;
+  return shared / Math.max(a.size, b.size, 1) >= ALIKE;
+}

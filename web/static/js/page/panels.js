@@ -1,0 +1,60 @@
+// Panels that slide in where there is no room for all three, and the keys that move between them.
+// Guarantee: one slid-in panel at most is open, focus goes into it and comes back, and Escape closes it.
+
+import { byId, el } from "./dom.js";
+
+const PANELS = ["sessions", "conversation", "memory"];
+let opened = null; // {panel, from}: the open one, and the button it was opened with
+
+export function startPanels() {
+  for (const opener of document.querySelectorAll("[data-open-panel]")) {
+    opener.addEventListener("click", () => open(opener.dataset.openPanel, opener));
+  }
+  for (const closer of document.querySelectorAll("[data-close-panel]")) closer.addEventListener("click", close);
+  document.addEventListener("show-conversation", close);
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && opened && !document.querySelector("dialog[open]")) close();
+    if (event.key === "F6") {
+      event.preventDefault();
+      next(event.shiftKey ? -1 : 1);
+    }
+  });
+  byId("session-list").addEventListener("click", (event) => {
+    if (event.target.closest(".session-open")) close();
+  });
+  for (const id of ["new-chat", "temporary-chat"]) byId(id).addEventListener("click", close);
+  for (const query of ["(max-width: 760px)", "(max-width: 1180px)"]) matchMedia(query).addEventListener("change", close);
+}
+
+function open(name, from) {
+  close();
+  const panel = byId(name);
+  panel.classList.add("open");
+  from?.setAttribute("aria-expanded", "true");
+  const scrim = el("button.scrim", { type: "button", id: "scrim", tabIndex: -1, "aria-label": "Close this panel", onclick: close });
+  byId("panels").append(scrim);
+  for (const other of PANELS) if (other !== name) byId(other).inert = true;
+  opened = { panel, from };
+  panel.focus();
+}
+
+function close() {
+  if (!opened) return;
+  const { panel, from } = opened;
+  opened = null;
+  panel.classList.remove("open");
+  from?.setAttribute("aria-expanded", "false");
+  byId("scrim")?.remove();
+  for (const other of PANELS) byId(other).inert = false;
+  if (panel.contains(document.activeElement) || document.activeElement === document.body) from?.focus();
+}
+
+/** F6: the next panel, slid in where it has to be. */
+function next(step) {
+  const at = PANELS.findIndex((name) => byId(name).contains(document.activeElement));
+  const name = PANELS[(Math.max(at, 0) + step + PANELS.length) % PANELS.length];
+  const panel = byId(name);
+  close();
+  if (panel.checkVisibility()) panel.focus();
+  else open(name, document.querySelector(`[data-open-panel="${name}"]`));
+}
