@@ -15,8 +15,8 @@ from benchmarks.conversation import Conversation, Question
 from config import Settings
 from memory import tokens
 from memory.domain import Message
-from memory.excerpts import HIT_TOKENS, NEIGHBOUR_TOKENS, cost_of
-from memory.times import time_ranges
+from memory.recall.excerpts import HIT_TOKENS, NEIGHBOUR_TOKENS, cost_of
+from memory.recall.times import time_ranges
 from search_index import Document, Embedder, Query, Recipe, SearchIndex
 from search_index.vectors import PACKED_BYTES, cosines, packed
 
@@ -144,7 +144,7 @@ class Judge:
         }
 
     def _shown(self, found: Sequence[int], budget: int) -> set[int]:
-        """What an excerpt of `budget` tokens shows, chosen as in `memory.excerpts`."""
+        """What an excerpt of `budget` tokens shows, chosen as in `memory.recall.excerpts`."""
         hits, shown, opened = set(found), set[int](), set[object]()
         for hit in found:
             near = sorted(range(hit - self._window, hit + self._window + 1), key=lambda at: abs(at - hit))

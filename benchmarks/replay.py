@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 import tempfile
 import time
@@ -33,7 +32,7 @@ from tqdm import tqdm
 
 from benchmarks.conversation import Conversation, Said
 from benchmarks.results import Replayed, machine, measured, table
-from benchmarks.serving import Server
+from benchmarks.serving import Server, terminable
 
 BATCH = 1_000  # messages in one call: as many as the API takes
 LIMIT = 20  # results asked for: recall is measured down to this depth
@@ -147,13 +146,12 @@ def _serving(url: str | None) -> Iterator[str]:
     if url is not None:
         yield url
         return
-    # Ended with SIGTERM, Python would leave the server behind; as an exception it passes through the block's end.
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    try:
-        with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder, Server(Path(folder) / "data") as server:
-            yield server.url
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    with (
+        terminable(),
+        tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
+        Server(Path(folder) / "data") as server,
+    ):
+        yield server.url
 
 
 def run(conversations: Sequence[Conversation], url: str | None, turns: int, keep: bool = False) -> dict[str, Any]:

@@ -12,6 +12,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
@@ -121,6 +123,17 @@ class Server:
             return httpx2.get(f"{self.url}/health/live", timeout=2.0, trust_env=False).status_code == 200
         except httpx2.TransportError:
             return False
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Within it SIGTERM is an exception, which passes through the end of every block: ended with it otherwise, Python
+    would leave a server behind."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def free_port() -> int:

@@ -1,0 +1,338 @@
+"""How much of each prompt the model server has just seen: the identical prefix of consecutive requests of a session.
+
+    python -m benchmarks.prefix CONVERSATION.json | FOLDER ...
+
+Each conversation is replayed as one session through /v1/chat/completions of a Recap of our own, whose model server
+records what it is sent and answers with the conversation's own replies.  It is replayed by two kinds of clients: one
+sends its newest message alone, with X-Session-Id; one sends the whole history every time, and names no session.
+
+    prefix     the share of a prompt that the next one begins with, byte for byte: the median, the 25th percentile, and
+               how many have 0.75 or more.  Providers bill such a prefix at a fraction.
+    baseline   the same prompts with everything that is remembered in the system message, rewritten each turn: the
+               newest summary, the facts, what was recalled, and at its end the time.
+    tokens     of all prompts, a token being four bytes of the messages as JSON; `new` are those outside the prefix.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import pairwise
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from tqdm import tqdm
+
+from benchmarks.conversation import Conversation, Said
+from benchmarks.results import machine
+from benchmarks.serving import Server, terminable
+from benchmarks.upstream import MAIN, MINI, Json, Upstream
+
+RESULTS = Path(__file__).parent / "results"
+GOAL = 0.75
+BYTES_A_TOKEN = 4
+CLIENTS = {"newest": "newest message only", "history": "full history"}
+
+_MEMORY = re.compile(r"<memory now=.*?\n</memory>\n\n", re.S)
+_SUMMARY = re.compile(r"<summary>\n.*?\n</summary>", re.S)
+_KINDS = (
+    ("recap", "Recap"),
+    ("baseline", "system message rewritten each turn"),
+    ("history", "full history, no memory"),
+)
+_ROWS = (
+    ("  prefix, median", "{:.2f}", "median"),
+    ("    p25", "{:.2f}", "p25"),
+    (f"    {GOAL} or more, %", "{:.0f}", "at_goal_percent"),
+    ("  tokens", "{:,}", "prompt_tokens"),
+    ("    new", "{:,}", "new_tokens"),
+)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What the person says and what is answered, each as one message."""
+
+    asked: str
+    answer: str
+    at: str
+
+
+@dataclass
+class Sent:
+    """The prompts of one client's session: those Recap sent, those of the baseline, and the full history."""
+
+    recap: list[list[Json]] = field(default_factory=list)
+    baseline: list[list[Json]] = field(default_factory=list)
+    history: list[list[Json]] = field(default_factory=list)
+
+
+def turns(said: Sequence[Said], limit: int | None = None) -> list[Turn]:
+    """The conversation in turns, the first `limit` of them.  What one speaker says in several messages is one; what
+    comes before the user's first message or has no answer is left out."""
+    lines: list[list[Said]] = []
+    for one in said:
+        if lines and lines[-1][0].role == one.role:
+            lines[-1].append(one)
+        elif lines or one.role == "user":
+            lines.append([one])
+    text = ["\n".join(one.content for one in line) for line in lines]
+    pairs = zip(lines[::2], text[::2], text[1::2], strict=False)
+    return [Turn(asked, answer, line[-1].created_at) for line, asked, answer in pairs][:limit]
+
+
+def serialised(messages: Sequence[Json]) -> bytes:
+    """The messages as the JSON they are sent as, whatever the spaces."""
+    return json.dumps(messages, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def shared(before: bytes, after: bytes) -> int:
+    """Bytes with which both begin; by halves, since a full history is long."""
+    low, high = 0, min(len(before), len(after))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if before[low:middle] == after[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def figures(sessions: Sequence[Sequence[Sequence[Json]]]) -> dict[str, Any]:
+    """The prefixes within each session, the tokens of all prompts, and what a prompt consists of on average.
+
+    A share is that of the earlier prompt: with how much of it the next one begins.
+    """
+    prompts = [messages for session in sessions for messages in session]
+    sizes = [len(serialised(messages)) for messages in prompts]
+    pairs = [pair for session in sessions for pair in pairwise(map(serialised, session))]
+    lengths = [shared(before, after) for before, after in pairs]
+    shares = [length / len(before) for length, (before, _) in zip(lengths, pairs, strict=True)]
+    system = sum(len(serialised(messages[:1])) for messages in prompts if messages[0]["role"] == "system")
+    newest = sum(len(serialised(messages[-1:])) for messages in prompts)
+    return {
+        "prompts": len(prompts),
+        "median": round(quantile(shares, 50), 3),
+        "p25": round(quantile(shares, 25), 3),
+        "at_goal_percent": round(100 * sum(one >= GOAL for one in shares) / len(shares), 1),
+        "prompt_tokens": _tokens(sum(sizes)),
+        "new_tokens": _tokens(sum(sizes) - sum(lengths)),
+        "mean": {
+            "system": _tokens(system / len(prompts)),
+            "tail": _tokens((sum(sizes) - system - newest) / len(prompts)),
+            "newest": _tokens(newest / len(prompts)),
+        },
+    }
+
+
+def _tokens(size: float) -> int:
+    return ceil(size / BYTES_A_TOKEN)
+
+
+def quantile(values: Sequence[float], percent: int) -> float:
+    """The smallest of the values that so many percent of all do not exceed."""
+    return sorted(values)[ceil(len(values) * percent / 100) - 1]
+
+
+def rewritten(messages: Sequence[Json], summary: Json, at: str) -> list[Json]:
+    """The prompt of a memory that writes its system message anew each turn, with the same tail.
+
+    The time comes last in it, which is kind: what stands before the first change is a shared prefix here too.
+    """
+    instructed = messages[0]["role"] == "system"
+    system = messages[0]["content"] if instructed else ""
+    *tail, asked = messages[1:] if instructed else messages
+    recalled = found[0].strip() if (found := _MEMORY.match(asked["content"])) else ""
+    newest = "\n".join(_section(name, told) for name, told in summary.items() if told)
+    block = f"<summary>\n{newest}\n</summary>" if newest else ""
+    if _SUMMARY.search(system):
+        system, block = _SUMMARY.sub(lambda _: block, system, count=1), ""
+    told = "\n\n".join(filter(None, (system, block, recalled, f"Current time: {at}")))
+    return [
+        {"role": "system", "content": told},
+        *tail,
+        {**asked, "content": _MEMORY.sub("", asked["content"], count=1)},
+    ]
+
+
+def _section(name: str, told: str | Sequence[str]) -> str:
+    return f"{name}: {told}" if isinstance(told, str) else "\n- ".join([f"{name}:", *told])
+
+
+class Client:
+    """An OpenAI client of one of the two kinds, in a conversation of its own."""
+
+    def __init__(self, http: httpx2.Client, kind: str, user: str) -> None:
+        self._http = http
+        self._kind = kind
+        self._user = user
+        self._session: str | None = None
+        self.history: list[Json] = []
+
+    def ask(self, message: str) -> str:
+        """Say something; returns the reply.  Raises RuntimeError when it fails, or memory had no part in it."""
+        new = {"role": "user", "content": message}
+        self.history.append(new)
+        answer = self._http.post(
+            "/v1/chat/completions",
+            headers={"X-Session-Id": self._user} if self._kind == "newest" else {},
+            json={
+                "model": MAIN,
+                "user": self._user,
+                "messages": [new] if self._kind == "newest" else self.history,
+            },
+        )
+        if answer.status_code != 200:
+            raise RuntimeError(f"/v1/chat/completions answered {answer.status_code}: {answer.text[:1000]}")
+        session, problem = answer.headers.get("X-Memory-Session-Id"), answer.headers.get("X-Memory-Error")
+        if problem or session is None or session != (self._session or session):
+            raise RuntimeError(f"session {self._session} goes on as {session}; memory's problem: {problem}")
+        self._session = session
+        reply: str = answer.json()["choices"][0]["message"]["content"]
+        self.history.append({"role": "assistant", "content": reply})
+        return reply
+
+
+def replay(http: httpx2.Client, upstream: Upstream, name: str, taken: Sequence[Turn], kind: str, bar: Any) -> Sent:
+    """Take the turns as one session, and return the prompts that came of it."""
+    upstream.begin()
+    client = Client(http, kind, f"bench-{name}-{kind}-{uuid.uuid4().hex[:8]}")
+    sent = Sent()
+    for number, turn in enumerate(taken, 1):
+        upstream.reply = turn.answer
+        client.ask(turn.asked)
+        if len(upstream.prompts) != number:
+            raise RuntimeError(f"turn {number} called the main model {len(upstream.prompts) - number + 1} times")
+        prompt = upstream.prompts[-1]
+        sent.recap.append(prompt.messages)
+        sent.baseline.append(rewritten(prompt.messages, prompt.summary, turn.at))
+        sent.history.append(client.history[:-1])
+        bar.update()
+    return sent
+
+
+def run(conversations: Mapping[str, Sequence[Turn]]) -> dict[str, Any]:
+    """Replay them all with both kinds of clients; the results as JSON's types."""
+    sent: dict[str, dict[str, Sent]] = {kind: {} for kind in CLIENTS}
+    with (
+        _serving() as (http, upstream),
+        tqdm(
+            total=len(CLIENTS) * sum(map(len, conversations.values())), unit="turn", file=sys.stderr, dynamic_ncols=True
+        ) as bar,
+    ):
+        for name, taken in conversations.items():
+            for kind in CLIENTS:
+                bar.set_postfix_str(f"{name}: {kind}")
+                sent[kind][name] = replay(http, upstream, name, taken, kind, bar)
+    return {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "conversations": {name: {kind: measured([sent[kind][name]]) for kind in CLIENTS} for name in conversations},
+        "all": {kind: measured([*sent[kind].values()]) for kind in CLIENTS},
+    }
+
+
+def measured(sent: Sequence[Sent]) -> dict[str, Any]:
+    """The figures of one conversation, or of several together."""
+    return {
+        "recap": figures([one.recap for one in sent]),
+        "baseline": figures([one.baseline for one in sent]),
+        "history": figures([one.history for one in sent]),
+    }
+
+
+@contextmanager
+def _serving() -> Iterator[tuple[httpx2.Client, Upstream]]:
+    """A Recap with every setting at its default but the model server, and the summary made before the reply leaves:
+    a person takes a minute between turns, in which it is made otherwise, and nobody wants to wait for that here."""
+    with (
+        terminable(),
+        tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
+        Upstream() as upstream,
+        Server(
+            Path(folder) / "data",
+            OPENAI_BASE_URL=upstream.url,
+            OPENAI_MODEL=MAIN,
+            OPENAI_SUMMARY_MODEL=MINI,
+            SUMMARY_MODE="inline",
+        ) as server,
+        httpx2.Client(base_url=server.url, timeout=60.0, trust_env=False) as http,
+    ):
+        yield http, upstream
+
+
+def table(results: Mapping[str, Any]) -> str:
+    """A column a conversation, and one for all together when there are several; a block of rows a client."""
+    columns = dict(results["conversations"])
+    if len(columns) > 1:
+        columns["all"] = results["all"]
+    width = max(12, *(len(name) + 2 for name in columns))
+    lines = [f"{'':36}" + "".join(name.rjust(width) for name in columns)]
+    for client, sends in CLIENTS.items():
+        shown = {name: column[client] for name, column in columns.items()}
+        prompts = "".join(f"{one['recap']['prompts']:,}".rjust(width) for one in shown.values())
+        lines += ["", f"{f'{sends}: prompts':36}{prompts}"]
+        for kind, title in _KINDS if client == "newest" else _KINDS[:2]:
+            lines.append(title)
+            for label, shape, key in _ROWS:
+                cells = [shape.format(one[kind][key]).rjust(width) for one in shown.values()]
+                lines.append(f"{label:36}" + "".join(cells))
+    on, mean = results["machine"], results["all"]["newest"]["recap"]["mean"]
+    memory = f"{on['memory_gb']} GB, " if on["memory_gb"] else ""
+    lines += [
+        "",
+        f"A prompt of Recap has {mean['system']:,} tokens of system message, {mean['tail']:,} of tail and "
+        f"{mean['newest']:,} of newest message with what was recalled for it, on average.",
+        f"Measured on {on['cores']} cores, {memory}{on['system']}, Python {on['python']}.",
+    ]
+    return "\n".join(lines)
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    return [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    description, _, details = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.prefix",
+        description=description,
+        epilog=details,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("conversations", nargs="+", type=Path, metavar="CONVERSATION.json | FOLDER")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N turns of each conversation")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    if options.limit is not None and options.limit < 2:
+        parser.error("--limit must be 2 or more: a prompt is compared with the next")
+    try:
+        loaded = [Conversation.load(file) for file in _files(options.conversations)]
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    conversations = {one.name: taken for one in loaded if len(taken := turns(one.said, options.limit)) > 1}
+    if not conversations:
+        parser.error("there is no conversation of two turns or more")
+    try:
+        results = run(conversations)
+    except (RuntimeError, httpx2.TransportError) as error:
+        raise SystemExit(f"The benchmark broke off: {error}") from error
+    options.results.mkdir(parents=True, exist_ok=True)
+    file = options.results / f"prefix-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+    file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    print(table(results))
+    print(f"\nAs JSON: {file}")
+
+
+if __name__ == "__main__":
+    main()

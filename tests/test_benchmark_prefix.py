@@ -1,0 +1,171 @@
+"""The prefix benchmark: what it counts, what its model server says, and a whole run over a conversation of our own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.conversation import Conversation, Said
+from benchmarks.prefix import Turn, figures, main, quantile, rewritten, serialised, shared, turns
+from benchmarks.upstream import MAIN, MINI, SUMMARY_WORDS, Json, Upstream, digested
+
+OURS = Path(__file__).parent.parent / "benchmarks" / "conversation.json"
+
+
+def said(*lines: tuple[str, str]) -> list[Said]:
+    return [Said(str(at), "1", role, role, text, f"2026-05-01T10:0{at}:00") for at, (role, text) in enumerate(lines)]
+
+
+def prompt(*contents: str) -> list[Json]:
+    """A prompt of a system message and the person's and the assistant's words in turn."""
+    roles = ["system", *(["user", "assistant"] * len(contents))]
+    return [{"role": role, "content": content} for role, content in zip(roles, contents, strict=False)]
+
+
+@given(st.binary(max_size=40), st.binary(max_size=40), st.binary(max_size=40))
+def test_the_shared_prefix_is_the_longest_with_which_both_begin(start: bytes, one: bytes, other: bytes) -> None:
+    length = shared(start + one, start + other)
+    assert length >= len(start)
+    assert (start + one)[:length] == (start + other)[:length]
+    assert (start + one)[: length + 1] != (start + other)[: length + 1] or length == min(len(one), len(other)) + len(
+        start
+    )
+    assert length == shared(start + other, start + one)
+    assert shared(start + one, start + one) == len(start + one)
+
+
+def test_the_share_is_of_the_earlier_prompt() -> None:
+    before = prompt("Be kind.", "Hello")
+    after = prompt("Be kind.", "Hello", "Hi", "How are you?")
+    size = len(serialised(before))
+    assert shared(serialised(before), serialised(after)) == size - 1  # but for the bracket that closes the list
+    assert figures([[before, after]])["median"] == pytest.approx((size - 1) / size, abs=0.001)
+    assert figures([[after, before]])["median"] == pytest.approx((size - 1) / len(serialised(after)), abs=0.001)
+
+
+def test_a_token_is_four_bytes_whatever_the_script() -> None:
+    messages: list[Json] = [{"role": "user", "content": "日本語"}]
+    assert serialised(messages) == '[{"role":"user","content":"日本語"}]'.encode()
+    counted = figures([[messages, messages]])
+    assert counted["prompt_tokens"] == 20  # twice 39 bytes
+    assert (counted["median"], counted["at_goal_percent"], counted["new_tokens"]) == (1.0, 100.0, 10)
+
+
+def test_prompts_are_compared_within_a_session_and_counted_over_all() -> None:
+    stable, other = prompt("A" * 400, "one"), prompt("B" * 400, "one")
+    together = figures([[stable, stable, stable], [other, other]])
+    assert (together["prompts"], together["median"], together["p25"]) == (5, 1.0, 1.0)
+    changed = figures([[stable, other, stable], [other, other]])
+    assert changed["median"] < 0.1 and changed["at_goal_percent"] == pytest.approx(33.3)
+    assert changed["prompt_tokens"] == together["prompt_tokens"]
+    assert changed["new_tokens"] > together["new_tokens"]
+    assert sum(changed["mean"].values()) == pytest.approx(changed["prompt_tokens"] / 5, abs=3)
+
+
+def test_quantiles_are_values_that_were_measured() -> None:
+    values = [0.4, 0.1, 0.3, 0.2]
+    assert [quantile(values, percent) for percent in (25, 50, 75, 100)] == [0.1, 0.2, 0.3, 0.4]
+    assert quantile([0.7], 25) == 0.7
+
+
+def test_a_conversation_is_taken_in_turns() -> None:
+    talk = said(
+        ("assistant", "before"), ("user", "a"), ("user", "b"), ("assistant", "c"), ("user", "d"), ("assistant", "e"),
+        ("assistant", "f"), ("user", "unanswered"),
+    )  # fmt: skip
+    assert turns(talk) == [Turn("a\nb", "c", "2026-05-01T10:02:00"), Turn("d", "e\nf", "2026-05-01T10:04:00")]
+    assert turns(talk, 1) == turns(talk)[:1]
+    assert len(turns(Conversation.load(OURS).said)) > 35
+
+
+def test_the_baseline_says_the_same_with_all_that_is_remembered_in_the_system_message() -> None:
+    recalled = '<memory now="2026-11-20 14:11 UTC, Friday">\n<chat id="a">\nJo: soup\n</chat>\n</memory>'
+    sent = prompt("Note.\n\n<summary>\nold\n</summary>\n\n<facts>\n- x\n</facts>", "q", "a", f"{recalled}\n\nSoup?")
+    told = rewritten(sent, {"topic": "soup", "discussed": ["it was good"], "data": []}, "noon")
+    system = "Note.\n\n<summary>\ntopic: soup\ndiscussed:\n- it was good\n</summary>\n\n<facts>\n- x\n</facts>"
+    assert told[0] == {"role": "system", "content": f"{system}\n\n{recalled}\n\nCurrent time: noon"}
+    assert told[1:3] == sent[1:3]
+    assert told[3] == {"role": "user", "content": "Soup?"}
+    bare: list[Json] = [{"role": "user", "content": "Hello"}]
+    assert rewritten(bare, {}, "noon") == [{"role": "system", "content": "Current time: noon"}, *bare]
+
+
+def test_the_mini_model_goes_on_from_its_last_summary_and_quotes_what_the_person_states() -> None:
+    first = digested(
+        "<messages>\n[1] 2026-05-01 10:00 user: Salt &amp; pepper is all I put on it. More later.\n"
+        "[2] 2026-05-01 10:00 assistant: Right.\n</messages>"
+    )
+    assert first["summary"]["discussed"] == ["user: Salt & pepper is all I put on it.", "assistant: Right."]
+    (fact,) = first["facts"]
+    assert (fact["quote"], fact["source"]) == ("Salt & pepper is all I put on it.", 1)
+    before = f"<summary_so_far>\n{json.dumps(first['summary'])}\n</summary_so_far>"
+    second = digested(f"{before}\n\n<messages>\n[3] 2026-05-01 10:01 user: Why is that?\n</messages>")
+    assert second["summary"]["discussed"] == [*first["summary"]["discussed"], "user: Why is that?"]
+    assert second["summary"]["topic"] == first["summary"]["topic"]
+    assert second["facts"] == []
+
+
+def test_the_mini_models_summary_keeps_to_its_limit() -> None:
+    lines = "\n".join(f"[{at}] 2026-05-01 10:00 user: number {at} {'word ' * 30}" for at in range(1, 60))
+    discussed = digested(f"<messages>\n{lines}\n</messages>")["summary"]["discussed"]
+    assert SUMMARY_WORDS - 20 < sum(len(one.split()) for one in discussed) <= SUMMARY_WORDS
+    assert discussed[-1].startswith("user: number 59 ")
+
+
+def test_the_model_server_records_prompts_with_the_summary_there_was() -> None:
+    with Upstream() as upstream, httpx2.Client(base_url=upstream.url, trust_env=False) as http:
+        upstream.reply = "Soup."
+        asked: list[Json] = [{"role": "user", "content": "What is for lunch?"}]
+        material = [{"role": "user", "content": "<messages>\n[1] 2026-05-01 10:00 user: Lunch?\n</messages>"}]
+
+        def call(model: str, messages: list[Json]) -> str:
+            answer = http.post("/chat/completions", json={"model": model, "messages": messages})
+            text: str = answer.json()["choices"][0]["message"]["content"]
+            return text
+
+        assert call(MAIN, asked) == "Soup."
+        summary = json.loads(call(MINI, material))["summary"]
+        call(MAIN, asked)
+        assert [one.messages for one in upstream.prompts] == [asked, asked]
+        assert [one.summary for one in upstream.prompts] == [{}, summary]
+        assert http.post("/other", json={}).status_code == 404
+        upstream.begin()
+        assert upstream.prompts == []
+
+
+def test_what_cannot_be_measured_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, complaint in (
+        ([str(OURS), "--limit", "1"], "2 or more"),
+        ([str(tmp_path)], "no conversation"),
+        ([str(tmp_path / "none.json")], "none.json"),
+    ):
+        with pytest.raises(SystemExit, match="2"):
+            main(arguments)
+        assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_most_of_each_prompt_has_just_been_seen_by_the_model_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main([str(OURS), "--limit", "20", "--results", str(tmp_path / "results")])
+    printed = capsys.readouterr().out
+    (file,) = (tmp_path / "results").glob("prefix-*.json")
+    results = json.loads(file.read_text())
+    assert results["machine"]["cores"] >= 1
+    for client in ("newest", "history"):
+        measured = results["conversations"]["conversation"][client]
+        assert measured == results["all"][client]
+        recap, baseline, history = (measured[kind] for kind in ("recap", "baseline", "history"))
+        assert recap["prompts"] == baseline["prompts"] == history["prompts"] == 20
+        assert recap["median"] >= 0.75 > 0.5 > baseline["median"]
+        assert recap["new_tokens"] < baseline["new_tokens"] < baseline["prompt_tokens"]
+        assert history["median"] > 0.99
+        assert f"{recap['prompt_tokens']:,}" in printed
+    for said in ("prefix, median", "rewritten each turn", "newest message only: prompts", "Measured on", str(file)):
+        assert said in printed

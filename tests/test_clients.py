@@ -1,0 +1,522 @@
+"""Programs of other people at a Recap as it is served: each gets what it would get from OpenAI, and is remembered.
+
+The scripts and pinned packages of the JavaScript clients are in `tests/clients`.  They need Node 20.15 or newer, and
+once npm's registry; without them these tests are skipped, unless RECAP_NEED_CLIENTS is set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from pydantic import BaseModel, SecretStr
+
+from tests.model_server import CutStream, Dictation, ModelServer, Status, Text, ToolCalls
+from tests.openai_calls import scripted_server
+from tests.serving import Server, eventually, migrated_server, model_settings, rows
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).parent / "clients"
+KEY = "sk-clients-0123456789"
+MODEL = "gpt-9"
+FACT = "The blue kettle is in the attic."
+COUNT = "One two three four five."
+PIECES = ["One", " two", " three", " four", " five."]
+WEATHER: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+SECONDS = 60.0
+
+
+class Meal(BaseModel):
+    """What the model is asked to fill in."""
+
+    dish: str
+    minutes: int
+
+
+@pytest.fixture(autouse=True)
+def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No proxy between the clients and loopback, and no traces of them to anybody."""
+    for name, value in {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "LANGSMITH_TRACING": "false"}.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[ModelServer]:
+    with scripted_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def recap(tmp_path_factory: pytest.TempPathFactory, migrated: Path, upstream: ModelServer) -> Iterator[Server]:
+    """A Recap with keys, for all tests of this module: each has people and sessions of its own."""
+    with served(tmp_path_factory.mktemp("clients"), migrated, upstream.url) as server:
+        yield server
+
+
+@contextmanager
+def served(folder: Path, migrated: Path, url: str) -> Iterator[Server]:
+    settings = {**model_settings(url), "RECAP_API_KEYS": f"clients:{KEY}"}
+    with migrated_server(folder, migrated, **settings) as server:
+        server.start()
+        yield server
+        assert server.stop() == 0
+
+
+@pytest.fixture
+def model(recap: Server, upstream: ModelServer) -> ModelServer:
+    """The model server, with nothing scripted and nothing received."""
+    upstream.reset()
+    return upstream
+
+
+@pytest.fixture
+def base_url(recap: Server, model: ModelServer) -> str:
+    return f"{recap.url}/v1"
+
+
+@pytest.fixture
+def client(base_url: str) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=base_url, api_key=KEY, max_retries=0) as client:
+        yield client
+
+
+def asked(text: str) -> list[Any]:
+    return [{"role": "user", "content": text}]
+
+
+def sent(model: ModelServer) -> list[dict[str, Any]]:
+    """The bodies of the requests that the main model got."""
+    return [request.body for request in list(model.requests) if request.model == "main"]
+
+
+def stored(base_url: str, session: str, user: str | None = None) -> list[tuple[str, str]]:
+    """A session's messages, as its own API has them: role and words."""
+    with openai.OpenAI(base_url=base_url.removesuffix("/v1"), api_key=KEY) as client:
+        params = {"limit": 100, **({"user_id": user} if user else {})}
+        page: Any = client.get(f"/api/sessions/{session}/messages", cast_to=object, options={"params": params})
+    return [(message["role"], message["content"]) for message in page["items"]]
+
+
+# -- the openai package for Python
+
+
+def test_python_gets_a_plain_answer_and_headers_that_speak_of_the_memory(client: openai.OpenAI) -> None:
+    raw = client.chat.completions.with_raw_response.create(
+        model=MODEL, messages=asked(FACT), user="plain", extra_headers={"X-Session-Id": "python-plain"}
+    )
+    answer = raw.parse()
+    assert answer.choices[0].message.content == f"Reply to: {FACT}"
+    assert (answer.choices[0].finish_reason, answer.model) == ("stop", MODEL)
+    assert answer.usage is not None and answer.usage.total_tokens == answer.usage.prompt_tokens + 9
+    assert raw.headers["X-Memory-Session-Id"] == "python-plain"
+    assert raw.headers["X-Memory-Recalled"] == "0"
+    assert int(raw.headers["X-Memory-Tokens-Saved"]) >= 0
+    assert "X-Memory-Error" not in raw.headers
+
+
+def test_python_gets_a_stream_with_the_usage_it_asked_for(client: openai.OpenAI, model: ModelServer) -> None:
+    model.main.queue(COUNT, COUNT)
+    options: tuple[Any, ...] = ({"stream_options": {"include_usage": True}}, {})
+    for wanted in options:
+        with client.chat.completions.create(model=MODEL, messages=asked("Count."), stream=True, **wanted) as stream:
+            chunks = list(stream)
+        said = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices and chunk.choices[0].delta.content]
+        assert said == PIECES
+        assert [chunk.usage.completion_tokens for chunk in chunks if chunk.usage] == ([5] if wanted else [])
+
+
+def test_python_asks_without_waiting(base_url: str, model: ModelServer) -> None:
+    model.main.default = lambda body: Text(f"{body['messages'][-1]['content']} it is.")
+
+    async def ask() -> tuple[list[str | None], str]:
+        async with openai.AsyncOpenAI(base_url=base_url, api_key=KEY, max_retries=0) as client:
+            plain = [
+                client.chat.completions.create(model=MODEL, messages=asked(word), user=f"async-{word}")
+                for word in ("Tea", "Milk", "Water")
+            ]
+            answers = [answer.choices[0].message.content for answer in await asyncio.gather(*plain)]
+            stream = await client.chat.completions.create(model=MODEL, messages=asked("Juice"), stream=True)
+            async with stream:
+                pieces = [chunk.choices[0].delta.content or "" async for chunk in stream if chunk.choices]
+            return answers, "".join(pieces)
+
+    assert asyncio.run(ask()) == (["Tea it is.", "Milk it is.", "Water it is."], "Juice it is.")
+
+
+def test_python_parses_an_answer_into_a_model_of_pydantic(client: openai.OpenAI, model: ModelServer) -> None:
+    soup = Meal(dish="soup", minutes=20)
+    model.main.queue(soup.model_dump_json(), soup.model_dump_json())
+    headers = {"X-Session-Id": "python-parse"}
+    question = asked("What is for dinner?")
+    parsed = client.chat.completions.parse(
+        model=MODEL, messages=question, response_format=Meal, extra_headers=headers
+    ).choices[0]
+    assert parsed.message.parsed == soup
+    follow_up = [*question, {"role": "assistant", "content": parsed.message.content}, *asked("And tomorrow?")]
+    with client.chat.completions.stream(
+        model=MODEL, messages=follow_up, response_format=Meal, extra_headers=headers
+    ) as stream:
+        assert stream.get_final_completion().choices[0].message.parsed == soup
+    assert {body["response_format"]["json_schema"]["name"] for body in sent(model)} == {"Meal"}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_python_has_its_tools_called(client: openai.OpenAI, base_url: str, model: ModelServer, streamed: bool) -> None:
+    model.main.queue(ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
+    session = f"python-tools-{streamed}"
+    more: Any = {"model": MODEL, "tools": [WEATHER], "extra_headers": {"X-Session-Id": session}}
+    messages = asked("Is it warm in Lyon?")
+
+    def answer() -> Any:
+        if not streamed:
+            return client.chat.completions.create(messages=messages, **more).choices[0]
+        with client.chat.completions.stream(messages=messages, **more) as stream:
+            return stream.get_final_completion().choices[0]
+
+    calling = answer()
+    assert calling.finish_reason == "tool_calls"
+    (call,) = calling.message.tool_calls
+    assert (call.function.name, json.loads(call.function.arguments)) == ("weather", {"city": "Lyon"})
+    function = {"name": call.function.name, "arguments": call.function.arguments}
+    called = {"id": call.id, "type": "function", "function": function}
+    messages += [
+        {"role": "assistant", "content": None, "tool_calls": [called]},
+        {"role": "tool", "tool_call_id": call.id, "content": "21"},
+    ]
+    assert answer().message.content == "It is 21 degrees."
+    assert sent(model)[1]["messages"] == messages
+    assert stored(base_url, session) == [
+        ("user", "Is it warm in Lyon?"),
+        ("assistant", ""),
+        ("tool", "21"),
+        ("assistant", "It is 21 degrees."),
+    ]
+
+
+def test_python_is_remembered_from_one_conversation_to_the_next(client: openai.OpenAI, model: ModelServer) -> None:
+    for question in (FACT, "Good night."):
+        client.chat.completions.create(model=MODEL, messages=asked(question), user="ada")
+    raw = client.chat.completions.with_raw_response.create(
+        model=MODEL, messages=asked("Where did I say the kettle is?"), user="ada"
+    )
+    assert int(raw.headers["X-Memory-Recalled"]) > 0
+    prompt = json.dumps(sent(model)[-1]["messages"])
+    assert "Where did I say the kettle is?" in prompt and FACT in prompt
+    client.chat.completions.create(model=MODEL, messages=asked("Where did I say the kettle is?"), user="noor")
+    assert FACT not in json.dumps(sent(model)[-1]["messages"])
+
+
+def test_python_sends_its_newest_message_alone_to_a_session_named_by_a_header(
+    base_url: str, model: ModelServer
+) -> None:
+    named = {"X-Session-Id": "python-named"}
+    with openai.OpenAI(base_url=base_url, api_key=KEY, default_headers=named) as client:
+        for text in (FACT, "Thank you."):
+            client.chat.completions.create(model=MODEL, messages=asked(text))
+    words = [("user", FACT), ("assistant", f"Reply to: {FACT}"), ("user", "Thank you.")]
+    prompt = sent(model)[1]["messages"]
+    assert [(message["role"], message["content"]) for message in prompt[-3:]] == words
+    assert stored(base_url, "python-named")[:3] == words
+
+
+def test_what_was_written_until_python_hung_up_is_kept(
+    client: openai.OpenAI, recap: Server, model: ModelServer
+) -> None:
+    reply = Dictation()
+    model.main.queue(reply)
+    reply.say("One ")
+    reply.say("two ")
+    headers = {"X-Session-Id": "python-gone"}
+    with client.chat.completions.create(
+        model=MODEL, messages=asked("Count."), stream=True, extra_headers=headers
+    ) as stream:
+        while "two" not in str(next(stream)):
+            pass
+
+    def interrupted() -> bool:
+        reply.say("three ")  # what is written to nobody tells the server that nobody is there
+        ended = "SELECT finish_reason FROM turns JOIN sessions ON sessions.id = session_id WHERE public_id = ?"
+        return rows(recap, ended, "python-gone") == [("interrupted",)]
+
+    assert eventually(interrupted)
+    reply.end()
+    question, answer = stored(f"{recap.url}/v1", "python-gone")
+    assert question == ("user", "Count.") and answer[1].startswith("One two ")
+
+
+def test_python_carries_a_conversation_on_that_names_no_session(client: openai.OpenAI, base_url: str) -> None:
+    messages = [{"role": "system", "content": "Be brief."}]
+    sessions = set()
+    for text in (FACT, "It is a gift.", "Count to five."):
+        messages += asked(text)
+        raw = client.chat.completions.with_raw_response.create(model=MODEL, messages=messages, user="grace")  # type: ignore[arg-type]
+        messages.append({"role": "assistant", "content": str(raw.parse().choices[0].message.content)})
+        sessions.add(raw.headers["X-Memory-Session-Id"])
+    (session,) = sessions
+    assert stored(base_url, session, "grace") == [(one["role"], one["content"]) for one in messages[1:]]
+
+
+def test_what_python_sends_again_by_itself_is_stored_once(base_url: str, model: ModelServer) -> None:
+    model.main.queue(*[Status(500, headers={"Retry-After": "0"})] * 3, "Noted.")
+    with openai.OpenAI(base_url=base_url, api_key=KEY, max_retries=2) as client:
+        raw = client.chat.completions.with_raw_response.create(
+            model=MODEL, messages=asked(FACT), extra_headers={"X-Session-Id": "python-again"}
+        )
+    assert raw.retries_taken == 1
+    assert raw.parse().choices[0].message.content == "Noted."
+    assert stored(base_url, "python-again") == [("user", FACT), ("assistant", "Noted.")]
+
+
+def test_python_lists_models_and_makes_embeddings(client: openai.OpenAI) -> None:
+    assert [model.id for model in client.models.list()] == ["gpt-4o", "gpt-4o-mini"]
+    made = client.embeddings.create(model="embed", input=["tea", "milk"])
+    assert [item.index for item in sorted(made.data, key=lambda item: item.index)] == [0, 1]
+    assert {len(item.embedding) for item in made.data} == {256}
+
+
+def test_python_raises_its_own_errors(client: openai.OpenAI, model: ModelServer) -> None:
+    ask = client.chat.completions.create
+    with pytest.raises(openai.AuthenticationError) as unknown:
+        client.with_options(api_key="sk-of-nobody-0123456789").chat.completions.create(
+            model=MODEL, messages=asked("Hi")
+        )
+    assert (unknown.value.status_code, unknown.value.code) == (401, "invalid_api_key")
+    with pytest.raises(openai.BadRequestError) as shapeless:
+        ask(model=MODEL, messages=[])
+    assert (shapeless.value.type, shapeless.value.param) == ("invalid_request_error", "messages")
+    refusal = {"message": "Unknown parameter: 'x'.", "type": "invalid_request_error", "param": "x", "code": "unknown"}
+    model.main.queue(Status(400, {"error": refusal}))
+    with pytest.raises(openai.BadRequestError) as refused:
+        ask(model=MODEL, messages=asked("Hi"), extra_body={"x": 1})
+    assert refused.value.body == refusal
+    slow_down = {"message": "Slow down.", "type": "requests", "param": None, "code": "rate_limit_exceeded"}
+    model.main.queue(*[Status(429, {"error": slow_down}, {"Retry-After": "0"})] * 3)
+    with pytest.raises(openai.RateLimitError) as hurried:
+        ask(model=MODEL, messages=asked("Hi"))
+    assert hurried.value.code == "rate_limit_exceeded"
+    model.main.queue(CutStream(after=2))
+    with (
+        pytest.raises(openai.APIError, match=r"\w"),
+        ask(model=MODEL, messages=asked("Count."), stream=True) as stream,
+    ):
+        list(stream)
+
+
+# -- LangChain
+
+
+def test_langchain_invokes_streams_and_calls_tools(base_url: str, model: ModelServer) -> None:
+    # Here, for they take seconds to load, and most runs of the tests leave this one out.
+    from langchain_core.messages import AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
+    from langchain_openai import ChatOpenAI
+
+    chat = ChatOpenAI(
+        model=MODEL,
+        base_url=base_url,
+        api_key=SecretStr(KEY),
+        max_retries=0,
+        default_headers={"X-Session-Id": "langchain"},
+        model_kwargs={"user": "chain"},
+        stream_usage=True,
+    )
+    model.main.queue("Noted.", COUNT, ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
+    talk: list[Any] = [SystemMessage("Be brief."), HumanMessage(FACT)]
+    talk.append(chat.invoke(talk))
+    assert talk[-1].content == "Noted."
+    talk.append(HumanMessage("Count to five."))
+    pieces = list(chat.stream(talk))
+    assert [piece.content for piece in pieces if piece.content] == PIECES
+    whole = sum(pieces[1:], pieces[0])
+    assert isinstance(whole, AIMessageChunk) and whole.usage_metadata is not None
+    assert whole.usage_metadata["output_tokens"] == 5
+    talk += [whole, HumanMessage("Is it warm in Lyon?")]
+    talk.append(chat.bind_tools([WEATHER]).invoke(talk))
+    (call,) = talk[-1].tool_calls
+    assert (call["name"], call["args"]) == ("weather", {"city": "Lyon"})
+    talk.append(ToolMessage("21", tool_call_id=call["id"]))
+    assert chat.bind_tools([WEATHER]).invoke(talk).content == "It is 21 degrees."
+    assert stored(base_url, "langchain", "chain") == [
+        ("user", FACT),
+        ("assistant", "Noted."),
+        ("user", "Count to five."),
+        ("assistant", COUNT),
+        ("user", "Is it warm in Lyon?"),
+        ("assistant", ""),
+        ("tool", "21"),
+        ("assistant", "It is 21 degrees."),
+    ]
+
+
+# -- curl
+
+
+def curl(base_url: str, *options: str, **body: Any) -> str:
+    program = needed(shutil.which("curl"), "no curl")
+    command = [program, "--silent", "--show-error", "--fail-with-body", f"{base_url}/chat/completions", *options]
+    headers = ["-H", "Content-Type: application/json", "-H", f"Authorization: Bearer {KEY}"]
+    command += [*headers, "-d", json.dumps({"model": MODEL, **body})]
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True).stdout
+
+
+def test_curl_gets_json_and_a_stream_of_events(base_url: str, model: ModelServer) -> None:
+    model.main.queue("Noted.", COUNT)
+    head, _, body = curl(base_url, "-i", "-H", "X-Session-Id: curl", messages=asked(FACT)).partition("\n\n")
+    assert "X-Memory-Session-Id: curl" in head
+    assert json.loads(body)["choices"][0]["message"]["content"] == "Noted."
+    events = curl(base_url, "-N", "-H", "X-Session-Id: curl", messages=asked("Count to five."), stream=True)
+    *chunks, done = events.strip().split("\n\n")
+    assert done == "data: [DONE]"
+    deltas = [json.loads(chunk.removeprefix("data: "))["choices"][0]["delta"] for chunk in chunks]
+    assert [delta["content"] for delta in deltas if delta.get("content")] == PIECES
+    assert len(stored(base_url, "curl")) == 4
+
+
+# -- JavaScript
+
+
+def needed(found: str | None, reason: str) -> str:
+    """What was found.  Without it the test is skipped, or fails where RECAP_NEED_CLIENTS is set."""
+    if found is not None:
+        return found
+    if os.environ.get("RECAP_NEED_CLIENTS"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def node() -> str:
+    """Node, once the packages of `tests/clients` are there, each at the version its lock names."""
+    program = needed(shutil.which("node"), "no Node: install Node 20.15 or newer, with npm")
+    npm = needed(shutil.which("npm"), "no npm: install it beside Node")
+    lock = HERE / "package-lock.json"
+    installed = HERE / "node_modules" / f".{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
+    with lock.open() as held:  # other processes of this run wait here
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if not installed.exists():
+            command = [npm, "ci", "--ignore-scripts", "--loglevel=error"]
+            done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=300, check=False)
+            needed("" if done.returncode == 0 else None, f"npm ci failed in {HERE}: {done.stderr}")
+            installed.touch()
+    return program
+
+
+RunScript = Callable[[str], Any]
+
+
+@pytest.fixture
+def script(node: str, base_url: str) -> RunScript:
+    """Runs a script of `tests/clients` at the Recap; gives what it printed."""
+
+    def run(name: str) -> Any:
+        command = [node, str(HERE / name), base_url, KEY]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+def test_the_readmes_clients_are_remembered(
+    node: str, base_url: str, model: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    section = (HERE.parents[1] / "README.md").read_text("utf-8").split("\n## Point an OpenAI client at it\n")[1]
+    codes = re.findall(r"^```(python|js)\n(.*?)^```", section.split("\n## ")[0], re.M | re.S)
+    assert [language for language, _ in codes] == ["python", "js", "python"]
+    for language, code in codes:
+        model.requests.clear()
+        code = code.replace("http://127.0.0.1:8000/v1", base_url).replace('"none"', f'"{KEY}"')
+        if language == "python":
+            exec(compile(code, "README.md", "exec"), {})
+            said = capsys.readouterr().out
+        else:
+            command = [node, "--input-type=module", "--eval", code]
+            done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=SECONDS, check=False)
+            assert done.returncode == 0, done.stderr
+            said = done.stdout
+        assert "What is my cat called?" in said
+        assert "My cat is called Miso." in json.dumps(sent(model)[-1]["messages"])
+
+
+WITH_TOOLS = [
+    ("user", FACT),
+    ("assistant", "Noted."),
+    ("user", "Count to five."),
+    ("assistant", COUNT),
+    ("user", "Is it warm in Lyon?"),
+    ("assistant", ""),
+    ("tool", "21 degrees in Lyon"),
+    ("assistant", "It is 21 degrees."),
+]
+
+
+def test_the_npm_package_asks_streams_and_calls_tools(script: RunScript, base_url: str, model: ModelServer) -> None:
+    model.main.queue("Noted.", COUNT, ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
+    assert script("openai_sdk.mjs") == {
+        "plain": "Noted.",
+        "session": "npm-openai",
+        "pieces": PIECES,
+        "completionTokens": 5,
+        "withTools": "It is 21 degrees.",
+        "refused": ["AuthenticationError", 401, "invalid_api_key"],
+        "models": ["gpt-4o", "gpt-4o-mini"],
+    }
+    assert stored(base_url, "npm-openai", "npm") == WITH_TOOLS
+
+
+def test_vercels_ai_sdk_asks_streams_and_calls_tools(script: RunScript, base_url: str, model: ModelServer) -> None:
+    model.main.queue("Noted.", COUNT, ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
+    assert script("ai_sdk.mjs") == {
+        "plain": "Noted.",
+        "session": "ai-sdk",
+        "pieces": PIECES,
+        "completionTokens": 5,
+        "withTools": "It is 21 degrees.",
+        "steps": 2,
+        "refused": ["AI_APICallError", 401, "invalid_api_key"],
+    }
+    assert stored(base_url, "ai-sdk", "vercel") == WITH_TOOLS
+
+
+# -- a model server of somebody else's
+
+
+@pytest.fixture
+def aimock(node: str) -> Iterator[str]:
+    """CopilotKit's aimock; gives its address.  It ends when its input does."""
+    command = [node, str(HERE / "aimock.mjs")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        assert url.startswith("http://127.0.0.1:"), url
+        yield url
+
+
+def test_a_recap_in_front_of_aimock_answers_and_remembers(tmp_path: Path, migrated: Path, aimock: str) -> None:
+    reply = "It is in the attic, next to the skis."
+    with (
+        served(tmp_path, migrated, f"{aimock}/v1") as server,
+        openai.OpenAI(base_url=f"{server.url}/v1", api_key=KEY, max_retries=0) as client,
+    ):
+        ask = client.chat.completions.create
+        plain = ask(model=MODEL, messages=asked("My kettle is blue. Where is it?"), user="ada")
+        assert plain.choices[0].message.content == reply
+        with ask(model=MODEL, messages=asked("What did I say of my kettle?"), user="ada", stream=True) as stream:
+            pieces = [chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices]
+        assert "".join(pieces) == reply and len(pieces) > 1
+        journal: Any = client.with_options(base_url=aimock).get("/__aimock/journal", cast_to=object)
+        prompts = [entry["body"]["messages"] for entry in journal if entry["body"]["model"] == MODEL]
+        assert prompts[0] == asked("My kettle is blue. Where is it?")
+        assert "My kettle is blue." in json.dumps(prompts[1])
