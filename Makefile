@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CONVERSATIONS ?= benchmarks/conversation.json
 ENV := PYTHONDONTWRITEBYTECODE=1
 
-.PHONY: help run test test-fast check format bench bench-recall setup clean
+.PHONY: help run test test-fast check format bench bench-recall bench-prefix setup clean
 
 help:  ## Say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,14 +18,14 @@ run: $(VENV)/.runtime  ## Make the environment, bring the database up to date, s
 test: $(VENV)/.dev  ## All tests
 	$(BIN)/pytest -n auto
 
-test-fast: $(VENV)/.dev  ## All but the slow ones: under a minute
-	$(BIN)/pytest -n auto -m "not slow"
+test-fast: $(VENV)/.dev  ## All but the slow ones and the browser's: under a minute
+	$(BIN)/pytest -n auto -m "not slow and not browser"
 
 check: $(VENV)/.dev  ## Format, lint, types, and the fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto -m "not slow"
+	$(BIN)/pytest -n auto -m "not slow and not browser"
 
 format: $(VENV)/.dev  ## Put the code in its one format
 	$(BIN)/ruff format .
@@ -36,6 +36,9 @@ bench: $(VENV)/.dev  ## Import, search and chat over HTTP, and print the figures
 
 bench-recall: $(VENV)/.dev  ## Compare the rankings: make bench-recall CONVERSATIONS=folder OPTIONS="--leave-one-out --scale"
 	$(BIN)/python -m benchmarks.recall $(CONVERSATIONS) $(OPTIONS)
+
+bench-prefix: $(VENV)/.dev  ## How much of each prompt the model server has just seen: make bench-prefix CONVERSATIONS=folder OPTIONS="--limit 50"
+	$(BIN)/python -m benchmarks.prefix $(CONVERSATIONS) $(OPTIONS)
 
 setup: $(VENV)/.dev  ## Only make the environment
 
@@ -52,4 +55,4 @@ $(VENV)/.dev: requirements.txt requirements-dev.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/.runtime
 
 clean:  ## Remove what was made, but never the data
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/clients/node_modules

@@ -9,8 +9,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from flask import Flask, Response, g, redirect, request
-from flask.typing import ResponseReturnValue
+from flask import Flask, Response, g, request
 from flask_migrate import Migrate
 from flask_smorest import Api
 from flask_sqlalchemy import SQLAlchemy
@@ -18,7 +17,8 @@ from flask_swagger_ui import get_swaggerui_blueprint
 from werkzeug.exceptions import UnsupportedMediaType
 
 import api
-from api import errors
+import web
+from api import auth, errors
 from api.context import EXTENSION
 from config import Settings
 from memory.services import Services, build
@@ -65,8 +65,10 @@ def create_app(settings: Settings | None = None) -> Flask:
     errors.register(app)  # after flask-smorest, which brings a shape of its own
     config = {"app_name": "Recap", "validatorUrl": None}  # or the page would send the document to a site to be checked
     app.register_blueprint(get_swaggerui_blueprint("/docs", "/openapi.json", config=config))
-    app.add_url_rule("/", "index", lambda: redirect("/docs/"))
-    app.before_request(_before)
+    app.register_blueprint(web.blueprint)
+    app.before_request(_name_request)
+    auth.register(app, settings.api_keys)
+    app.before_request(_expect_json)
     app.after_request(_after)
     return app
 
@@ -82,12 +84,14 @@ def _engine_options(settings: Settings) -> dict[str, Any]:
     return {"pool_size": 8, "max_overflow": 24, "pool_timeout": 30, "hide_parameters": True}  # words stay out of logs
 
 
-def _before() -> ResponseReturnValue | None:
+def _name_request() -> None:
     given = request.headers.get("X-Request-ID", "")
     g.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+
+
+def _expect_json() -> None:
     if request.method in ("POST", "PUT", "PATCH") and request.content_length and not request.is_json:
         raise UnsupportedMediaType
-    return None
 
 
 def _after(response: Response) -> Response:

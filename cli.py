@@ -11,8 +11,8 @@ from flask import Flask, current_app
 from flask.cli import AppGroup
 
 from app import services_of
-from memory.compare import Comparison, Conversation, compare
 from memory.errors import RecapError
+from memory.summary.compare import Comparison, Conversation, compare
 
 
 def register_commands(app: Flask) -> None:

@@ -7,15 +7,20 @@ A value that cannot be used stops the start with a sentence that names the varia
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 
 DEFAULT_MAIN_MODEL = "gpt-4o"
 DEFAULT_MINI_MODEL = "gpt-4o-mini"
+API_KEY_CHARS_MIN = 16  # a shorter one can be found by trying
+_TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_API_KEY = re.compile(r"[!-~]*")  # what a header can carry
 
 
 class SettingsError(ValueError):
@@ -101,6 +106,36 @@ class FactWeights:
         return cls(**weights)
 
 
+@dataclass(frozen=True)
+class ApiKey:
+    """A key and the tenant whose data it opens.  The key is never shown."""
+
+    tenant: str
+    key: str = field(repr=False)
+
+
+def _api_keys(name: str, raw: str) -> tuple[ApiKey, ...]:
+    """`tenant:key,tenant:key`.  A pair that is wrong is named by its number: what it holds may be a key."""
+    pairs: list[ApiKey] = []
+    for number, pair in enumerate(raw.split(","), 1):
+        tenant, colon, key = (part.strip() for part in pair.partition(":"))
+        if not colon:
+            raise SettingsError(f"{name} takes tenant:key pairs, separated by commas; pair {number} is none.")
+        if not _TENANT.fullmatch(tenant):
+            raise SettingsError(
+                f"{name}: the tenant of pair {number} must be 1 to 64 letters, digits and any of _ . - after the first."
+            )
+        if len(key) < API_KEY_CHARS_MIN or not _API_KEY.fullmatch(key):
+            raise SettingsError(
+                f"{name}: the key of pair {number} must have at least {API_KEY_CHARS_MIN} characters, none of them a "
+                "space or beyond ASCII; `openssl rand -hex 32` makes one."
+            )
+        if any(key == known.key for known in pairs):
+            raise SettingsError(f"{name}: the key of pair {number} is there twice; a key opens one tenant.")
+        pairs.append(ApiKey(tenant, key))
+    return tuple(pairs)
+
+
 def _setting(default: Any, env: str, parse: Callable[[str, str], Any], about: str, secret: bool = False) -> Any:
     return field(default=default, repr=not secret, metadata={"env": env, "parse": parse, "about": about})
 
@@ -112,7 +147,7 @@ class Settings:
     data_dir: Path = _setting(Path("data"), "RECAP_DATA_DIR", _path, "Where the database and the index live.")
     database_url: str = _setting("", "DATABASE_URL", _text, "A SQLAlchemy URL; empty: SQLite in the data directory.")
     host: str = _setting(
-        "127.0.0.1", "HOST", _text, "Address to listen on; loopback, since nobody is asked who they are."
+        "127.0.0.1", "HOST", _text, "Address to listen on; loopback, since without keys nobody is asked who they are."
     )
     port: int = _setting(8000, "PORT", _integer(1), "Port to listen on.")
     workers: int = _setting(
@@ -120,6 +155,15 @@ class Settings:
     )
     threads: int = _setting(
         32, "WEB_THREADS", _integer(1), "Threads a process; a turn waits on the model, not on a core."
+    )
+
+    api_keys: tuple[ApiKey, ...] = _setting(
+        (),
+        "RECAP_API_KEYS",
+        _api_keys,
+        f"`tenant:key,tenant:key`: who may call, and whose data they see. Keys of {API_KEY_CHARS_MIN} characters or "
+        "more, as shorter ones can be guessed. Empty: anyone, as tenant `default`.",
+        secret=True,
     )
 
     openai_api_key: str = _setting("", "OPENAI_API_KEY", _text, "Key for the model server.", secret=True)
@@ -162,6 +206,13 @@ class Settings:
         "A folder of NAME.txt files that replace or add prompts; empty: `prompts` in the data directory.",
     )
 
+    prompt_cache_key: str = _setting(
+        "auto",
+        "PROMPT_CACHE_KEY",
+        _one_of("auto", "on", "off"),
+        "Whether to name the session as `prompt_cache_key`, so that prompts which begin alike meet the same cache. "
+        "`auto`: at OpenAI's own server, since others may refuse what they don't know.",
+    )
     tail_messages_min: int = _setting(
         2, "TAIL_MESSAGES_MIN", _integer(0), "Messages a fold keeps word for word: the last turn."
     )
@@ -222,7 +273,12 @@ class Settings:
     rank_time: float = _setting(
         1.5, "RANK_TIME", _weight, "Weight of a time the message speaks of; without it recall@10 is 1.4 lower."
     )
-    recall_tokens: int = _setting(600, "RECALL_TOKENS", _integer(0), "Tokens of recalled excerpts in a prompt.")
+    recall_tokens: int = _setting(
+        600,
+        "RECALL_TOKENS",
+        _integer(0),
+        "Tokens of recalled excerpts in a prompt; a sixth of them for a message that asks for nothing.",
+    )
     recall: str = _setting(
         "auto",
         "RECALL",
@@ -289,6 +345,12 @@ class Settings:
     def uses_builtin_model(self) -> bool:
         """True when neither a key nor a base URL is set: the extractive model answers."""
         return not (self.openai_api_key or self.openai_base_url)
+
+    @property
+    def sends_cache_key(self) -> bool:
+        """Whether prompts go with a `prompt_cache_key`."""
+        openais_own = not self.openai_base_url or urlsplit(self.openai_base_url).hostname == "api.openai.com"
+        return self.prompt_cache_key == "on" or (self.prompt_cache_key == "auto" and openais_own)
 
     @property
     def mini_model(self) -> str:

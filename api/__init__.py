@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from flask_smorest import Api
 
-from api import chat, facts, jobs, ops, prompts, search, sessions, summary
+from api import auth, chat, facts, jobs, openai_compat, ops, prompts, search, sessions, summary, turns, users
 
 
 def register(api: Api) -> None:
     """Add every resource."""
-    for module in (chat, sessions, summary, facts, search, prompts, jobs, ops):
+    api.spec.components.security_scheme("bearer", auth.SCHEME)
+    for module in (chat, sessions, turns, summary, facts, search, users, prompts, jobs, openai_compat, ops):
         api.register_blueprint(module.blueprint)

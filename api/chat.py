@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from flask import Response, jsonify, stream_with_context
+from flask import jsonify
 from flask.typing import ResponseReturnValue
 
 from api.context import caller, errors, resource, services
 from api.errors import error_body
+from api.streaming import event_stream
 from memory.errors import RecapError
 from memory.llm import Piece
 from memory.notice import builtin_notice
-from memory.turn import TurnEvent, TurnFinished, TurnStarted
+from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
 from schemas.chat import ChatCall, ChatHeaders, ChatReply, ChatRequest, ChatUsage, Memory
 
 blueprint = resource("chat", "Send a message, get a reply that remembers.")
-log = logging.getLogger(__name__)
 _memory, _usage = Memory(), ChatUsage()
 
 
@@ -30,8 +29,9 @@ _memory, _usage = Memory(), ChatUsage()
 @blueprint.response(200, ChatReply)
 @errors(
     blueprint,
-    e404="The session is not there, or belongs to someone else.",
-    e409="The session is busy, or the Idempotency-Key was another request's.",
+    e404="The session is not there, or belongs to someone else; or it has no message `replaces`.",
+    e409="The session is busy, the Idempotency-Key was another request's, or the reply was stopped before its first "
+    "word: then the message is kept.",
     e413="The message is larger than a prompt may be. Nothing was stored.",
     e502="The model server failed. The message is kept; sending it again takes the turn up where it broke off.",
     e503="The model server is busy; see Retry-After. The message is kept.",
@@ -41,18 +41,15 @@ def chat(call: ChatCall, headers: dict[str, Any]) -> ResponseReturnValue:
     """Send a message and get the reply
 
     The session is made if it is new. Recap recalls what fits the message, answers with the main model, and brings
-    the session's summary and facts up to date after the reply has left.
+    the session's summary and facts up to date after the reply has left. With `replaces` the message takes the place
+    of an earlier one and of all that followed it; those are kept, but they are not shown, recalled or summarised.
     """
     request = replace(call.turn, idempotency_key=headers["idempotency_key"])
     events = services().pipeline.turn(caller(call.user_id), request)
     started = next(events)  # a failure before the first word still has its own status
     assert isinstance(started, TurnStarted)
     if request.stream:
-        response = Response(stream_with_context(_sse(started, events)), mimetype="text/event-stream")
-        response.headers["Cache-Control"] = "no-cache"
-        response.headers["X-Accel-Buffering"] = "no"  # nginx would gather the pieces
-        response.call_on_close(lambda: _finish_unheard(events))
-        return response
+        return event_stream(_sse(started, events), events)
     return jsonify(next(_completion(event) for event in events if isinstance(event, TurnFinished)))
 
 
@@ -113,14 +110,6 @@ def _sse(started: TurnStarted, events: Iterator[TurnEvent]) -> Iterator[str]:
         yield f"data: {json.dumps(error_body(error))}\n\n"
         return
     yield "data: [DONE]\n\n"
-
-
-def _finish_unheard(events: Generator[TurnEvent, None, None]) -> None:
-    """Let the turn of a listener who has gone come to its end; when it fails, nobody is left to tell but the log."""
-    try:
-        events.close()
-    except RecapError as error:
-        log.warning("a turn failed after its listener had gone: %s", error.message)
 
 
 def _notice() -> dict[str, str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from flask import current_app
+from flask import current_app, g
 from flask_smorest import Blueprint
 from marshmallow import RAISE
 from webargs.flaskparser import FlaskParser
 
+from api import auth
 from memory.domain import Caller
 from memory.services import Services
 from schemas.errors import Error
@@ -27,7 +28,15 @@ class _StrictParser(FlaskParser):
 
 
 class _Blueprint(Blueprint):
+    """Calls that act on behalf of somebody: each is documented as asking for a key."""
+
     ARGUMENTS_PARSER = _StrictParser()
+
+    def add_url_rule(
+        self, rule: str, endpoint: str | None = None, view_func: Handler | None = None, *args: Any, **options: Any
+    ) -> None:
+        asking = self.alt_response(401, schema=Error, description=auth.REFUSED)(view_func)
+        super().add_url_rule(rule, endpoint, self.doc(security=[{"bearer": []}])(asking), *args, **options)
 
 
 def services() -> Services:
@@ -35,13 +44,13 @@ def services() -> Services:
 
 
 def caller(user_id: str | None) -> Caller:
-    """The caller of this request.  There is one tenant; within it, the user the application names."""
-    return Caller(user_id=user_id)
+    """The caller of this request: the tenant its key opens (see `auth`); within it, the user the application names."""
+    return Caller(g.tenant, user_id)
 
 
-def resource(name: str, description: str) -> Blueprint:
-    """A blueprint for a resource under /api."""
-    return _Blueprint(name, name, url_prefix="/api", description=description)
+def resource(name: str, description: str, prefix: str = "/api") -> Blueprint:
+    """A blueprint for a resource under `prefix`."""
+    return _Blueprint(name, name, url_prefix=prefix, description=description)
 
 
 def errors(blueprint: Blueprint, **described: str) -> Callable[[Handler], Handler]:

@@ -1,15 +1,19 @@
-"""Errors as HTTP: one shape, from one place."""
+"""Errors as HTTP: one shape, from one place.
+
+Under /v1 it is OpenAI's, which ours is close to: `param` and `code` always there, its words for `type`, and 400 where a
+field is wrong.  What the model server said is passed on as it said it.
+"""
 
 from __future__ import annotations
 
 import logging
 from typing import Any
 
-from flask import Flask, Response, jsonify
+from flask import Flask, Response, jsonify, request
 from sqlalchemy.exc import OperationalError
 from werkzeug.exceptions import HTTPException
 
-from memory.errors import RecapError
+from memory.errors import ModelError, RecapError, Unauthenticated
 
 log = logging.getLogger(__name__)
 
@@ -43,10 +47,42 @@ def register(app: Flask) -> None:
     app.register_error_handler(Exception, _unexpected)
 
 
+def openai_error(error: RecapError) -> tuple[dict[str, Any], int]:
+    """An error as OpenAI would put it, and its status."""
+    said = error.upstream if isinstance(error, ModelError) else None
+    if said is None or not 400 <= said.status < 600:
+        return _as_openai(error_body(error), error.status)
+    told = {"message": said.message, "type": said.type or _openai_type(said.status)}
+    return {"error": {**told, "param": said.param, "code": said.code}}, said.status
+
+
+def _as_openai(body: dict[str, Any], status: int) -> tuple[dict[str, Any], int]:
+    error = body["error"]
+    status = 400 if status == 422 else status
+    code = "invalid_api_key" if status == 401 else error["code"]
+    told = {"message": error["message"], "type": _openai_type(status)}
+    return {"error": {**told, "param": error.get("param"), "code": code}}, status
+
+
+def _openai_type(status: int) -> str:
+    if status == 429:
+        return "rate_limit_error"
+    return "server_error" if status >= 500 else "invalid_request_error"
+
+
+def _speaks_openai() -> bool:
+    return request.path.startswith("/v1/")
+
+
 def _recap_error(error: RecapError) -> Response:
-    response = _answer(error.status, error_body(error))
+    if _speaks_openai():
+        response = _respond(*openai_error(error))
+    else:
+        response = _answer(error.status, error_body(error))
     if error.retry_after is not None:
         response.headers["Retry-After"] = str(max(1, round(error.retry_after)))
+    if isinstance(error, Unauthenticated):
+        response.headers["WWW-Authenticate"] = "Bearer"
     return response
 
 
@@ -95,6 +131,10 @@ def _unexpected(error: Exception) -> Response:
 
 
 def _answer(status: int, body: dict[str, Any]) -> Response:
+    return _respond(*(_as_openai(body, status) if _speaks_openai() else (body, status)))
+
+
+def _respond(body: dict[str, Any], status: int) -> Response:
     response = jsonify(body)
     response.status_code = status
     return response

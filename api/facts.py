@@ -7,7 +7,16 @@ from typing import Any
 from api.context import ID, caller, errors, resource, services
 from memory.domain import Fact as FactValue
 from memory.paging import Page
-from schemas.facts import Fact, FactChange, FactCreate, FactHistory, FactPage, FactQuery
+from schemas.facts import (
+    Fact,
+    FactChange,
+    FactCreate,
+    FactHistory,
+    FactPage,
+    FactQuery,
+    FactsForgotten,
+    FactsToForget,
+)
 from schemas.fields import CallerQuery
 
 blueprint = resource("facts", "Ranked statements, each with its source.")
@@ -54,6 +63,17 @@ def forget_fact(query: dict[str, Any], fact_id: int) -> None:
     The message it came from stays; erase the session to erase that.
     """
     services().facts.forget(caller(query["user_id"]), fact_id)
+
+
+@blueprint.route("/facts/forget", methods=["POST"])
+@blueprint.arguments(FactsToForget)
+@blueprint.response(200, FactsForgotten)
+def forget_facts(body: dict[str, Any]) -> dict[str, int]:
+    """Forget up to 1,000 facts, with their history
+
+    Those that are not there are skipped, so a call can be repeated safely.
+    """
+    return {"forgotten": services().facts.forget_all(caller(body["user_id"]), body["ids"])}
 
 
 @blueprint.route(f"/facts/{ID % 'fact_id'}/history", methods=["GET"])

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from api.context import caller, errors, resource, services
-from memory.recall import Search
+from memory.recall.recall import Search
 from memory.services import utc_now
 from schemas.search import SearchQuery, SearchResults
 

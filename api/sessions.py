@@ -19,6 +19,7 @@ from schemas.sessions import (
     SessionCreate,
     SessionPage,
     SessionQuery,
+    Stopping,
 )
 
 blueprint = resource("sessions", "Threads of messages.")
@@ -76,15 +77,22 @@ def delete_session(query: dict[str, Any], session_id: str) -> None:
 @blueprint.route("/sessions/<session_id>/messages", methods=["GET"])
 @blueprint.arguments(MessageQuery, location="query")
 @blueprint.response(200, MessagePage)
-@errors(blueprint, e404=NOT_THERE)
+@errors(blueprint, e404="The session is not there, or belongs to someone else; or it has no such message.")
 def list_messages(query: dict[str, Any], session_id: str) -> Page[Any]:
-    """Read a session's messages, word for word"""
+    """Read a session's messages, word for word
+
+    With `around`, those before and after one of them, and a cursor to go on either way.
+    """
+    whose = caller(query["user_id"])
+    if query["around"] is not None:
+        return services().sessions.messages_around(whose, session_id, query["around"], query["limit"])
     return services().sessions.messages(
-        caller(query["user_id"]),
+        whose,
         session_id,
         cursor=query["cursor"],
         limit=query["limit"],
         newest_first=query["order"] == "desc",
+        branch=query["branch"],
     )
 
 
@@ -99,3 +107,17 @@ def append_messages(body: dict[str, Any], session_id: str) -> AppendedValue:
     repeated safely. The session is made if it is new.
     """
     return services().sessions.append(caller(body["user_id"]), session_id, body["messages"])
+
+
+@blueprint.route("/sessions/<session_id>/stop", methods=["POST"])
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(202, Stopping)
+@errors(blueprint, e404=NOT_THERE)
+def stop_reply(query: dict[str, Any], session_id: str) -> dict[str, bool]:
+    """Stop the reply that is being written
+
+    What was said until then is stored, with the finish_reason `interrupted`, and the call that waits for the reply
+    ends with it. If nothing was said yet, that call fails with `turn_stopped`; the message is kept, and sending it
+    again takes the turn up.
+    """
+    return {"stopping": services().stops.ask(caller(query["user_id"]), session_id)}

@@ -7,10 +7,11 @@ from typing import Any
 from api.context import caller, errors, resource, services
 from api.sessions import NOT_THERE
 from memory.paging import Page
-from memory.summary import SummaryState
-from memory.summary import SummaryVersion as SummaryVersionValue
+from memory.summary.preview import Preview
+from memory.summary.summaries import SummaryState
+from memory.summary.summaries import SummaryVersion as SummaryVersionValue
 from schemas.fields import CallerQuery, PageQuery
-from schemas.summaries import Summary, SummaryEdit, SummaryPage, SummaryRollback
+from schemas.summaries import PreviewCall, Summary, SummaryEdit, SummaryPage, SummaryPreview, SummaryRollback
 
 blueprint = resource("summary", "The structured summary that stands in for a session's past.")
 
@@ -68,3 +69,22 @@ def roll_back(body: dict[str, Any], session_id: str) -> SummaryState:
 def refresh_summary(query: dict[str, Any], session_id: str) -> SummaryState:
     """Ask for an update now, also after one has failed"""
     return services().summaries.refresh(caller(query["user_id"]), session_id)
+
+
+@blueprint.route("/sessions/<session_id>/summary/preview", methods=["POST"])
+@blueprint.arguments(PreviewCall)
+@blueprint.response(200, SummaryPreview)
+@errors(
+    blueprint,
+    e404="There is no such session or prompt.",
+    e502="The model server failed, or its summary could not be used.",
+    e503="The model server is busy; see Retry-After.",
+    e504="The model took longer than MODEL_TIMEOUT.",
+)
+def preview_summary(body: dict[str, Any], session_id: str) -> Preview:
+    """Try a summary prompt on this conversation, and store nothing
+
+    The mini model reads the conversation anew with it: from its beginning, or if that is more than one call can read,
+    from the earliest version of the summary after which the rest is not.
+    """
+    return services().previews.make(caller(body.pop("user_id")), session_id, **body)

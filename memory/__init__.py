@@ -1,18 +1,17 @@
 """The engine: from a message to its reply, and to the memory the two leave.
 
-A turn, in the order of its steps:
-    pipeline    one turn, end to end               admission  its lease, the stored message, what is remembered
-    triggers    whether it looks back (with keywords, small_talk), and times: to when
-    recall      finds what was said before         excerpts   as windows within a token budget
-    context     composes the prompt                fold       when its tail gives way to the summary
-    answering   the model's reply, with tools      report     what the turn says of its memory
+turn        one turn, from a message to its reply: admission, recall, prompt, answer, record
+recall      finding again what was said before, and whether to look
+summary     the versioned summary: written, checked, tried, compared
+clients     conversations as clients of the OpenAI protocol send them
+people      all of a person: read, taken along, brought in, erased
+llm         models: the protocol, OpenAI-compatible servers, the built-in one
 
-What it leaves:
-    sessions    threads of messages                summary    the versioned summary and the job that updates it
-    facts       ranked statements                  digest     what the mini model answers (digest_format: checked)
-    outbox      work that happens after the reply  indexing   feeds the search index from the rows
-    leases      who holds a session or a job       prompts    the instructions, by name (compare: side by side)
+sessions    threads of messages                messages   from what was said to a row and back
+branches    messages in the place of others    facts      ranked statements, each with its source
+outbox      work that happens after the reply  indexing   feeds the search index from the rows
+leases      who holds a session or a job       prompts    the instructions, by name
 
-services wires all of it for one process; domain and turn hold the values that come out; quoting is the one place
-that puts remembered text into a prompt.  Nothing here knows HTTP, and rows stay inside.
+services wires all of it for one process; domain holds the values that are passed between these; quoting is the one
+place that puts remembered text into a prompt.  Nothing here knows HTTP, and rows stay inside.
 """

@@ -36,7 +36,11 @@ class Caller:
 
 @dataclass(frozen=True)
 class Message:
-    """One stored message.  `position` counts from 1 within its session; `id` is unique everywhere."""
+    """One stored message.  `position` counts from 1 within its session's line; `id` is unique everywhere.
+
+    `extra` is what it carries beside its words, as JSON's types: calls of tools, the call it answers, what stood for
+    an image.
+    """
 
     id: int
     session_id: str
@@ -47,6 +51,7 @@ class Message:
     tokens: int
     name: str | None = None
     external_id: str | None = None
+    extra: Mapping[str, Any] | None = None
 
     @property
     def speaker(self) -> str:
@@ -157,6 +162,20 @@ class Fact:
 
     def scored(self, score: FactScore) -> Fact:
         return replace(self, score=score)
+
+
+@dataclass(frozen=True)
+class FactRevision:
+    """A fact as it was after one change."""
+
+    fact_id: int
+    action: str
+    author: str
+    text: str
+    category: str
+    importance: int
+    pinned: bool
+    at: datetime
 
 
 @dataclass(frozen=True)

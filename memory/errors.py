@@ -4,6 +4,8 @@ means for their data, what to do.  `app.py` turns them into HTTP answers, in one
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 
 class RecapError(Exception):
     """An error with a stable `code` for programs and a `message` for people.
@@ -46,6 +48,13 @@ class TooLarge(InvalidRequest):
     status = 413
 
 
+class Unauthenticated(RecapError):
+    """Nobody knows who is calling (401)."""
+
+    status = 401
+    type = "authentication_error"
+
+
 class NotFound(RecapError):
     """There is no such thing, or it belongs to someone else: the two look the same on purpose (404)."""
 
@@ -60,11 +69,23 @@ class Conflict(RecapError):
     type = "conflict_error"
 
 
+@dataclass(frozen=True)
+class Upstream:
+    """What a model server said when it refused, for those who speak its language: the HTTP status, and the fields of
+    OpenAI's error object, as far as it gave them."""
+
+    status: int
+    message: str
+    type: str | None = None
+    param: str | None = None
+    code: str | None = None
+
+
 class ModelError(RecapError):
     """The model server failed: 502 it answered badly, 503 it is busy, 504 it took too long.
 
     `passing` says whether the same call may succeed later: jobs that fail so are tried again either way, but a
-    caller need not wait for a key that is wrong.
+    caller need not wait for a key that is wrong.  `upstream` is what the server itself said, if it said something.
     """
 
     status = 502
@@ -75,6 +96,7 @@ class ModelError(RecapError):
     ) -> None:
         super().__init__(code, message, status=status, retry_after=retry_after)
         self.passing = passing
+        self.upstream: Upstream | None = None
 
 
 class SummaryRefused(RecapError):

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import delete, or_, select, update
 from sqlalchemy.orm import Session
 
 from config import Settings
 from memory import tokens
-from memory.domain import FACT_CATEGORIES, Caller, Fact, FactDraft, FactScore, Message
+from memory.domain import FACT_CATEGORIES, Caller, Fact, FactDraft, FactRevision, FactScore, Message
 from memory.errors import InvalidRequest, NotFound
 from memory.paging import Page, decode_cursor, page_of
 from memory.quoting import fact_line, plain
@@ -45,20 +45,6 @@ class Accepted:
     refused: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class FactRevision:
-    """A fact as it was after one change."""
-
-    fact_id: int
-    action: str
-    author: str
-    text: str
-    category: str
-    importance: int
-    pinned: bool
-    at: datetime
-
-
 class Facts:
     """Reads and writes facts on behalf of callers."""
 
@@ -77,6 +63,7 @@ class Facts:
         caller: Caller,
         *,
         session_id: str | None = None,
+        q: str | None = None,
         category: str | None = None,
         as_of: datetime | None = None,
         cursor: str | None = None,
@@ -84,7 +71,8 @@ class Facts:
     ) -> Page[Fact]:
         """What holds now (or held at `as_of`), newest first, each with its standing score (no message in view).
 
-        With `session_id`: that session's facts and those its person has everywhere.  Raises NotFound.
+        With `session_id`: that session's facts and those its person has everywhere.  With `q`: those whose text has all
+        of its words, or parts of words.  Raises NotFound.
         """
         moment = as_of or self._now()
         with self._database.read() as tx:
@@ -94,6 +82,8 @@ class Facts:
             )
             if session_id is not None:
                 query = query.where(_in_scope(find_session(tx, caller, session_id)))
+            for word in (q or "").split():
+                query = query.where(FactRow.text.icontains(word, autoescape=True))
             if category is not None:
                 query = query.where(FactRow.category == category)
             if cursor is not None:
@@ -167,6 +157,14 @@ class Facts:
             row, _ = self._find(tx, caller, fact_id)
             tx.delete(row)
 
+    def forget_all(self, caller: Caller, fact_ids: Sequence[int]) -> int:
+        """`forget` those of the facts that are there; says how many they were."""
+        theirs = owned(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
+        with self._database.write() as tx:
+            found = tx.scalars(theirs.where(FactRow.id.in_(fact_ids))).all()
+            tx.execute(delete(FactRow).where(FactRow.id.in_(found)))
+        return len(found)
+
     def history(self, caller: Caller, fact_id: int) -> list[FactRevision]:
         """Every change to the fact and to those it superseded, oldest first.  Raises NotFound."""
         with self._database.read() as tx:
@@ -180,10 +178,7 @@ class Facts:
             rows = tx.scalars(
                 select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(line)).order_by(FactRevisionRow.id)
             )
-            return [
-                FactRevision(r.fact_id, r.action, r.author, r.text, r.category, r.importance, r.pinned, r.at)
-                for r in rows
-            ]
+            return [as_revision(row) for row in rows]
 
     # -- for the engine's own transactions
 
@@ -214,7 +209,7 @@ class Facts:
             if problem is None and _normal(draft.text) in said:
                 problem = "known already"
             if problem is not None or source is None:
-                refused.append(f"{problem}: {draft.text[:80]!r}")
+                refused.append(f"{problem}")
                 continue
             row = FactRow(
                 owner_id=session.owner_id,
@@ -368,6 +363,10 @@ def _squeeze(text: str) -> str:
 def _normal(text: str) -> str:
     """A fact's text for finding repetitions: only case, spacing and the final stop may differ."""
     return _squeeze(text).casefold().rstrip(".!")
+
+
+def as_revision(row: FactRevisionRow) -> FactRevision:
+    return FactRevision(row.fact_id, row.action, row.author, row.text, row.category, row.importance, row.pinned, row.at)
 
 
 def as_fact(row: FactRow, session_id: str | None) -> Fact:

@@ -2,7 +2,8 @@
 
 The rows are the truth.  Each message says which generation of its owner's index holds it (`indexed_in`); when the
 index is lost or replaced its generation changes, and with that every message counts as not indexed: it is searched
-all the same, and indexed again by the next job.  Nothing has to be reset.
+all the same, and indexed again by the next job.  Nothing has to be reset.  A replaced message (see `branches`) is
+marked alike, with the generation that was told to hold it no more.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import and_, or_, select, update
 from sqlalchemy.orm import Session
 
 from memory.outbox import Job, Outbox
@@ -18,6 +19,18 @@ from models import Database, MessageRow, OwnerRow
 from search_index import Document, SearchIndex
 
 BATCH = 200  # messages in one commit of the index: larger ones gain nothing, and a kill loses less work
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What an owner's index was not told yet: messages it lacks, oldest first, and the ids of replaced ones it may
+    still hold, which are not to be found any more."""
+
+    messages: list[Document]
+    replaced: list[int]
+
+    def __len__(self) -> int:
+        return len(self.messages) + len(self.replaced)
 
 
 @dataclass(frozen=True)
@@ -56,24 +69,31 @@ class Indexing:
         count = 0
         generation = self._index.add(owner.index_key, ())
         while True:
-            batch: list[Document] = []
+            batch = Waiting([], [])
             generation = self._index.add(owner.index_key, self._batch(owner.id, generation, batch))
+            if batch.replaced:
+                self._index.remove(owner.index_key, message_ids=batch.replaced)
+            noted = [document.message_id for document in batch.messages]
             with self._database.write() as tx:
                 tx.execute(
-                    update(MessageRow)
-                    .where(MessageRow.id.in_([document.message_id for document in batch]))
+                    update(MessageRow)  # one that was replaced a moment ago is still to be taken out
+                    .where(
+                        or_(and_(MessageRow.id.in_(noted), MessageRow.branch == 0), MessageRow.id.in_(batch.replaced))
+                    )
                     .values(indexed_in=generation)
                 )
-            count += len(batch)
+            count += len(batch.messages)
             if len(batch) < BATCH:  # what has come since has a job of its own
                 return count
 
-    def _batch(self, owner_id: int, generation: str, batch: list[Document]) -> Iterator[Document]:
+    def _batch(self, owner_id: int, generation: str, batch: Waiting) -> Iterator[Document]:
         """The next rows to index, noted in `batch`; read only when the index asks, which is when it holds its lock:
         what was erased a moment before is not brought back."""
         with self._database.read() as tx:
-            batch += waiting(tx, owner_id, generation, limit=BATCH)
-        yield from batch
+            found = waiting(tx, owner_id, generation, limit=BATCH)
+        batch.messages.extend(found.messages)
+        batch.replaced.extend(found.replaced)
+        yield from found.messages
 
     def clear(self, job: Job) -> None:
         """Take an erased session, or a whole erased owner, out of the index.  Idempotent."""
@@ -89,16 +109,20 @@ class Indexing:
             generation, held = self._index.held(owner.index_key)
             with self._database.read() as tx:
                 rows = tx.execute(
-                    select(MessageRow.id, MessageRow.indexed_in).where(MessageRow.owner_id == owner.id)
+                    select(MessageRow.id, MessageRow.indexed_in, MessageRow.branch).where(
+                        MessageRow.owner_id == owner.id
+                    )
                 ).all()
-            indexed = {message_id for message_id, indexed_in in rows if indexed_in == generation}
+            current = {message_id for message_id, _, branch in rows if branch == 0}
+            noted = {message_id for message_id, indexed_in, _ in rows if indexed_in == generation}
+            unnoted = {message_id for message_id, _, _ in rows} - noted
             yield Verified(
                 owner=f"{owner.kind}:{owner.name}",
-                messages=len(rows),
-                indexed=len(indexed),
-                waiting=len(rows) - len(indexed),
-                missing=len(indexed - held),
-                surplus=len(held - {message_id for message_id, _ in rows}),
+                messages=len(current),
+                indexed=len(current & noted),
+                waiting=len(unnoted),
+                missing=len((current & noted) - held),
+                surplus=len(held - current - unnoted),
             )
 
     def rebuild(self) -> Iterator[tuple[str, int]]:
@@ -115,8 +139,8 @@ class Indexing:
             return list(tx.scalars(select(OwnerRow).order_by(OwnerRow.id)))
 
 
-def waiting(tx: Session, owner_id: int, generation: str, *, limit: int | None = None) -> list[Document]:
-    """The owner's messages that this generation of the index does not hold, oldest first."""
+def waiting(tx: Session, owner_id: int, generation: str, *, limit: int | None = None) -> Waiting:
+    """What this generation of the owner's index was not told yet."""
     query = (
         select(
             MessageRow.id,
@@ -125,6 +149,7 @@ def waiting(tx: Session, owner_id: int, generation: str, *, limit: int | None = 
             MessageRow.created_at,
             MessageRow.content,
             MessageRow.name,
+            MessageRow.branch,
         )
         .where(
             MessageRow.owner_id == owner_id,
@@ -135,4 +160,5 @@ def waiting(tx: Session, owner_id: int, generation: str, *, limit: int | None = 
         .order_by(MessageRow.id)
         .limit(limit)
     )
-    return [Document(*row) for row in tx.execute(query)]
+    rows = tx.execute(query).all()
+    return Waiting([Document(*row[:-1]) for row in rows if not row.branch], [row.id for row in rows if row.branch])

@@ -8,6 +8,7 @@ transaction: a holder that was suspended past its expiry must not overwrite what
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import uuid
@@ -17,11 +18,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from models import Database, JobRow, SessionRow
 
+log = logging.getLogger(__name__)
+
 LEASE_SECONDS = 10.0  # how long a killed process keeps others out; three times what a busy one needs to renew
+RELEASE_PATIENCE = 2.0  # seconds it may take to give one back
 POLL_FIRST, POLL_LAST = 0.01, 0.25  # seconds between looks at a lease another process holds
 
 Leased = SessionRow | JobRow
@@ -62,6 +67,10 @@ class Leases:
         row.lease_until = self._now() + timedelta(seconds=LEASE_SECONDS)
         return Lease(type(row), row.id, row.lease_token)
 
+    def give_back(self, row: Leased) -> None:
+        """Undo `take` in the same transaction."""
+        row.lease_token = row.lease_until = None
+
     def keep(self, lease: Lease) -> None:
         """Renew `lease` from now on, until `release` or `ended`."""
         with self._changed:
@@ -81,10 +90,19 @@ class Leases:
             self._changed.notify_all()
 
     def release(self, lease: Lease) -> None:
-        """Give the lease back in a transaction of its own.  No error when it was lost meanwhile."""
-        with self._database.write() as tx:
-            _change(tx, lease, lease_token=None, lease_until=None)
+        """Give the lease back in a transaction of its own, if the database can be written.
+
+        No error when it can't, or when the lease was lost meanwhile: it runs out by itself.
+        """
+        try:
+            self._give_back(lease)
+        except SQLAlchemyError as error:
+            log.error("a lease could not be given back, and runs out in %g seconds: %s", LEASE_SECONDS, error)
         self.ended(lease)
+
+    def _give_back(self, lease: Lease) -> None:
+        with self._database.write(RELEASE_PATIENCE) as tx:
+            _change(tx, lease, lease_token=None, lease_until=None)
 
     def wait_free(self, table: type[Leased], row_id: int, deadline: float) -> bool:
         """Wait until the row may be free, False when `time.monotonic()` reaches `deadline` first."""

@@ -95,7 +95,8 @@ class Outbox:
     ) -> None:
         """Ask for a job in the caller's write transaction, due in `delay` seconds; call `notify` after it committed.
 
-        If it waits already, the earlier time holds; with `postpone` the later one does (a debounce).
+        If it waits already, the earlier time holds; with `postpone` the later one does (a debounce).  The payload of
+        one without an owner says in `tenant` whose it is.
         """
         now = self._now()
         due = now + timedelta(seconds=delay)
@@ -283,11 +284,12 @@ class Outbox:
         return info
 
     def _visible(self, caller: Caller) -> Any:
+        tenant = func.coalesce(OwnerRow.tenant, JobRow.payload["tenant"].as_string())  # an erasure outlives its owner
         query = (
             select(JobRow, SessionRow.public_id)
             .outerjoin(OwnerRow, OwnerRow.id == JobRow.owner_id)
             .outerjoin(SessionRow, SessionRow.id == JobRow.session_id)
-            .where(or_(OwnerRow.tenant == caller.tenant, JobRow.owner_id.is_(None)))  # an erasure outlives its owner
+            .where(tenant == caller.tenant)
         )
         if caller.user_id is not None:
             query = query.where(OwnerRow.kind == "user", OwnerRow.name == caller.user_id)

@@ -18,10 +18,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """Some items, and where to go on (None: these were the last)."""
+    """Some items, and where to go on (None: these were the last).
+
+    `previous_cursor` is where to go on the other way, for a page from the middle of a listing.
+    """
 
     items: tuple[T, ...]
     next_cursor: str | None = None
+    previous_cursor: str | None = None
 
 
 def encode_cursor(*key: int | str) -> str:

@@ -4,8 +4,9 @@ Guarantee: a prompt that is accepted renders, soon, into a text of bounded size.
 sandbox with nothing but the variables listed here and a few harmless filters; they print, choose, and loop one deep,
 and can't define or call anything, so that no prompt reads a secret, eats the memory or never ends.
 
-`system` opens the main model's prompt, `repair` asks the mini model to mend its answer; every other name is a
-summary prompt, and `summary` the one used unless a setting or a request names another.
+`system` opens the main model's prompt, `memory` tells it after a client's own instructions how to read the memory, and
+`repair` asks the mini model to mend its answer; every other name is a summary prompt, and `summary` the one used unless
+a setting or a request names another.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _SUMMARY_VARIABLES: dict[str, Any] = {
     "sections": [{"name": name, "about": about} for name, about in SECTIONS],
     "max_words": SUMMARY_MAX_WORDS,
 }
-_VARIABLES: dict[str, dict[str, Any]] = {"system": {}, "repair": {"problem": "It is not JSON."}}
+_VARIABLES: dict[str, dict[str, Any]] = {"system": {}, "memory": {}, "repair": {"problem": "It is not JSON."}}
 _GROWING = (nodes.Macro, nodes.Call, nodes.CallBlock, nodes.Assign, nodes.AssignBlock, nodes.With)
 _FILTERS = ("join", "upper", "lower", "title", "capitalize", "trim", "length", "default", "first", "last", "list")
 

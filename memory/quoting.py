@@ -60,6 +60,19 @@ def chat_block(excerpt: Excerpt) -> str:
     return f'<chat id="{attribute(excerpt.session_id)}" updated_at="{updated}">\n{lines}\n</chat>'
 
 
+def spoken(message: Message) -> tuple[str, str]:
+    """A stored message word for word: in which role, and how.  Only the person and the assistant speak in their own
+    roles; a stored system or tool message is quoted, since remembered text is never an instruction."""
+    if message.role in ("user", "assistant"):
+        return message.role, f"{message.name}: {message.content}" if message.name else message.content
+    return "user", quoted(message.role, message.content)
+
+
+def quoted(role: str, content: str) -> str:
+    """What somebody said who must not speak here in their own role."""
+    return f'<message role="{attribute(role)}">\n{escape(content)}\n</message>'
+
+
 def fact_line(fact: Fact, number: bool = False) -> str:
     """One fact as a line, with the day it was said; with `number` its id first."""
     prefix = f"[{fact.id}]" if number else "-"

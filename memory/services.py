@@ -12,20 +12,31 @@ from sqlalchemy import Engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings, SettingsError
-from memory.admission import Admission
+from memory.clients.arrival import Arrivals
+from memory.clients.relay import Relay
 from memory.facts import Facts
 from memory.indexing import Indexing
 from memory.leases import Leases
 from memory.llm import LanguageModel
 from memory.llm.extractive import ExtractiveModel
-from memory.llm.openai_client import OpenAIEmbedder, OpenAIModel, Transport, connect
+from memory.llm.openai_client import OpenAIEmbedder, OpenAIModel
+from memory.llm.transport import Transport, connect
 from memory.notice import builtin_notice
 from memory.outbox import Outbox
-from memory.pipeline import ChatPipeline
+from memory.people.imports import Imports
+from memory.people.users import Users
 from memory.prompts import Prompts
-from memory.recall import Recall
+from memory.recall.recall import Recall
 from memory.sessions import Sessions
-from memory.summary import Summaries
+from memory.summary.material import Materials
+from memory.summary.preview import Previews
+from memory.summary.summaries import Summaries
+from memory.turn.admission import Admission
+from memory.turn.pipeline import ChatPipeline
+from memory.turn.preparing import Preparing
+from memory.turn.stops import Stops
+from memory.turn.taken import Turns
+from memory.turn.views import Views
 from models import Database, JobRow
 from search_index import Embedder, Recipe, SearchIndex, WordLlamaEmbedder
 from search_index.analysis import analysis_for
@@ -59,6 +70,7 @@ class Services:
     main: LanguageModel
     mini: LanguageModel
     leases: Leases
+    stops: Stops
     outbox: Outbox
     sessions: Sessions
     facts: Facts
@@ -67,6 +79,11 @@ class Services:
     summaries: Summaries
     indexing: Indexing
     pipeline: ChatPipeline
+    turns: Turns
+    relay: Relay
+    previews: Previews
+    users: Users
+    imports: Imports
 
     def start(self) -> None:
         """Start this process's background workers, and say in the log which models answer."""
@@ -77,11 +94,12 @@ class Services:
             where = self.settings.openai_base_url or "OpenAI"
             log.info("main model %s, mini model %s, at %s", self.main.name, self.mini.name, where)
         self.index.warm_up()
-        self.outbox.start([("index", "unindex"), *[("summary",)] * SUMMARY_LANES])
+        self.outbox.start([("index", "unindex", "scrub"), *[("summary",)] * SUMMARY_LANES])
 
     def stop(self, timeout: float = 10.0) -> None:
         """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""
         self.outbox.stop(timeout)
+        self.stops.close()
         self.leases.close()
         if self.transport is not None:
             self.transport.close()
@@ -117,17 +135,24 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
     )
     main, mini = _models(settings, transport)
     leases = Leases(database, now)
+    stops = Stops(database, leases)
     outbox = Outbox(database, leases, now)
     sessions = Sessions(settings, database, outbox, leases, now)
     facts = Facts(settings, database, now)
     prompts = Prompts(database, settings.prompts_path, now)
     recall = Recall(settings, database, index, outbox)
-    summaries = Summaries(settings, database, outbox, leases, prompts, facts, mini, now)
+    materials = Materials(facts, leases, now)
+    summaries = Summaries(settings, database, outbox, prompts, facts, materials, mini, now)
     indexing = Indexing(database, index, outbox)
-    admission = Admission(settings, database, sessions, facts, prompts, leases, now)
-    pipeline = ChatPipeline(settings, database, admission, sessions, facts, recall, leases, outbox, main, now)
+    arrivals = Arrivals(settings, sessions, leases, now)
+    views = Views(settings, facts, prompts, now)
+    admission = Admission(settings, database, sessions, arrivals, views, prompts, leases, now)
+    preparing = Preparing(settings, facts, recall, main, now)
+    pipeline = ChatPipeline(settings, database, admission, sessions, facts, preparing, leases, stops, outbox, main, now)
+    users = Users(database, index, outbox, now)
     outbox.register("index", indexing.feed)
     outbox.register("unindex", indexing.clear)
+    outbox.register("scrub", users.scrub)
     outbox.register("summary", summaries.update)
     return Services(
         settings,
@@ -137,6 +162,7 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
         main,
         mini,
         leases,
+        stops,
         outbox,
         sessions,
         facts,
@@ -145,6 +171,11 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
         summaries,
         indexing,
         pipeline,
+        Turns(database, leases),
+        Relay(transport, main.name),
+        Previews(settings, database, prompts, materials, mini),
+        users,
+        Imports(database, sessions, outbox, leases, now),
     )
 
 

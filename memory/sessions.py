@@ -1,7 +1,8 @@
 """Sessions and their messages: the raw words, never thrown away.
 
-Guarantee: a message and the request to index it commit together; positions count from 1 without gaps; an
-`external_id` is stored once a session however often it is sent.
+Guarantee: a message and the request to index it commit together; positions count from 1 without gaps, and those of
+messages that were replaced (see `branches`) once more on each branch; an `external_id` is stored once a session
+however often it is sent, also after its message was replaced.
 """
 
 from __future__ import annotations
@@ -17,24 +18,22 @@ from sqlalchemy import Select, and_, or_, select, update
 from sqlalchemy.orm import Session
 
 from config import Settings
-from memory import tokens
 from memory.domain import Caller, Message
-from memory.errors import Conflict, InvalidRequest, NotFound, TooLarge
-from memory.fold import outgrown
+from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases import Leases
+from memory.messages import MessageDraft, add_message, as_message, check_size
 from memory.outbox import Outbox
-from memory.paging import Page, decode_cursor, page_of
+from memory.paging import Page, decode_cursor, encode_cursor, page_of
+from memory.turn.fold import outgrown
 from models import Database, FactRow, MessageRow, OwnerRow, SessionRow
 
-MESSAGE_CHARS_MAX = 100_000  # longer than any prompt it could enter; a book belongs in pieces
 INDEX_DELAY = 2.0  # seconds in which messages gather: a commit of the index costs the same for one or for twenty
-TITLE_CHARS = 60
 APPEND_WAIT = 30.0  # seconds; most replies end sooner
 
 
 @dataclass(frozen=True)
 class SessionInfo:
-    """A session as it is shown."""
+    """A session as it is shown.  `busy`: a reply is being written in it now."""
 
     id: str
     user_id: str | None
@@ -45,17 +44,7 @@ class SessionInfo:
     summary_version: int
     created_at: datetime
     updated_at: datetime
-
-
-@dataclass(frozen=True)
-class MessageDraft:
-    """A message to append.  Without `created_at` it was said now."""
-
-    role: str
-    content: str
-    name: str | None = None
-    created_at: datetime | None = None
-    external_id: str | None = None
+    busy: bool
 
 
 @dataclass(frozen=True)
@@ -91,12 +80,12 @@ class Sessions:
             row = self._make(tx, caller, session_id)
             row.title = title[:200]
             row.system_prompt = system_prompt
-            return info(row)
+            return self._info(row)
 
     def get(self, caller: Caller, session_id: str) -> SessionInfo:
         """Raises NotFound."""
         with self._database.read() as tx:
-            return info(find_session(tx, caller, session_id))
+            return self._info(find_session(tx, caller, session_id))
 
     def page(
         self,
@@ -129,7 +118,7 @@ class Sessions:
         with self._database.read() as tx:
             rows = tx.scalars(query).all()
         page = page_of(rows, limit, lambda row: (row.updated_at.isoformat(), row.id))
-        return Page(tuple(info(row) for row in page.items), page.next_cursor)
+        return Page(tuple(self._info(row) for row in page.items), page.next_cursor)
 
     def change(self, caller: Caller, session_id: str, changes: dict[str, Any]) -> SessionInfo:
         """Set `title` or `system_prompt`.  Raises NotFound."""
@@ -138,7 +127,7 @@ class Sessions:
             for name in ("title", "system_prompt"):
                 if name in changes:
                     setattr(row, name, changes[name])
-            return info(row)
+            return self._info(row)
 
     def delete(self, caller: Caller, session_id: str) -> None:
         """Erase a session with all that came of it; the index follows as a job.  Raises NotFound."""
@@ -146,7 +135,8 @@ class Sessions:
             row = find_session(tx, caller, session_id)
             owner = row.owner
             if owner.kind == "session":
-                self._outbox.enqueue(tx, "unindex", owner.index_key, owner_id=None, payload={"owner": owner.index_key})
+                payload: dict[str, Any] = {"tenant": caller.tenant, "owner": owner.index_key}
+                self._outbox.enqueue(tx, "unindex", owner.index_key, owner_id=None, payload=payload)
                 tx.delete(owner)
             else:
                 corrections = select(FactRow.id).where(FactRow.session_id == row.id)
@@ -156,24 +146,58 @@ class Sessions:
                     .values(valid_to=None, superseded_by=None)
                     .execution_options(synchronize_session=False)
                 )
-                payload = {"owner": owner.index_key, "session": row.id}
+                payload = {"tenant": caller.tenant, "owner": owner.index_key, "session": row.id}
                 self._outbox.enqueue(tx, "unindex", f"{owner.id}/{row.id}", owner_id=None, payload=payload)
                 tx.delete(row)
         self._outbox.notify()
 
     def messages(
-        self, caller: Caller, session_id: str, *, cursor: str | None = None, limit: int = 50, newest_first: bool = False
+        self,
+        caller: Caller,
+        session_id: str,
+        *,
+        cursor: str | None = None,
+        limit: int = 50,
+        newest_first: bool = False,
+        branch: int = 0,
     ) -> Page[Message]:
-        """A session's messages in the order they were said, or the other way round.  Raises NotFound."""
+        """A session's messages in the order they were said, or the other way round; with `branch` those that were
+        replaced together.  Raises NotFound."""
         with self._database.read() as tx:
             row = find_session(tx, caller, session_id)
-            query = select(MessageRow).where(MessageRow.session_id == row.id)
+            query = select(MessageRow).where(MessageRow.session_id == row.id, MessageRow.branch == branch)
             if cursor:
                 (position,) = decode_cursor(cursor, int)
                 query = query.where(MessageRow.position < position if newest_first else MessageRow.position > position)
             order = MessageRow.position.desc() if newest_first else MessageRow.position
             found = [as_message(m, row) for m in tx.scalars(query.order_by(order).limit(limit + 1))]
         return page_of(found, limit, lambda message: (message.position,))
+
+    def messages_around(self, caller: Caller, session_id: str, message_id: int, limit: int = 50) -> Page[Message]:
+        """The messages around one, in the order they were said, and cursors for `messages` to go on either way.
+
+        Raises NotFound, also for a message that was replaced.
+        """
+        with self._database.read() as tx:
+            row = find_session(tx, caller, session_id)
+            middle = find_message(tx, row, message_id, "around").position
+            first = max(1, min(middle - (limit - 1) // 2, row.message_count - limit + 1))
+            last = first + limit - 1
+            query = (
+                select(MessageRow)
+                .where(
+                    MessageRow.session_id == row.id,
+                    MessageRow.branch == 0,
+                    MessageRow.position.between(first, last),
+                )
+                .order_by(MessageRow.position)
+            )
+            items = tuple(as_message(message, row) for message in tx.scalars(query))
+        return Page(
+            items,
+            next_cursor=encode_cursor(last) if last < row.message_count else None,
+            previous_cursor=encode_cursor(first) if first > 1 else None,
+        )
 
     def append(self, caller: Caller, session_id: str, drafts: Sequence[MessageDraft]) -> Appended:
         """Store messages without calling a model; the session is made if it is new.
@@ -215,17 +239,34 @@ class Sessions:
         tx.flush()
         if new:
             self.follow_up(tx, row, index_delay=0.0)
-        return Appended(info(row), tuple(item if isinstance(item, int) else item.id for item in sent), created=len(new))
+        message_ids = tuple(item if isinstance(item, int) else item.id for item in sent)
+        return Appended(self._info(row), message_ids, created=len(new))
+
+    def _info(self, row: SessionRow) -> SessionInfo:
+        return SessionInfo(
+            id=row.public_id,
+            user_id=row.owner.user_id,
+            title=row.title,
+            system_prompt=row.system_prompt,
+            message_count=row.message_count,
+            tokens=row.tokens,
+            summary_version=row.summary_version,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+            busy=not self._leases.free(row),
+        )
 
     # -- for the engine's own transactions
 
     def find_or_make(self, tx: Session, caller: Caller, session_id: str | None) -> SessionRow:
         """The caller's session of this id, made if there is none.  Raises NotFound when it is someone else's."""
-        if session_id is not None:
-            row = _find(tx, caller.tenant, session_id)
-            if row is not None:
-                return _checked(row, caller, session_id)
-        return self._make(tx, caller, session_id)
+        known = self.known(tx, caller, session_id) if session_id is not None else None
+        return known or self._make(tx, caller, session_id)
+
+    def known(self, tx: Session, caller: Caller, session_id: str) -> SessionRow | None:
+        """The caller's session of this id, if there is one.  Raises NotFound when it is someone else's."""
+        row = _find(tx, caller.tenant, session_id)
+        return None if row is None else _checked(row, caller, session_id)
 
     def index_soon(self, tx: Session, row: SessionRow, delay: float = INDEX_DELAY) -> None:
         """Ask for the owner's new messages to be indexed."""
@@ -290,6 +331,18 @@ def find_session(tx: Session, caller: Caller, session_id: str) -> SessionRow:
     return _checked(_find(tx, caller.tenant, session_id), caller, session_id)
 
 
+def find_message(tx: Session, row: SessionRow, message_id: int, param: str) -> MessageRow:
+    """A message of the session's current line.  Raises NotFound."""
+    message = tx.get(MessageRow, message_id)
+    if message is None or message.session_id != row.id or message.branch:
+        raise NotFound(
+            "message_not_found",
+            f"There is no message {message_id} in session {row.public_id!r}, or it was replaced.",
+            param=param,
+        )
+    return message
+
+
 def find_user(tx: Session, caller: Caller) -> OwnerRow | None:
     """The owner row of the caller's user; None when nothing was ever stored for them, or no user is named."""
     return tx.scalar(
@@ -326,73 +379,3 @@ def _known_ids(tx: Session, row: SessionRow, external_ids: Sequence[str]) -> dic
         )
         known.update({key: message_id for key, message_id in tx.execute(query) if key})
     return known
-
-
-def check_size(content: str, param: str) -> None:
-    """Raises TooLarge for more than a message may hold."""
-    if len(content) > MESSAGE_CHARS_MAX:
-        raise TooLarge(
-            "message_too_large",
-            f"A message may hold {MESSAGE_CHARS_MAX:,} characters; this one has {len(content):,}. "
-            "Nothing was stored. Send it in pieces.",
-            param=param,
-        )
-
-
-def add_message(row: SessionRow, draft: MessageDraft, now: datetime) -> MessageRow:
-    """The next message of a session as a row, not yet added to the transaction; keeps the session's own figures."""
-    created_at = draft.created_at or now
-    row.updated_at = created_at if row.message_count == 0 else max(row.updated_at, created_at)
-    row.created_at = min(row.created_at, created_at)
-    row.message_count += 1
-    size = tokens.estimate_message(draft.content)
-    row.tokens += size
-    if not row.title and draft.role == "user":
-        row.title = title_from(draft.content)
-    return MessageRow(
-        session_id=row.id,
-        owner_id=row.owner_id,
-        position=row.message_count,
-        role=draft.role,
-        name=draft.name,
-        content=draft.content,
-        created_at=created_at,
-        external_id=draft.external_id,
-        tokens=size,
-    )
-
-
-def title_from(content: str) -> str:
-    """A session's title from its first message: its first line, cut at a word's end."""
-    line = " ".join(content.strip().split("\n", 1)[0].split())
-    if len(line) <= TITLE_CHARS:
-        return line
-    return line[:TITLE_CHARS].rsplit(" ", 1)[0] + "…"
-
-
-def as_message(row: MessageRow, session: SessionRow) -> Message:
-    return Message(
-        id=row.id,
-        session_id=session.public_id,
-        position=row.position,
-        role=row.role,
-        content=row.content,
-        created_at=row.created_at,
-        tokens=row.tokens,
-        name=row.name,
-        external_id=row.external_id,
-    )
-
-
-def info(row: SessionRow) -> SessionInfo:
-    return SessionInfo(
-        id=row.public_id,
-        user_id=row.owner.user_id,
-        title=row.title,
-        system_prompt=row.system_prompt,
-        message_count=row.message_count,
-        tokens=row.tokens,
-        summary_version=row.summary_version,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )

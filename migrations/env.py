@@ -1,7 +1,15 @@
-"""Alembic's environment: the application's engine and the rows' metadata, nothing of its own."""
+"""Alembic's environment: the application's engine and the rows' metadata, nothing of its own.
+
+On SQLite some changes write a table anew and drop the old one.  With foreign keys on, that drop would take along every
+row that refers to the table; so they are off while a migration runs, and checked before it commits.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from alembic import context
 from flask import current_app
+from sqlalchemy import Connection
 
 from models import Base
 
@@ -10,11 +18,35 @@ if context.is_offline_mode():
         "Migrations look at the database they change: run them online, with `flask --app wsgi db upgrade`."
     )
 
-with current_app.extensions["migrate"].db.engine.begin() as connection:
+
+@contextmanager
+def tables_may_be_written_anew(connection: Connection) -> Iterator[None]:
+    """Foreign keys off for the transaction of the block, and on again after it."""
+    if connection.dialect.name != "sqlite":
+        with connection.begin():
+            yield
+        return
+    raw = connection.connection.cursor()  # beside SQLAlchemy, which would begin: within a transaction it has no effect
+    raw.execute("PRAGMA foreign_keys = OFF")
+    try:
+        with connection.begin():
+            yield
+            broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
+            if broken:
+                raise RuntimeError(f"The migration would leave rows that refer to nothing; undone: {broken[:5]}")
+    finally:
+        raw.execute("PRAGMA foreign_keys = ON")
+        raw.close()
+
+
+with (
+    current_app.extensions["migrate"].db.engine.connect() as connection,
+    tables_may_be_written_anew(connection),  # and in one transaction: a migration that fails leaves nothing behind
+):
     context.configure(
         connection=connection,
         target_metadata=Base.metadata,
         compare_type=True,
         render_as_batch=connection.dialect.name == "sqlite",  # SQLite can't alter most things in place
     )
-    context.run_migrations()  # in the one transaction opened above: a migration that fails leaves nothing behind
+    context.run_migrations()

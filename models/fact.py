@@ -29,7 +29,7 @@ class FactRow(Base):
     recalled_count: Mapped[int] = mapped_column(default=0)
     valid_from: Mapped[datetime]
     valid_to: Mapped[datetime | None]
-    superseded_by: Mapped[int | None] = mapped_column(ForeignKey("facts.id", ondelete="SET NULL"))
+    superseded_by: Mapped[int | None] = mapped_column(ForeignKey("facts.id", ondelete="SET NULL"), index=True)
     created_at: Mapped[datetime]
 
 

@@ -14,7 +14,9 @@ from models.base import NEVER_REUSED, Base, BigId
 class SummaryRow(Base):
     """One version.  It covers the session's messages up to position `through`.
 
-    `author` is `model`, `person` (an edit) or `rollback` (a copy of version `restores`).
+    `author` is `model`, `person` (an edit), `rollback` or `replacement` (both a copy of version `restores`; the second
+    made because the newest covered messages that were replaced, and without `restores` empty).  `branch` is 0, or the
+    branch of the replaced messages it covers.
     """
 
     __tablename__ = "summaries"
@@ -23,6 +25,7 @@ class SummaryRow(Base):
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     session_id: Mapped[int] = mapped_column(ForeignKey("sessions.id", ondelete="CASCADE"))
     version: Mapped[int]
+    branch: Mapped[int] = mapped_column(default=0, server_default="0")
     sections: Mapped[dict[str, Any]]
     through: Mapped[int]
     tokens: Mapped[int]

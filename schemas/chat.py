@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, post_load, validate
+from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
-from memory.turn import TurnRequest
+from memory.messages import MESSAGE_CHARS_MAX, MessageDraft
+from memory.turn.values import TurnRequest
 from schemas.facts import Fact
-from schemas.fields import SessionId, Text, TimeZone, UserId, UtcDateTime
+from schemas.fields import INT64_MAX, SessionId, Text, TimeZone, UserId, UtcDateTime
 from schemas.sessions import Message
 
 RECALL_MODES = ("auto", "always", "tools", "off")
+HISTORY_MAX = 200  # messages; a chat as long as that had better be stored
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,17 @@ class MessageText(Text):
         return text
 
 
+class Said(Schema):
+    """A message of a temporary chat."""
+
+    role = fields.String(required=True, validate=validate.OneOf(["user", "assistant"]))
+    content = Text(required=True, validate=validate.Length(1, MESSAGE_CHARS_MAX))
+
+    @post_load
+    def _value(self, data: dict[str, Any], **_: Any) -> MessageDraft:
+        return MessageDraft(**data)
+
+
 class ChatRequest(Schema):
     """A message to answer."""
 
@@ -59,10 +72,40 @@ class ChatRequest(Schema):
     temporary = fields.Boolean(
         load_default=False, metadata={"description": "Use what is remembered, and store nothing of this turn."}
     )
+    history = fields.List(
+        fields.Nested(Said),
+        load_default=(),
+        validate=validate.Length(max=HISTORY_MAX),
+        metadata={"description": "With `temporary`: what was said before in this chat, which nobody else keeps."},
+    )
+    replaces = fields.Integer(
+        load_default=None,
+        allow_none=True,
+        strict=True,
+        validate=validate.Range(1, INT64_MAX),
+        metadata={
+            "description": "Id of a user message of the session, which this one and its reply take the place of, with "
+            "all that came after it: to edit a message, or with the same words to get another reply."
+        },
+    )
+
+    @validates_schema
+    def _history(self, data: dict[str, Any], **_: Any) -> None:
+        if data["history"] and not data["temporary"]:
+            raise ValidationError("Goes with temporary: what a session holds is remembered without it.", "history")
+
+    @validates_schema
+    def _replaces(self, data: dict[str, Any], **_: Any) -> None:
+        if data["replaces"] is None:
+            return
+        if data["session_id"] is None:
+            raise ValidationError("Is needed to replace a message: the session that has it.", "session_id")
+        if data["temporary"]:
+            raise ValidationError("A temporary turn stores nothing, so it can't replace a message.", "replaces")
 
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> ChatCall:
-        return ChatCall(data.pop("user_id"), TurnRequest(**data))
+        return ChatCall(data.pop("user_id"), TurnRequest(**{**data, "history": tuple(data["history"])}))
 
 
 class ShownFact(Fact):
@@ -152,7 +195,9 @@ class ChatChoiceMessage(Schema):
 class ChatChoice(Schema):
     index = fields.Integer()
     message = fields.Nested(ChatChoiceMessage)
-    finish_reason = fields.String()
+    finish_reason = fields.String(
+        metadata={"description": "The model's (`stop`, `length`, ...), or `interrupted`: the reply was stopped."}
+    )
 
 
 class ChatReply(Schema):

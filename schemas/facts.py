@@ -6,10 +6,11 @@ from marshmallow import Schema, fields, validate
 
 from memory.domain import FACT_CATEGORIES
 from memory.facts import TEXT_CHARS_MAX
-from schemas.fields import PageQuery, SessionId, Text, UserId, UtcDateTime
+from schemas.fields import INT64_MAX, PageQuery, SessionId, Text, UserId, UtcDateTime
 
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
 _IMPORTANCE = validate.Range(1, 5)
+FORGET_MAX = 1000
 
 
 class FactScore(Schema):
@@ -51,6 +52,11 @@ class FactPage(Schema):
 
 class FactQuery(PageQuery):
     session_id = SessionId(load_default=None)
+    q = Text(
+        load_default=None,
+        validate=validate.Length(max=200),
+        metadata={"description": "Words, or parts of them, that the text must have."},
+    )
     category = fields.String(load_default=None, validate=validate.OneOf(FACT_CATEGORIES))
     as_of = UtcDateTime(load_default=None, metadata={"description": "What held then, instead of what holds now."})
 
@@ -70,6 +76,19 @@ class FactChange(Schema):
     importance = fields.Integer(strict=True, validate=_IMPORTANCE)
     scope = fields.String(validate=validate.OneOf(["session", "user"]))
     pinned = fields.Boolean()
+
+
+class FactsToForget(Schema):
+    user_id = UserId(load_default=None)
+    ids = fields.List(
+        fields.Integer(strict=True, validate=validate.Range(1, INT64_MAX)),
+        required=True,
+        validate=validate.Length(1, FORGET_MAX),
+    )
+
+
+class FactsForgotten(Schema):
+    forgotten = fields.Integer(metadata={"description": "How many of them were there."})
 
 
 class FactRevision(Schema):

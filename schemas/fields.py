@@ -8,11 +8,11 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validate
 
-from memory.times import zone_of
+from memory.recall.times import zone_of
 
 INT64_MAX = 2**63 - 1
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_ID = re.compile(r"[^\s/\x00-\x1f\x7f]{1,128}")
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+ID = re.compile(r"[^\s/\x00-\x1f\x7f]{1,128}")
 
 
 class Text(fields.String):
@@ -20,7 +20,7 @@ class Text(fields.String):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
-        found = _UNSTORABLE.search(text)
+        found = UNSTORABLE.search(text)
         if found:
             what = "a NUL character" if found.group() == "\x00" else "an unpaired surrogate, which is not valid Unicode"
             raise ValidationError(f"Holds {what} at position {found.start()}. Remove it and send this again.")
@@ -32,7 +32,7 @@ class SessionId(Text):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
-        if not _ID.fullmatch(text):
+        if not ID.fullmatch(text):
             raise ValidationError("Must be 1 to 128 characters without white space or slashes.")
         return text
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import Schema, fields, post_load, validate
 
-from memory.recall import Search
+from memory.recall.recall import Search
 from schemas.fields import SessionId, Text, TimeZone, UserId, UtcDateTime, limit
 from schemas.sessions import ROLES, Message
 

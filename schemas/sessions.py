@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
-from memory.sessions import MessageDraft
-from schemas.fields import CallerQuery, PageQuery, SessionId, Text, UserId, UtcDateTime, limit
+from memory.messages import MessageDraft
+from schemas.fields import INT64_MAX, CallerQuery, PageQuery, SessionId, Text, UserId, UtcDateTime, limit
 
 ROLES = ("user", "assistant", "system", "tool")
 MESSAGES_MAX = 1000
@@ -25,6 +25,7 @@ class Session(Schema):
     summary_version = fields.Integer(metadata={"description": "The newest summary's; 0: there is none yet."})
     created_at = UtcDateTime()
     updated_at = UtcDateTime()
+    busy = fields.Boolean(metadata={"description": "A reply is being written now."})
 
 
 class SessionPage(Schema):
@@ -62,15 +63,41 @@ class Message(Schema):
     created_at = UtcDateTime()
     external_id = fields.String(allow_none=True)
     tokens = fields.Integer(metadata={"description": "Estimated."})
+    extra = fields.Raw(
+        allow_none=True,
+        metadata={"description": "What it carries beside its words: calls of tools, what stood for an image."},
+    )
 
 
 class MessagePage(Schema):
     items = fields.List(fields.Nested(Message))
     next_cursor = fields.String(allow_none=True)
+    previous_cursor = fields.String(
+        allow_none=True, metadata={"description": "With `around`: for the messages before these, with order=desc."}
+    )
 
 
 class MessageQuery(PageQuery):
     order = fields.String(load_default="asc", validate=validate.OneOf(["asc", "desc"]))
+    around = fields.Integer(
+        load_default=None,
+        validate=validate.Range(1, INT64_MAX),
+        metadata={"description": "Id of a message: the page that it is in the middle of, in ascending order."},
+    )
+    branch = fields.Integer(
+        load_default=0,
+        validate=validate.Range(0, 2**31 - 1),
+        metadata={"description": "0 is the conversation; 1, 2, ... are messages that were replaced, by occasion."},
+    )
+
+    @validates_schema
+    def _around(self, data: dict[str, Any], **_: Any) -> None:
+        if data["around"] is not None and (data["cursor"] is not None or data["branch"] or data["order"] != "asc"):
+            raise ValidationError("Goes with `limit` only; its cursors go on from there.", "around")
+
+
+class Stopping(Schema):
+    stopping = fields.Boolean(metadata={"description": "False: no reply was being written."})
 
 
 class MessageToAppend(Schema):

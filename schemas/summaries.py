@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
-from memory.digest_format import ITEM_CHARS_MAX, ITEMS_MAX
 from memory.domain import Excluded as ExcludedValue
 from memory.domain import Sections as SectionsValue
+from memory.summary.digest_format import ITEM_CHARS_MAX, ITEMS_MAX
 from schemas.fields import CallerQuery, Text, UserId, UtcDateTime
 
 _ITEM = validate.Length(1, ITEM_CHARS_MAX)
@@ -51,13 +51,20 @@ class SummaryVersion(Schema):
     sections = fields.Nested(Sections)
     through = fields.Integer(metadata={"description": "It covers the messages up to this position."})
     tokens = fields.Integer()
-    author = fields.String(metadata={"description": "`model`, `person` or `rollback`."})
+    author = fields.String(
+        metadata={
+            "description": "`model`, `person`, `rollback`, or `replacement`: brought back since messages were replaced."
+        }
+    )
     model = fields.String(allow_none=True)
     prompt = fields.String(
         allow_none=True, metadata={"description": "Name and version of the prompt it was made with."}
     )
     usage = fields.Raw(allow_none=True, metadata={"description": "Tokens and calls of the mini model."})
-    restores = fields.Integer(allow_none=True, metadata={"description": "The version a rollback brought back."})
+    restores = fields.Integer(allow_none=True, metadata={"description": "The version that was brought back."})
+    replaced = fields.Boolean(
+        metadata={"description": "It covers messages that were replaced since, and can't be brought back."}
+    )
     created_at = UtcDateTime()
 
 
@@ -89,6 +96,35 @@ class SummaryEdit(Schema):
         validate=validate.Range(0, 2**31 - 1),
         metadata={"description": "Edit only if this is still the newest version; else 409."},
     )
+
+
+class PreviewCall(CallerQuery):
+    prompt = Text(
+        load_default=None, validate=validate.Length(1, 64), metadata={"description": "Name of a summary prompt."}
+    )
+    text = Text(load_default=None, metadata={"description": "Or the text of one, as `PUT /api/prompts` takes it."})
+
+    @validates_schema
+    def _one(self, data: dict[str, Any], **_: Any) -> None:
+        if data["prompt"] is not None and data["text"] is not None:
+            raise ValidationError("Give the name of a prompt or its text, not both.", "text")
+
+
+class SummaryPreview(Schema):
+    """A summary that was not stored, to compare with the one that is."""
+
+    sections = fields.Nested(Sections)
+    tokens = fields.Integer()
+    model = fields.String()
+    prompt = fields.String(
+        allow_none=True, metadata={"description": "Name and version of the prompt; null for one given as text."}
+    )
+    usage = fields.Raw(metadata={"description": "Tokens and calls of the mini model."})
+    since = fields.Integer(
+        metadata={"description": "The version it goes on from; 0: it reads the conversation from its beginning."}
+    )
+    through = fields.Integer(metadata={"description": "It covers the messages up to this position."})
+    current_version = fields.Integer(metadata={"description": "The stored summary's; 0: there is none yet."})
 
 
 class SummaryRollback(CallerQuery):

@@ -23,6 +23,8 @@ from whoosh.lang import NoStopWords, stemmer_for_language, stopwords_for_languag
 from whoosh.lang.porter2 import stem as porter2
 from whoosh.lang.snowball import classes
 
+from search_index.remembered import remembered
+
 MAX_TERM = 64
 """Characters of a term that count; what is longer is a key or a blob, and its start is enough to find it by."""
 
@@ -98,7 +100,7 @@ class Analysis:
         self._stop_words = STOP_WORDS if self._english else _stop_words_of(language)
         self._stem: Callable[[str], str] = porter2 if self._english else stemmer_for_language(language)
         # The cache is what makes the analysis fast, since people repeat words.
-        self._terms_of = lru_cache(maxsize=32_768)(self._analysed)
+        self._terms_of = remembered(32_768)(self._analysed)
 
     def terms(self, text: str, name: str | None = None, *, singles: bool = False) -> list[str]:
         """The terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Collection as Container
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from search_index.analysis import ENGLISH, Analysis
 from search_index.collection import Collection
 from search_index.postings import Damaged, Entry, Segment, role_number
 from search_index.ranking import FUZZY_LIMIT, Recipe, rank
+from search_index.remembered import forget_texts, remembered
 from search_index.vectors import Embedder, EmbeddingUnavailable, packed
 from search_index.whoosh_index import NO_INDEX, IndexBusy, WhooshIndex, sweep
 
@@ -173,6 +174,11 @@ class SearchIndex:
         """Delete the owner's whole index from the disk.  Raises IndexBusy as `add` does."""
         self._of(owner).drop()
 
+    def forget_texts(self) -> None:
+        """Empty every cache of this process whose keys are texts, whoever wrote them; they fill again by themselves."""
+        self._remembered = {}
+        forget_texts()
+
     def held(self, owner: str) -> tuple[str, set[int]]:
         """The index's generation and the ids of all messages it holds, for `verify`.
 
@@ -249,7 +255,7 @@ def _counted(analysis: Analysis, content: str, name: str | None) -> Counter[str]
     return Counter(analysis.terms(content, name, singles=True))
 
 
-_counted_before = lru_cache(maxsize=4096)(_counted)
+_counted_before = remembered(4096)(_counted)
 
 
 def _entries(documents: Sequence[Document], vectors: Sequence[bytes], analysis: Analysis) -> list[Entry]:

@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from tests.dictation import Dictation
 from tests.model_replies import (
     Body,
     BrokenJson,
@@ -57,6 +58,7 @@ __all__ = [
     "BrokenJson",
     "CutStream",
     "Delay",
+    "Dictation",
     "Drip",
     "EmptyChoices",
     "EmptyContent",
@@ -147,7 +149,9 @@ class ModelServer:
         self.close()
 
     def close(self) -> None:
-        """Stop listening and drop every connection; held replies are let go."""
+        """Stop listening and drop every connection; held replies are let go.  No error when it is closed."""
+        if self._listener.fileno() < 0:
+            return
         self.closing.set()
         socket.create_connection(("127.0.0.1", self.port)).close()  # wakes the acceptor, on every system
         self._acceptor.join()

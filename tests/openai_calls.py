@@ -14,7 +14,8 @@ from config import Settings
 from memory.domain import Sections
 from memory.errors import ModelError
 from memory.llm import ChatMessage, ModelRequest, ReplyMaterial, complete
-from memory.llm.openai_client import OpenAIModel, connect
+from memory.llm.openai_client import OpenAIModel
+from memory.llm.transport import connect
 from tests.model_server import ModelServer
 
 KEY = "sk-test-0123456789abcdef"

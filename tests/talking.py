@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from tests.model_server import ModelServer
+from tests.model_server import Delay, ModelServer
 
 Prompt = list[dict[str, str]]
 
@@ -149,3 +150,17 @@ def meanwhile(work: Callable[[], Any]) -> Iterator[list[Any]]:
     assert not thread.is_alive(), "the work did not end"
     if problem:
         raise problem[0]
+
+
+@contextmanager
+def answering(server: ModelServer, app: Flask, message: str, **more: Any) -> Iterator[threading.Event]:
+    """A turn whose model works all through the block; set the event to let it end sooner."""
+    release = threading.Event()
+    server.main.queue(Delay(release, f"Answer to {message}"))
+    came = len(server.requests)
+    with meanwhile(lambda: chat(app.test_client(), message, **more)):
+        server.wait_for_requests(came + 1)
+        try:
+            yield release
+        finally:
+            release.set()

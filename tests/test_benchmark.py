@@ -10,7 +10,7 @@ import pytest
 from benchmarks.conversation import ANSWERABLE, Conversation, Question, recall_at
 from benchmarks.replay import main
 from benchmarks.results import Replayed, measured
-from memory.compare import Conversation as ComparedConversation
+from memory.summary.compare import Conversation as ComparedConversation
 
 OURS = Path(__file__).parent.parent / "benchmarks" / "conversation.json"
 

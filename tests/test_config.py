@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app import create_app
-from config import DEFAULT_MAIN_MODEL, DEFAULT_MINI_MODEL, FactWeights, Settings, SettingsError
+from config import DEFAULT_MAIN_MODEL, DEFAULT_MINI_MODEL, ApiKey, FactWeights, Settings, SettingsError
 
 # Every variable: a value it takes, and what that becomes.
 GOOD: dict[str, tuple[str, Any]] = {
@@ -19,6 +19,14 @@ GOOD: dict[str, tuple[str, Any]] = {
     "PORT": ("9000", 9000),
     "WEB_WORKERS": ("4", 4),
     "WEB_THREADS": ("8", 8),
+    "RECAP_API_KEYS": (
+        "acme:0123456789abcdef, my.org:keys-may-have:colons=,acme:another-of-acme-1",
+        (
+            ApiKey("acme", "0123456789abcdef"),
+            ApiKey("my.org", "keys-may-have:colons="),
+            ApiKey("acme", "another-of-acme-1"),
+        ),
+    ),
     "OPENAI_API_KEY": ("sk-secret", "sk-secret"),
     "OPENAI_BASE_URL": ("http://localhost:11434/v1", "http://localhost:11434/v1"),
     "OPENAI_MODEL": ("llama3", "llama3"),
@@ -28,6 +36,7 @@ GOOD: dict[str, tuple[str, Any]] = {
     "SUMMARY_EVERY": ("3", 3),
     "SUMMARY_DEBOUNCE": ("0", 0.0),
     "SUMMARY_PROMPT": ("short", "short"),
+    "PROMPT_CACHE_KEY": ("ON", "on"),
     "SYSTEM_PROMPT": ("Be brief.", "Be brief."),
     "PROMPTS_DIR": ("/srv/prompts", "/srv/prompts"),
     "TAIL_MESSAGES_MIN": ("0", 0),
@@ -62,6 +71,16 @@ BAD = [
     ("PORT", "80.5", "whole number"),
     ("WEB_WORKERS", "0", "at least 1"),
     ("WEB_THREADS", "-1", "at least 1"),
+    ("PROMPT_CACHE_KEY", "yes", "one of auto, on, off"),
+    ("RECAP_API_KEYS", "0123456789abcdef", "pair 1"),
+    ("RECAP_API_KEYS", "acme:0123456789abcdef,", "pair 2"),
+    ("RECAP_API_KEYS", ":0123456789abcdef", "tenant of pair 1"),
+    ("RECAP_API_KEYS", "a b:0123456789abcdef", "tenant of pair 1"),
+    ("RECAP_API_KEYS", f"{'x' * 65}:0123456789abcdef", "tenant of pair 1"),
+    ("RECAP_API_KEYS", "acme:0123456789abcde", "at least 16"),
+    ("RECAP_API_KEYS", "acme:0123456789 abcdef", "space"),
+    ("RECAP_API_KEYS", "acme:0123456789abcdéf", "ASCII"),
+    ("RECAP_API_KEYS", "acme:0123456789abcdef,globex:0123456789abcdef", "twice"),
     ("MODEL_TIMEOUT", "soon", "number of seconds"),
     ("MODEL_TIMEOUT", "-1", "between 0"),
     ("MODEL_TIMEOUT", "nan", "between 0"),
@@ -187,9 +206,20 @@ def test_the_data_directory_is_made(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "b").is_dir()
 
 
+@pytest.mark.parametrize("raw", [raw for variable, raw, _ in BAD if variable == "RECAP_API_KEYS"])
+def test_what_is_wrong_with_the_keys_is_said_without_them(raw: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        from_env(RECAP_API_KEYS=raw)
+    told = str(caught.value).replace("RECAP_API_KEYS", "")
+    assert not any(part.strip() and part.strip() in told for pair in raw.split(",") for part in pair.split(":"))
+
+
 def test_secrets_are_not_shown() -> None:
-    shown = repr(from_env(OPENAI_API_KEY="sk-secret", OPENAI_BASE_URL="http://x/v1"))
-    assert "sk-secret" not in shown
+    settings = from_env(
+        OPENAI_API_KEY="sk-secret", OPENAI_BASE_URL="http://x/v1", RECAP_API_KEYS="acme:0123456789abcdef"
+    )
+    shown = repr(settings) + repr(settings.api_keys)
+    assert "sk-secret" not in shown and "0123456789abcdef" not in shown
     assert "http://x/v1" in shown
 
 

@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory import tokens
-from memory.digest_format import (
+from memory.domain import FACT_CATEGORIES, Excluded, Sections
+from memory.summary.digest_format import (
     FACTS_MAX,
     INSTRUCTION,
     ITEM_CHARS_MAX,
@@ -21,7 +22,6 @@ from memory.digest_format import (
     UnusableDigest,
     read,
 )
-from memory.domain import FACT_CATEGORIES, Excluded, Sections
 from tests.resources import digest_of, fact
 
 NOTHING = Sections()

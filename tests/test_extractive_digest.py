@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memory import digest_format
 from memory.domain import Excluded, Sections
 from memory.llm import complete
 from memory.llm.extractive.sections import MAX_ITEMS
+from memory.summary import digest_format
 from tests.extractive_calls import ADA, MODEL, digest, fact, message, reply, request
 
 

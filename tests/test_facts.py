@@ -359,3 +359,49 @@ def test_pages_newest_first(client: FlaskClient, limit: int) -> None:
         client.post("/api/facts", json={"user_id": "ada", "text": f"Fact {number}"})
     texts = [item["text"] for item in read_all(client, "/api/facts", user_id="ada", limit=limit)]
     assert texts == [f"Fact {number}" for number in reversed(range(5))]
+
+
+# -- all of a person's facts
+
+
+def state(client: FlaskClient, *texts: str, **more: Any) -> list[int]:
+    """State facts; their ids."""
+    return [good(client.post("/api/facts", json={"text": text, **more}))["id"] for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("q", "found"),
+    [
+        ("tea", ["Green TEA", "Drinks tea_time"]),
+        ("TEA green", ["Green TEA"]),
+        ("ee", ["Green TEA", "100% coffee"]),
+        ("100%", ["100% coffee"]),
+        ("tea_", ["Drinks tea_time"]),
+        ("ЧАЙ", ["Любит чай"]),
+        ("ünal", ["Ünal's friend"]),
+        ("milk", []),
+        ("  ", ["Green TEA", "Drinks tea_time", "100% coffee", "Любит чай", "Ünal's friend"]),
+    ],
+)
+def test_facts_are_found_by_their_words(client: FlaskClient, q: str, found: list[str]) -> None:
+    state(client, "Green TEA", "Drinks tea_time", "100% coffee", "Любит чай", "Ünal's friend", user_id="ada")
+    state(client, "Bob's green tea, 100% milk-free чай of ünal tea_", user_id="bob")
+    items = read_all(client, "/api/facts", user_id="ada", q=q, limit=2)
+    assert [item["text"] for item in items][::-1] == found
+
+
+def test_many_facts_are_forgotten_at_once(client: FlaskClient) -> None:
+    mine = state(client, "Likes tea", "Likes coffee", "Has a cat", user_id="ada")
+    theirs = state(client, "Has a dog", user_id="bob")
+    body = {"user_id": "ada", "ids": [*mine[:2], mine[0], *theirs, 999]}
+    assert good(client.post("/api/facts/forget", json=body)) == {"forgotten": 2}
+    assert good(client.post("/api/facts/forget", json=body)) == {"forgotten": 0}
+    assert [item["text"] for item in read_all(client, "/api/facts")] == ["Has a dog", "Has a cat"]
+    assert client.get(f"/api/facts/{mine[0]}/history").status_code == 404
+    assert good(client.post("/api/facts/forget", json={"ids": theirs})) == {"forgotten": 1}
+
+
+@pytest.mark.parametrize("ids", [None, [], [0], ["1"], [1.5], [2**63], list(range(1, 1002))])
+def test_ids_that_cannot_be_forgotten(shared: FlaskClient, ids: Any) -> None:
+    answer = shared.post("/api/facts/forget", json={"ids": ids})
+    assert error(answer, 422)["param"].startswith("ids")

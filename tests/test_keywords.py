@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.keywords import keywords
+from memory.recall.keywords import keywords
 from search_index.analysis import terms
 
 FOUND = [

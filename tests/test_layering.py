@@ -34,7 +34,7 @@ MAY_IMPORT = {
 # These measure the search index in this process, and what its hits cost in a prompt.
 INSIDE = {f"benchmarks/{name}.py": {"memory", "search_index"} for name in ("rankings", "recall", "scale", "tuning")}
 WITH_FLASK = {"api", "web", "app", "cli", "migrations"}
-OPENAI = "memory/llm/openai_client.py"  # the only file that knows the openai package, or the HTTP client under it
+OPENAI = "memory/llm/transport.py"  # the only file that knows the openai package, or the HTTP client under it
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from config import Settings, SettingsError
 from memory.domain import Sections
 from memory.errors import ModelError
 from memory.llm import ChatMessage, DigestMaterial, ModelRequest, complete
-from memory.llm.openai_client import BUSY_SECONDS, OpenAIModel, connect
+from memory.llm.openai_client import BUSY_SECONDS, OpenAIModel
+from memory.llm.transport import connect
 from tests import model_server as replies
 from tests.model_server import ModelServer, Raw, Status, Text
 from tests.openai_calls import KEY, SCHEMA, ask, chunk, connected, data, failure, scripted_server

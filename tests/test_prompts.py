@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from cli import register_commands
-from memory.digest_format import INSTRUCTION
+from memory.summary.digest_format import INSTRUCTION
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Status
 from tests.resources import an_app, append, digest_of, error, fact, good, read_all, said
@@ -45,7 +45,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator
 
 
 def test_packaged_then_file_then_stored(client: FlaskClient, app: Flask) -> None:
-    assert set(PACKAGED) == {"summary", "system", "repair"}
+    assert set(PACKAGED) == {"summary", "system", "memory", "repair"}
     for name, text in PACKAGED.items():
         found = good(client.get(f"/api/prompts/{name}"))
         assert (found["text"], found["version"], found["source"]) == (text, 0, "packaged")
@@ -67,6 +67,7 @@ def test_packaged_then_file_then_stored(client: FlaskClient, app: Flask) -> None
     listed = {item["name"]: item["source"] for item in good(client.get("/api/prompts"))["items"]}
     assert listed == {
         "extra": "file",
+        "memory": "packaged",
         "repair": "packaged",
         "summary": "stored",
         "system": "packaged",
@@ -328,7 +329,7 @@ def test_comparing_with_the_built_in_model(app: Flask, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("talk", "options", "told"),
     [
-        (TALK, ("--prompts", "nothing"), "There is no prompt 'nothing'. There are: repair, summary, system."),
+        (TALK, ("--prompts", "nothing"), "There is no prompt 'nothing'. There are: memory, repair, summary, system."),
         (TALK, (), "--prompts"),
         ("{", ("--prompts", "summary"), "Error"),
         ([], ("--prompts", "summary"), 'list of "messages"'),

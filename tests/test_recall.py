@@ -373,3 +373,16 @@ def test_equally_good_matches_all_come(client: FlaskClient) -> None:
     for number in range(5):
         append(client, f"trip-{number}", [said(f"Lisbon trip note {number}.")], user_id="ada")
     assert len(recalled(chat(client, "Show me notes of our Lisbon trip", user_id="ada"))) == 5
+
+
+def test_a_message_that_asks_for_nothing_is_shown_less(client: FlaskClient, model_server: ModelServer) -> None:
+    """What is recalled stands after what providers bill as cached; but who asks gets all there is room for."""
+    for number in range(12):
+        chat(client, f"Note {number}: the Marigold is a boat, and boats need paint.", session_id="old", user_id="ada")
+    shown = {}
+    for text in ("I paint boats like the Marigold.", "Which boats need paint, the Marigold?"):
+        excerpts = chat(client, text, session_id=f"new {len(text)}".replace(" ", "-"), user_id="ada")["memory"][
+            "excerpts"
+        ]
+        shown[text[0]] = sum(len(excerpt["messages"]) for excerpt in excerpts)
+    assert 0 < 2 * shown["I"] < shown["W"]

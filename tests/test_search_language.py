@@ -11,7 +11,7 @@ from whoosh.lang.snowball import classes
 from app import services_of
 from cli import register_commands
 from config import Settings, SettingsError
-from memory.keywords import keywords
+from memory.recall.keywords import keywords
 from search_index.analysis import LANGUAGES, MAX_TERM, analysis_for, query_terms, terms
 from tests.conftest import MakeApp
 from tests.resources import append, good, said

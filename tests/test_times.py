@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory import times
-from memory.times import TimeRange, time_ranges, zone_of
-from memory.times.calendar import BEGINNING, easter
+from memory.recall import times
+from memory.recall.times import TimeRange, time_ranges, zone_of
+from memory.recall.times.calendar import BEGINNING, easter
 
 TALLINN, NEW_YORK = ZoneInfo("Europe/Tallinn"), ZoneInfo("America/New_York")
 ZONES = [TALLINN, NEW_YORK, ZoneInfo("UTC")]

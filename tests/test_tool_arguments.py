@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.llm import ToolCall
-from memory.recall import Past
+from memory.recall.recall import Past
 from memory.services import Services
-from memory.tools import LIMIT_MAX, Tools
+from memory.turn.tools import LIMIT_MAX, Tools
 
 SEARCH, RECENT = "conversation_search", "recent_chats"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.triggers import read
+from memory.recall.triggers import asks, read
 
 TALK = ("Which airport is closest to Lisbon?", "Humberto Delgado, 7 km from the centre.")
 
@@ -410,3 +410,21 @@ def test_hostile_text_costs_little(piece):
     read(text, [text] * 3)
     read(text[:250] + "x", [text[:500]])
     assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize(
+    ("text", "asking"),
+    [
+        ("Where do I live?", True),
+        ("please show me my notes", True),
+        ("So, what did the doctor say", True),
+        ("remind me of her name", True),
+        ("我住在哪里", True),
+        ("My boiler is behaving again.", False),
+        ("I told her what I think of it.", False),
+        ("锅炉又好了。", False),
+        ("", False),
+    ],
+)
+def test_what_asks_for_something(text: str, asking: bool) -> None:
+    assert asks(text) is asking

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +15,21 @@ from app import services_of
 from models import SessionRow
 from tests.conftest import MakeApp
 from tests.model_server import Body, Delay, ModelServer, Status
-from tests.talking import ask, at, chat, failed, jobs, meanwhile, prompts, question, said, stored, stream, streamed_text
+from tests.talking import (
+    answering,
+    ask,
+    at,
+    chat,
+    failed,
+    jobs,
+    meanwhile,
+    prompts,
+    question,
+    said,
+    stored,
+    stream,
+    streamed_text,
+)
 
 
 def set_lease(app: Flask, token: str | None, seconds: float) -> None:
@@ -25,20 +37,6 @@ def set_lease(app: Flask, token: str | None, seconds: float) -> None:
     with services_of(app).database.write() as tx:
         row = tx.query(SessionRow).one()
         row.lease_token, row.lease_until = token, datetime.now(UTC) + timedelta(seconds=seconds)
-
-
-@contextmanager
-def answering(server: ModelServer, app: Flask, message: str, **more: Any) -> Iterator[threading.Event]:
-    """A turn whose model works all through the block; set the event to let it end sooner."""
-    release = threading.Event()
-    server.main.queue(Delay(release, f"Answer to {message}"))
-    came = len(server.requests)
-    with meanwhile(lambda: chat(app.test_client(), message, **more)):
-        server.wait_for_requests(came + 1)
-        try:
-            yield release
-        finally:
-            release.set()
 
 
 @pytest.fixture(params=["one process", "two processes"])

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from app import services_of
 from config import Settings, SettingsError
-from memory.llm.openai_client import OpenAIEmbedder, connect
+from memory.llm.openai_client import OpenAIEmbedder
+from memory.llm.transport import connect
 from search_index import DIMENSIONS, NO_INDEX, EmbeddingUnavailable, Query, Recipe, SearchIndex, WordLlamaEmbedder
 from search_index.vectors import PACKED_BYTES, cosines, packed
 from tests.model_replies import Json

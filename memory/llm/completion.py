@@ -4,6 +4,9 @@ Guarantee: whatever the bytes, reading them yields text, tool calls if they are 
 or raises ModelError; a call is yielded when it is whole, after all text.  What a server adds
 or leaves out (unknown fields, nulls, comments, usage, the reason for stopping) does no harm; what is not a chat
 completion is said to be so.  Text is clean: no lone surrogates and no NUL, which databases refuse.
+
+For a `client` what was read comes as it was as well: each event, or the object, after the text in it.  Then an answer
+without words is an answer too, and of several choices the first is the one that is read.
 """
 
 from __future__ import annotations
@@ -34,13 +37,17 @@ class End:
     usage: Usage | None
 
 
-def read(chunks: Iterator[bytes], failures: Failures, tools: bool = False) -> Iterator[str | ToolCall | End]:
+Part = str | dict[str, Any] | ToolCall | End
+
+
+def read(chunks: Iterable[bytes], failures: Failures, tools: bool = False, *, client: bool = False) -> Iterator[Part]:
     """The text of a completion, piece by piece, its calls if it was offered `tools`, then its `End`.
 
     Which of the two forms it is shows in its first bytes: content types are often wrong, and servers answer a
     streamed request plainly and a plain one with a stream.  `chunks` is left unread after a stream's `[DONE]`.
     """
     start = b""
+    chunks = iter(chunks)
     for chunk in chunks:
         start += chunk
         head = start.removeprefix(_BOM).lstrip()
@@ -49,7 +56,7 @@ def read(chunks: Iterator[bytes], failures: Failures, tools: bool = False) -> It
     else:
         head = start.removeprefix(_BOM).lstrip()
     rest = itertools.chain((head,), chunks)
-    yield from (_read_events if head.startswith(_FIELDS) else _read_object)(rest, failures, tools)
+    yield from (_read_events if head.startswith(_FIELDS) else _read_object)(rest, failures, tools or client, client)
 
 
 def events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str, bool]]:
@@ -91,7 +98,7 @@ def _take(line: bytes, name: str, data: list[str]) -> str:
     return text if key == b"event" else name
 
 
-def _read_events(chunks: Iterable[bytes], failures: Failures, tools: bool) -> Iterator[str | ToolCall | End]:
+def _read_events(chunks: Iterable[bytes], failures: Failures, tools: bool, client: bool) -> Iterator[Part]:
     calls = Calls()
     reason: str | None = None
     model: str | None = None
@@ -117,7 +124,9 @@ def _read_events(chunks: Iterable[bytes], failures: Failures, tools: bool) -> It
             model = model or _name(data.get("model"))
             usage = _usage(data.get("usage")) or usage
             choice = _first_choice(data)
-            if choice is None:
+            if choice is None or (client and choice.get("index")):
+                if client:
+                    yield data
                 continue
             chosen = True
             reason = _text(choice.get("finish_reason")) or reason
@@ -128,6 +137,8 @@ def _read_events(chunks: Iterable[bytes], failures: Failures, tools: bool) -> It
             if text:
                 said = said or not text.isspace()
                 yield text
+            if client:
+                yield data
     except ModelError:
         if reason is None:  # with a reason the answer is complete, however its connection ends
             raise
@@ -136,13 +147,13 @@ def _read_events(chunks: Iterable[bytes], failures: Failures, tools: bool) -> It
     if not chosen:
         raise failures.bad_answer("no choices")
     whole_calls = calls.whole(_printable)
-    if not said and not whole_calls:
+    if not said and not whole_calls and not client:
         raise failures.empty_answer(reason or "stop")
     yield from whole_calls
     yield End(_reason(reason, failures, whole_calls), model, usage)
 
 
-def _read_object(chunks: Iterable[bytes], failures: Failures, tools: bool) -> Iterator[str | ToolCall | End]:
+def _read_object(chunks: Iterable[bytes], failures: Failures, tools: bool, client: bool) -> Iterator[Part]:
     body = bytearray()
     for chunk in chunks:
         body += chunk
@@ -169,10 +180,12 @@ def _read_object(chunks: Iterable[bytes], failures: Failures, tools: bool) -> It
     if tools:
         calls.add(message)
     whole_calls = calls.whole(_printable)
-    if not text.strip() and not whole_calls:
+    if not text.strip() and not whole_calls and not client:
         raise failures.empty_answer(reason or "stop")
     if text:
         yield text
+    if client:
+        yield data
     yield from whole_calls
     yield End(_reason(reason, failures, whole_calls), _name(data.get("model")), _usage(data.get("usage")))
 

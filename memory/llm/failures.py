@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory.errors import ModelError
+from memory.errors import ModelError, Upstream
 
 WORTH_ANOTHER_TRY = frozenset({"model_unreachable", "model_busy", "model_failed", "model_cut_off"})
 """The codes of failures that a second call a moment later may not meet."""
@@ -35,6 +35,7 @@ _STATUS_OF = {
 _TOO_LONG = ("context length", "context window", "context size", "prompt is too long")
 _LONGEST_QUOTE = 80
 _LONGEST_REASON = 300
+_LONGEST_MESSAGE = 4000  # for the server's own words to its client, of which nothing but secrets should be lost
 _LONGEST_WAIT = 86_400.0
 
 
@@ -95,7 +96,16 @@ class Failures:
         )
 
     def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-        """The error for an HTTP status that is no success."""
+        """The error for an HTTP status that is no success, with what the server said of it."""
+        error = self._refused(status, headers, body)
+        detail = _detail(body)
+        named = {name: detail.get(name) for name in ("type", "param", "code")} if isinstance(detail, dict) else {}
+        told = {name: self.quote(str(value)) for name, value in named.items() if isinstance(value, str | int)}
+        said = self.quote(_said(body), _LONGEST_MESSAGE) or f"The model server answered with HTTP status {status}."
+        error.upstream = Upstream(status, said, **told)
+        return error
+
+    def _refused(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
         wait = _retry_after(headers)
         said = self.quote(_message(body), _LONGEST_REASON)
         because = f": {said}" if said else ""
@@ -186,12 +196,17 @@ def _detail(body: bytes) -> Any:
     return data
 
 
-def _message(body: bytes) -> str:
+def _said(body: bytes) -> str:
     detail = _detail(body)
     if isinstance(detail, dict):
         detail = detail.get("message") or detail.get("error") or ""
     text = detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)
-    return "" if text.lstrip().startswith("<") else text.strip().rstrip(".")  # an HTML page explains nothing
+    return "" if text.lstrip().startswith("<") else text.strip()  # an HTML page explains nothing
+
+
+def _message(body: bytes) -> str:
+    """What was said, as it may stand within a sentence."""
+    return _said(body).rstrip(".")
 
 
 def _code(body: bytes) -> str:

@@ -1,118 +1,54 @@
-"""Any OpenAI-compatible server as a `LanguageModel`, over the OpenAI SDK's transport.
+"""Any OpenAI-compatible server as a `LanguageModel`: what is sent, what is done when that fails, what comes back.
 
-The idea: the SDK brings authentication, the connection pool and its errors, by its documented `client.post`; bodies
-are written and read here, since the typed `create()` costs more time than everything else of a call together, and
-lets through what is not a chat completion (see `completion`).  What goes wrong becomes a sentence in `failures`.
+The connection is `transport`'s, reading what comes over it `completion`'s, the sentences for what goes wrong are
+`failures`'.
+
+A request of an OpenAI client (`ModelRequest.client`) is sent as it is: its parameters untouched, its messages as they
+came.  What is added can be left out again: the usage of a stream, a key for the server's cache.
 
 Guarantee: an answer takes at most three tries (and, once a process, one call more for each parameter that its server
-refuses), none after its first piece of text was yielded; and it ends in time.  MODEL_TIMEOUT bounds the whole call:
-waits between tries, and the time the caller takes between pieces, included.  A server that falls silent is noticed
-when the time is up if it never answered; one that answers and falls silent in the middle is noticed after as many
-seconds again as were left when the request went out, because a read's time-out is fixed by then: so within twice
-MODEL_TIMEOUT, and three times for a broken error page.  One that keeps dripping is noticed at the next byte.  (Bytes
-of the response's header are the exception: each has its own time-out.)
+refuses), none after its first piece of text was yielded; and it ends in time: MODEL_TIMEOUT bounds the whole call,
+waits between tries and the time the caller takes between pieces included (see `transport` for how well).
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
-import logging
 import random
-import ssl
 import time
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
-import httpx2
 import numpy as np
-import openai
 from numpy.typing import NDArray
 
-from config import Settings, SettingsError
 from memory import tokens
 from memory.domain import Usage
 from memory.errors import ModelError
-from memory.llm import ChatMessage, DigestMaterial, Finish, ModelRequest, Piece, ToolCall
+from memory.llm import ChatMessage, Chunk, DigestMaterial, Finish, ModelRequest, Piece, ToolCall
 from memory.llm.completion import End, read
 from memory.llm.failures import WORTH_ANOTHER_TRY, Failures, parameter_refused
+from memory.llm.interrupt import Interrupted
+from memory.llm.passing import assembled, for_client
 from memory.llm.tool_calls import estimate_call, estimate_prompt, sent_call, sent_tool
+from memory.llm.transport import Opened, Refused, Transport
 from search_index import DIMENSIONS, EmbeddingUnavailable
 
-OPENAI_URL = "https://api.openai.com/v1"
 RETRIES = 2
-CONNECT_SECONDS = 5.0
 EMBEDDING_SECONDS = 8.0  # a search waits for it
 LONGEST_SLEEP = 5.0  # a server that asks for more is reported instead of waited for
 BUSY_SECONDS = 10.0  # what to tell the caller of a busy server that does not say how long
-_NO_KEY = "no-key-needed"  # servers at home want none, but the SDK does
-_ERROR_BYTES = 64 * 1024
-_UNREAD: bool = True  # leave the body to us; as a literal, the SDK's types want a class to parse it with
+CACHE_KEY_CHARS = 64  # more is refused
 
 _OPTIONAL = {
     "stream_options": ("stream_options",),
+    "prompt_cache_key": ("prompt_cache_key",),
     "response_format": ("response_format", "json_schema"),
     "tools": ("tools", "tool_choice", "tool choice", "tool use", "tool calling", "function calling"),
 }
 """Parameters an answer can do without, and the words by which a server's refusal of them is known."""
-
-
-@dataclass(frozen=True)
-class Transport:
-    """The connection to one server, shared by its models: make one a process (`connect`), `close` it at the end.
-
-    `timeout` is MODEL_TIMEOUT; `backoff` the seconds before the first retry, doubled for the next.  `without`
-    remembers, for each model, the parameters its server refused.
-    """
-
-    client: openai.OpenAI
-    address: str
-    timeout: float
-    secrets: tuple[str, ...] = field(repr=False)
-    backoff: float
-    without: dict[str, frozenset[str]] = field(default_factory=dict)
-
-    def close(self) -> None:
-        self.client.close()
-
-
-def connect(settings: Settings, *, backoff: float = 0.5) -> Transport:
-    """The transport to the server in `settings`.  Opens no connection yet.
-
-    Raises SettingsError for a base URL or a key that no request could be made with.
-    """
-    url = settings.openai_base_url or OPENAI_URL
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(httpx2.URL(url).host)
-    except (ValueError, httpx2.InvalidURL):
-        usable = False
-    if not usable:
-        raise SettingsError("OPENAI_BASE_URL must be a whole address, as in http://127.0.0.1:11434/v1.")
-    key = settings.openai_api_key
-    if not (key.isascii() and key.isprintable()):
-        raise SettingsError("OPENAI_API_KEY holds a character that no key has; copy it again.")
-    for chatty in ("httpx2", "httpcore2"):  # they log whole addresses and headers, with the credentials in them
-        logging.getLogger(chatty).setLevel(logging.WARNING)
-    client = openai.OpenAI(
-        api_key=key or _NO_KEY,
-        base_url=url,
-        max_retries=0,
-        # HTTP_PROXY is for what is outside: this machine is reached directly.
-        http_client=openai.DefaultHttpxClient(
-            mounts={f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]", "0.0.0.0")},
-            event_hooks={"response": [_raise_for_status]},
-        ),
-    )
-    return Transport(
-        client=client,
-        address=f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}",
-        timeout=settings.model_timeout,
-        secrets=tuple(filter(None, (key, parts.password))),
-        backoff=backoff,
-    )
 
 
 class OpenAIModel:
@@ -127,11 +63,12 @@ class OpenAIModel:
         """True until the server has refused them once."""
         return "tools" not in self.transport.without.get(self.name, frozenset())
 
-    def answer(self, request: ModelRequest) -> Iterator[Piece | ToolCall | Finish]:
+    def answer(self, request: ModelRequest) -> Iterator[Piece | Chunk | ToolCall | Finish]:
         """Yield the answer's text, its calls, and then its `Finish`; closing the iterator early drops the connection.
 
-        Raises ModelError as `failures` words it.  Failures that may pass are met with up to two more tries as long
-        as no text was yielded, there is time left, and the server does not ask to wait longer than five seconds.
+        Raises Interrupted when the request's interrupt ended it, and ModelError as `failures` words it.  Failures that
+        may pass are met with up to two more tries as long as no text was yielded, there is time left, and the server
+        does not ask to wait longer than five seconds.
         """
         failures = self._failures(request)
         deadline = time.monotonic() + self.transport.timeout
@@ -144,12 +81,15 @@ class OpenAIModel:
                         yield part
                 return
             except ModelError as error:
+                if request.interrupt.asked:  # which is what broke the connection
+                    raise Interrupted from None
                 pause = self._pause(error, attempt)
                 if spoken or pause is None or time.monotonic() + pause >= deadline:
                     if error.code == "model_busy" and error.retry_after is None:
                         error.retry_after = BUSY_SECONDS
                     raise
-            time.sleep(pause)
+            if request.interrupt.wait(pause):
+                raise Interrupted
 
     def _pause(self, error: ModelError, attempt: int) -> float | None:
         """Seconds to wait before another try, None for no other try."""
@@ -162,40 +102,46 @@ class OpenAIModel:
 
     def _attempt(
         self, request: ModelRequest, failures: Failures, deadline: float
-    ) -> Generator[Piece | ToolCall | Finish, None, None]:
+    ) -> Generator[Piece | Chunk | ToolCall | Finish, None, None]:
         response = self._open(request, failures, deadline)
         try:
-            chunks = _timed(response, deadline, failures, self.transport.timeout)
-            text: list[str] = []
-            calls: list[ToolCall] = []
-            for part in read(chunks, failures, bool(request.tools)):
+            text, calls, whole = list[str](), list[ToolCall](), list[dict[str, Any]]()
+            for part in read(response, failures, bool(request.tools), client=request.client is not None):
                 if isinstance(part, str):
                     text.append(part)
                     if request.stream:
                         yield Piece(part)
-                    continue
-                if isinstance(part, ToolCall):
+                elif isinstance(part, ToolCall):
                     calls.append(part)
-                    continue
-                if text and not request.stream:
-                    yield Piece("".join(text))  # one piece, also from a server that streamed unasked
-                yield from calls
-                try:
-                    yield self._finish(part, request, "".join(text), calls)
-                finally:  # many callers ask for nothing after the Finish
-                    _read_out(response, chunks)
+                elif isinstance(part, dict):
+                    whole.append(part)
+                    if request.stream and (chunk := for_client(part, request.client)):
+                        yield Chunk(chunk)
+                else:
+                    if text and not request.stream:
+                        yield Piece("".join(text))  # one piece, also from a server that streamed unasked
+                    if whole and not request.stream:
+                        yield Chunk(assembled(whole))
+                    yield from calls
+                    try:
+                        yield self._finish(part, request, "".join(text), calls)
+                    finally:  # many callers ask for nothing after the Finish
+                        response.read_out()
         finally:
+            request.interrupt.called()
             response.close()
 
-    def _open(self, request: ModelRequest, failures: Failures, deadline: float) -> httpx2.Response:
-        """The response to `request`, its body still to be read; parameters the server refuses are left out."""
+    def _open(self, request: ModelRequest, failures: Failures, deadline: float) -> Opened:
+        """The response to `request`, its body still to be read; what the server refuses of our own is left out."""
         known = without = self.transport.without.get(self.name, frozenset())
         while True:
             body = self._body(request, without)
             try:
-                response = self._post(body, failures, deadline)
-            except _Refused as refusal:
-                optional = {name: words for name, words in _OPTIONAL.items() if name in body}
+                with request.interrupt.calling():
+                    response = self.transport.post("/chat/completions", body, failures, deadline)
+            except Refused as refusal:
+                ours = body.keys() - (request.client or {}).keys()
+                optional = {name: words for name, words in _OPTIONAL.items() if name in ours}
                 name = parameter_refused(refusal.status, refusal.body, optional)
                 if name is None:
                     raise failures.refused(refusal.status, refusal.headers, refusal.body) from None
@@ -206,40 +152,23 @@ class OpenAIModel:
             return response
 
     def _body(self, request: ModelRequest, without: frozenset[str]) -> dict[str, Any]:
-        body: dict[str, Any] = {
-            "model": self.name,
-            "messages": [_sent(message) for message in request.messages],
-            "stream": request.stream,
-        }
+        """The request as it is sent: a client's own parameters, and ours that are not among `without`."""
+        ours: dict[str, Any] = {"model": self.name}
         if request.tools:
-            body["tools"] = [sent_tool(tool) for tool in request.tools]
+            ours["tools"] = [sent_tool(tool) for tool in request.tools]
         if request.stream:
-            body["stream_options"] = {"include_usage": True}
+            ours["stream_options"] = {"include_usage": True}
+        if request.cache_key is not None:
+            ours["prompt_cache_key"] = cache_key(request.cache_key)
         if request.schema is not None:
             schema = {"name": "memory_update", "strict": True, "schema": dict(request.schema)}
-            body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return {name: value for name, value in body.items() if name not in without}
-
-    def _post(self, body: dict[str, Any], failures: Failures, deadline: float) -> httpx2.Response:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise failures.timed_out(self.transport.timeout)
-        try:
-            response = self.transport.client.post(
-                "/chat/completions",
-                cast_to=httpx2.Response,
-                # "replace": half a surrogate pair from a careless frontend has no bytes.
-                content=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"),
-                options={"timeout": httpx2.Timeout(left, connect=min(left, CONNECT_SECONDS))},
-                stream=_UNREAD,
-            )
-        except openai.APIConnectionError as error:
-            cause = error.__cause__
-            if isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout):
-                raise failures.timed_out(self.transport.timeout) from None
-            raise failures.unreachable(str(cause or error) or type(cause).__name__) from None
-        assert isinstance(response, httpx2.Response)
-        return response
+            ours["response_format"] = {"type": "json_schema", "json_schema": schema}
+        ours = {name: value for name, value in ours.items() if name not in without}
+        theirs = dict(request.client or {})
+        if request.stream and isinstance(options := theirs.get("stream_options"), dict):
+            theirs["stream_options"] = {**options, "include_usage": True}
+        sent = {"messages": [_sent(message) for message in request.messages], "stream": request.stream}
+        return {**ours, **theirs, **sent}
 
     def _finish(self, end: End, request: ModelRequest, text: str, calls: Sequence[ToolCall]) -> Finish:
         usage = end.usage
@@ -250,11 +179,18 @@ class OpenAIModel:
 
     def _failures(self, request: ModelRequest) -> Failures:
         setting = "OPENAI_SUMMARY_MODEL" if isinstance(request.material, DigestMaterial) else "OPENAI_MODEL"
-        return Failures(self.transport.address, self.name, setting, self.transport.secrets)
+        return self.transport.failures(self.name, setting)
+
+
+def cache_key(name: str) -> str:
+    """`name` as a `prompt_cache_key`."""
+    return name if len(name) <= CACHE_KEY_CHARS else hashlib.sha256(name.encode()).hexdigest()
 
 
 def _sent(message: ChatMessage) -> dict[str, Any]:
     """A message as it stands in a request's body."""
+    if message.raw is not None:
+        return dict(message.raw)
     sent: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:  # some servers refuse empty text, and all take none beside calls
         sent |= {"content": message.content or None, "tool_calls": [sent_call(call) for call in message.tool_calls]}
@@ -275,20 +211,21 @@ class OpenAIEmbedder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row of DIMENSIONS numbers for each text.  Raises EmbeddingUnavailable, also for other shapes."""
-        failures = Failures(self._transport.address, self._model, "OPENAI_EMBEDDING_MODEL", self._transport.secrets)
+        failures = self._transport.failures(self._model, "OPENAI_EMBEDDING_MODEL")
         body = {"model": self._model, "input": list(texts), "dimensions": DIMENSIONS, "encoding_format": "float"}
         try:
-            response = self._transport.client.post(
-                "/embeddings", cast_to=httpx2.Response, body=body, options={"timeout": EMBEDDING_SECONDS}
-            )
-            rows = sorted(response.json()["data"], key=lambda row: row["index"])
+            deadline = time.monotonic() + EMBEDDING_SECONDS
+            with contextlib.closing(
+                self._transport.post("/embeddings", body, failures, deadline, EMBEDDING_SECONDS)
+            ) as response:
+                rows = sorted(json.loads(b"".join(response))["data"], key=lambda row: row["index"])
             vectors = np.array([row["embedding"] for row in rows], np.float32)
-        except _Refused as refusal:
+        except Refused as refusal:
             raise EmbeddingUnavailable(
                 failures.refused(refusal.status, refusal.headers, refusal.body).message
             ) from None
-        except openai.APIConnectionError as error:
-            raise EmbeddingUnavailable(failures.unreachable(str(error.__cause__ or error)).message) from None
+        except ModelError as error:
+            raise EmbeddingUnavailable(error.message) from None
         except (ValueError, LookupError, TypeError) as error:
             raise EmbeddingUnavailable(failures.bad_answer(f"no embeddings ({error})").message) from None
         if vectors.shape != (len(texts), DIMENSIONS):
@@ -297,53 +234,3 @@ class OpenAIEmbedder:
                 f"not {DIMENSIONS} numbers each: it can't shorten them. Choose another with OPENAI_EMBEDDING_MODEL."
             )
         return vectors
-
-
-class _Refused(Exception):
-    """A response that is no success, read as far as is worth it."""
-
-    def __init__(self, status: int, headers: httpx2.Headers, body: bytes) -> None:
-        super().__init__(status)
-        self.status = status
-        self.headers = headers
-        self.body = body
-
-
-def _raise_for_status(response: httpx2.Response) -> None:
-    """Take an error before the SDK does, which would read its body to the end however long that takes."""
-    if response.is_success or (response.has_redirect_location and response.status_code in (307, 308)):
-        return  # those two redirect the request as it is; the older ones would lose its body
-    until = time.monotonic() + response.request.extensions["timeout"]["read"]
-    body = b""
-    with contextlib.suppress(httpx2.HTTPError, ssl.SSLError):
-        for chunk in response.iter_bytes():
-            body += chunk
-            if len(body) > _ERROR_BYTES or time.monotonic() > until:
-                break
-    raise _Refused(response.status_code, response.headers, body)
-
-
-def _timed(response: httpx2.Response, deadline: float, failures: Failures, seconds: float) -> Iterator[bytes]:
-    """The body's chunks, until the deadline; what breaks becomes a ModelError."""
-    try:
-        for chunk in response.iter_bytes():
-            yield chunk
-            if time.monotonic() > deadline:
-                raise failures.timed_out(seconds)
-    except httpx2.TimeoutException:
-        raise failures.timed_out(seconds) from None
-    except httpx2.DecodingError:
-        raise failures.bad_answer("its compression is broken") from None
-    except (httpx2.HTTPError, ssl.SSLError):
-        raise failures.cut_off() from None
-
-
-def _read_out(response: httpx2.Response, chunks: Iterator[bytes]) -> None:
-    """Read past a stream's [DONE] to its end, without which its connection could not be used again.
-
-    A new one costs two round trips and a handshake.  A body that only ends with its connection is left alone.
-    """
-    if "transfer-encoding" in response.headers or "content-length" in response.headers:
-        with contextlib.suppress(ModelError):
-            for _ in chunks:
-                pass

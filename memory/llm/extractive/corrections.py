@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from memory.llm.extractive.personal import Statement
 from memory.llm.extractive.wording import is_unspaced, stems, straight
+from search_index.remembered import remembered
 
 _I = re.IGNORECASE
 _WORD = r"(?:[^\s,;:.!?()\"，。；！？]|(?<=\d)[.,:](?=\d)|\.(?=\w))+"
@@ -123,7 +123,7 @@ def _kind(figure: str) -> str:
     return next((kind for kind, pattern in _FIGURES.items() if pattern.search(figure)), "count")
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def correction(sentence: str) -> Correction | None:
     """The correction that a sentence makes, if it makes one."""
     if len(sentence) > 160:

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 
 from memory import tokens
 from memory.domain import Usage
-from memory.llm import DigestMaterial, Finish, ModelRequest, Piece
+from memory.llm import Chunk, DigestMaterial, Finish, ModelRequest, Piece
 from memory.llm.extractive.digesting import digest
 from memory.llm.extractive.quoting import reply
+from memory.llm.passing import in_chunks
 
 # A few words at a time; where words have no spaces, a few characters.
 _WORD_GROUP = re.compile(r"\s*(?:\S{1,24}\s*){1,4}")
@@ -27,14 +28,21 @@ class ExtractiveModel:
     name = "recap-extractive"
     can_call_tools = False
 
-    def answer(self, request: ModelRequest) -> Iterator[Piece | Finish]:
-        """Yield the reply (in several pieces if streamed) or the digest as JSON, then the end."""
+    def answer(self, request: ModelRequest) -> Iterator[Piece | Chunk | Finish]:
+        """Yield the reply (in several pieces if streamed) or the digest as JSON, then the end.
+
+        Of a client's parameters it follows none but how to stream.
+        """
         if isinstance(request.material, DigestMaterial):
             # No "<" as such: who reads it takes "<think>" for a reasoning model's thoughts, and a person may write it.
             text = json.dumps(digest(request.material), ensure_ascii=False).replace("<", "\\u003c")
         else:
             text = reply(request.material)
-        for piece in _WORD_GROUP.findall(text) if request.stream else [text]:
-            yield Piece(piece)
+        pieces = _WORD_GROUP.findall(text) if request.stream else [text]
         prompt = sum(tokens.estimate_message(message.content) for message in request.messages)
-        yield Finish("stop", self.name, Usage(prompt, tokens.estimate(text), estimated=True))
+        end = Finish("stop", self.name, Usage(prompt, tokens.estimate(text), estimated=True))
+        if request.client is None:
+            yield from map(Piece, pieces)
+        else:
+            yield from in_chunks(pieces, end, request.client, stream=request.stream)
+        yield end

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+
+from search_index.remembered import remembered
 
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -153,7 +154,7 @@ _EMPTY_HANDED = re.compile(
 )
 
 
-@lru_cache(maxsize=2048)
+@remembered(2048)
 def is_own(reply: str) -> bool:
     """Whether a reply was written by the built-in model."""
     return _OWN.match(reply) is not None

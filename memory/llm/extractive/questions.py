@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
 from memory.llm.extractive.personal import Statement
 from memory.llm.extractive.wording import names, stem, stems, straight, tokens, word_set
+from search_index.remembered import remembered
 
 _I = re.IGNORECASE
 # The attribute (or its beginning) of the statement that answers, by what is asked.
@@ -229,7 +229,7 @@ class Question:
         return score
 
 
-@lru_cache(maxsize=2048)
+@remembered(2048)
 def question_of(text: str) -> Question:
     """Read a question."""
     bare = straight(text)

@@ -10,7 +10,6 @@ Guarantee: pure, so that readings are remembered; the words of a statement are t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from memory.domain import Excluded, Fact
 from memory.llm.extractive import sentences, statements
@@ -19,6 +18,7 @@ from memory.llm.extractive.refusals import refusal, reopening
 from memory.llm.extractive.sentences import Sentence
 from memory.llm.extractive.statements import Clause
 from memory.llm.extractive.wording import stems
+from search_index.remembered import remembered
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Reading:
     reopened: str | None = None
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def readings(sentence: Sentence) -> tuple[Reading, ...]:
     """The clauses of a sentence, read."""
     out = []
@@ -51,7 +51,7 @@ def statement_in(clause: Clause, sentence: str) -> Statement | None:
     return statement if statement is not None and sentences.one_line(statement.text) else None
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def reread_text(text: str) -> Statement | None:
     """`reread`, remembered: a summary's items are asked about again and again."""
     return reread(text)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from memory.llm.extractive.wording import word_set
+from search_index.remembered import remembered
 
 MAX_READ = 20_000
 MAX_SENTENCE = 400
@@ -47,7 +47,7 @@ class Sentence:
     heading: str = ""
 
 
-@lru_cache(maxsize=512)
+@remembered(512)
 def split(content: str) -> tuple[Sentence, ...]:
     """The sentences of a message that are its writer's own: code, and lines quoted with `>`, are left out."""
     out: list[Sentence] = []

@@ -8,7 +8,8 @@ Scripts written without spaces are compared by character bigrams.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from search_index.remembered import remembered
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -110,7 +111,7 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(straight(text))
 
 
-@lru_cache(maxsize=8192)
+@remembered(8192)
 def stem(word: str) -> str:
     """A word without its English endings; forms of one word meet, and so do a few words of one meaning."""
     return _CONCEPT_OF.get(bare := _bare_stem(word), bare)
@@ -121,7 +122,7 @@ def runs(token: str) -> list[str]:
     return _UNSPACED_FILLER.sub(" ", token).split()
 
 
-@lru_cache(maxsize=8192)
+@remembered(8192)
 def stems(text: str) -> tuple[str, ...]:
     """What `text` is about, in order: stems of its content words, bigrams where words have no spaces."""
     out: list[str] = []
@@ -143,7 +144,7 @@ def names(text: str) -> list[str]:
     return [w.lower() for w in found[1:] if w[:1].isupper() and w.lower() not in _STOP and len(w) > 1]
 
 
-@lru_cache(maxsize=8192)
+@remembered(8192)
 def sameness(text: str) -> tuple[str, ...]:
     """Two texts with the same key say the same."""
     out: list[str] = []

@@ -1,0 +1,111 @@
+"""The OpenAI protocol: any client of it gets memory by changing its base URL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from flask import Response, request
+from flask.typing import ResponseReturnValue
+
+from api.context import caller, errors, resource, services
+from api.errors import openai_error
+from api.streaming import event_stream
+from memory.errors import RecapError
+from memory.llm import Chunk
+from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
+from schemas.openai_compat import (
+    Completion,
+    CompletionCall,
+    CompletionRequest,
+    EmbeddingRequest,
+    ModelList,
+    identity_of,
+    turn_of,
+)
+
+blueprint = resource("openai", "The OpenAI protocol, with memory.", prefix="/v1")
+REFUSED = "The model server refused the request: its own status and error."
+NO_SERVER = "The model server could not be reached, or did not answer a chat completion."
+
+
+@blueprint.route("/chat/completions", methods=["POST"])
+@blueprint.arguments(CompletionRequest)
+@blueprint.response(200, Completion)
+@errors(
+    blueprint,
+    e400=REFUSED,
+    e404="The session is someone else's; or the model server does not know the model.",
+    e409="The Idempotency-Key was another request's.",
+    e429=REFUSED,
+    e502=NO_SERVER,
+    e504="The model took longer than MODEL_TIMEOUT.",
+)
+def complete(call: CompletionCall) -> ResponseReturnValue:
+    """Chat as with OpenAI, and be remembered
+
+    The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id or
+    metadata.session_id, or else known by the conversation's first messages; the person by X-OpenWebUI-User-Id,
+    x-litellm-end-user-id, safety_identifier or user. What is sent of the conversation is stored once. X-Memory-*
+    headers of the reply say which session it was, how many messages were recalled, how many tokens that saved, and
+    why nothing was remembered if memory failed: then the model got the request as it came.
+    """
+    identity = identity_of(request.headers, call.parameters)
+    asked = turn_of(call, identity, request.headers, request.get_data())
+    events = services().pipeline.turn(caller(identity.user_id), asked)
+    started = next(events)  # a failure before the first word still has its own status
+    assert isinstance(started, TurnStarted)
+    if asked.stream:
+        return _with_memory(event_stream(_sse(events), events), started)
+    *answer, end = events
+    assert isinstance(end, TurnFinished)
+    (completion,) = [part.data for part in answer if isinstance(part, Chunk)]
+    return _with_memory(Response(json.dumps(completion), mimetype="application/json"), end.started)
+
+
+@blueprint.route("/models", methods=["GET"])
+@blueprint.response(200, ModelList)
+@errors(blueprint, e502=NO_SERVER)
+def list_models() -> ResponseReturnValue:
+    """List the models of the model server, or the built-in one"""
+    return Response(services().relay.models(), mimetype="application/json")
+
+
+@blueprint.route("/embeddings", methods=["POST"])
+@blueprint.arguments(EmbeddingRequest)
+@blueprint.response(200)
+@errors(blueprint, e400=REFUSED, e501="The built-in model makes no embeddings.", e502=NO_SERVER)
+def embed(body: dict[str, Any]) -> ResponseReturnValue:
+    """Embed texts with the model server
+
+    Passed on as it comes; nothing of it is stored.
+    """
+    return Response(services().relay.embeddings(body), mimetype="application/json")
+
+
+def _sse(events: Iterator[TurnEvent]) -> Iterator[str]:
+    try:
+        for part in events:
+            if isinstance(part, Chunk):
+                yield f"data: {json.dumps(part.data)}\n\n"
+    except RecapError as error:  # the status has left already: the error comes as an event, and no [DONE]
+        body, _ = openai_error(error)
+        yield f"data: {json.dumps(body)}\n\n"
+        return
+    yield "data: [DONE]\n\n"
+
+
+def _with_memory(response: Response, started: TurnStarted) -> Response:
+    """The response with what is said of the memory, in headers, so that nothing is added to the answer itself."""
+    recalled = sum(len(excerpt.messages) for excerpt in started.memory.recalled.excerpts)
+    said = {
+        "X-Memory-Session-Id": started.session_id,
+        "X-Memory-Recalled": str(recalled),
+        "X-Memory-Tokens-Saved": str(started.saved_tokens),
+        "X-Memory-Error": started.problem,
+    }
+    for name, value in said.items():
+        if value is not None:
+            response.headers[name] = value.encode("utf-8").decode("latin-1")
+    return response

@@ -1,0 +1,85 @@
+"""A person as a whole: reading, taking along, bringing in, erasing."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from typing import Any
+
+from flask import Response, request, stream_with_context
+
+from api.context import caller, errors, resource, services
+from memory.people.users import Receipt as ReceiptValue
+from memory.people.users import UserInfo
+from schemas.export import ExportDocument, text_of
+from schemas.imports import Imported, ImportQuery, checked
+from schemas.users import Receipt, User
+
+blueprint = resource("users", "Everything of a person.")
+NOT_THERE = "Nothing is stored of this person."
+IMPORT_BYTES_MAX = 1 << 30
+_IN_MEMORY = 1 << 23  # bytes of an import; a larger one waits in a file without a name
+_DOCUMENT = {
+    "required": True,
+    "content": {"application/json": {"schema": {"oneOf": [{"type": "object"}, {"type": "array", "items": {}}]}}},
+}
+
+
+@blueprint.route("/users/<path:user_id>", methods=["GET"])
+@blueprint.response(200, User)
+@errors(blueprint, e404=NOT_THERE)
+def get_user(user_id: str) -> UserInfo:
+    """Read how much is stored of a person"""
+    return services().users.get(caller(user_id))
+
+
+@blueprint.route("/users/<path:user_id>", methods=["DELETE"])
+@blueprint.response(200, Receipt)
+@errors(blueprint, e404=NOT_THERE)
+def erase_user(user_id: str) -> ReceiptValue:
+    """Erase everything of a person, for good
+
+    Messages, summaries, facts, their histories, jobs and the search index are gone when this answers, from the
+    database's files too. A reply that is being written is not stored.
+    """
+    return services().users.erase(caller(user_id))
+
+
+@blueprint.route("/users/<path:user_id>/export", methods=["GET"])
+@blueprint.response(200, ExportDocument)
+@errors(blueprint, e404=NOT_THERE)
+def export_user(user_id: str) -> Response:
+    """Take along everything of a person, as one JSON document
+
+    It can be imported again. Messages that were replaced are left out.
+    """
+    export = services().users.export(caller(user_id))
+    response = Response(stream_with_context(text_of(export)), mimetype="application/json")
+    name = f"recap-export-{export.exported_at:%Y-%m-%d}.json"
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+@blueprint.route("/import", methods=["POST"])
+@blueprint.arguments(ImportQuery, location="query")
+@blueprint.doc(requestBody=_DOCUMENT)
+@blueprint.response(200, Imported)
+@errors(
+    blueprint,
+    e400="The document is not valid JSON. Nothing was stored.",
+    e409="A session is busy, or the person was erased meanwhile. Sending the same again goes on from there.",
+    e413="The document is larger than 1 GB. Nothing was stored.",
+)
+def import_document(query: dict[str, Any]) -> dict[str, Any]:
+    """Bring in an export of Recap's, or ChatGPT's conversations.json
+
+    The document is checked to its end before anything is stored. What is there already is left as it is, so a call
+    can be repeated safely. A session whose id is taken by someone else gets a new one.
+    """
+    request.max_content_length = IMPORT_BYTES_MAX
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(services().settings.data_dir)) as file:
+        shutil.copyfileobj(request.stream, file)
+        file.seek(0)
+        document = checked(file)
+        done = services().imports.restore(caller(query["user_id"]), document.sessions(), document.facts())
+    return {"format": document.format, "created": done.created, "known": done.known, "renamed": done.renamed}

@@ -1,0 +1,118 @@
+"""Branches: what becomes of messages that the person takes back.
+
+Who edits a message, or asks for another reply to it, replaces it and all that came after it.  The replaced messages
+are kept word for word, on a branch of their session and under their old positions, with their turns; the session's
+current line (branch 0) goes on in their place.
+
+Guarantee: all in one transaction, and from then on a session is what it would be had they never been said.  They are
+in no tail, figure, summary, search or recall.  A summary version that covers one of them can't come back; the newest
+that covers only what stays is in use again.  A summary the person wrote stays theirs.  Facts taken from them are gone,
+and what only those facts corrected holds again.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy.orm import Session
+
+from config import Settings
+from memory.domain import Sections
+from memory.messages import MessageDraft, add_message, title_from
+from memory.summary.summaries import add_version
+from memory.turn.fold import show_newest
+from models import FactRow, MessageRow, SessionRow, SummaryRow
+
+
+def replace_from(
+    tx: Session, row: SessionRow, position: int, draft: MessageDraft, settings: Settings, now: datetime
+) -> MessageRow:
+    """Replace the session's messages from `position` on by `draft`; returns its row, flushed.
+
+    The caller holds the session's lease, and asks for the new message to be indexed: the same job takes the replaced
+    ones out of the index.  Facts taken from the first replaced message stay if `draft` is the same words again.
+    """
+    first = _of_line(tx, row, MessageRow.position == position)
+    assert first is not None, "there is nothing to replace"
+    same = (draft.role, draft.content) == (first.role, first.content)
+    _forget_title(tx, row, position)
+    branch = _branch_off(tx, row, position)
+    row.facts_through = min(row.facts_through, position if same else position - 1)
+    if row.summary_version:
+        _take_back_summary(tx, row, position, branch, settings, now)
+    message = add_message(row, draft, now)
+    tx.add(message)
+    tx.flush()
+    if same:
+        tx.execute(update(FactRow).where(FactRow.source_message_id == first.id).values(source_message_id=message.id))
+    _take_back_facts(tx, row, branch)
+    return message
+
+
+def _branch_off(tx: Session, row: SessionRow, position: int) -> int:
+    """Move the messages to a branch of their own, and its number; the session's figures are of what stays."""
+    of_session = MessageRow.session_id == row.id
+    branch = 1 + (tx.scalar(select(func.max(MessageRow.branch)).where(of_session)) or 0)
+    tx.execute(
+        update(MessageRow)
+        .where(of_session, MessageRow.branch == 0, MessageRow.position >= position)
+        .values(branch=branch, indexed_in=None)
+    )
+    gone = tx.scalar(select(func.sum(MessageRow.tokens)).where(of_session, MessageRow.branch == branch)) or 0
+    row.message_count = position - 1
+    row.tokens -= gone
+    return branch
+
+
+def _of_line(tx: Session, row: SessionRow, which: ColumnElement[bool]) -> MessageRow | None:
+    """The first message of the session's current line that is so."""
+    query = select(MessageRow).where(MessageRow.session_id == row.id, MessageRow.branch == 0, which)
+    return tx.scalar(query.order_by(MessageRow.position).limit(1))
+
+
+def _forget_title(tx: Session, row: SessionRow, position: int) -> None:
+    """A title that was taken from a replaced message is taken anew; one that somebody gave stays."""
+    named_after = _of_line(tx, row, MessageRow.role == "user")
+    if named_after and named_after.position >= position and row.title == title_from(named_after.content):
+        row.title = ""
+
+
+def _take_back_summary(
+    tx: Session, row: SessionRow, position: int, branch: int, settings: Settings, now: datetime
+) -> None:
+    """Put the newest version that covers only what stays in the place of those that cover more."""
+    current = (SummaryRow.session_id == row.id, SummaryRow.branch == 0)
+    too_far = (*current, SummaryRow.through >= position)
+    tx.execute(update(SummaryRow).where(*too_far, SummaryRow.author == "person").values(through=position - 1))
+    tx.execute(update(SummaryRow).where(*too_far).values(branch=branch))
+    newest = tx.scalar(select(SummaryRow).where(*current).order_by(SummaryRow.version.desc()).limit(1))
+    if newest is None:
+        add_version(tx, row, Sections(), 0, now, author="replacement")
+    elif newest.version != row.summary_version:
+        sections = Sections.from_dict(newest.sections)
+        add_version(tx, row, sections, newest.through, now, author="replacement", restores=newest.version)
+    else:
+        row.summary_through = newest.through
+    shown = select(SummaryRow.id).where(*current, SummaryRow.version == row.head_version)
+    if row.head_version and (tx.scalar(shown) is None or row.head_through >= position):
+        show_newest(tx, row, settings)
+
+
+def _take_back_facts(tx: Session, row: SessionRow, branch: int) -> None:
+    """Erase the facts whose source is on `branch`; a fact that they corrected goes to the correction after them, or
+    if there is none holds again."""
+    replaced = select(MessageRow.id).where(MessageRow.session_id == row.id, MessageRow.branch == branch)
+    gone = {fact.id: fact for fact in tx.scalars(select(FactRow).where(FactRow.source_message_id.in_(replaced)))}
+    if not gone:
+        return
+    corrected = select(FactRow).where(FactRow.superseded_by.in_(gone), FactRow.id.not_in(gone))
+    for fact in tx.scalars(corrected).all():
+        heir = fact.superseded_by
+        while heir in gone:
+            heir = gone[heir].superseded_by
+        fact.superseded_by = heir
+        if heir is None:
+            fact.valid_to = None
+    tx.flush()
+    tx.execute(delete(FactRow).where(FactRow.id.in_(gone)))

@@ -1,0 +1,156 @@
+"""The prompt of a client's request: its own instructions and messages as it sent them, with the memory in two places.
+
+    [its instructions, and at the end of the last: how to read the memory, the summary, the facts]
+    [the tail: what it sent of it as it came, what it left out as it is stored]
+    [its newest message with what was recalled before its words][calls of tools and their results][instructions]
+
+Guarantee: what the client sent of these messages goes through with every field and part it has, but for the two
+additions.  Models' rules of sequence hold, whatever was stored, left out or cut away: each tool's result stands after
+the assistant's call of it, and each call has all its results.  A result without its call is quoted, a call without its
+results left out.  Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory import tokens
+from memory.clients.conversation import Conversation, Raw, Sent, as_chat_message, sent_again, text_of
+from memory.domain import Message
+from memory.llm import ChatMessage
+from memory.quoting import quoted, spoken
+
+
+@dataclass(frozen=True)
+class ClientView:
+    """What a client sent, for its prompt: `sent` are its messages by the ids under which they are stored."""
+
+    conversation: Conversation
+    sent: Mapping[int, Sent] = field(default_factory=dict)
+
+    @property
+    def instruction_tokens(self) -> int:
+        standing = (*self.conversation.instructions, *self.conversation.after)
+        return sum(tokens.estimate_message(text_of(raw)) for raw in standing)
+
+
+def client_messages(
+    client: ClientView, memory: str, stored: Sequence[Message], newest: Message, recalled: str
+) -> Sequence[ChatMessage]:
+    """The messages to send: `memory` is the head's text, `recalled` goes into the person's `newest` message."""
+    messages = _instructed(client.conversation.instructions, memory)
+    for message in stored:
+        sent = client.sent.get(message.id)
+        messages += map(_plain, sent.before if sent is not None else ())
+        shown = _shown(message, sent)
+        if recalled and message.id == newest.id and message.role == "user":
+            shown = _with_recalled(shown, recalled)
+        messages.append(shown)
+    return joined(in_sequence([*messages, *map(_plain, client.conversation.after)]))
+
+
+def unmodified(conversation: Conversation) -> tuple[ChatMessage, ...]:
+    """The client's messages as they came."""
+    return tuple(map(_plain, conversation.raw))
+
+
+def in_sequence(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """The messages with calls and results in pairs."""
+    out: list[ChatMessage] = []
+    at = 0
+    while at < len(messages):
+        message = messages[at]
+        at += 1
+        calls = _called(message)
+        if not calls:
+            out.append(_quoted(message) if message.role == "tool" else message)
+            continue
+        end = at
+        while end < len(messages) and messages[end].role not in ("user", "assistant"):
+            end += 1
+        between, at = messages[at:end], end
+        results = [_answers(other) for other in between if other.role == "tool"]
+        complete = len(results) >= len(calls) and all(call is None or call in results for call in calls)
+        if complete:
+            out.append(message)
+            wanted = set(calls) if None not in calls else set(results)
+            out += [_quoted(one) if one.role == "tool" and _answers(one) not in wanted else one for one in between]
+        else:
+            out += [_without_calls(message)] if message.content.strip() else []
+            out += [_quoted(one) if one.role == "tool" else one for one in between]
+    return out
+
+
+def joined(messages: Iterable[ChatMessage]) -> Sequence[ChatMessage]:
+    """Neighbours of the same role as one message, since some servers insist that user and assistant take turns; what
+    a client sent itself stays as it is."""
+    out: list[ChatMessage] = []
+    for message in messages:
+        if out and out[-1].role == message.role and out[-1].raw is None and message.raw is None:
+            out[-1] = ChatMessage(message.role, f"{out[-1].content}\n\n{message.content}")
+        else:
+            out.append(message)
+    return out
+
+
+def _instructed(instructions: Sequence[Raw], memory: str) -> list[ChatMessage]:
+    """The instructions, the last of them with the memory at its end."""
+    if not instructions:
+        return [ChatMessage("system", memory)] if memory else []
+    *before, last = instructions
+    content = last.get("content")
+    more: Any = f"{content}\n\n{memory}" if isinstance(content, str) and content else memory
+    if isinstance(content, list):
+        more = [*content, {"type": "text", "text": memory}]
+    told = ChatMessage(str(last.get("role")), f"{text_of(last)}\n\n{memory}", raw={**last, "content": more})
+    return [*map(_plain, before), told if memory else _plain(last)]
+
+
+def _shown(message: Message, sent: Sent | None) -> ChatMessage:
+    if sent is not None:
+        return as_chat_message(message, sent.raw)
+    if message.extra and (message.role == "assistant" or "tool_call_id" in message.extra):
+        return as_chat_message(message, sent_again(message))
+    return ChatMessage(*spoken(message))
+
+
+def _with_recalled(message: ChatMessage, recalled: str) -> ChatMessage:
+    text = f"{recalled}\n\n{message.content}"
+    if message.raw is None:
+        return ChatMessage(message.role, text)
+    content = message.raw.get("content")
+    said = [{"type": "text", "text": recalled}, *content] if isinstance(content, list) else f"{recalled}\n\n{content}"
+    return ChatMessage(message.role, text, raw={**message.raw, "content": said})
+
+
+def _plain(raw: Raw) -> ChatMessage:
+    return ChatMessage(str(raw.get("role")), text_of(raw), raw=raw)
+
+
+def _called(message: ChatMessage) -> list[Any]:
+    """What the calls in a message are answered by: their ids, of the old form the function's name; None if unknown."""
+    if message.role != "assistant" or message.raw is None:
+        return []
+    calls, function = message.raw.get("tool_calls"), message.raw.get("function_call")
+    ids: list[Any] = [call.get("id") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    if isinstance(function, Mapping):
+        ids.append(f"function {function.get('name')}")
+    return [one if isinstance(one, str) else None for one in ids]
+
+
+def _answers(message: ChatMessage) -> str | None:
+    """What call a tool's result answers."""
+    raw = message.raw or {}
+    answered = f"function {raw.get('name')}" if raw.get("role") == "function" else raw.get("tool_call_id")
+    return answered if isinstance(answered, str) else None
+
+
+def _without_calls(message: ChatMessage) -> ChatMessage:
+    kept = {name: value for name, value in (message.raw or {}).items() if name not in ("tool_calls", "function_call")}
+    return ChatMessage(message.role, message.content, raw=kept)
+
+
+def _quoted(message: ChatMessage) -> ChatMessage:
+    return ChatMessage("user", quoted(message.role, message.content))

@@ -1,0 +1,196 @@
+"""Reconciling what a client sends with what is stored: one pure function, `reconcile`.
+
+A client of the OpenAI protocol keeps its own copy of the conversation and sends some of it with every request: all of
+it, the newest message alone, what is left after it dropped older messages, the conversation as it is after the person
+edited a message or asked for another answer, or the same request once more.  The stored line has to end up as the
+client's conversation, with nothing twice.
+
+The rules, in the order they are tried:
+
+    carried on   The line is how the list begins: what comes after it is new.
+    unanswered   The list is how the line ends: the same request once more, to which no answer came.
+    only new     A list without an answer of the assistant's, which does not begin as the line does, is no history: its
+                 messages are new.  Unless they are the ones that were answered last.  Then it is the same request once
+                 more if they are all that was ever asked, if they hold a tool's result, or if the caller knows it
+                 (`again`); else the person has said the same words again, as one says "next".
+    in step      Otherwise list and line are walked side by side.  Where they differ, messages that the client put in
+                 the place of *more* stored ones are its abridgement (none at all when it dropped the oldest, a note,
+                 a summary of its own), if both go on alike afterwards: what it left out stays stored, that is what a
+                 memory is for.  Any other difference is a change: the line ends there and goes on as the list does.
+
+What can't be told apart is decided so that nothing is hidden that may be meant to stay.  From a client that may send
+the newest message alone, one message that differs from all is new, and no edit of the first; `whole` says of a client
+that it always sends its conversation from the start.  And a message deleted in the client stays stored: in a list it
+looks like one that was left out.  Deleting is said to Recap, not left out.
+
+Two messages are the same when role, words, calls and attachments are; white space does not count.  An assistant's
+words may come back without its thinking, and shortened at the end, since clients keep what they had received, or
+less; a person's words may not, since shortening them is how one edits them.
+
+Guarantee: `line[:plan.keep] + sent[plan.new:]` ends with the list's last message, and holds no message of it twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+SHORTENED_MIN = 40  # characters from which on the beginning of an answer is known as that answer's
+NOTES_MAX = 32  # messages of the client's own in the place of what it left out; these three bound the work
+PLACES_MAX = 64  # places in the line, the latest, where a text is looked for
+STRETCH_MAX = 32  # messages that tell for certain where list and line go on alike
+_THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>|<details type=\"reasoning\".*?</details>", re.DOTALL)
+_ELLIPSIS = re.compile(r"\s*(?:…|\.\.\.|\[truncated\])$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A message as far as it is compared.  `calls` are its calls of tools, by name and arguments; `attachments` what
+    stands for images and files; `answers` is the id of the call that it is the result of, which counts only where a
+    result comes alone, since some clients give calls new ids; `cut`: stored, it is an answer that was interrupted."""
+
+    role: str
+    text: str
+    name: str | None = None
+    calls: tuple[tuple[str, str], ...] = ()
+    attachments: tuple[str, ...] = ()
+    answers: str | None = None
+    cut: bool = False
+
+    @cached_property
+    def words(self) -> str:
+        """The text as far as it counts."""
+        shown = _THINKING.sub("", self.text) if self.role == "assistant" and "<" in self.text else self.text
+        return " ".join(shown.split())
+
+    def same(self, stored: Said) -> bool:
+        """Whether this one, which was sent, is that stored one."""
+        if (self.role, self.calls, self.attachments) != (stored.role, stored.calls, stored.attachments):
+            return False
+        if self.name and stored.name and self.name != stored.name:
+            return False
+        return self.text == stored.text or self.words == stored.words or self._shortened(stored)
+
+    def _shortened(self, stored: Said) -> bool:
+        if self.role != "assistant" or len(self.words) >= len(stored.words):
+            return False
+        words = _ELLIPSIS.sub("", self.words)
+        return stored.words.startswith(words) and bool(words) and (stored.cut or len(words) >= SHORTENED_MIN)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do with a line: keep its first `keep` messages, let a branch have the others, append `sent[new:]`.
+
+    `places` says where in the list each of the kept ones stands that was sent again: {place in line: place in list}.
+    """
+
+    keep: int
+    new: int
+    places: Mapping[int, int] = field(default_factory=dict)
+
+
+def reconcile(line: Sequence[Said], sent: Sequence[Said], *, again: bool = False, whole: bool = False) -> Plan:
+    """How `line`, a session's stored messages, becomes the conversation of which a client sent `sent` (one or more).
+
+    `again`: it is known that the last request is repeated.  `whole`: the client never sends only its newest messages.
+    """
+    walk = _Walk(line, sent)
+    walk.side_by_side()
+    if walk.at == len(line):
+        return walk.plan
+    if _at(line, len(line), sent):
+        return _once_more(len(line), sent)
+    no_history = not any(one.role == "assistant" for one in sent) and (not walk.new or len(sent) == 1)
+    if no_history and not whole:
+        return _only_new(line, sent, again)
+    while walk.over_an_abridgement():
+        walk.side_by_side()
+    return walk.plan
+
+
+def common(line: Sequence[Said], sent: Sequence[Said]) -> int:
+    """How many messages the two have in common at their start."""
+    walk = _Walk(line, sent)
+    walk.side_by_side()
+    return walk.at
+
+
+def _only_new(line: Sequence[Said], sent: Sequence[Said], again: bool) -> Plan:
+    asked = next((place for place in range(len(line), 0, -1) if line[place - 1].role != "assistant"), 0)
+    known = _at(line, asked, sent) and all(
+        one.answers == stored.answers for one, stored in zip(sent, line[asked - len(sent) :], strict=False)
+    )
+    if known and (again or asked == len(sent) or any(one.role == "tool" for one in sent)):
+        return _once_more(asked, sent)
+    return Plan(len(line), 0)
+
+
+def _at(line: Sequence[Said], end: int, sent: Sequence[Said]) -> bool:
+    """Whether `line[:end]` ends with the list."""
+    first = end - len(sent)
+    return first >= 0 and all(one.same(stored) for one, stored in zip(sent, line[first:end], strict=True))
+
+
+def _once_more(end: int, sent: Sequence[Said]) -> Plan:
+    return Plan(end, len(sent), {end - len(sent) + place: place for place in range(len(sent))})
+
+
+class _Walk:
+    """Line and list side by side: `line[:at]` stays, `sent[:new]` is stored or of no account."""
+
+    def __init__(self, line: Sequence[Said], sent: Sequence[Said]) -> None:
+        self._line, self._sent = line, sent
+        self.at = self.new = 0
+        self.places: dict[int, int] = {}
+
+    @property
+    def plan(self) -> Plan:
+        return Plan(self.at, self.new, self.places)
+
+    def side_by_side(self) -> None:
+        """Go on as long as the two are the same."""
+        while self._alike(self.at, self.new):
+            self.places[self.at] = self.new
+            self.at, self.new = self.at + 1, self.new + 1
+
+    def over_an_abridgement(self) -> bool:
+        """Step to where the two go on alike the longest, if the line has more messages before it than the list has;
+        whether there is such a place."""
+        shared = (
+            (self._goes_on(at, new), -new, at)
+            for new in range(self.new, min(self.new + NOTES_MAX, len(self._sent)))
+            for at in self._where.get(_beginning(self._sent[new]), ())[-PLACES_MAX:]
+            if at - self.at > new - self.new
+        )
+        length, new, at = max(shared, default=(0, 0, 0))
+        if length:
+            self.at, self.new = at, -new
+        return length > 0
+
+    def _goes_on(self, at: int, new: int) -> int:
+        """How long the two are alike from there; 0 if that does not tell: an answer must be in it, and not alone."""
+        length, answered = 0, False
+        while length < STRETCH_MAX and self._alike(at + length, new + length):
+            answered = answered or self._sent[new + length].role != "user"
+            length += 1
+        return length if answered and (length > 1 or at + length == len(self._line)) else 0
+
+    def _alike(self, at: int, new: int) -> bool:
+        return at < len(self._line) and new < len(self._sent) and self._sent[new].same(self._line[at])
+
+    @cached_property
+    def _where(self) -> Mapping[str, Sequence[int]]:
+        """The places in the line where texts begin in one way."""
+        places: dict[str, list[int]] = defaultdict(list)
+        for place, one in enumerate(self._line):
+            places[_beginning(one)].append(place)
+        return places
+
+
+def _beginning(one: Said) -> str:
+    """What even a shortened answer has in common with the whole one."""
+    return one.words[: SHORTENED_MIN // 2]

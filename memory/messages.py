@@ -1,0 +1,91 @@
+"""Messages: from what was said to a row, and from a row to a value.
+
+Guarantee: a message never changes once it is stored, and its session's figures change in the same step that makes it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memory import tokens
+from memory.domain import Message
+from memory.errors import TooLarge
+from models import MessageRow, SessionRow
+
+MESSAGE_CHARS_MAX = 100_000  # longer than any prompt it could enter; a book belongs in pieces
+TITLE_CHARS = 60
+
+
+@dataclass(frozen=True)
+class MessageDraft:
+    """A message to append.  Without `created_at` it was said now; `extra` is what it carries beside its words."""
+
+    role: str
+    content: str
+    name: str | None = None
+    created_at: datetime | None = None
+    external_id: str | None = None
+    extra: dict[str, Any] | None = None
+
+
+def check_size(content: str, param: str) -> None:
+    """Raises TooLarge for more than a message may hold."""
+    if len(content) > MESSAGE_CHARS_MAX:
+        raise TooLarge(
+            "message_too_large",
+            f"A message may hold {MESSAGE_CHARS_MAX:,} characters; this one has {len(content):,}. "
+            "Nothing was stored. Send it in pieces.",
+            param=param,
+        )
+
+
+def add_message(row: SessionRow, draft: MessageDraft, now: datetime) -> MessageRow:
+    """The next message of a session as a row, not yet added to the transaction; keeps the session's own figures."""
+    created_at = draft.created_at or now
+    row.updated_at = created_at if row.message_count == 0 else max(row.updated_at, created_at)
+    row.created_at = min(row.created_at, created_at)
+    row.message_count += 1
+    size = tokens.estimate_message(draft.content)
+    if draft.extra:  # much of it is sent again with the message
+        size += tokens.estimate(json.dumps(draft.extra, ensure_ascii=False))
+    row.tokens += size
+    if not row.title and draft.role == "user":
+        row.title = title_from(draft.content)
+    return MessageRow(
+        session_id=row.id,
+        owner_id=row.owner_id,
+        position=row.message_count,
+        role=draft.role,
+        name=draft.name,
+        content=draft.content,
+        created_at=created_at,
+        external_id=draft.external_id,
+        tokens=size,
+        extra=draft.extra,
+    )
+
+
+def title_from(content: str) -> str:
+    """A session's title from its first message: its first line, cut at a word's end."""
+    line = " ".join(content.strip().split("\n", 1)[0].split())
+    if len(line) <= TITLE_CHARS:
+        return line
+    return line[:TITLE_CHARS].rsplit(" ", 1)[0] + "…"
+
+
+def as_message(row: MessageRow, session: SessionRow) -> Message:
+    return Message(
+        id=row.id,
+        session_id=session.public_id,
+        position=row.position,
+        role=row.role,
+        content=row.content,
+        created_at=row.created_at,
+        tokens=row.tokens,
+        name=row.name,
+        external_id=row.external_id,
+        extra=row.extra,
+    )

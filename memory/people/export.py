@@ -1,0 +1,136 @@
+"""Everything of a person, read to be taken along.
+
+Guarantee: it is what was there when the export began, though nobody is kept waiting while it is downloaded: rows are
+read a page at a time, each page in a transaction of its own, up to the highest ids there were.  What is erased
+meanwhile is missing; what is added is left out.  Messages that were replaced are left out, with what came of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, func, select
+from sqlalchemy.orm import Session, aliased
+
+from memory.domain import Fact, FactRevision
+from memory.facts import as_fact, as_revision
+from memory.messages import MessageDraft
+from memory.people.records import FactRecord, SessionRecord, TurnRecord
+from memory.summary.summaries import SummaryVersion, as_version
+from memory.turn.values import TurnUsage
+from models import Database, FactRevisionRow, FactRow, MessageRow, SessionRow, SummaryRow, TurnRow
+
+PAGE = 200
+
+
+@dataclass(frozen=True)
+class Export:
+    """A person's things.  Read `sessions` to its end, then `facts`."""
+
+    user_id: str
+    exported_at: datetime
+    sessions: Iterator[SessionRecord]
+    facts: Iterator[FactRecord]
+
+
+def export(database: Database, tx: Session, user_id: str, owner_id: int, now: datetime) -> Export:
+    """The export of an owner as of this transaction; it is read after the transaction has ended."""
+    reader = _Reader(database, tx, owner_id)
+    return Export(user_id, now, reader.sessions(), reader.facts())
+
+
+class _Reader:
+    """Reads one owner's rows, page by page, up to the highest ids of the transaction it was made in."""
+
+    def __init__(self, database: Database, tx: Session, owner_id: int) -> None:
+        self._database = database
+        self._owner_id = owner_id
+        tables = (SessionRow, MessageRow, SummaryRow, TurnRow, FactRow)
+        self._last = {table: tx.scalar(select(func.max(table.id))) or 0 for table in tables}
+
+    def sessions(self) -> Iterator[SessionRecord]:
+        query = select(SessionRow.id, SessionRow).where(SessionRow.owner_id == self._owner_id)
+        for _, row in self._rows(query, SessionRow):
+            yield SessionRecord(
+                id=row.public_id,
+                title=row.title,
+                system_prompt=row.system_prompt,
+                created_at=row.created_at,
+                updated_at=row.updated_at,
+                facts_through=row.facts_through,
+                messages=self._messages(row.id),
+                summaries=self._summaries(row.id),
+                turns=self._turns(row.id),
+            )
+
+    def _messages(self, session: int) -> Iterator[MessageDraft]:
+        query = select(MessageRow.position, MessageRow).where(MessageRow.session_id == session, MessageRow.branch == 0)
+        for _, row in self._rows(query, MessageRow):
+            yield MessageDraft(row.role, row.content, row.name, row.created_at, row.external_id, row.extra)
+
+    def _summaries(self, session: int) -> Iterator[SummaryVersion]:
+        query = select(SummaryRow.version, SummaryRow).where(SummaryRow.session_id == session, SummaryRow.branch == 0)
+        for _, row in self._rows(query, SummaryRow):
+            yield as_version(row)
+
+    def _turns(self, session: int) -> Iterator[TurnRecord]:
+        said, reply = aliased(MessageRow), aliased(MessageRow)
+        query = (
+            select(TurnRow.id, TurnRow, said.position, reply.position)
+            .join(said, said.id == TurnRow.user_message_id)
+            .outerjoin(reply, (reply.id == TurnRow.reply_message_id) & (reply.id <= self._last[MessageRow]))
+            .where(TurnRow.session_id == session, said.branch == 0, said.id <= self._last[MessageRow])
+        )
+        for _, row, position, reply_position in self._rows(query, TurnRow):
+            yield TurnRecord(
+                user_position=position,
+                reply_position=reply_position,
+                model=row.model,
+                finish_reason=row.finish_reason,
+                usage=TurnUsage.from_stored(row.usage) if row.usage else None,
+                started_at=row.started_at,
+                finished_at=row.finished_at if reply_position else None,
+            )
+
+    def facts(self) -> Iterator[FactRecord]:
+        query = (
+            select(FactRow.id, FactRow, SessionRow.public_id, MessageRow.position)
+            .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
+            .outerjoin(MessageRow, (MessageRow.id == FactRow.source_message_id) & (MessageRow.branch == 0))
+            .where(FactRow.owner_id == self._owner_id)
+        )
+        for page in self._pages(query, FactRow):
+            revisions = self._revisions([fact_id for fact_id, *_ in page])
+            for fact_id, row, session, position in page:
+                fact: Fact = replace(as_fact(row, session), source_message_id=None)
+                yield FactRecord(fact, position, tuple(revisions[fact_id]))
+
+    def _revisions(self, fact_ids: list[int]) -> dict[int, list[FactRevision]]:
+        query = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(fact_ids)).order_by(FactRevisionRow.id)
+        found: dict[int, list[FactRevision]] = defaultdict(list)
+        with self._database.read() as tx:
+            for row in tx.scalars(query):
+                found[row.fact_id].append(as_revision(row))
+        return found
+
+    def _rows(self, query: Select[*tuple[Any, ...]], table: Any) -> Iterator[Any]:
+        for page in self._pages(query, table):
+            yield from page
+
+    def _pages(self, query: Select[*tuple[Any, ...]], table: Any) -> Iterator[list[Any]]:
+        """The rows of a query in the order of its first column, which tells them apart."""
+        key = next(iter(query.selected_columns))
+        query = query.where(table.id <= self._last[table]).order_by(key).limit(PAGE)
+        last = 0
+        while True:
+            with self._database.read() as tx:
+                page = list(tx.execute(query.where(key > last)).all())
+            if page:
+                yield page
+            if len(page) < PAGE:
+                return
+            last = page[-1][0]

@@ -1,0 +1,389 @@
+"""Bringing in what a person takes along: sessions with their memory, and facts.
+
+Guarantee: bringing the same in again changes nothing.  A session whose id is the person's own already is gone on with
+if it begins with the same messages; where the id is someone else's, or the conversation another, the session gets a
+new id, always the same one.  The messages' words, order and times stay as they were.
+Each session is held like one in which a reply is being written, so that nobody speaks into the middle of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import TypeVar
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from memory.domain import Caller, Fact, FactRevision
+from memory.errors import Conflict
+from memory.leases import Lease, Leases
+from memory.messages import MessageDraft, add_message
+from memory.outbox import Outbox
+from memory.people.records import FactRecord, SessionRecord, TurnRecord
+from memory.sessions import APPEND_WAIT, Sessions, find_user
+from memory.summary.summaries import SummaryVersion
+from models import Database, FactRevisionRow, FactRow, MessageRow, OwnerRow, SessionRow, SummaryRow, TurnRow
+
+BATCH = 500  # rows in one transaction: others write in between
+SAME_ID_MAX = 1000  # conversations that may want the same id
+KINDS = ("sessions", "messages", "summaries", "turns", "facts")
+KINDS_KNOWN = ("sessions", "messages", "facts")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """How many of each kind are new, how many were known, and the sessions that got another id."""
+
+    created: Mapping[str, int]
+    known: Mapping[str, int]
+    renamed: Mapping[str, str]
+
+
+class Imports:
+    """Imports, on behalf of a caller that names a user."""
+
+    def __init__(
+        self, database: Database, sessions: Sessions, outbox: Outbox, leases: Leases, now: Callable[[], datetime]
+    ) -> None:
+        self._database = database
+        self._sessions = sessions
+        self._outbox = outbox
+        self._leases = leases
+        self._now = now
+
+    def restore(self, caller: Caller, sessions: Iterable[SessionRecord], facts: Iterable[FactRecord]) -> Imported:
+        """Store sessions, then the facts that name them.
+
+        Raises Conflict when a reply is being written in one of the sessions and does not end, or when the person is
+        erased meanwhile; what was stored until then stays, and sending the same again goes on from there.
+        """
+        run = _Run(self._database, self._sessions, self._leases, self._now, caller)
+        for record in sessions:
+            run.session(record)
+        for batch in _batches(facts, BATCH):
+            run.facts(batch)
+        run.link_facts()
+        self._outbox.notify()
+        return Imported(
+            {kind: run.created[kind] for kind in KINDS}, {kind: run.known[kind] for kind in KINDS_KNOWN}, run.renamed
+        )
+
+
+class _Run:
+    """One import: where its sessions went, and what its facts are called here."""
+
+    def __init__(
+        self, database: Database, sessions: Sessions, leases: Leases, now: Callable[[], datetime], caller: Caller
+    ) -> None:
+        self._database = database
+        self._sessions = sessions
+        self._leases = leases
+        self._now = now
+        self._caller = caller
+        self._owner_id: int | None = None
+        self._rows: dict[str, int] = {}  # a session's id in the document -> its row
+        self._fact_ids: dict[int, int] = {}
+        self._superseded: list[tuple[int, int]] = []  # new facts, and the documents' numbers of those after them
+        self.created: Counter[str] = Counter()
+        self.known: Counter[str] = Counter()
+        self.renamed: dict[str, str] = {}
+
+    # -- sessions
+
+    def session(self, record: SessionRecord) -> None:
+        """Store what is new of a session, in as many transactions as it needs."""
+        drafts = tuple(record.messages)
+        lease, rest = self._begin(record, drafts)
+        if lease is None:
+            return
+        self._leases.keep(lease)
+        try:
+            for batch in _batches(rest, BATCH):
+                with self._database.write() as tx:
+                    self._store(tx, self._held(tx, lease), batch)
+            with self._database.write() as tx:
+                row = self._held(tx, lease)
+                self._finish(tx, row, record, fresh=True)
+        except BaseException:
+            self._leases.release(lease)
+            raise
+        self._leases.ended(lease)
+
+    def _begin(
+        self, record: SessionRecord, drafts: Sequence[MessageDraft]
+    ) -> tuple[Lease | None, Sequence[MessageDraft]]:
+        """Find or make the session and store its first new messages; the lease and the rest, if some are left."""
+        deadline = time.monotonic() + APPEND_WAIT
+        while True:
+            with self._database.write() as tx:
+                row, fresh, made = self._place(tx, record, drafts)
+                lease = self._leases.take(row)
+                if lease is not None:
+                    self._note(record, row, made, len(drafts) - len(fresh))
+                    self._store(tx, row, fresh[:BATCH])
+                    if len(fresh) <= BATCH:
+                        self._finish(tx, row, record, fresh=bool(fresh))
+                        return None, ()
+                    return lease, fresh[BATCH:]
+            if not self._leases.wait_free(SessionRow, row.id, deadline):
+                raise Conflict(
+                    "session_busy",
+                    f"A reply is being written in session {row.public_id!r}. The sessions before it are imported; send "
+                    "the same again later, nothing is stored twice.",
+                    retry_after=5.0,
+                )
+
+    def _place(
+        self, tx: Session, record: SessionRecord, drafts: Sequence[MessageDraft]
+    ) -> tuple[SessionRow, Sequence[MessageDraft], bool]:
+        """The session's row, those of its messages that are new to it, and whether it was made now."""
+        for public_id in _ids_like(record.id):
+            query = select(SessionRow).where(
+                SessionRow.tenant == self._caller.tenant, SessionRow.public_id == public_id
+            )
+            row = tx.scalar(query)
+            if row is None:
+                self._owner(tx)
+                row = self._sessions.find_or_make(tx, self._caller, public_id)
+                row.title, row.system_prompt = record.title, record.system_prompt
+                row.created_at = record.created_at or row.created_at
+                row.updated_at = record.updated_at or row.updated_at
+                return row, drafts, True
+            if row.owner.user_id == self._caller.user_id:
+                fresh = _new_by_id(tx, row, drafts) if record.by_external_id else _new_at_end(tx, row, drafts)
+                if fresh is not None:
+                    return row, fresh, False
+        raise Conflict(
+            "session_ids_taken",
+            f"{SAME_ID_MAX:,} other sessions have ids like {record.id!r}. The sessions before it are imported.",
+        )
+
+    def _note(self, record: SessionRecord, row: SessionRow, made: bool, known: int) -> None:
+        self._rows[record.id] = row.id
+        self._owner_id = row.owner_id
+        (self.created if made else self.known)["sessions"] += 1
+        self.known["messages"] += known
+        if row.public_id != record.id:
+            self.renamed[record.id] = row.public_id
+
+    def _held(self, tx: Session, lease: Lease) -> SessionRow:
+        row = tx.get(SessionRow, lease.row_id)
+        if row is None or not self._leases.holds(row, lease):
+            raise _lost()
+        return row
+
+    def _store(self, tx: Session, row: SessionRow, drafts: Sequence[MessageDraft]) -> None:
+        tx.add_all([add_message(row, draft, self._now()) for draft in drafts])
+        tx.flush()
+        self.created["messages"] += len(drafts)
+
+    def _finish(self, tx: Session, row: SessionRow, record: SessionRecord, *, fresh: bool) -> None:
+        """Store what the session remembers, unless it remembers something already, and give the lease back."""
+        summaries = tuple(record.summaries)
+        if summaries and not row.summary_version:
+            tx.add_all(_summary(row, version) for version in summaries)
+            latest = max(summaries, key=lambda version: version.version)
+            row.summary_version = latest.version
+            row.summary_through = min(latest.through, row.message_count)
+            row.facts_through = min(record.facts_through, row.message_count)
+            self.created["summaries"] += len(summaries)
+        self._turns(tx, row, tuple(record.turns))
+        if fresh and record.updated_at is not None:  # which messages that are not there may have moved on
+            row.updated_at = max(row.updated_at, record.updated_at)
+        if fresh:
+            self._sessions.follow_up(tx, row, index_delay=0.0)
+        row.lease_token = row.lease_until = None
+
+    def _turns(self, tx: Session, row: SessionRow, turns: Sequence[TurnRecord]) -> None:
+        taken = set(tx.scalars(select(TurnRow.user_message_id).where(TurnRow.session_id == row.id)))
+        for some in _batches(turns, BATCH):
+            wanted = {place for turn in some for place in (turn.user_position, turn.reply_position) if place}
+            query = select(MessageRow.position, MessageRow.id).where(
+                MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.position.in_(wanted)
+            )
+            ids = dict(tx.execute(query).all())
+            new = [turn for turn in some if turn.user_position in ids and ids[turn.user_position] not in taken]
+            tx.add_all(_turn(row, turn, ids) for turn in new)
+            self.created["turns"] += len(new)
+
+    # -- facts
+
+    def facts(self, records: Sequence[FactRecord]) -> None:
+        """Store what is new of some facts, in one transaction."""
+        with self._database.write() as tx:
+            owner_id = self._owner(tx).id
+            times = {record.fact.created_at for record in records}
+            query = select(FactRow).where(FactRow.owner_id == owner_id, FactRow.created_at.in_(times))
+            there = {(row.text, row.created_at, row.session_id): row.id for row in tx.scalars(query)}
+            new: list[tuple[FactRecord, FactRow]] = []
+            for record in records:
+                fact = record.fact
+                session = self._session_row(tx, fact.session_id)
+                same = there.get((fact.text, fact.created_at, session))
+                if same is not None:
+                    self._fact_ids[fact.id] = same
+                else:
+                    source = _source(tx, session, record.source_position)
+                    new.append((record, _fact(owner_id, session, source, fact)))
+            tx.add_all(row for _, row in new)
+            tx.flush()
+            for record, row in new:
+                self._fact_ids[record.fact.id] = row.id
+                if record.fact.superseded_by is not None:
+                    self._superseded.append((row.id, record.fact.superseded_by))
+                tx.add_all(_revision(row, revision) for revision in record.revisions)
+        self.created["facts"] += len(new)
+        self.known["facts"] += len(records) - len(new)
+
+    def link_facts(self) -> None:
+        """Say of each new fact which one superseded it, now that all are there."""
+        for batch in _batches(self._superseded, BATCH):
+            with self._database.write() as tx:
+                for fact_id, successor in batch:
+                    row = tx.get(FactRow, fact_id)
+                    if row is not None and successor in self._fact_ids:
+                        row.superseded_by = self._fact_ids[successor]
+
+    def _session_row(self, tx: Session, session_id: str | None) -> int | None:
+        if session_id is None:
+            return None
+        row_id = self._rows[session_id]
+        if tx.get(SessionRow, row_id) is None:
+            raise _lost()
+        return row_id
+
+    def _owner(self, tx: Session) -> OwnerRow:
+        """The person's row, made if they are new; the same one through the whole import."""
+        owner = find_user(tx, self._caller)
+        if owner is None and self._owner_id is None:
+            owner = OwnerRow(tenant=self._caller.tenant, kind="user", name=self._caller.user_id, created_at=self._now())
+            tx.add(owner)
+            tx.flush()
+        if owner is None or self._owner_id not in (None, owner.id):
+            raise _lost()
+        self._owner_id = owner.id
+        return owner
+
+
+def _lost() -> Conflict:
+    return Conflict(
+        "import_lost",
+        "The person, or the session that was being imported, was erased during the import, or this process was "
+        "suspended. What was imported before stays as it is now; send the same again to import the rest.",
+    )
+
+
+def _ids_like(session_id: str) -> Iterator[str]:
+    """The id, and others to take when it is taken."""
+    yield session_id
+    for number in range(2, SAME_ID_MAX + 1):
+        yield f"{session_id[:120]}-{number}"
+
+
+def _new_by_id(tx: Session, row: SessionRow, drafts: Sequence[MessageDraft]) -> Sequence[MessageDraft]:
+    """Those whose `external_id` the session does not have."""
+    query = select(MessageRow.external_id).where(MessageRow.session_id == row.id, MessageRow.external_id.is_not(None))
+    known = set(tx.scalars(query))
+    return [draft for draft in drafts if draft.external_id not in known]
+
+
+def _new_at_end(tx: Session, row: SessionRow, drafts: Sequence[MessageDraft]) -> Sequence[MessageDraft] | None:
+    """Those that go on where the session ends; None when the two are different conversations."""
+    query = (
+        select(MessageRow.role, MessageRow.name, MessageRow.content, MessageRow.created_at)
+        .where(MessageRow.session_id == row.id, MessageRow.branch == 0)
+        .order_by(MessageRow.position)
+    )
+    stored = tx.execute(query.execution_options(yield_per=BATCH))
+    for there, draft in zip(stored, drafts, strict=False):
+        if tuple(there) != (draft.role, draft.name, draft.content, draft.created_at):
+            return None
+    rest = drafts[row.message_count :]
+    named = [draft for draft in rest if draft.external_id is not None]
+    # An id may be on a message that was replaced: then the session has gone another way.
+    return None if named and len(_new_by_id(tx, row, named)) < len(named) else rest
+
+
+def _source(tx: Session, session: int | None, position: int | None) -> int | None:
+    """The id of the message a fact was taken from."""
+    if session is None or position is None:
+        return None
+    return tx.scalar(
+        select(MessageRow.id).where(
+            MessageRow.session_id == session, MessageRow.branch == 0, MessageRow.position == position
+        )
+    )
+
+
+def _summary(row: SessionRow, version: SummaryVersion) -> SummaryRow:
+    return SummaryRow(
+        session_id=row.id,
+        version=version.version,
+        sections=version.sections.as_dict(),
+        through=min(version.through, row.message_count),
+        tokens=version.tokens,
+        author=version.author,
+        model=version.model,
+        prompt=version.prompt,
+        usage=version.usage,
+        restores=version.restores,
+        created_at=version.created_at,
+    )
+
+
+def _turn(row: SessionRow, turn: TurnRecord, ids: Mapping[int, int]) -> TurnRow:
+    return TurnRow(
+        tenant=row.tenant,
+        session_id=row.id,
+        user_message_id=ids[turn.user_position],
+        reply_message_id=ids.get(turn.reply_position or 0),
+        model=turn.model,
+        finish_reason=turn.finish_reason,
+        usage=turn.usage.to_stored() if turn.usage else None,
+        started_at=turn.started_at,
+        finished_at=turn.finished_at,
+    )
+
+
+def _fact(owner_id: int, session: int | None, source: int | None, fact: Fact) -> FactRow:
+    return FactRow(
+        owner_id=owner_id,
+        session_id=session,
+        source_message_id=source,
+        text=fact.text,
+        category=fact.category,
+        importance=fact.importance,
+        scope=fact.scope,
+        quote=fact.quote,
+        pinned=fact.pinned,
+        recalled_count=fact.recalled_count,
+        valid_from=fact.valid_from,
+        valid_to=fact.valid_to,
+        created_at=fact.created_at,
+    )
+
+
+def _revision(row: FactRow, was: FactRevision) -> FactRevisionRow:
+    return FactRevisionRow(
+        fact_id=row.id,
+        action=was.action,
+        author=was.author,
+        text=was.text,
+        category=was.category,
+        importance=was.importance,
+        pinned=was.pinned,
+        at=was.at,
+    )
+
+
+def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    remaining = iter(items)
+    while batch := list(islice(remaining, size)):
+        yield batch

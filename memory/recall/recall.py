@@ -1,0 +1,252 @@
+"""Recall: finding what was said before, and knowing when to look.
+
+Guarantee: only the owner's own messages are found, and all of them can be (but those that were replaced): rows the
+index does not hold yet are searched by the same analysis.  What a search returns was read from the rows a moment ago,
+never from the index, so nothing erased comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
+
+from sqlalchemy import and_, or_, select, true
+
+from config import Settings
+from memory.domain import Caller, Excerpt, Message
+from memory.errors import InvalidRequest
+from memory.indexing import waiting
+from memory.messages import as_message
+from memory.outbox import Outbox
+from memory.recall import triggers
+from memory.recall.excerpts import around, excerpts, rows_of
+from memory.recall.keywords import keywords
+from memory.recall.times import TimeRange, time_ranges
+from memory.sessions import find_session, find_user
+from models import Database, JobRow, MessageRow, OwnerRow
+from search_index import Document, Hit, Query, SearchIndex
+from search_index.analysis import Analysis, analysis_for
+
+QUERY_CHARS = 2000  # of a message that are searched with; what somebody pastes after that is not a question
+UNASKED = 6  # a message that asks for nothing is shown a sixth of RECALL_TOKENS: it may matter, and costs each time
+RELEVANT_SHARE = 0.5  # of the best hit's score: on LoCoMo an eighth of the tokens less, and 0.1 points of the evidence
+
+
+@dataclass(frozen=True)
+class Found:
+    """A search result: the message, how well it matches and why, and the messages around it."""
+
+    message: Message
+    score: float
+    why: Mapping[str, float]
+    window: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True)
+class Past:
+    """Whose past a turn may look into: the owner's, or with RECALL_SCOPE=session only this session's.
+
+    `exclude` are the ids of messages that the prompt shows anyway.
+    """
+
+    owner_id: int
+    owner_key: str
+    session_row_id: int | None = None
+    exclude: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """What a turn recalls: excerpts, best first, the mode asked for, and in words why these or why none."""
+
+    excerpts: tuple[Excerpt, ...] = ()
+    mode: str = "auto"
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search on behalf of a caller.  `after` is inclusive, `before` exclusive; `window` counts messages each side.
+
+    Times that `text` speaks of are understood on the calendar of `zone`, and preferred, not demanded.
+    """
+
+    text: str
+    session_id: str | None = None
+    after: datetime | None = None
+    before: datetime | None = None
+    role: str | None = None
+    limit: int = 10
+    window: int = 0
+    zone: tzinfo = UTC
+
+
+class Recall:
+    """Searches, for callers and for turns."""
+
+    def __init__(self, settings: Settings, database: Database, index: SearchIndex, outbox: Outbox) -> None:
+        self._settings = settings
+        self._analysis = analysis_for(settings.search_language)
+        self._database = database
+        self._index = index
+        self._outbox = outbox
+
+    def search(self, caller: Caller, search: Search, now: datetime) -> list[Found]:
+        """The best matching messages of the caller's user, or of one session, best first.
+
+        Raises NotFound for a session that is not the caller's, InvalidRequest when neither user nor session is named.
+        """
+        with self._database.read() as tx:
+            session = find_session(tx, caller, search.session_id) if search.session_id is not None else None
+            if session is None and caller.user_id is None:
+                raise InvalidRequest("owner_needed", "Say whose messages to search: a user_id or a session_id.")
+            owner = session.owner if session is not None else find_user(tx, caller)
+        if owner is None:
+            return []
+        query = Query(
+            text=search.text,
+            limit=search.limit,
+            session_id=session.id if session is not None else None,
+            role=search.role,
+            after=search.after,
+            before=search.before,
+            times=_spans(time_ranges(search.text, now, search.zone)),
+        )
+        hits = self._hits(owner.id, owner.index_key, query)
+        with self._database.read() as tx:
+            rows = rows_of(tx, owner.id, [hit.message_id for hit in hits])
+            found = [
+                Found(as_message(*rows[hit.message_id]), hit.score, hit.why) for hit in hits if hit.message_id in rows
+            ]
+            if search.window:
+                for at, one in enumerate(found):
+                    row, of_session = rows[one.message.id]
+                    near = around(tx, [row], search.window)
+                    found[at] = replace(one, window=tuple(as_message(other, of_session) for other in near))
+        return found
+
+    def look_back(
+        self, past: Past, text: str, *, mode: str, before: Sequence[str], now: datetime, zone: tzinfo
+    ) -> Recalled:
+        """What `text` brings back from the past, within RECALL_TOKENS; nothing when it does not look back, and less
+        when it asks for nothing: what is recalled stands after the part of a prompt that providers bill as cached.
+
+        `before` are the texts that stand before it in the prompt.  In mode `always` everything with words to look for
+        is looked for.
+        """
+        if mode == "off" or not self._settings.recall_limit or not self._settings.recall_tokens:
+            return Recalled(mode=mode, reason="recall is off")
+        if self._settings.recall_scope == "session" and past.session_row_id is None:
+            return Recalled(mode=mode, reason="recall keeps to the session, and this turn is in none")
+        text = text[:QUERY_CHARS]
+        trigger = triggers.read(text, before, self._analysis)
+        times = time_ranges(text, now, zone) if trigger.kind != "small_talk" or mode == "always" else []
+        reasons = [trigger.reason] if trigger.look_back or not times else []
+        reasons += [f'speaks of "{time.phrase}"' for time in times]
+        reason = ", ".join(reasons)
+        if not (trigger.look_back or times or mode == "always"):
+            return Recalled(mode=mode, reason=reason)
+        asked = bool(times) or trigger.kind == "reference" or mode == "always" or triggers.asks(text)
+        budget = self._settings.recall_tokens // (1 if asked else UNASKED)
+        if times and not _beside(text, times, self._analysis):  # "what did we talk about yesterday?": a time, no more
+            found = self._recent(past, _spans(times), self._settings.recall_limit, budget)
+        elif self._analysis.terms(text):
+            limit = self._settings.recall_limit
+            found = self._find(past, Query(text=text, limit=limit, times=_spans(times)), budget)
+        else:
+            return Recalled(mode=mode, reason=f"{reason}, but has no words to look for")
+        return Recalled(found, mode, reason if found else f"{reason}, but nothing earlier fits")
+
+    def find(
+        self, past: Past, text: str, *, after: datetime | None, before: datetime | None, limit: int
+    ) -> tuple[Excerpt, ...]:
+        """Excerpts around the `limit` best messages for `text`, said from `after` until `before`."""
+        return self._find(past, Query(text=text[:QUERY_CHARS], limit=limit, after=after, before=before))
+
+    def recent(self, past: Past, *, after: datetime | None, before: datetime | None, limit: int) -> tuple[Excerpt, ...]:
+        """The `limit` latest messages said from `after` until `before`, the latest session first."""
+        return self._recent(past, [(after, before)], limit)
+
+    def _find(self, past: Past, query: Query, budget: int | None = None) -> tuple[Excerpt, ...]:
+        query = replace(query, exclude=past.exclude, session_id=self._narrowed(past))
+        return self._excerpts(past, self._worth_showing(self._hits(past.owner_id, past.owner_key, query)), budget)
+
+    def _narrowed(self, past: Past) -> int | None:
+        """The session that recall keeps to, if it does; for a turn that is in none, one that is not there."""
+        return (past.session_row_id or 0) if self._settings.recall_scope == "session" else None
+
+    def _worth_showing(self, hits: list[Hit]) -> list[Hit]:
+        """The hits not far below the best.  The bar moves with it: what is a good score depends on the question."""
+        return [hit for hit in hits if hit.score >= RELEVANT_SHARE * hits[0].score]
+
+    def _recent(
+        self,
+        past: Past,
+        spans: Sequence[tuple[datetime | None, datetime | None]],
+        limit: int,
+        budget: int | None = None,
+    ) -> tuple[Excerpt, ...]:
+        within = [
+            and_(
+                true() if after is None else MessageRow.created_at >= after,
+                true() if before is None else MessageRow.created_at < before,
+            )
+            for after, before in spans
+        ]
+        query = select(MessageRow.id, MessageRow.session_id).where(
+            MessageRow.owner_id == past.owner_id, MessageRow.branch == 0, or_(*within)
+        )
+        session = self._narrowed(past)
+        if session is not None:
+            query = query.where(MessageRow.session_id == session)
+        query = query.order_by(MessageRow.created_at.desc(), MessageRow.id.desc()).limit(limit + len(past.exclude))
+        with self._database.read() as tx:
+            latest = [(found, of) for found, of in tx.execute(query) if found not in past.exclude][:limit]
+        hits = [Hit(found, of, 1 / rank, {"time": 1.0}) for rank, (found, of) in enumerate(latest, 1)]
+        return self._excerpts(past, hits, budget)
+
+    def _excerpts(self, past: Past, hits: Sequence[Hit], budget: int | None = None) -> tuple[Excerpt, ...]:
+        if not hits:
+            return ()
+        with self._database.read() as tx:
+            return excerpts(
+                tx,
+                rows_of(tx, past.owner_id, [hit.message_id for hit in hits]),
+                hits,
+                budget=self._settings.recall_tokens if budget is None else budget,
+                reach=self._settings.recall_window,
+                exclude=past.exclude,
+            )
+
+    def _hits(self, owner_id: int, owner_key: str, query: Query) -> list[Hit]:
+        abandoned = False
+        exclude = set(query.exclude)
+
+        def pending(generation: str) -> list[Document]:
+            nonlocal abandoned
+            with self._database.read() as tx:
+                found = waiting(tx, owner_id, generation)
+                job = select(JobRow.id).where(JobRow.kind == "index", JobRow.key == str(owner_id))
+                abandoned = bool(found) and tx.scalar(job) is None
+            exclude.update(found.replaced)  # the index may hold them, but nobody said them any more
+            return found.messages
+
+        hits = self._index.search(owner_key, replace(query, exclude=exclude), pending)
+        if abandoned:  # the index was lost or damaged: what it held has to be indexed again
+            with self._database.write() as tx:
+                if tx.get(OwnerRow, owner_id) is not None:  # else they were erased a moment ago
+                    self._outbox.enqueue(tx, "index", owner_id, owner_id=owner_id)
+            self._outbox.notify()
+        return hits
+
+
+def _spans(times: Sequence[TimeRange]) -> list[tuple[datetime, datetime]]:
+    return [(time.after, time.before) for time in times]
+
+
+def _beside(text: str, times: Sequence[TimeRange], analysis: Analysis) -> list[str]:
+    """What a text speaks of beside the times it names."""
+    for time in reversed(times):
+        text = f"{text[: time.start]} {text[time.end :]}"
+    return keywords(text, analysis)

@@ -1,0 +1,324 @@
+"""The structured summary of a session: its versions, and the job that brings it up to date.
+
+Guarantee: every version is kept; a new one replaces the last only when the mini model's answer passed all checks,
+and only when nobody else changed the summary meanwhile (compare and swap on the version) nor replaced a message it was
+made from.  A summary that covers fewer messages never replaces one that covers more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from config import Settings
+from memory import tokens
+from memory.domain import Caller, Sections
+from memory.errors import Conflict, InvalidRequest, NotFound
+from memory.facts import Facts
+from memory.llm import DigestMaterial, LanguageModel
+from memory.outbox import Job, Outbox
+from memory.paging import Page, decode_cursor, page_of
+from memory.prompts import Prompt, Prompts
+from memory.sessions import find_session
+from memory.summary.digest import Digested, digest
+from memory.summary.digest_format import SUMMARY_TOKENS_MAX
+from memory.summary.material import Materials
+from memory.turn.fold import show_newest
+from models import Database, JobRow, MessageRow, SessionRow, SummaryRow
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SummaryVersion:
+    """One version: what it says, which messages it covers (positions up to `through`), who made it.
+
+    `replaced`: it covers messages that were replaced since, so it can't be brought back.
+    """
+
+    version: int
+    sections: Sections
+    through: int
+    tokens: int
+    author: str
+    model: str | None
+    prompt: str | None
+    usage: dict[str, Any] | None
+    restores: int | None
+    created_at: datetime
+    replaced: bool
+
+
+@dataclass(frozen=True)
+class SummaryState:
+    """The newest version (None: there is none yet) and how it stands to the conversation.
+
+    `state` is `none`, `current`, `pending` (messages wait to be summarised), `updating` or `failed` with its `error`.
+    """
+
+    session_id: str
+    latest: SummaryVersion | None
+    state: str
+    error: str | None
+    job_id: int | None
+    head_version: int
+    message_count: int
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A snapshot of what one call of the mini model is to digest."""
+
+    version: int
+    material: DigestMaterial
+    prompt: Prompt
+    repair: Prompt
+
+
+class Summaries:
+    """Reads, edits and updates summaries."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        outbox: Outbox,
+        prompts: Prompts,
+        facts: Facts,
+        materials: Materials,
+        mini: LanguageModel,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._settings = settings
+        self._database = database
+        self._outbox = outbox
+        self._prompts = prompts
+        self._facts = facts
+        self._materials = materials
+        self._mini = mini
+        self._now = now
+
+    # -- for callers
+
+    def get(self, caller: Caller, session_id: str) -> SummaryState:
+        """Raises NotFound."""
+        with self._database.read() as tx:
+            return state_of(tx, find_session(tx, caller, session_id))
+
+    def versions(
+        self, caller: Caller, session_id: str, *, cursor: str | None = None, limit: int = 20
+    ) -> Page[SummaryVersion]:
+        """All versions, newest first.  Raises NotFound."""
+        with self._database.read() as tx:
+            row = find_session(tx, caller, session_id)
+            query = select(SummaryRow).where(SummaryRow.session_id == row.id)
+            if cursor:
+                query = query.where(SummaryRow.version < decode_cursor(cursor, int)[0])
+            rows = tx.scalars(query.order_by(SummaryRow.version.desc()).limit(limit + 1))
+            found = [as_version(row) for row in rows]
+        return page_of(found, limit, lambda version: (version.version,))
+
+    def edit(self, caller: Caller, session_id: str, sections: Sections, expected: int | None = None) -> SummaryState:
+        """The person's own summary, shown from the next prompt on.
+
+        With `expected`, only if that is still the newest version.  Raises NotFound, Conflict, and InvalidRequest when
+        it is longer than the mini model's may be: every prompt has to carry it.
+        """
+        size = tokens.estimate(str(sections))
+        if size > SUMMARY_TOKENS_MAX:
+            raise InvalidRequest(
+                "summary_too_large",
+                f"A summary may have about {SUMMARY_TOKENS_MAX:,} tokens, since every prompt carries it; this one has "
+                f"{size:,}. Nothing was changed. Shorten it.",
+                param="sections",
+            )
+        with self._database.write() as tx:
+            row = find_session(tx, caller, session_id)
+            if expected is not None and expected != row.summary_version:
+                raise Conflict(
+                    "summary_changed",
+                    f"The summary is at version {row.summary_version} by now, not {expected}. "
+                    "Nothing was changed; read it again and apply your edit to that.",
+                )
+            through = row.summary_through if row.summary_version else row.message_count
+            add_version(tx, row, sections, through, self._now(), author="person")
+            show_newest(tx, row, self._settings)
+            return state_of(tx, row)
+
+    def rollback(self, caller: Caller, session_id: str, version: int) -> SummaryState:
+        """Make an earlier version the newest again.
+
+        Messages it does not cover go word for word until the next update summarises them anew.  Raises NotFound, and
+        Conflict for a version made from messages that were replaced.
+        """
+        with self._database.write() as tx:
+            row = find_session(tx, caller, session_id)
+            old = _find(tx, row, version)
+            if old is None:
+                raise NotFound("version_not_found", f"The summary has no version {version}.", param="version")
+            if old.branch:
+                raise Conflict(
+                    "version_replaced",
+                    f"Version {version} was made from messages that have been replaced since, so it would bring them "
+                    "back. Nothing was changed. Choose another version, or write what you want to keep into the "
+                    "summary yourself.",
+                )
+            sections = Sections.from_dict(old.sections)
+            add_version(tx, row, sections, old.through, self._now(), author="rollback", restores=version)
+            show_newest(tx, row, self._settings)
+            return state_of(tx, row)
+
+    def refresh(self, caller: Caller, session_id: str) -> SummaryState:
+        """Ask for an update now, also after a failure.  Raises NotFound."""
+        with self._database.write() as tx:
+            row = find_session(tx, caller, session_id)
+            self._outbox.enqueue(tx, "summary", row.id, owner_id=row.owner_id, session_row_id=row.id)
+            tx.flush()
+            state = state_of(tx, row)
+        if state.job_id is not None:
+            self._outbox.retry(caller, state.job_id)
+        self._outbox.notify()
+        return state
+
+    # -- the job
+
+    def update(self, job: Job) -> None:
+        """Bring the job's session up to date, in as many steps as its new messages need.  Idempotent.
+
+        Raises ModelError and SummaryRefused; steps that were done stay done.
+        """
+        caller_prompt = job.payload.get("prompt")
+        while job.session_row_id is not None:
+            work = self._look(job.session_row_id, caller_prompt)
+            if work is None:
+                return
+            made = digest(self._mini, work.prompt, work.repair, work.material)
+            self._commit(job.session_row_id, work, made)
+
+    def _look(self, row_id: int, prompt: str | None) -> _Work | None:
+        with self._database.read() as tx:
+            row = tx.get(SessionRow, row_id)
+            material = self._materials.since(tx, row, _find(tx, row, row.summary_version)) if row is not None else None
+            if row is None or material is None:
+                return None
+            caller = Caller(row.tenant)
+            return _Work(
+                version=row.summary_version,
+                material=material,
+                prompt=self._prompts.find(tx, caller, prompt or self._settings.summary_prompt),
+                repair=self._prompts.find(tx, caller, "repair"),
+            )
+
+    def _commit(self, row_id: int, work: _Work, made: Digested) -> None:
+        newest = work.material.messages[-1]
+        with self._database.write() as tx:
+            row = tx.get(SessionRow, row_id)
+            last = tx.get(MessageRow, newest.id)  # what is replaced is replaced up to the end
+            if row is None or row.summary_version != work.version or last is None or last.branch:
+                log.info("session %s: it changed while its summary was being updated; doing it again", row_id)
+                return
+            add_version(
+                tx,
+                row,
+                made.digest.sections,
+                newest.position,
+                self._now(),
+                author="model",
+                model=made.model,
+                prompt=work.prompt.label,
+                usage=made.cost,
+            )
+            accepted = self._facts.accept(tx, row, made.digest.facts, work.material.messages)
+        log.info(
+            "session %s: summary %d through message %d by %s; facts: %d new, %d superseded, %d refused",
+            row_id,
+            work.version + 1,
+            newest.position,
+            made.model,
+            len(accepted.added),
+            len(accepted.superseded),
+            len(accepted.refused),
+        )
+
+
+def add_version(tx: Session, row: SessionRow, sections: Sections, through: int, now: datetime, **about: Any) -> None:
+    """Make `sections` the session's newest version, which covers the messages up to position `through`."""
+    row.summary_version += 1
+    row.summary_through = through
+    tx.add(
+        SummaryRow(
+            session_id=row.id,
+            version=row.summary_version,
+            sections=sections.as_dict(),
+            through=through,
+            tokens=tokens.estimate(str(sections)),
+            created_at=now,
+            **about,
+        )
+    )
+    tx.flush()
+
+
+def shown(tx: Session, row: SessionRow) -> Sections:
+    """The summary the head shows."""
+    version = _find(tx, row, row.head_version)
+    return Sections.from_dict(version.sections) if version else Sections()
+
+
+def standing(row: SessionRow, job: JobRow | None) -> str:
+    """How the session's summary stands to its messages: a `SummaryState.state`."""
+    if job is not None and job.state == "failed":
+        return "failed"
+    if job is not None and job.state == "running":
+        return "updating"
+    if row.summary_through < row.message_count:
+        return "pending"
+    return "current" if row.summary_version else "none"
+
+
+def update_job(tx: Session, row: SessionRow) -> JobRow | None:
+    """The job that will bring, or failed to bring, the session's summary up to date."""
+    return tx.scalar(select(JobRow).where(JobRow.kind == "summary", JobRow.key == str(row.id)))
+
+
+def state_of(tx: Session, row: SessionRow) -> SummaryState:
+    """How the session's summary stands, with its newest version."""
+    latest = _find(tx, row, row.summary_version)
+    job = update_job(tx, row)
+    return SummaryState(
+        session_id=row.public_id,
+        latest=as_version(latest) if latest else None,
+        state=standing(row, job),
+        error=job.error if job is not None else None,
+        job_id=job.id if job is not None else None,
+        head_version=row.head_version,
+        message_count=row.message_count,
+    )
+
+
+def _find(tx: Session, row: SessionRow, version: int) -> SummaryRow | None:
+    if not version:
+        return None
+    return tx.scalar(select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.version == version))
+
+
+def as_version(row: SummaryRow) -> SummaryVersion:
+    return SummaryVersion(
+        version=row.version,
+        sections=Sections.from_dict(row.sections),
+        through=row.through,
+        tokens=row.tokens,
+        author=row.author,
+        model=row.model,
+        prompt=row.prompt,
+        usage=row.usage,
+        restores=row.restores,
+        created_at=row.created_at,
+        replaced=row.branch > 0,
+    )

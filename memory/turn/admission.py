@@ -1,0 +1,359 @@
+"""Admission: the first step of a turn, in one transaction.
+
+It finds or makes the session, takes its lease, stores the person's message (in the place of others, if it replaces
+them) and asks for its indexing, folds the tail if that is due, and reads what the session remembers.
+
+Guarantee: a message that is admitted is stored before any model is called, and once: the same words sent again after
+a turn broke off, or with the same Idempotency-Key, take that turn up instead of adding another, and what it replaced
+is not replaced again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from config import Settings
+from memory import tokens
+from memory.branches import replace_from
+from memory.clients.arrival import Arrivals, Arrived
+from memory.clients.conversation import calls_of
+from memory.domain import Caller, Message
+from memory.errors import Conflict, InvalidRequest, NotFound
+from memory.leases import Lease, Leases
+from memory.messages import MessageDraft, add_message, as_message, check_size
+from memory.prompts import Prompts
+from memory.sessions import Sessions, find_session
+from memory.turn.fold import fold
+from memory.turn.report import MemoryReport
+from memory.turn.values import INTERRUPTED, TurnFinished, TurnRequest, TurnStarted, TurnUsage
+from memory.turn.views import Remembered, Views, nothing_remembered
+from models import Database, MessageRow, SessionRow, TurnRow
+
+CLIENT_PATIENCE = 5.0  # seconds a client's request waits for the database before it is answered without memory
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """A turn that may go on, with what its session remembers.
+
+    `lease` keeps others out of the session, `turn_id` is the turn's row; a temporary turn has neither.  `session_id`
+    is None for a temporary turn outside any session.  With `passed_on` a client's request goes on as it came.
+    """
+
+    remembered: Remembered
+    session_id: str | None = None
+    lease: Lease | None = None
+    turn_id: int | None = None
+    passed_on: bool = False
+
+
+class Admission:
+    """Lets turns begin, one at a time in each session."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        sessions: Sessions,
+        arrivals: Arrivals,
+        views: Views,
+        prompts: Prompts,
+        leases: Leases,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._settings = settings
+        self._database = database
+        self._sessions = sessions
+        self._arrivals = arrivals
+        self._views = views
+        self._prompts = prompts
+        self._leases = leases
+        self._now = now
+
+    def admit(self, caller: Caller, request: TurnRequest) -> Admitted | TurnFinished:
+        """Begin a turn, or return the end of the one that this request, sent before, has already come to.
+
+        Waits for a turn that is being taken in the session.  Raises NotFound, InvalidRequest, TooLarge, and Conflict
+        when that turn does not end, the Idempotency-Key was another request's, or the message it began with has been
+        replaced; then nothing was stored.  A client's request waits for the database no longer than CLIENT_PATIENCE.
+        """
+        if request.temporary:
+            return self._admit_temporary(caller, request)
+        if request.client is None:
+            check_size(request.message, "message")
+        arrived_at = self._now()
+        deadline = time.monotonic() + (1 + self._settings.recall_tool_rounds) * self._settings.model_timeout
+        while True:
+            with self._database.write(self.patience(request)) as tx:
+                turn = self._known_turn(tx, caller, request)
+                if turn is not None and turn.finished_at is not None:
+                    return self._replay(tx, turn)
+                if self._is_errand(tx, caller, request):
+                    return self.passed_on(request)
+                row = self._session(tx, caller, request, turn)
+                lease = self._leases.take(row)
+                if lease is not None:
+                    admitted = self._begin(tx, caller, request, row, turn, lease, arrived_at)
+                    break
+            if not self._leases.wait_free(SessionRow, row.id, deadline):
+                raise Conflict(
+                    "session_busy",
+                    "Another reply is being written in this session and does not end. "
+                    "This message was not stored; send it again later.",
+                    retry_after=10.0,
+                )
+        if isinstance(admitted, Admitted):
+            self._leases.keep(lease)
+        return admitted
+
+    def patience(self, request: TurnRequest) -> float | None:
+        """Seconds a request's transactions may wait for others; None for as long as any."""
+        return None if request.client is None else CLIENT_PATIENCE
+
+    def passed_on(self, request: TurnRequest) -> Admitted:
+        """A client's request, to be answered as it came, without memory."""
+        assert request.client is not None
+        remembered = nothing_remembered(request, request.client, self._now())
+        return Admitted(remembered, request.session_id, passed_on=True)
+
+    def _is_errand(self, tx: Session, caller: Caller, request: TurnRequest) -> bool:
+        """Whether there is nothing in a client's request to remember, or it is only about its conversation."""
+        client = request.client
+        if client is None:
+            return False
+        nothing = not client.conversation.messages
+        return nothing or self._arrivals.errand(tx, caller, request.session_id, client)
+
+    def _session(self, tx: Session, caller: Caller, request: TurnRequest, turn: TurnRow | None) -> SessionRow:
+        if turn is not None:
+            return tx.get_one(SessionRow, turn.session_id)
+        if request.client is not None:
+            return self._arrivals.session(tx, caller, request.session_id, request.client)
+        return self._sessions.find_or_make(tx, caller, request.session_id)
+
+    def _known_turn(self, tx: Session, caller: Caller, request: TurnRequest) -> TurnRow | None:
+        """The turn this request's Idempotency-Key began.  Raises Conflict when the key was another request's."""
+        if request.idempotency_key is None:
+            return None
+        turn = tx.scalar(
+            select(TurnRow).where(TurnRow.tenant == caller.tenant, TurnRow.idempotency_key == request.idempotency_key)
+        )
+        if turn is not None and turn.fingerprint != _fingerprint(caller, request):
+            raise Conflict(
+                "idempotency_key_reused",
+                "This Idempotency-Key was sent with a different request before. Nothing was stored; use a new key for "
+                "each message, and the same key only to send the same one again.",
+            )
+        return turn
+
+    def _begin(
+        self,
+        tx: Session,
+        caller: Caller,
+        request: TurnRequest,
+        row: SessionRow,
+        turn: TurnRow | None,
+        lease: Lease,
+        arrived_at: datetime,
+    ) -> Admitted | TurnFinished:
+        """Store what was sent, or find it stored by a turn that broke off, and read what the session remembers."""
+        if request.prompt is not None:
+            self._prompts.find_summary(tx, caller, request.prompt)  # told now, not in a job's log
+        if request.client is not None:
+            repeated = turn or self._arrivals.repeated(tx, row, request.client, arrived_at)
+            if repeated is not None and request.client.retried and _answered(repeated):
+                self._leases.give_back(row)
+                return self._replay(tx, repeated)
+            arrived = self._arrivals.store(tx, row, request.client, again=repeated is not None)
+        else:
+            arrived = Arrived(self._message(tx, row, request, turn))
+        tx.flush()
+        begun = self._turn(tx, caller, request, row, turn, arrived.last)
+        begun.started_at = self._now()
+        begun.lease_token = lease.token
+        exchange = _exchange(tx, row, arrived.last)
+        fold(tx, row, self._settings, exchange)
+        tx.flush()
+        remembered = self._read(tx, caller, request, row, exchange, arrived)
+        crowded = len(remembered.tail) < len(remembered.view.tail)
+        if crowded and fold(tx, row, self._settings, exchange, crowded=True):
+            tx.flush()
+            remembered = self._read(tx, caller, request, row, exchange, arrived)
+        return Admitted(remembered, row.public_id, lease, begun.id)
+
+    def _read(
+        self,
+        tx: Session,
+        caller: Caller,
+        request: TurnRequest,
+        row: SessionRow,
+        exchange: Sequence[MessageRow],
+        arrived: Arrived,
+    ) -> Remembered:
+        messages = [as_message(message, row) for message in exchange]
+        return self._views.read(tx, caller, request, row, messages, sent=arrived.sent)
+
+    def _message(self, tx: Session, row: SessionRow, request: TurnRequest, turn: TurnRow | None) -> MessageRow:
+        """The message to answer: stored now, or by a turn that broke off."""
+        replaced = None if turn or request.replaces is None else _replaceable(tx, row, request.replaces)
+        message = tx.get(MessageRow, turn.user_message_id) if turn else _unanswered(tx, row, request.message, replaced)
+        if message is not None and message.branch:
+            raise Conflict(
+                "message_replaced",
+                "The message this Idempotency-Key was first sent with got no reply and has been replaced since. "
+                "Nothing was stored; send a new message, with a key of its own.",
+            )
+        return message or self._store(tx, row, MessageDraft("user", request.message, request.name), replaced)
+
+    def _turn(
+        self,
+        tx: Session,
+        caller: Caller,
+        request: TurnRequest,
+        row: SessionRow,
+        known: TurnRow | None,
+        message: MessageRow,
+    ) -> TurnRow:
+        """The turn that answers `message`: the one that broke off, or a new one.  The request's key is its now."""
+        turn = tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id))
+        if known is not None and known is not turn:  # its message was replaced by the same once more
+            known.idempotency_key = None
+            tx.flush()
+        if turn is None:
+            turn = TurnRow(tenant=caller.tenant, session_id=row.id, user_message_id=message.id)
+            tx.add(turn)
+        if request.idempotency_key is not None:
+            turn.idempotency_key = request.idempotency_key
+        if request.idempotency_key is not None or request.client is not None:
+            turn.fingerprint = _fingerprint(caller, request)
+        return turn
+
+    def _store(self, tx: Session, row: SessionRow, draft: MessageDraft, replaced: MessageRow | None) -> MessageRow:
+        """The new message's row, in the place of `replaced` and all after it.  Raises InvalidRequest."""
+        if replaced is None:
+            message = add_message(row, draft, self._now())
+            tx.add(message)
+        elif replaced.branch:
+            raise InvalidRequest(
+                "already_replaced",
+                f"Message {replaced.id} has been replaced already. Nothing was changed; read the session again.",
+                param="replaces",
+            )
+        else:
+            message = replace_from(tx, row, replaced.position, draft, self._settings, self._now())
+        self._sessions.index_soon(tx, row)
+        return message
+
+    def _admit_temporary(self, caller: Caller, request: TurnRequest) -> Admitted:
+        """A turn that reads what is remembered, if a session or a user is named, and leaves nothing behind."""
+        with self._database.read() as tx:
+            known = find_session(tx, caller, request.session_id) if request.session_id is not None else None
+            row = known or self._sessions.unstored(tx, caller)
+            now = self._now()
+            said = tuple(
+                Message(
+                    id=0,
+                    session_id=row.public_id,
+                    position=position,
+                    role=draft.role,
+                    content=draft.content,
+                    created_at=now,
+                    tokens=tokens.estimate_message(draft.content),
+                    name=draft.name,
+                )
+                for position, draft in enumerate(
+                    (*request.history, MessageDraft("user", request.message, request.name)), row.message_count + 1
+                )
+            )
+            remembered = self._views.read(tx, caller, request, row, said[-1:], unstored=said[:-1])
+        return Admitted(remembered, known.public_id if known else None)
+
+    def _replay(self, tx: Session, turn: TurnRow) -> TurnFinished:
+        """The answer a finished turn gave, from its rows."""
+        session = tx.get_one(SessionRow, turn.session_id)
+        reply = tx.get_one(MessageRow, turn.reply_message_id)
+        started = TurnStarted(
+            completion_id=turn.completion_id or "",
+            session_id=session.public_id,
+            user_message_id=turn.user_message_id,
+            model=turn.model or "",
+            created_at=turn.started_at,
+            memory=MemoryReport.from_stored(tx, turn.memory or {}),
+        )
+        return TurnFinished(
+            started=started,
+            reply=reply.content,
+            reply_message_id=reply.id,
+            finish_reason=turn.finish_reason or "stop",
+            model=turn.model or "",
+            usage=TurnUsage.from_stored(turn.usage or {}),
+            replayed=True,
+            calls=calls_of(reply.extra),
+        )
+
+
+def _answered(turn: TurnRow) -> bool:
+    """Whether a turn has come to a whole answer."""
+    return turn.finished_at is not None and turn.finish_reason != INTERRUPTED
+
+
+def _exchange(tx: Session, row: SessionRow, last: MessageRow) -> Sequence[MessageRow]:
+    """The messages to answer: what the person said last, and what followed up to `last`."""
+    if last.role == "user":
+        return [last]
+    line = (MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.position <= last.position)
+    asked = tx.scalar(select(func.max(MessageRow.position)).where(*line, MessageRow.role == "user"))
+    if asked is None:
+        return [last]
+    query = select(MessageRow).where(*line, MessageRow.position >= asked).order_by(MessageRow.position)
+    return tx.scalars(query).all()
+
+
+def _replaceable(tx: Session, row: SessionRow, message_id: int) -> MessageRow:
+    """A user message of the session, replaced or not.  Raises NotFound and InvalidRequest."""
+    message = tx.get(MessageRow, message_id)
+    if message is None or message.session_id != row.id:
+        raise NotFound(
+            "message_not_found",
+            f"There is no message {message_id} in session {row.public_id!r}. Nothing was stored.",
+            param="replaces",
+        )
+    if message.role != "user":
+        raise InvalidRequest(
+            "not_a_user_message",
+            f"Message {message_id} is not the person's own, so a message can't take its place. For another reply, "
+            "replace the message it answers. Nothing was stored.",
+            param="replaces",
+        )
+    return message
+
+
+def _unanswered(tx: Session, row: SessionRow, content: str, replaced: MessageRow | None) -> MessageRow | None:
+    """The session's last message, if it is the same words and no reply came to it.
+
+    To a request that replaces a message, only one that stands where that does, or did.
+    """
+    last = tx.scalar(
+        select(MessageRow).where(
+            MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.position == row.message_count
+        )
+    )
+    if last is None or (last.role, last.content) != ("user", content):
+        return None
+    return last if replaced is None or replaced.position == last.position else None
+
+
+def _fingerprint(caller: Caller, request: TurnRequest) -> str:
+    """What must be the same for two requests with one Idempotency-Key to be the same request."""
+    if request.client is not None:
+        return request.client.fingerprint
+    replaces = () if request.replaces is None else (request.replaces,)  # other requests' fingerprints stay as they were
+    parts = (caller.user_id, request.session_id, request.message, request.system_prompt, request.prompt, *replaces)
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,74 @@
+"""The fold: when a prompt's tail gives way to the summary.
+
+A prompt shows [head: system, summary, facts][tail: every message since that summary, word for word].  Between folds
+the head does not change and the tail only grows at its end, so consecutive prompts share a long identical prefix,
+which providers bill at a fraction.  When the tail has outgrown its limits, the head advances to the newest stored
+summary and the tail begins after what that covers.
+
+Guarantee: no message is ever in neither the summary nor the tail.  While no newer summary is there (the mini model
+is slow, or down), the tail stays as long as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from config import Settings
+from models import MessageRow, SessionRow
+
+
+def outgrown(row: SessionRow, settings: Settings, exchange: Sequence[MessageRow] = ()) -> bool:
+    """Whether the session's tail is longer than the prompt should carry word for word; its last messages, the
+    `exchange` that is to be answered and stored already, are no part of it."""
+    messages = row.message_count - row.head_through - len(exchange)
+    size = row.tokens - row.head_tokens - sum(message.tokens for message in exchange)
+    return messages > settings.tail_messages_max or size > settings.tail_tokens_max
+
+
+def fold(
+    tx: Session, row: SessionRow, settings: Settings, exchange: Sequence[MessageRow], *, crowded: bool = False
+) -> bool:
+    """At the start of a turn on the messages `exchange`: advance the head if a summary can stand in for the tail's
+    start, and the tail has outgrown its limits or is `crowded`: it does not fit the prompt."""
+    if not (crowded or outgrown(row, settings, exchange)):
+        return False
+    before = exchange[0].position - 1
+    if _through(tx, row, settings, before) <= row.head_through:
+        return False
+    show_newest(tx, row, settings, before)
+    return True
+
+
+def show_newest(tx: Session, row: SessionRow, settings: Settings, before: int | None = None) -> None:
+    """Let the head show the newest summary, and facts chosen anew.
+
+    The last TAIL_MESSAGES_MIN messages (of the first `before`, or of all) stay in the tail even if the summary covers
+    them, so that a fold never takes the words just spoken out of sight; and the tail begins with what the person said,
+    so that no answer stands there without its question, and no tool's result without its call.
+    """
+    row.head_through = _through(tx, row, settings, row.message_count if before is None else before)
+    row.head_version = row.summary_version
+    covered = select(func.sum(MessageRow.tokens)).where(
+        MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.position <= row.head_through
+    )
+    row.head_tokens = tx.scalar(covered) or 0
+    row.head_facts = None
+
+
+def _through(tx: Session, row: SessionRow, settings: Settings, before: int) -> int:
+    """The last position that the newest summary may stand in for."""
+    through = min(row.summary_through, before - settings.tail_messages_min)
+    if through <= 0:
+        return 0
+    onward = row.head_through if through > row.head_through else 0  # a version brought back may cover less
+    begins = select(func.max(MessageRow.position)).where(
+        MessageRow.session_id == row.id,
+        MessageRow.branch == 0,
+        MessageRow.role == "user",
+        MessageRow.position.between(onward + 2, through + 1),
+    )
+    # Without such a place, as within one long exchange, anything is better than a tail that never ends.
+    return (tx.scalar(begins) or through + 1) - 1

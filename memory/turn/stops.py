@@ -1,0 +1,101 @@
+"""Stopping a reply that is being written, from any worker, process or node.
+
+The idea: who wants a session's turn to end notes the turn's lease in the session's row; where the turn is taken, one
+thread looks for such notes every LOOK_SECONDS, for all turns of its process in one query, and interrupts their models.
+So a turn pays nothing for it, and its model may be silent.
+
+Guarantee: only the turn that was running then is stopped: the note names its lease, and no other turn ever has that.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+
+from memory.domain import Caller
+from memory.leases import Lease, Leases
+from memory.llm import Interrupt
+from memory.sessions import find_session
+from models import Database, SessionRow
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.25
+
+
+class Stops:
+    """Asks turns to end, and ends those of this process.  Thread-safe."""
+
+    def __init__(self, database: Database, leases: Leases) -> None:
+        self._database = database
+        self._leases = leases
+        self._watched: dict[Lease, Interrupt] = {}
+        self._changed = threading.Condition()
+        self._watcher: threading.Thread | None = None
+        self._idle = False
+        self._closed = False
+
+    def ask(self, caller: Caller, session_id: str) -> bool:
+        """End the reply that is being written in a session: whether there is one.  Raises NotFound."""
+        with self._database.write() as tx:
+            row = find_session(tx, caller, session_id)
+            busy = not self._leases.free(row)
+            if busy:
+                row.stop_token = row.lease_token
+            token = row.stop_token
+        if busy:
+            with self._changed:
+                here = [interrupt for lease, interrupt in self._watched.items() if lease.token == token]
+            for interrupt in here:  # another process looks for itself
+                interrupt.ask()
+        return busy
+
+    def watch(self, lease: Lease, interrupt: Interrupt) -> None:
+        """Interrupt the turn that holds `lease` when somebody asks, until `unwatch`."""
+        with self._changed:
+            self._watched[lease] = interrupt
+            if self._watcher is None:
+                self._watcher = threading.Thread(target=self._watch_forever, name="recap-stops", daemon=True)
+                self._watcher.start()
+            elif self._idle:
+                self._changed.notify_all()
+
+    def unwatch(self, lease: Lease) -> None:
+        with self._changed:
+            self._watched.pop(lease, None)
+
+    def close(self) -> None:
+        """Stop looking."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _watch_forever(self) -> None:
+        while True:
+            with self._changed:
+                self._idle = not self._watched
+                self._changed.wait(None if self._idle else LOOK_SECONDS)
+                if self._closed:
+                    return
+                watched = dict(self._watched)
+            if watched:
+                try:
+                    self._look(watched)
+                except SQLAlchemyError as error:
+                    log.error("looking for replies to stop failed; looking again in %s s: %s", LOOK_SECONDS, error)
+
+    def _look(self, watched: dict[Lease, Interrupt]) -> None:
+        with self._database.read() as tx:
+            tokens = set(
+                tx.scalars(
+                    select(SessionRow.stop_token).where(
+                        SessionRow.id.in_([lease.row_id for lease in watched]), SessionRow.stop_token.is_not(None)
+                    )
+                )
+            )
+        for lease, interrupt in watched.items():
+            if lease.token in tokens:
+                interrupt.ask()

@@ -1,0 +1,153 @@
+"""ChatGPT's export, `conversations.json`: a list of conversations, each a tree of messages.
+
+Of each conversation the branch is taken that the person saw last: from `current_node` up through the parents.  Taken
+are the words of the person and of the assistant; an image, a recording or a file becomes a placeholder such as
+`[image]`.  What the assistant said to its tools, thought, or was told of the person's settings is left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from memory.messages import MESSAGE_CHARS_MAX, MessageDraft
+from memory.people.records import SessionRecord
+
+_ID = re.compile(r"[^\s/\x00-\x1f\x7f]{1,128}")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_CITATION = re.compile("\ue200[^\ue201]*\ue201")  # a mark of ChatGPT's page, not words
+_INNER = {"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"}
+_SPEAKERS = ("user", "assistant")
+
+
+def looks_right(conversation: Any) -> bool:
+    """Whether this is a conversation of ChatGPT's."""
+    return isinstance(conversation, Mapping) and isinstance(conversation.get("mapping"), Mapping)
+
+
+def session(conversation: Mapping[str, Any]) -> SessionRecord:
+    """A conversation as a session; without messages when nobody said anything in it."""
+    began = _time(conversation.get("create_time"))
+    title = conversation.get("title")
+    return SessionRecord(
+        id=_id(conversation),
+        title=" ".join(_clean(title).split())[:200] if isinstance(title, str) else "",
+        system_prompt=None,
+        created_at=began,
+        updated_at=_time(conversation.get("update_time")),
+        facts_through=0,
+        messages=tuple(_messages(conversation, began)),
+        by_external_id=True,
+    )
+
+
+def _id(conversation: Mapping[str, Any]) -> str:
+    for name in ("conversation_id", "id"):
+        given = conversation.get(name)
+        if isinstance(given, str) and _ID.fullmatch(given) and not _UNSTORABLE.search(given):
+            return given
+    # Older exports may have none: the ids of its messages tell it from all others.
+    return "chatgpt-" + hashlib.sha256("\0".join(conversation["mapping"]).encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _messages(conversation: Mapping[str, Any], began: datetime | None) -> Iterator[MessageDraft]:
+    at = began
+    for node_id, message in _branch(conversation):
+        text = _text_of(message)
+        at = _time(message.get("create_time")) or at
+        external_id = _clean(node_id)[:250]
+        for number, start in enumerate(range(0, len(text), MESSAGE_CHARS_MAX), 1):
+            yield MessageDraft(
+                role=message["author"]["role"],
+                content=text[start : start + MESSAGE_CHARS_MAX],
+                created_at=at,
+                external_id=external_id if number == 1 else f"{external_id}#{number}",
+            )
+
+
+def _branch(conversation: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The messages the person saw last, in order, each with the id of its node."""
+    nodes: Mapping[str, Any] = {key: node for key, node in conversation["mapping"].items() if isinstance(node, Mapping)}
+    at = conversation.get("current_node")
+    if not isinstance(at, str) or at not in nodes:
+        leaves = [key for key, node in nodes.items() if not node.get("children")]
+        at = max(leaves, key=lambda key: _said_at(nodes[key]), default=None)
+    branch: list[tuple[str, Mapping[str, Any]]] = []
+    seen: set[str] = set()
+    while isinstance(at, str) and at in nodes and at not in seen:
+        seen.add(at)
+        if _is_said(nodes[at].get("message")):
+            branch.append((at, nodes[at]["message"]))
+        at = nodes[at].get("parent")
+    return branch[::-1]
+
+
+def _said_at(node: Mapping[str, Any]) -> float:
+    message = node.get("message")
+    at = _time(message.get("create_time")) if isinstance(message, Mapping) else None
+    return at.timestamp() if at else -math.inf
+
+
+def _is_said(message: Any) -> bool:
+    """Whether the person wrote it, or saw it as the assistant's answer."""
+    if not isinstance(message, Mapping) or not isinstance(message.get("author"), Mapping):
+        return False
+    metadata, content = message.get("metadata"), message.get("content")
+    hidden = isinstance(metadata, Mapping) and metadata.get("is_visually_hidden_from_conversation")
+    inner = isinstance(content, Mapping) and content.get("content_type") in _INNER
+    to_a_tool = message.get("recipient") not in (None, "all")
+    return message["author"].get("role") in _SPEAKERS and not (hidden or inner or to_a_tool)
+
+
+def _text_of(message: Mapping[str, Any]) -> str:
+    """Its words, with placeholders for what is none; empty when there is nothing."""
+    content = message.get("content")
+    if not isinstance(content, Mapping):
+        return ""
+    parts = content.get("parts")
+    if isinstance(parts, list):
+        pieces = [_part(part) for part in parts]
+        if any(isinstance(part, Mapping) and part.get("content_type") == "audio_transcription" for part in parts):
+            pieces = [piece for piece in pieces if piece not in ("[audio]", "[video]")]  # its words are there
+    else:
+        pieces = [_part(content)]
+    return _clean("\n".join(piece for piece in (*pieces, *_files(message)) if piece)).strip()
+
+
+def _part(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Mapping):
+        return ""
+    if isinstance(part.get("text"), str):
+        return str(part["text"])
+    kind = str(part.get("content_type") or "attachment")
+    return next((f"[{name}]" for name in ("image", "video", "audio") if name in kind), f"[{kind.replace('_', ' ')}]")
+
+
+def _files(message: Mapping[str, Any]) -> Iterator[str]:
+    """Placeholders for attached files; images stand among the parts already."""
+    metadata = message.get("metadata")
+    attached = metadata.get("attachments") if isinstance(metadata, Mapping) else None
+    for item in attached if isinstance(attached, list) else ():
+        if isinstance(item, Mapping) and not str(item.get("mime_type") or "").startswith("image/"):
+            yield f"[file: {item['name']}]" if isinstance(item.get("name"), str) else "[file]"
+
+
+def _clean(text: str) -> str:
+    """`text` without what can't be stored, and without ChatGPT's marks of citations."""
+    return _UNSTORABLE.sub("\ufffd", _CITATION.sub("", text))
+
+
+def _time(seconds: Any) -> datetime | None:
+    """A moment from seconds since 1970; None for anything else."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -1,0 +1,321 @@
+"""ChatGPT's conversations.json: what was said on the branch last seen, once, with its times and titles."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app import services_of
+from schemas import chatgpt
+from tests.resources import Body, append, good, read_all, rows_of, said
+from tests.talking import said as stored
+
+
+def node(parent: str | None, role: str | None, *parts: Any, at: float | None = 1_700_000_000.0, **more: Any) -> Body:
+    """A node of the tree; without a role it holds no message, as the first one does.  `more` is of the message."""
+    message = {
+        "author": {"role": role, "name": None, "metadata": {}},
+        "create_time": at,
+        "content": {"content_type": "text", "parts": list(parts)},
+        "status": "finished_successfully",
+        "weight": 1.0,
+        "metadata": {},
+        "recipient": "all",
+        **more,
+    }
+    return {"parent": parent, "children": [], "message": message if role else None}
+
+
+def conversation(current: str | None, nodes: dict[str, Body], **changes: Any) -> Body:
+    """A conversation; children are filled in, and each node says its own id, as in an export."""
+    for name, one in nodes.items():
+        one["id"] = name
+        if one["message"] is not None:
+            one["message"].setdefault("id", name)
+        if one["parent"] in nodes:
+            nodes[one["parent"]]["children"].append(name)
+    return {
+        "title": "Tea",
+        "create_time": 1_700_000_000.5,
+        "update_time": 1_700_000_900.25,
+        "mapping": nodes,
+        "moderation_results": [],
+        "current_node": current,
+        "conversation_id": "6f2b-tea",
+        "id": "6f2b-tea",
+        "is_archived": False,
+        **changes,
+    }
+
+
+def tea() -> Body:
+    """A talk about tea whose question was edited once, and whose last answer was made twice."""
+    return conversation(
+        "a2-again",
+        {
+            "root": node(None, None),
+            "system": node("root", "system", "", metadata={"is_visually_hidden_from_conversation": True}),
+            "u1": node("system", "user", "Which coffee?", at=1_700_000_010.0),
+            "a1": node("u1", "assistant", "A dark roast.", at=1_700_000_020.0),
+            "u1-edited": node("system", "user", "Which tea?", at=1_700_000_030.0),
+            "a1-edited": node("u1-edited", "assistant", "Sencha.", at=1_700_000_040.0),
+            "u2": node("a1-edited", "user", "How hot?", at=1_700_000_050.0),
+            "a2": node("u2", "assistant", "Boiling.", at=1_700_000_060.0),
+            "a2-again": node("u2", "assistant", "70 °C.", at=1_700_000_070.125),
+        },
+    )
+
+
+def bring_in(client: FlaskClient, *conversations: Any, user: str = "ada") -> Body:
+    return good(client.post(f"/api/import?user_id={user}", json=list(conversations)))
+
+
+def texts(client: FlaskClient, *nodes: Body) -> list[tuple[str, str]]:
+    """What is stored of a conversation of these nodes, one after another."""
+    names = [f"n{number}" for number in range(len(nodes))]
+    for number, one in enumerate(nodes):
+        one["parent"] = names[number - 1] if number else None
+    bring_in(client, conversation(names[-1], dict(zip(names, nodes, strict=True))))
+    return stored(client, "6f2b-tea")
+
+
+def test_the_branch_last_seen_becomes_a_session(client: FlaskClient) -> None:
+    done = bring_in(client, tea())
+    assert done["format"] == "chatgpt"
+    assert done["created"] == {"sessions": 1, "messages": 4, "summaries": 0, "turns": 0, "facts": 0}
+    session = good(client.get("/api/sessions/6f2b-tea?user_id=ada"))
+    assert (session["title"], session["message_count"]) == ("Tea", 4)
+    assert session["created_at"] == "2023-11-14T22:13:20.500000+00:00"
+    assert session["updated_at"] == "2023-11-14T22:28:20.250000+00:00"
+    messages = read_all(client, "/api/sessions/6f2b-tea/messages")
+    assert [(m["role"], m["content"], m["external_id"]) for m in messages] == [
+        ("user", "Which tea?", "u1-edited"),
+        ("assistant", "Sencha.", "a1-edited"),
+        ("user", "How hot?", "u2"),
+        ("assistant", "70 °C.", "a2-again"),
+    ]
+    assert messages[3]["created_at"] == "2023-11-14T22:14:30.125000+00:00"
+
+
+def test_it_is_remembered_like_any_other(app: Flask, client: FlaskClient) -> None:
+    bring_in(client, tea())
+    services_of(app).outbox.run_due(["index", "summary"])
+    assert good(client.get("/api/search?q=sencha&user_id=ada"))["results"][0]["content"] == "Sencha."
+    assert good(client.get("/api/sessions/6f2b-tea/summary"))["state"] == "current"
+
+
+def test_the_same_again_changes_nothing(app: Flask, client: FlaskClient) -> None:
+    bring_in(client, tea())
+    rows = rows_of(services_of(app))
+    done = bring_in(client, tea())
+    assert (done["created"]["messages"], done["known"]["messages"], done["known"]["sessions"]) == (0, 4, 1)
+    assert rows_of(services_of(app)) == rows
+
+
+def test_what_was_said_since_is_added(client: FlaskClient) -> None:
+    bring_in(client, tea())
+    longer = tea()
+    longer["mapping"]["u3"] = {**node("a2-again", "user", "Thanks!"), "id": "u3"}
+    longer["current_node"] = "u3"
+    append(client, "6f2b-tea", [said("Meanwhile, here.")], user_id="ada")
+    done = bring_in(client, longer)
+    assert (done["created"]["messages"], done["known"]["messages"]) == (1, 4)
+    assert stored(client, "6f2b-tea")[-2:] == [("user", "Meanwhile, here."), ("user", "Thanks!")]
+
+
+def test_someone_elses_session_keeps_its_id(client: FlaskClient) -> None:
+    bring_in(client, tea(), user="bob")
+    for _ in range(2):
+        done = bring_in(client, tea())
+        assert done["renamed"] == {"6f2b-tea": "6f2b-tea-2"}
+    assert done["created"]["messages"] == 0
+    assert good(client.get("/api/sessions/6f2b-tea"))["user_id"] == "bob"
+
+
+def test_many_conversations(client: FlaskClient) -> None:
+    done = bring_in(client, *({**tea(), "conversation_id": f"c{number}"} for number in range(30)))
+    assert (done["created"]["sessions"], done["created"]["messages"]) == (30, 120)
+    assert len(read_all(client, "/api/sessions", user_id="ada")) == 30
+
+
+@pytest.mark.parametrize("current", [None, "gone", 7, ["a2"]])
+def test_without_a_current_node_the_newest_leaf_counts(client: FlaskClient, current: Any) -> None:
+    bring_in(client, {**tea(), "current_node": current})
+    assert stored(client, "6f2b-tea")[-1] == ("assistant", "70 °C.")
+
+
+def test_a_circle_of_parents_ends(client: FlaskClient) -> None:
+    nodes = {"a": node("b", "user", "one"), "b": node("a", "assistant", "two")}
+    bring_in(client, conversation("b", nodes))
+    assert stored(client, "6f2b-tea") == [("user", "one"), ("assistant", "two")]
+
+
+IMAGE = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://file-1", "width": 1, "height": 1}
+AUDIO = {"content_type": "audio_asset_pointer", "asset_pointer": "sediment://file-2", "format": "wav"}
+SPOKEN = {"content_type": "audio_transcription", "text": "Which tea?", "direction": "in"}
+
+
+@pytest.mark.parametrize(
+    ("one", "text"),
+    [
+        (node(None, "user", "Which", "tea?"), "Which\ntea?"),
+        (node(None, "user", IMAGE, "What is this?"), "[image]\nWhat is this?"),
+        (node(None, "user", IMAGE), "[image]"),
+        (node(None, "user", AUDIO), "[audio]"),
+        (node(None, "user", SPOKEN, AUDIO), "Which tea?"),
+        (node(None, "user", {"content_type": "real_time_user_audio_video_asset_pointer"}), "[video]"),
+        (node(None, "user", {"content_type": "hologram_pointer"}), "[hologram pointer]"),
+        (node(None, "user", "", None, 7, "tea"), "tea"),
+        (
+            node(None, "user", "Read this.", metadata={"attachments": [{"name": "tea.pdf"}, {"id": 1}, 7]}),
+            "Read this.\n[file: tea.pdf]\n[file]",
+        ),
+        (
+            node(None, "user", IMAGE, metadata={"attachments": [{"name": "tea.png", "mime_type": "image/png"}]}),
+            "[image]",
+        ),
+        (
+            node(None, "assistant", content={"content_type": "code", "language": "python", "text": "print('tea')"}),
+            "print('tea')",
+        ),
+        (node(None, "assistant", content={"content_type": "sonic_webpage"}), "[sonic webpage]"),
+        (node(None, "assistant", "Sencha \ue200cite\ue202turn0search1\ue201is green."), "Sencha is green."),
+        (node(None, "user", "half a \ud83d pair, a \x00 NUL"), "half a \ufffd pair, a \ufffd NUL"),
+        (node(None, "user", "  tea \n"), "tea"),
+    ],
+)
+def test_words_are_kept_and_the_rest_gets_a_placeholder(client: FlaskClient, one: Body, text: str) -> None:
+    assert texts(client, one) == [(one["message"]["author"]["role"], text)]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        node(None, "system", "You are ChatGPT."),
+        node(None, "tool", "Result of the search"),
+        node(None, "assistant", "search('tea')", recipient="browser"),
+        node(None, "assistant", content={"content_type": "code", "text": "search('tea')"}, recipient="web.run"),
+        node(None, "assistant", content={"content_type": "thoughts", "thoughts": [{"content": "Hm."}]}),
+        node(None, "assistant", content={"content_type": "reasoning_recap", "content": "Thought for 2 s"}),
+        node(None, "user", content={"content_type": "user_editable_context", "user_profile": "Likes tea"}),
+        node(None, "user", "hidden", metadata={"is_visually_hidden_from_conversation": True}),
+        node(None, "assistant", ""),
+        node(None, "assistant", "   "),
+        node(None, "assistant"),
+        node(None, "user", content=None),
+        node(None, "user", content="tea"),
+        node(None, "user", "tea", author=None),
+        node(None, None),
+    ],
+)
+def test_what_nobody_said_is_left_out(client: FlaskClient, one: Body) -> None:
+    assert texts(client, node(None, "user", "before"), one, node(None, "user", "after")) == [
+        ("user", "before"),
+        ("user", "after"),
+    ]
+
+
+def test_a_conversation_in_which_nothing_was_said_is_left_out(app: Flask, client: FlaskClient) -> None:
+    done = bring_in(client, conversation("root", {"root": node(None, None)}), conversation(None, {}))
+    assert done["created"]["sessions"] == 0
+    assert set(rows_of(services_of(app)).values()) == {0}
+
+
+def test_a_message_longer_than_any_may_be_comes_in_pieces(client: FlaskClient) -> None:
+    long = "tea " * 60_000
+    for _ in range(2):
+        found = texts(client, node(None, "user", long), node(None, "assistant", "Much tea."))
+        assert [len(text) for _, text in found] == [100_000, 100_000, 39_999, 9]
+    assert "".join(text for _, text in found[:3]) == long.strip()
+
+
+@pytest.mark.parametrize(
+    ("at", "shown"), [(None, "22:13:20.5"), (float("1e300"), "22:13:20.5"), ("soon", "22:13:20.5")]
+)
+def test_a_message_without_a_time_has_that_of_the_one_before(client: FlaskClient, at: Any, shown: str) -> None:
+    texts(
+        client,
+        node(None, "user", "one", at=at),
+        node(None, "user", "two", at=1_700_000_500.0),
+        node(None, "user", "3", at=at),
+    )
+    times = [message["created_at"] for message in read_all(client, "/api/sessions/6f2b-tea/messages")]
+    assert shown in times[0] and times[1] == times[2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "known"),
+    [
+        ({"conversation_id": None}, "6f2b-tea"),
+        ({"conversation_id": "a b", "id": "older"}, "older"),
+        ({"conversation_id": "", "id": 7}, None),
+    ],
+)
+def test_the_id_of_a_conversation(client: FlaskClient, changes: Body, known: str | None) -> None:
+    for _ in range(2):
+        bring_in(client, {**tea(), **changes})
+    (session,) = read_all(client, "/api/sessions")
+    assert session["id"] == known or (known is None and session["id"].startswith("chatgpt-"))
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [(None, "Which tea?"), ("", "Which tea?"), (7, "Which tea?"), ("x" * 300, "x" * 200), (" a\nb\x00 ", "a b\ufffd")],
+)
+def test_its_title(client: FlaskClient, title: Any, shown: str) -> None:
+    bring_in(client, {**tea(), "title": title})
+    assert good(client.get("/api/sessions/6f2b-tea"))["title"] == shown
+
+
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["a", "b", "user", "assistant"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "parent",
+                    "children",
+                    "message",
+                    "author",
+                    "role",
+                    "content",
+                    "parts",
+                    "content_type",
+                    "metadata",
+                    "create_time",
+                    "attachments",
+                    "text",
+                ]
+            ),
+            inner,
+            max_size=6,
+        )
+    ),
+    max_leaves=30,
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {"mapping": st.dictionaries(st.sampled_from("abc"), anything)},
+        optional={"current_node": anything, "title": anything, "create_time": anything, "id": anything},
+    )
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_whatever_stands_in_a_conversation_gives_a_session(given_conversation: Body) -> None:
+    record = chatgpt.session(given_conversation)
+    for message in record.messages:
+        assert message.role in ("user", "assistant") and message.content
+        json.dumps(message.content).encode()

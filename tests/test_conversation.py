@@ -1,0 +1,166 @@
+"""A client's messages: what of them is stored, and that they are known again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.clients.conversation import Conversation, Sent, reply_extra, said, sent_again
+from memory.clients.reconcile import Said, reconcile
+from memory.domain import Message
+from memory.llm import ToolCall
+from memory.messages import MESSAGE_CHARS_MAX
+
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+CALL = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Lyon", "days": 2}'}}
+
+
+def read(*raw: dict[str, Any]) -> Conversation:
+    return Conversation.read(raw)
+
+
+def only(raw: dict[str, Any]) -> Sent:
+    (sent,) = read(raw).messages
+    return sent
+
+
+def stored(sent: Sent) -> Message:
+    """The message as it is read back from the store."""
+    draft = sent.draft
+    return Message(1, "s", 1, draft.role, draft.content, datetime.now(UTC), 1, draft.name, extra=draft.extra)
+
+
+def known(sent: Sent) -> Said:
+    message = stored(sent)
+    return said(message.role, message.content, message.name, message.extra)
+
+
+def test_what_the_system_says_is_no_message() -> None:
+    conversation = read(
+        {"role": "system", "content": "Be brief."},
+        {"role": "developer", "content": [{"type": "text", "text": "And kind."}]},
+        {"role": "user", "content": "Hello"},
+        {"role": "system", "content": "It is raining."},
+        {"role": "assistant", "content": ""},
+        {"role": "user", "content": "And now?"},
+        {"role": "system", "content": "Answer in French."},
+    )
+    assert [one["role"] for one in conversation.instructions] == ["system", "developer"]
+    assert [one.text for one in conversation.messages] == ["Hello", "And now?"]
+    assert [one["content"] for one in conversation.messages[1].before] == ["It is raining.", ""]
+    assert [one["content"] for one in conversation.after] == ["Answer in French."]
+    assert conversation.asked == "And now?"
+    assert len(conversation.raw) == 7
+
+
+def test_a_list_may_hold_nothing_but_instructions() -> None:
+    conversation = read({"role": "system", "content": "Write a poem."})
+    assert (conversation.messages, len(conversation.instructions), conversation.asked) == ((), 1, "")
+
+
+def test_images_and_files_leave_a_placeholder_and_a_fingerprint() -> None:
+    parts = [
+        {"type": "text", "text": "Look:"},
+        IMAGE,
+        {"type": "file", "file": {"filename": "report.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}},
+        {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
+    ]
+    sent = only({"role": "user", "content": parts})
+    assert sent.text == "Look:\n[image]\n[file report.pdf]\n[audio]"
+    assert sent.raw["content"] == parts
+    assert sent.extra is not None and len(sent.extra["attachments"]) == 3
+    assert "base64" not in str(sent.extra)
+    other = only(
+        {"role": "user", "content": [parts[0], {**IMAGE, "image_url": {"url": "https://x/y.png"}}, *parts[2:]]}
+    )
+    assert other.text == sent.text and not other.said.same(sent.said)
+
+
+def test_calls_and_results_are_kept_with_what_sending_them_again_needs() -> None:
+    call = only({"role": "assistant", "content": None, "tool_calls": [CALL]})
+    result = only({"role": "tool", "tool_call_id": "call_1", "content": [{"type": "text", "text": "21 degrees"}]})
+    assert sent_again(stored(call)) == {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    assert sent_again(stored(result)) == {"role": "tool", "content": "21 degrees", "tool_call_id": "call_1"}
+    legacy = {"role": "assistant", "content": None, "function_call": {"name": "weather", "arguments": "{}"}}
+    assert sent_again(stored(only(legacy))) == legacy
+
+
+def test_a_call_is_known_again_by_what_it_calls() -> None:
+    call = only({"role": "assistant", "content": None, "tool_calls": [CALL]})
+    renamed = {
+        **CALL,
+        "id": "chatcmpl-tool-9",
+        "function": {"name": "weather", "arguments": '{"days":2,"city":"Lyon"}'},
+    }
+    assert only({"role": "assistant", "tool_calls": [renamed]}).said.same(known(call))
+    other = {**CALL, "function": {"name": "weather", "arguments": '{"city": "Paris", "days": 2}'}}
+    assert not only({"role": "assistant", "tool_calls": [other]}).said.same(known(call))
+
+
+def test_a_models_own_calls_are_kept_in_the_same_form() -> None:
+    calls = [ToolCall("call_1", "weather", '{"city": "Lyon", "days": 2}'), ToolCall("call_2", "f", "{", {"sign": "x"})]
+    extra = reply_extra(calls)
+    assert extra is not None and extra["tool_calls"][0] == CALL
+    assert extra["tool_calls"][1]["extra_content"] == {"sign": "x"}
+    assert reply_extra([]) is None
+
+
+def test_text_too_long_to_store_is_cut_the_same_way_each_time() -> None:
+    raw = {"role": "user", "content": "word " * MESSAGE_CHARS_MAX}
+    sent = only(raw)
+    assert len(sent.text) == MESSAGE_CHARS_MAX and sent.text.endswith("…")
+    assert only(dict(raw)).said.same(known(sent))
+
+
+def test_what_no_database_takes_is_left_out() -> None:
+    sent = only({"role": "user", "content": "a\0b\ud83d\ude00\ud83d", "name": "A\0nn"})
+    assert (sent.text, sent.name) == ("ab\U0001f600\ufffd", "Ann")
+    call = {"function": {"name": "f\0", "arguments": '{"x": "\\u0000 \ud800"}'}}
+    extra = only({"role": "assistant", "tool_calls": [call]}).extra
+    assert extra == {"tool_calls": [{"function": {"name": "f", "arguments": '{"x": "\\u0000 \ufffd"}'}}]}
+
+
+def test_a_stored_conversation_is_carried_on_by_its_client() -> None:
+    raw = [
+        {"role": "user", "content": [{"type": "text", "text": "What is this?"}, IMAGE]},
+        {"role": "assistant", "content": "A cat."},
+        {"role": "user", "content": "And the weather?"},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "21 degrees"},
+    ]
+    sent = read(*raw).messages
+    line = [known(one) for one in sent]
+    assert (reconcile(line[:2], [one.said for one in sent]).keep, len(sent)) == (2, 5)
+    plan = reconcile(line, [one.said for one in sent])
+    assert (plan.keep, plan.new) == (5, 5)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(st.characters(), max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = ["role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "type", "text", "file"]
+odd_messages = st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "assistant", "tool", "system", "function", "?"]) | json_values},
+    optional={
+        name: json_values | st.lists(st.dictionaries(st.sampled_from(FIELDS), json_values, max_size=4), max_size=3)
+        for name in FIELDS[1:]
+    },
+)
+
+
+@given(st.lists(odd_messages, max_size=6))
+def test_nothing_that_comes_in_is_too_odd_to_read(raw: list[dict[str, Any]]) -> None:
+    conversation = Conversation.read(raw)
+    counted = [*conversation.instructions, *conversation.after]
+    for one in conversation.messages:
+        counted += [*one.before, one.raw]
+        one.text.encode()  # can be stored
+        assert stored(one).content == one.text
+        assert one.said.same(known(one))
+        assert sent_again(stored(one))["role"] == one.role
+    assert sorted(map(id, counted)) == sorted(map(id, raw))  # each once, nothing lost

@@ -1,0 +1,127 @@
+"""Erasing with whole processes: while others talk, and when every process is killed in the middle of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.serving import Api, Server, eventually, migrated_server, rows, sound
+
+pytestmark = pytest.mark.slow
+
+SENTINEL = b"xylozarquon"
+WORD = SENTINEL.decode().capitalize()
+REST = ("unindex", "scrub")
+
+
+def traces(server: Server) -> dict[str, int]:
+    """In which files of the data directory the word is, and how often."""
+    found = {}
+    for path in server.data_dir.rglob("*"):
+        try:
+            count = path.read_bytes().lower().count(SENTINEL) if path.is_file() else 0
+        except FileNotFoundError:  # the others' indexes are written meanwhile
+            continue
+        if count:
+            found[path.relative_to(server.data_dir).as_posix()] = count
+    return found
+
+
+def live(api: Api, sessions: int = 4, messages: int = 50) -> None:
+    """Give Ada a past, indexed and summarised."""
+    for number in range(sessions):
+        words = [f"My {WORD} number {place} is blue. {'Much. ' * place}" for place in range(messages)]
+        said = [{"role": "user", "content": text} for text in words]
+        api.append(f"{WORD}-{number}", said, user_id="ada")
+    assert eventually(lambda: not api.get("/api/jobs", user_id="ada")["items"], 40)
+
+
+@contextmanager
+def others_talking(server: Server, people: int = 3) -> Iterator[None]:
+    """Others who chat and search all the while."""
+    over = threading.Event()
+    problems: list[Exception] = []
+
+    def talk(number: int) -> None:
+        with Api(server) as api:
+            for turn in range(10_000):
+                if over.is_set():
+                    return
+                try:
+                    api.chat(f"s{number}", f"I like thing {turn}.", user_id=f"user-{number}")
+                    api.get("/api/search", q="thing", user_id=f"user-{number}")
+                except httpx2.HTTPError as error:
+                    problems.append(error)
+                    return
+
+    threads = [threading.Thread(target=talk, args=(number,), daemon=True) for number in range(people)]
+    for thread in threads:
+        thread.start()
+    yield
+    over.set()
+    for thread in threads:
+        thread.join(30)
+    assert problems == []
+
+
+def test_erased_while_others_talk(tmp_path: Path, migrated: Path) -> None:
+    with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0") as server:
+        server.start()
+        with Api(server) as api, others_talking(server):
+            for _ in range(2):
+                live(api)
+                before = traces(server)
+                assert any(path.startswith("recap.db") for path in before), "the scan finds what is there"
+                assert any(path.startswith("index/") for path in before)
+                receipt = api.http.delete("/api/users/ada").raise_for_status().json()
+                if not receipt["pending"]:
+                    assert traces(server) == {}
+                api.jobs_done(*REST)
+                assert traces(server) == {}
+                assert receipt["erased"]["messages"] == 200
+        with Api(server) as api:
+            api.jobs_done()
+        assert server.stop() == 0
+        assert traces(server) == {}
+        sound(server)
+
+
+def test_killed_in_the_middle_of_erasing(tmp_path: Path, migrated: Path) -> None:
+    """What the dead left half done, a new process finishes."""
+    halfway = 0
+    with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0", WEB_WORKERS="1") as server:
+        server.start()
+        for pause in (0.0, 0.02):
+            with Api(server) as api:
+                live(api, sessions=1)
+            erasing = threading.Thread(target=_erase, args=(server,), daemon=True)
+            erasing.start()
+            assert eventually(lambda: not rows(server, "SELECT 1 FROM owners"), pause=0.001)
+            time.sleep(pause)
+            server.kill()
+            erasing.join(10)
+            halfway += bool(traces(server))
+            server.start()
+            with Api(server) as api:
+                for job in api.get("/api/jobs")["items"]:
+                    api.post(f"/api/jobs/{job['id']}/retry")
+                api.jobs_done()
+            assert traces(server) == {}
+            assert rows(server, "SELECT 1 FROM messages UNION SELECT 1 FROM jobs") == []
+        assert server.stop() == 0
+        sound(server)
+    assert halfway > 0, "no kill came in the middle"
+
+
+def _erase(server: Server) -> None:
+    with Api(server) as api:
+        try:
+            api.http.delete("/api/users/ada")
+        except httpx2.TransportError:
+            return

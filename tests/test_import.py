@@ -1,0 +1,502 @@
+"""Import: Recap's own export comes back as it was, again and again, and nothing of a wrong document is stored."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from marshmallow import Schema, fields
+from werkzeug.test import TestResponse
+
+import api.users
+import memory.people.imports
+from app import services_of
+from memory.leases import Lease
+from memory.people.records import FactRecord
+from schemas.export import ExportDocument
+from tests.conftest import MakeApp
+from tests.model_server import Delay, ModelServer
+from tests.resources import Body, an_app, append, digest_of, error, fact, good, read_all, rows_of, said
+from tests.talking import at, chat, meanwhile, prompts
+from tests.talking import said as stored
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Flask]:
+    """One application for all tests here that have everything refused."""
+    with an_app(tmp_path_factory.mktemp("shared"), migrated) as app:
+        yield app
+
+
+@pytest.fixture
+def talk(make_app: MakeApp, model_server: ModelServer) -> Flask:
+    """An application in which Ada has talked in two sessions; in the first she moved, and edited the summary."""
+    app = make_app(**at(model_server))
+    client, outbox = app.test_client(), services_of(app).outbox
+    good(client.post("/api/sessions", json={"session_id": "empty", "user_id": "ada", "title": "Nothing yet"}))
+    append(
+        client,
+        "home",
+        [
+            said("I live in Tallinn.", name="Ada", external_id="m1", created_at="2026-03-01T10:00:00.123456Z"),
+            said("Noted. 🏠", "assistant", created_at="2026-03-01T10:00:05Z"),
+        ],
+        user_id="ada",
+    )
+    model_server.mini.queue(digest_of(fact("Lives in Tallinn", 1, "I live in Tallinn", scope="user"), topic="Home"))
+    outbox.run_due(["summary"])
+    (old,) = good(client.get("/api/facts?user_id=ada"))["items"]
+    chat(client, "I live in Lyon now.", session_id="home", user_id="ada")
+    moved = fact("Lives in Lyon", 3, "I live in Lyon now", scope="user", supersedes=[old["id"]])
+    model_server.mini.queue(digest_of(moved, fact("Moved", 3, "now"), topic="Home", data=["Lives in Lyon"]))
+    outbox.run_due(["summary"])
+    good(client.put("/api/sessions/home/summary", json={"sections": {"topic": "Where I live"}}))
+    append(client, "tea", [said("Which tea?"), said("Sencha.", "assistant")], user_id="ada")
+    good(client.patch("/api/sessions/tea", json={"title": "On tea", "system_prompt": "Be brief."}))
+    pinned = good(client.post("/api/facts", json={"user_id": "ada", "text": "Likes tea", "pinned": True}))
+    good(client.patch(f"/api/facts/{pinned['id']}", json={"text": "Likes green tea", "importance": 5}))
+    return app
+
+
+def export(client: FlaskClient, user: str = "ada") -> Body:
+    return good(client.get(f"/api/users/{user}/export"))
+
+
+def bring_in(client: FlaskClient, document: Any, user: str = "ada") -> TestResponse:
+    data = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return client.post(f"/api/import?user_id={user}", data=data, content_type="application/json")
+
+
+def content(document: Body) -> Body:
+    """An export without what is new each time: when it was made, whose it is, what its facts are numbered."""
+    places = {item["id"]: place for place, item in enumerate(document["facts"])}
+    facts = [
+        {**item, "id": places[item["id"]], "superseded_by": places.get(item["superseded_by"])}
+        for item in document["facts"]
+    ]
+    return {**document, "exported_at": None, "user_id": None, "facts": facts}
+
+
+# -- there and back
+
+
+def test_what_was_exported_and_erased_comes_back_as_it_was(talk: Flask) -> None:
+    client = talk.test_client()
+    before = export(client)
+    shown = good(client.get("/api/users/ada"))
+    good(client.delete("/api/users/ada"))
+    done = good(bring_in(client, before))
+    assert done == {
+        "format": "recap-export",
+        "created": {"sessions": 3, "messages": 6, "summaries": 3, "turns": 1, "facts": 4},
+        "known": {"sessions": 0, "messages": 0, "facts": 0},
+        "renamed": {},
+    }
+    assert content(export(client)) == content(before)
+    assert {**good(client.get("/api/users/ada")), "created_at": ""} == {**shown, "created_at": ""}
+    held = {item["text"]: item for item in read_all(client, "/api/facts", user_id="ada")}
+    assert set(held) == {"Lives in Lyon", "Moved", "Likes green tea"}
+    home = read_all(client, "/api/sessions/home/messages")
+    assert held["Lives in Lyon"]["source_message_id"] == home[2]["id"]
+    assert [r["text"] for r in good(client.get(f"/api/facts/{held['Lives in Lyon']['id']}/history"))["items"]] == [
+        "Lives in Tallinn",
+        "Lives in Tallinn",
+        "Lives in Lyon",
+    ]
+
+
+def test_the_talk_goes_on_where_it_was(talk: Flask, model_server: ModelServer) -> None:
+    client = talk.test_client()
+    before = export(client)
+    good(client.delete("/api/users/ada"))
+    good(bring_in(client, before))
+    services_of(talk).outbox.run_due()
+    asked = len(prompts(model_server, "mini"))
+    chat(client, "Where do I live?", session_id="home", user_id="ada")
+    sent = prompts(model_server)[-1]
+    assert next(m["content"] for m in sent if m["role"] == "user") == "Ada: I live in Tallinn."
+    assert "Likes green tea" in sent[0]["content"] and "Lives in Lyon" in str(sent)
+    services_of(talk).outbox.run_due(["summary"])
+    assert "Where I live" in prompts(model_server, "mini")[-1][1]["content"], "the person's summary is gone on from"
+    assert len(prompts(model_server, "mini")) == asked + 1
+    assert good(client.get("/api/sessions/home/summary"))["latest"]["version"] == 4
+
+
+def test_what_was_summarised_is_not_summarised_again(talk: Flask, model_server: ModelServer) -> None:
+    client = talk.test_client()
+    services_of(talk).outbox.run_due()
+    before = export(client)
+    good(client.delete("/api/users/ada"))
+    asked = len(prompts(model_server, "mini"))
+    good(bring_in(client, before))
+    services_of(talk).outbox.run_due()
+    assert len(prompts(model_server, "mini")) == asked
+    assert good(client.get("/api/sessions/home/summary"))["state"] == "current"
+
+
+def test_what_comes_in_is_found(talk: Flask) -> None:
+    client = talk.test_client()
+    before = export(client)
+    good(client.delete("/api/users/ada"))
+    good(bring_in(client, before))
+    for _ in range(2):  # before it is indexed, and after
+        (found, *_) = good(client.get("/api/search?q=sencha&user_id=ada"))["results"]
+        assert found["content"] == "Sencha."
+        services_of(talk).outbox.run_due(["index"])
+
+
+def test_the_same_again_changes_nothing(talk: Flask) -> None:
+    client, services = talk.test_client(), services_of(talk)
+    services.outbox.run_due()
+    before, rows = export(client), rows_of(services)
+    for _ in range(2):
+        done = good(bring_in(client, before))
+        assert done["created"] == dict.fromkeys(("sessions", "messages", "summaries", "turns", "facts"), 0)
+        assert done["known"] == {"sessions": 3, "messages": 6, "facts": 4}
+    assert rows_of(services) == rows
+    assert content(export(client)) == content(before)
+
+
+def test_only_what_is_missing_is_added(talk: Flask) -> None:
+    client = talk.test_client()
+    before = export(client)
+    chat(client, "And another thing.", session_id="tea", user_id="ada")
+    longer = export(client)
+    good(client.delete("/api/users/ada"))
+    good(bring_in(client, before))
+    forgotten = read_all(client, "/api/facts", user_id="ada")[0]["id"]
+    assert client.delete(f"/api/facts/{forgotten}").status_code == 204
+    done = good(bring_in(client, longer))
+    assert done["created"] == {"sessions": 0, "messages": 2, "summaries": 0, "turns": 1, "facts": 1}
+    assert stored(client, "tea")[-2] == ("user", "And another thing.")
+    assert len(export(client)["sessions"][2]["turns"]) == 1
+    done = good(bring_in(client, before))  # and what went on meanwhile stays
+    assert done["created"]["messages"] == 0 and len(stored(client, "tea")) == 4
+
+
+def test_someone_elses_session_keeps_its_id(talk: Flask) -> None:
+    client = talk.test_client()
+    before = export(client)
+    for _ in range(2):
+        done = good(bring_in(client, before, "bob"))
+        assert done["renamed"] == {"empty": "empty-2", "home": "home-2", "tea": "tea-2"}
+    assert done["created"]["sessions"] == done["created"]["messages"] == 0
+    assert content(export(client)) == content(before)
+    theirs = export(client, "bob")
+    assert [session["id"] for session in theirs["sessions"]] == ["empty-2", "home-2", "tea-2"]
+    assert [item["session_id"] for item in theirs["facts"]] == ["home-2", "home-2", "home-2", None]
+    for session in theirs["sessions"]:
+        session["id"] = session["id"].removesuffix("-2")
+    for item in theirs["facts"]:
+        item["session_id"] = item["session_id"] and item["session_id"].removesuffix("-2")
+    assert content(theirs) == content(before)
+
+
+def test_another_conversation_of_the_same_id_is_left_alone(talk: Flask) -> None:
+    client = talk.test_client()
+    before = export(client)
+    good(client.delete("/api/users/ada"))
+    append(client, "tea", [said("Something else.")], user_id="ada")
+    append(client, "home", [said("I live in Tallinn.", created_at="2026-03-01T10:00:00.123456Z")])  # nobody's
+    for number in range(2):
+        done = good(bring_in(client, before))
+        assert done["renamed"] == {"home": "home-2", "tea": "tea-2"}
+        assert done["created"]["messages"] == (0 if number else 6)
+    assert stored(client, "tea") == [("user", "Something else.")]
+
+
+def test_a_session_that_went_another_way_is_left_alone(talk: Flask) -> None:
+    client = talk.test_client()
+    first = chat(client, "I have a cat.", session_id="pets", user_id="ada")
+    before = export(client)
+    chat(client, "I have a dog.", session_id="pets", user_id="ada", replaces=first["user_message_id"])
+    done = good(bring_in(client, before))
+    assert done["renamed"] == {"pets": "pets-2"}
+    assert stored(client, "pets")[0] == ("user", "I have a dog.")
+    assert stored(client, "pets-2")[0] == ("user", "I have a cat.")
+
+
+def test_a_large_export_comes_in_in_batches(talk: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory.people.imports, "BATCH", 7)
+    client = talk.test_client()
+    append(client, "long", [said(f"number {number}", external_id=f"n{number}") for number in range(50)], user_id="ada")
+    for number in range(20):
+        good(client.post("/api/facts", json={"user_id": "ada", "text": f"fact {number}", "session_id": "long"}))
+    before = export(client)
+    good(client.delete("/api/users/ada"))
+    done = good(bring_in(client, before))
+    assert (done["created"]["messages"], done["created"]["facts"]) == (56, 24)
+    assert content(export(client)) == content(before)
+    assert not any(session["busy"] for session in read_all(client, "/api/sessions"))
+    chat(client, "Go on.", session_id="long", user_id="ada")
+
+
+def test_keys_in_another_order_are_the_same_document(talk: Flask) -> None:
+    client = talk.test_client()
+    before = export(client)
+    good(client.delete("/api/users/ada"))
+    done = good(bring_in(client, json.dumps(before, sort_keys=True, indent=2, ensure_ascii=False).encode("utf-8-sig")))
+    assert done["created"]["sessions"] == 3
+    assert content(export(client)) == content(before)
+
+
+def test_what_a_message_carries_beside_its_words_comes_along(client: FlaskClient) -> None:
+    calls = {"tool_calls": [{"id": "c1", "type": "function", "function": {"name": "clock", "arguments": "{}"}}]}
+    document = a_document(a_session(messages=[a_message(role="assistant", content="", extra=calls)]))
+    good(bring_in(client, document))
+    (message,) = export(client)["sessions"][0]["messages"]
+    assert (message["content"], message["extra"]) == ("", calls)
+
+
+def test_what_a_later_recap_adds_is_passed_over(client: FlaskClient) -> None:
+    document = a_document({**a_session(messages=[{**a_message(), "mood": "good"}]), "colour": "green"})
+    assert good(bring_in(client, {**document, "extra": [1, {}]}))["created"]["messages"] == 1
+
+
+def test_a_document_may_be_larger_than_other_bodies(app: Flask, client: FlaskClient) -> None:
+    app.config["MAX_CONTENT_LENGTH"] = 1000
+    messages = [a_message(content="x" * 90) for _ in range(20)]
+    refused = client.post("/api/sessions/s/messages", json={"messages": messages})
+    assert error(refused, 413)["code"] == "body_too_large"
+    assert good(bring_in(client, a_document(a_session(messages=messages))))["created"]["messages"] == 20
+
+
+def test_one_that_is_too_large_is_refused(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api.users, "IMPORT_BYTES_MAX", 100)
+    assert error(bring_in(client, a_document(a_session())), 413)["code"] == "body_too_large"
+
+
+# -- while something else goes on
+
+
+def test_an_import_waits_for_a_reply_that_is_being_written(
+    talk: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, leases = talk.test_client(), services_of(talk).leases
+    before, release, waited = export(client), threading.Event(), leases.wait_free
+
+    def let_it_end(*args: Any) -> bool:
+        release.set()
+        return waited(*args)
+
+    monkeypatch.setattr(leases, "wait_free", let_it_end)
+    model_server.main.queue(Delay(release, "Lyon."))
+    asked = len(model_server.requests)
+    with meanwhile(lambda: chat(talk.test_client(), "Where do I live?", session_id="home", user_id="ada")):
+        model_server.wait_for_requests(asked + 1)
+        done = good(bring_in(client, before))
+    assert done["renamed"] == {} and done["created"]["messages"] == 0
+    assert stored(client, "home")[-1] == ("assistant", "Lyon.")
+
+
+def test_a_session_that_stays_busy_ends_the_import(
+    talk: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = talk.test_client()
+    before = export(client)
+    monkeypatch.setattr(memory.people.imports, "APPEND_WAIT", 0.05)
+    answers: list[TestResponse] = []
+
+    def meanwhile_imported(_: Body) -> str:
+        answers.append(bring_in(talk.test_client(), before))
+        return "Lyon."
+
+    model_server.main.queue(meanwhile_imported)
+    chat(client, "Where do I live?", session_id="home", user_id="ada")
+    assert error(answers[0], 409)["code"] == "session_busy"
+    assert int(answers[0].headers["Retry-After"]) > 0
+    assert good(bring_in(client, before))["created"]["messages"] == 0
+
+
+def test_a_person_erased_during_an_import_stays_erased(
+    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory.people.imports, "BATCH", 5)
+    leases = services_of(app).leases
+    held = leases.keep
+
+    def erased_after_the_first_batch(lease: Lease) -> None:
+        held(lease)
+        monkeypatch.setattr(leases, "keep", held)
+        assert good(app.test_client().delete("/api/users/ada"))["erased"]["messages"] == 5
+
+    monkeypatch.setattr(leases, "keep", erased_after_the_first_batch)
+    document = a_document(a_session(messages=[a_message(content=f"number {n}") for n in range(20)]), facts=[a_fact()])
+    found = error(bring_in(client, document), 409)
+    assert found["code"] == "import_lost"
+    assert set(rows_of(services_of(app)).values()) == {0}
+
+
+def test_a_person_erased_between_sessions_and_facts_stays_erased(
+    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = memory.people.imports._batches
+
+    def erased_before_the_facts(items: Any, size: int) -> Any:
+        for batch in batches(items, size):
+            if isinstance(batch[0], FactRecord):
+                good(app.test_client().delete("/api/users/ada"))
+            yield batch
+
+    monkeypatch.setattr(memory.people.imports, "_batches", erased_before_the_facts)
+    assert error(bring_in(client, a_document(a_session(), facts=[a_fact()])), 409)["code"] == "import_lost"
+    assert set(rows_of(services_of(app)).values()) == {0}
+
+
+# -- what can't be imported
+
+
+def a_message(**changes: Any) -> Body:
+    return {"role": "user", "content": "hello", "created_at": "2026-03-01T10:00:00Z", **changes}
+
+
+def a_session(**changes: Any) -> Body:
+    times = {"created_at": "2026-03-01T10:00:00Z", "updated_at": "2026-03-01T10:00:00Z"}
+    return {"id": "s", "title": "T", "messages": [a_message()], **times, **changes}
+
+
+def a_fact(**changes: Any) -> Body:
+    times = {"valid_from": "2026-03-01T10:00:00Z", "created_at": "2026-03-01T10:00:00Z"}
+    return {"id": 1, "text": "Likes tea", "category": "other", "importance": 3, "scope": "user", **times, **changes}
+
+
+def a_summary(**changes: Any) -> Body:
+    made = {"tokens": 1, "author": "model", "created_at": "2026-03-01T10:00:00Z"}
+    return {"version": 1, "sections": {"topic": "Tea"}, "through": 1, **made, **changes}
+
+
+def a_turn(**changes: Any) -> Body:
+    return {"user_position": 1, "started_at": "2026-03-01T10:00:00Z", **changes}
+
+
+def a_document(*sessions: Any, facts: Any = (), **changes: Any) -> Body:
+    return {"format": "recap-export", "version": 1, "sessions": list(sessions), "facts": list(facts), **changes}
+
+
+def test_the_smallest_documents_come_in(client: FlaskClient) -> None:
+    document = a_document(a_session(summaries=[a_summary()]), facts=[a_fact(), a_fact(id=2, superseded_by=99)])
+    assert good(bring_in(client, document))["created"]["facts"] == 2
+    assert sum(good(bring_in(client, a_document()))["created"].values()) == 0
+    assert sum(good(bring_in(client, []))["created"].values()) == 0
+
+
+@pytest.mark.parametrize(
+    ("document", "code", "param"),
+    [
+        ({}, "unknown_format", None),
+        ({"format": "other-export", "version": 1}, "unknown_format", None),
+        ({"messages": []}, "unknown_format", None),
+        ([{"id": "s", "messages": []}], "unknown_format", None),
+        ([1], "unknown_format", None),
+        (a_document(version=2), "export_version_unknown", "version"),
+        (a_document(version=None), "export_version_unknown", "version"),
+        (a_document(1), "invalid_import", "sessions.0"),
+        (a_document(a_session(), a_session(id="a b")), "invalid_import", "sessions.1.id"),
+        (a_document(a_session(), a_session()), "invalid_import", "sessions.1.id"),
+        (a_document(a_session(messages=[a_message(role="robot")])), "invalid_import", "sessions.0.messages.0.role"),
+        (
+            a_document(a_session(messages=[a_message(), a_message(content="nul\x00")])),
+            "invalid_import",
+            "sessions.0.messages.1.content",
+        ),
+        (
+            a_document(a_session(messages=[a_message(content="\ud800")])),
+            "invalid_import",
+            "sessions.0.messages.0.content",
+        ),
+        *[
+            (a_document(a_session(messages=[a_message(extra=extra)])), "invalid_import", f"sessions.0.messages.0.{at}")
+            for extra, at in (
+                ([], "extra"),
+                ({"tool_calls": {}}, "extra.tool_calls"),
+                ({"tool_calls": [1]}, "extra.tool_calls.0"),
+                ({"tool_calls": [{"function": "clock"}]}, "extra.tool_calls.0.function"),
+                ({"attachments": [1]}, "extra.attachments.0"),
+                ({"other": ["nul\x00"]}, "extra"),
+                ({"other": {"\ud800": 1}}, "extra"),
+            )
+        ],
+        (a_document(a_session(messages={"a": 1})), "invalid_import", "sessions.0.messages"),
+        (a_document(a_session(created_at="yesterday")), "invalid_import", "sessions.0.created_at"),
+        (a_document(a_session(summaries=[a_summary(version=0)])), "invalid_import", "sessions.0.summaries.0.version"),
+        (
+            a_document(a_session(summaries=[a_summary(), a_summary()])),
+            "invalid_import",
+            "sessions.0.summaries.1.version",
+        ),
+        (
+            a_document(a_session(summaries=[a_summary(sections={"topic": 1})])),
+            "invalid_import",
+            "sessions.0.summaries.0.sections.topic",
+        ),
+        (
+            a_document(a_session(messages=[a_message(external_id="a"), a_message(external_id="a")])),
+            "invalid_import",
+            "sessions.0.messages.1.external_id",
+        ),
+        (a_document(a_session(turns=[a_turn(), a_turn()])), "invalid_import", "sessions.0.turns.1.user_position"),
+        (a_document(a_session(turns=[{"user_position": 0}])), "invalid_import", "sessions.0.turns.0.user_position"),
+        (a_document(facts=[a_fact(importance=9)]), "invalid_import", "facts.0.importance"),
+        (a_document(facts=[a_fact(scope="session")]), "invalid_import", "facts.0.session_id"),
+        (a_document(facts=[a_fact(session_id="none")]), "invalid_import", "facts.0"),
+        (a_document(a_session(), facts=[a_fact(session_id="s", source_position=2)]), "invalid_import", "facts.0"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_stored(shared: Flask, document: Any, code: str, param: Any) -> None:
+    found = error(bring_in(shared.test_client(), document), 422)
+    assert (found["code"], found.get("param")) == (code, param)
+    assert "Nothing was stored" in found["message"]
+    assert set(rows_of(services_of(shared)).values()) == {0}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"not json",
+        b'"text"',
+        b'{"format": "recap-export"',
+        b'{"format": "recap-export", "version": 1, "sessions": [}',
+        b'{"format": "recap-export", "version": 1} more',
+        b"\xff\xfe{\x00}\x00",
+        b'{"format": "recap-export", "version": 1, "sessions": [{"id": "\xff"}]}',
+        json.dumps(a_document(a_session(), a_session(id="t"))).encode()[:-40],
+    ],
+)
+def test_what_is_no_json_is_said_where(shared: Flask, data: bytes) -> None:
+    found = error(bring_in(shared.test_client(), data), 400)
+    assert found["code"] == "invalid_json"
+    assert "at character" in found["message"] and "Nothing was stored" in found["message"]
+    assert set(rows_of(services_of(shared)).values()) == {0}
+
+
+def test_somebody_has_to_be_named(shared: Flask) -> None:
+    client = shared.test_client()
+    for query in ("", "?user_id=", "?userid=ada"):
+        answer = client.post(f"/api/import{query}", json=a_document())
+        assert error(answer, 422)["code"] == "invalid_fields"
+
+
+def test_the_body_has_to_be_called_json(shared: Flask) -> None:
+    answer = shared.test_client().post("/api/import?user_id=ada", data=b"[]", content_type="text/plain")
+    assert error(answer, 415)["code"] == "not_json"
+
+
+def test_every_field_of_the_document_is_described() -> None:
+    described = (Path(api.users.__file__).parent.parent / "docs" / "export.md").read_text("utf-8")
+
+    def names(schema: Schema) -> Iterator[str]:
+        for name, field in schema.fields.items():
+            yield name
+            inner = field.inner if isinstance(field, fields.List) else field
+            if isinstance(inner, fields.Nested):
+                yield from names(inner.schema)
+
+    missing = {name for name in names(ExportDocument()) if f"`{name}`" not in described}
+    assert missing == set()

@@ -1,0 +1,323 @@
+"""The OpenAI protocol over HTTP: what a client sends reaches the model, what the model answers reaches the client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import services_of
+from benchmarks.serving import free_port
+from config import ApiKey
+from tests.completing import ADDRESS, assistant, complete, failed, post, sent, stream, talk, user
+from tests.conftest import MakeApp
+from tests.model_replies import Json
+from tests.model_server import CutStream, EmptyContent, Html, ModelServer, SseError, Status, Text, ToolCalls
+from tests.openai_calls import scripted_server
+from tests.talking import at, said, sessions, stored
+
+PARAMETERS: dict[str, Any] = {
+    "temperature": 0.25,
+    "max_completion_tokens": 50,
+    "logit_bias": {"50256": -100},
+    "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}},
+    "tools": [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}],
+    "tool_choice": "auto",
+    "parallel_tool_calls": False,
+    "metadata": {"topic": "tea"},
+    "user": "ada",
+    "of_another_server": {"nested": [1, None, {"deep": True}]},
+}
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with scripted_server() as server:
+        yield server
+
+
+@pytest.fixture
+def client(make_app: MakeApp, server: ModelServer) -> FlaskClient:
+    return make_app(**at(server)).test_client()
+
+
+def test_parameters_reach_the_model_untouched(client: FlaskClient, server: ModelServer) -> None:
+    complete(client, talk("Hello"), **PARAMETERS)
+    stream(client, talk("Hello again"), "t", **PARAMETERS, stream_options={"include_obfuscation": False})
+    plain, streamed = sent(server)
+    assert plain == {"model": "gpt-9", "messages": talk("Hello"), "stream": False, **PARAMETERS}
+    options = {"include_obfuscation": False, "include_usage": True}  # so that usage is known here
+    assert streamed == {**plain, "messages": talk("Hello again"), "stream": True, "stream_options": options}
+
+
+def test_a_request_to_which_memory_has_nothing_to_add_goes_as_it_came(client: FlaskClient, server: ModelServer) -> None:
+    messages = [
+        {"role": "system", "content": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]},
+        *talk("Hello", "Hi!"),
+        {"role": "developer", "content": "Answer in French."},
+        user([{"type": "text", "text": "How are you?"}], name="ada", of_theirs=1),
+        {"role": "system", "content": "Now."},
+    ]
+    complete(client, messages)
+    assert sent(server)[0]["messages"] == messages
+
+
+def test_an_answer_comes_with_every_field_it_has(client: FlaskClient, server: ModelServer) -> None:
+    answer = {
+        "id": "chatcmpl-7",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "gpt-9-2026",
+        "system_fingerprint": "fp",
+        "choices": [
+            {
+                "index": 0,
+                "message": {**assistant("Hello."), "refusal": None, "reasoning_content": "Hm.", "annotations": []},
+                "logprobs": {"content": [{"token": "Hello", "logprob": -0.5}]},
+                "finish_reason": "stop",
+            },
+            {"index": 1, "message": assistant("Hi."), "logprobs": None, "finish_reason": "stop"},
+        ],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}},
+    }
+    server.main.queue(Json(answer))
+    assert post(client, talk("Hello"), n=2).json == answer
+    assert said(client, "s") == [("user", "Hello"), ("assistant", "Hello.")]  # of several choices the first
+    (turn,) = client.get("/api/sessions/s/turns").json["items"]
+    assert (turn["model"], turn["usage"]["prompt_tokens"], turn["finish_reason"]) == ("gpt-9-2026", 3, "stop")
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_stream_comes_as_it_is_with_usage_for_who_asked(
+    client: FlaskClient, server: ModelServer, wanted: bool
+) -> None:
+    server.main.queue(Text("One two."))
+    options = {"stream_options": {"include_usage": True}} if wanted else {}
+    *chunks, done = stream(client, talk("Count."), **options)
+    assert done == "[DONE]"
+    assert {chunk["id"] for chunk in chunks} == {"chatcmpl-1"} and {chunk["object"] for chunk in chunks} == {
+        "chat.completion.chunk"
+    }
+    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+    assert deltas == [{"role": "assistant", "content": ""}, {"content": "One"}, {"content": " two."}, {}]
+    assert [chunk["usage"]["completion_tokens"] for chunk in chunks if not chunk["choices"]] == ([2] if wanted else [])
+    assert said(client, "s")[-1] == ("assistant", "One two.")
+
+
+def test_calls_of_tools_and_their_results_are_passed_on_and_stored(client: FlaskClient, server: ModelServer) -> None:
+    server.main.queue(ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
+    asked = talk("Is it warm in Lyon?")
+    calling = post(client, asked, tools=PARAMETERS["tools"]).json["choices"][0]
+    assert calling["finish_reason"] == "tool_calls"
+    result = {"role": "tool", "tool_call_id": calling["message"]["tool_calls"][0]["id"], "content": "21"}
+    complete(client, [*asked, calling["message"], result], tools=PARAMETERS["tools"])
+    assert sent(server)[1]["messages"] == [*asked, calling["message"], result]
+    assert [(one["role"], one["content"]) for one in stored(client, "s")] == [
+        ("user", "Is it warm in Lyon?"),
+        ("assistant", ""),
+        ("tool", "21"),
+        ("assistant", "It is 21 degrees."),
+    ]
+    calls, results = (one["extra"] for one in stored(client, "s")[1:3])
+    assert calls == {"tool_calls": calling["message"]["tool_calls"]}
+    assert results == {"tool_call_id": result["tool_call_id"]}
+
+
+def test_streamed_calls_of_tools_come_in_fragments_and_are_stored_whole(
+    client: FlaskClient, server: ModelServer
+) -> None:
+    server.main.queue(ToolCalls((("weather", {"city": "Lyon"}), ("time", {"zone": "CET"})), text="Let me see."))
+    chunks = stream(client, talk("Is it warm?"))[:-1]
+    fragments = [
+        call
+        for chunk in chunks
+        for choice in chunk["choices"]
+        for call in choice["delta"].get("tool_calls", ())
+        if call["index"] == 1
+    ]
+    assert "".join(call["function"].get("arguments", "") for call in fragments) == '{"zone": "CET"}'
+    reply = stored(client, "s")[-1]
+    assert reply["content"] == "Let me see."
+    functions = [call["function"] for call in reply["extra"]["tool_calls"]]
+    assert functions[1] == {"name": "time", "arguments": '{"zone": "CET"}'}
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize("reason", ["length", "content_filter", "stop"])
+def test_an_answer_without_words_is_passed_on_and_leaves_the_question_unanswered(
+    client: FlaskClient, server: ModelServer, reason: str, streamed: bool
+) -> None:
+    server.main.queue(EmptyContent(reason), "Now then.")
+    if streamed:
+        assert stream(client, talk("Hello"))[-2]["choices"][0]["finish_reason"] == reason
+    else:
+        assert post(client, talk("Hello")).json["choices"][0]["finish_reason"] == reason
+    assert said(client, "s") == [("user", "Hello")]
+    assert complete(client, talk("Hello")) == "Now then."
+    assert said(client, "s") == [("user", "Hello"), ("assistant", "Now then.")]
+
+
+def test_images_reach_the_model_and_are_stored_as_placeholders(client: FlaskClient, server: ModelServer) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUg"}}
+    messages = [user([{"type": "text", "text": "What is this?"}, image])]
+    complete(client, messages)
+    assert sent(server)[0]["messages"] == messages
+    (question, _) = stored(client, "s")
+    assert question["content"] == "What is this?\n[image]"
+    assert "base64" not in str(question) and len(question["extra"]["attachments"]) == 1
+
+
+# -- errors
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, {"message": "Unknown parameter: 'x'.", "type": "invalid_request_error", "param": "x", "code": "unknown"}),
+        (401, {"message": "Bad key.", "type": "invalid_request_error", "param": None, "code": "invalid_api_key"}),
+        (
+            404,
+            {"message": "No model gpt-9.", "type": "invalid_request_error", "param": None, "code": "model_not_found"},
+        ),
+        (429, {"message": "Slow down.", "type": "requests", "param": None, "code": "rate_limit_exceeded"}),
+        (500, {"message": "Oops.", "type": "server_error", "param": None, "code": None}),
+    ],
+)
+@pytest.mark.parametrize("streamed", [True, False])
+def test_what_the_model_server_refuses_is_refused_in_its_own_words(
+    client: FlaskClient, server: ModelServer, status: int, error: dict[str, Any], streamed: bool
+) -> None:
+    server.main.queue(*[Status(status, {"error": error}, {"Retry-After": "7"})] * 3)
+    response = post(client, talk("Hello"), stream=streamed)
+    assert failed(response, status) == error
+    assert (response.headers.get("Retry-After") == "7") == (status in (429, 500))
+    assert said(client, "s") == [("user", "Hello")]  # and the next request takes it up
+
+
+def test_a_server_that_speaks_no_openai_or_is_not_there_is_a_bad_gateway(
+    make_app: MakeApp, client: FlaskClient, server: ModelServer
+) -> None:
+    server.main.queue(Html())
+    error = failed(post(client, talk("Hello")), 502)
+    assert (error["type"], error["code"]) == ("server_error", "model_bad_answer")
+    nowhere = make_app(**at(server, openai_base_url=f"http://127.0.0.1:{free_port()}/v1")).test_client()
+    for answer in (post(nowhere, talk("Hello")), nowhere.get("/v1/models")):
+        assert failed(answer, 502)["code"] == "model_unreachable"
+
+
+@pytest.mark.parametrize("reply", [SseError(after=2), CutStream(after=2)])
+def test_a_stream_that_breaks_ends_with_an_error_in_openais_form(
+    client: FlaskClient, server: ModelServer, reply: Any
+) -> None:
+    server.main.queue(reply)
+    *chunks, last = stream(client, talk("Hello"))
+    assert "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks) == "piece 0 piece 1 "
+    assert set(last["error"]) == {"message", "type", "param", "code"}
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({}, "messages"),
+        ({"messages": []}, "messages"),
+        ({"messages": "Hello"}, "messages"),
+        ({"messages": ["Hello"]}, "messages.0"),
+        ({"messages": talk("Hello"), "stream": "yes"}, "stream"),
+        ({"messages": talk("Hello"), "model": 7}, "model"),
+        ([], "body"),
+    ],
+)
+def test_a_request_that_is_none_is_told_which_field_is_wrong(client: FlaskClient, body: Any, param: str) -> None:
+    error = failed(client.post(ADDRESS, json=body), 400)
+    assert (error["type"], error["param"]) == ("invalid_request_error", param)
+    assert sessions(client) == []
+
+
+def test_everything_that_goes_wrong_under_v1_has_openais_envelope(client: FlaskClient) -> None:
+    assert failed(client.post(ADDRESS, data="{", content_type="application/json"), 400)["code"] == "invalid_json"
+    assert failed(client.post(ADDRESS, data="x", content_type="text/plain"), 415)["code"] == "not_json"
+    assert failed(client.get(ADDRESS), 405)["code"] == "method_not_allowed"
+    assert failed(client.post("/v1/completions", json={}), 404)["type"] == "invalid_request_error"
+    deep = '{"messages": [' + "[" * 100_000 + "]" * 100_000 + "]}"
+    assert failed(client.post(ADDRESS, data=deep, content_type="application/json"), 400)["code"] == "invalid_json"
+
+
+def test_a_key_is_asked_for_as_openai_does(make_app: MakeApp, server: ModelServer) -> None:
+    keys = (ApiKey("acme", "key-of-acme-0123456"), ApiKey("other", "key-of-other-012345"))
+    client = make_app(**at(server, api_keys=keys)).test_client()
+    for headers in ({}, {"Authorization": "Bearer wrong"}):
+        error = failed(post(client, talk("Hello"), headers=headers), 401)
+        assert (error["type"], error["code"]) == ("invalid_request_error", "invalid_api_key")
+    acme, other = ({"Authorization": f"Bearer {key.key}"} for key in keys)
+    complete(client, talk("I am Ada."), headers=acme)
+    complete(client, talk("I am Bob."), headers=other)
+    kept = [client.get("/api/sessions/s/messages", headers=headers).json["items"] for headers in (acme, other)]
+    assert [messages[0]["content"] for messages in kept] == ["I am Ada.", "I am Bob."]  # one id, two tenants
+    assert server.requests[0].headers["authorization"] == "Bearer test-key"  # the client's key stays here
+    failed(client.get("/v1/models"), 401)
+
+
+# -- the other calls
+
+
+def test_models_and_embeddings_are_passed_on(client: FlaskClient, server: ModelServer) -> None:
+    assert [model["id"] for model in client.get("/v1/models").json["data"]] == ["gpt-4o", "gpt-4o-mini"]
+    body = {"model": "embed-1", "input": ["tea"], "encoding_format": "base64", "dimensions": 8, "of_theirs": True}
+    answer = client.post("/v1/embeddings", json=body)
+    assert answer.status_code == 200 and len(answer.json["data"][0]["embedding"]) == 8
+    assert server.requests[-1].body == body
+    server.embeddings.queue(Status(400, {"error": {"message": "No such model.", "code": "model_not_found"}}))
+    error = failed(client.post("/v1/embeddings", json=body), 400)
+    assert error == {
+        "message": "No such model.",
+        "type": "invalid_request_error",
+        "param": None,
+        "code": "model_not_found",
+    }
+    assert sessions(client) == []
+
+
+def test_the_built_in_model_speaks_openai_too(app: Flask) -> None:
+    client = app.test_client()
+    assert [model["id"] for model in client.get("/v1/models").json["data"]] == ["recap-extractive"]
+    complete(client, talk("My name is Ada and I live in Lyon."))
+    answer = post(client, talk("Where do I live?")).json
+    assert answer["object"] == "chat.completion" and "Lyon" in answer["choices"][0]["message"]["content"]
+    *chunks, usage, done = stream(client, talk("What is my name?"), stream_options={"include_usage": True})
+    text = "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks)
+    assert "Ada" in text and done == "[DONE]"
+    assert usage["choices"] == [] and usage["usage"]["total_tokens"] > 0
+    assert len(said(client, "s")) == 6
+    error = failed(client.post("/v1/embeddings", json={"input": "tea"}), 501)
+    assert error["code"] == "embeddings_unavailable"
+
+
+def test_prompts_go_with_the_sessions_key_where_the_server_takes_it(make_app: MakeApp, server: ModelServer) -> None:
+    client = make_app(**at(server, prompt_cache_key="on")).test_client()
+    complete(client, talk("Hello"))
+    complete(client, talk("Hello"), "t", prompt_cache_key="mine")
+    client.post("/api/chat", json={"message": "Hello", "session_id": "u"})
+    assert [body.get("prompt_cache_key") for body in sent(server)] == ["s", "mine", "u"]
+    client = make_app(**at(server)).test_client()  # `auto`, and this is not OpenAI's own server
+    complete(client, talk("Hello"), "v")
+    assert "prompt_cache_key" not in sent(server)[-1]
+
+
+def test_a_client_that_names_no_model_gets_the_main_one(client: FlaskClient, server: ModelServer) -> None:
+    assert client.post(ADDRESS, json={"messages": talk("Hello")}).status_code == 200
+    assert sent(server)[0]["model"] == "main-model"
+
+
+def test_recap_and_openai_clients_share_one_session(client: FlaskClient, server: ModelServer) -> None:
+    """And one pipeline: what one of them says, the other remembers, summarises and finds."""
+    complete(client, talk("My locker code is 7319."), user="ada")
+    answer = client.post("/api/chat", json={"message": "And my locker?", "session_id": "s", "user_id": "ada"})
+    assert answer.status_code == 200
+    assert [text for _, text in said(client, "s")][::2] == ["My locker code is 7319.", "And my locker?"]
+    services_of(client.application).outbox.run_due()
+    assert client.get("/api/sessions/s/summary").json["state"] == "current"
+    found = client.get("/api/search", query_string={"q": "locker", "user_id": "ada"}).json["results"]
+    assert {one["session_id"] for one in found} == {"s"}

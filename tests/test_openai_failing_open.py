@@ -1,0 +1,243 @@
+"""Where memory breaks, a client gets its answer all the same; where the client goes, what was written is kept."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import services_of
+from tests.completing import Person, complete, failed, post, sent, stream, talk, user
+from tests.conftest import MakeApp
+from tests.dictation import Dictation
+from tests.model_server import Delay, ModelServer, Status
+from tests.openai_calls import scripted_server
+from tests.serving import eventually
+from tests.talking import at, events, meanwhile, said, stored, streamed_text
+
+LIST = [{"role": "system", "content": "Be brief."}, *talk("Hello", "Hi!", "What is my name?")]
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with scripted_server() as server:
+        server.main.default = lambda body: "An answer."
+        yield server
+
+
+@pytest.fixture
+def app(make_app: MakeApp, server: ModelServer) -> Flask:
+    return make_app(**at(server))
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test waits five seconds for a database that it has locked itself."""
+    monkeypatch.setattr("memory.turn.admission.CLIENT_PATIENCE", 0.2)
+
+
+@contextmanager
+def locked(app: Flask) -> Iterator[None]:
+    """The database is being written by somebody who takes long."""
+    database = sqlite3.connect(services_of(app).settings.data_dir / "recap.db", isolation_level=None)
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        database.execute("ROLLBACK")
+        database.close()
+
+
+def passed_on(server: ModelServer, answer: Any, problem: str) -> None:
+    """Assert that the model got the request as it came, and the client the model's answer and the reason."""
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["X-Memory-Error"] == problem
+    assert (answer.headers["X-Memory-Recalled"], answer.headers["X-Memory-Tokens-Saved"]) == ("0", "0")
+    assert sent(server)[-1]["messages"] == LIST
+    if answer.is_json:
+        assert answer.json["choices"][0]["message"]["content"] == "An answer."
+    else:
+        assert streamed_text(events(answer.text)[:-1]) == "An answer."
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_locked_database_keeps_nobody_from_an_answer(
+    app: Flask, client: FlaskClient, server: ModelServer, streamed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with locked(app), caplog.at_level(logging.ERROR):
+        passed_on(server, post(client, LIST, stream=streamed), "database_unavailable")
+    assert "without memory" in caplog.text
+    ada = Person(client)
+    ada.messages = [*LIST, {"role": "assistant", "content": "An answer."}]
+    ada.says("And now?")
+    assert "X-Memory-Error" not in ada.headers
+    assert said(client, "s") == ada.said[1:]  # what was missed is stored with the next request
+
+
+def test_a_database_without_tables_keeps_nobody_from_an_answer(
+    app: Flask, client: FlaskClient, server: ModelServer
+) -> None:
+    with sqlite3.connect(services_of(app).settings.data_dir / "recap.db") as database:
+        database.execute("DROP TABLE turns")
+    passed_on(server, post(client, LIST), "database_unavailable")
+
+
+def test_an_index_that_is_gone_is_no_failure(app: Flask, client: FlaskClient, server: ModelServer) -> None:
+    complete(client, talk("My locker code is 7319."), "old", user="ada")
+    assert list(services_of(app).indexing.rebuild())
+    shutil.rmtree(services_of(app).settings.index_dir)
+    answer = post(client, talk("What was my locker code?"), "new", user="ada")
+    assert "X-Memory-Error" not in answer.headers
+    assert "7319" in sent(server)[-1]["messages"][0]["content"]
+
+
+def test_a_search_that_fails_keeps_nobody_from_an_answer(
+    app: Flask, client: FlaskClient, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise OSError("the disk is on fire")
+
+    monkeypatch.setattr(services_of(app).index, "search", broken)
+    passed_on(server, post(client, LIST, user="ada"), "memory_failed")
+    assert said(client, "s")[-2:] == [("user", "What is my name?"), ("assistant", "An answer.")]  # it is remembered
+
+
+def test_a_mistake_of_our_own_keeps_nobody_from_an_answer(
+    client: FlaskClient, server: ModelServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def mistaken(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("reconciling went wrong")
+
+    monkeypatch.setattr("memory.clients.arrival.reconcile", mistaken)
+    passed_on(server, post(client, LIST), "memory_failed")
+    assert "reconciling went wrong" in caplog.text
+    failed(client.get("/v1/nothing"), 404)
+    assert client.get("/api/sessions").json["items"] == []  # nothing half done
+
+
+def test_a_mini_model_that_is_down_is_told_and_changes_nothing(make_app: MakeApp, server: ModelServer) -> None:
+    app = make_app(**at(server, tail_messages_max=3))
+    client = app.test_client()
+    server.mini.default = lambda body: Status(400)
+    ada = Person(client)
+    ada.says("My name is Ada.")
+    services_of(app).outbox.run_due()
+    ada.says("Who am I?")
+    assert ada.headers["X-Memory-Error"] == "summary_failed"
+    assert sent(server)[-1]["messages"] == ada.messages[:-1]  # nothing is left out that no summary holds
+    assert said(client, "s") == ada.said
+
+
+def test_what_no_summary_holds_is_not_left_out_of_a_long_conversation(make_app: MakeApp, server: ModelServer) -> None:
+    app = make_app(**at(server, tail_messages_max=3, context_tokens=1500))
+    client = app.test_client()
+    server.mini.default = lambda body: Status(400)
+    ada = Person(client)
+    for number in range(6):
+        ada.says(f"Thought {number}. " + "The sea is wide and the boat is small. " * 30)
+        services_of(app).outbox.run_due()
+    assert ada.headers["X-Memory-Error"] == "summary_failed"
+    assert sent(server)[-1]["messages"] == ada.messages[:-1]
+
+
+def test_an_answer_that_cannot_be_stored_is_an_answer(app: Flask, client: FlaskClient, server: ModelServer) -> None:
+    answering = threading.Event()
+    server.main.queue(Delay(answering))
+    with meanwhile(lambda: post(client, LIST)) as answers:
+        server.wait_for_requests(1)
+        with locked(app):
+            answering.set()
+            assert eventually(lambda: bool(answers))
+    (answer,) = answers
+    assert answer.json["choices"][0]["message"]["content"] == "An answer."
+    assert answer.headers["X-Memory-Error"] == "database_unavailable"
+
+
+def test_a_session_whose_answer_does_not_end_keeps_nobody_from_an_answer(
+    make_app: MakeApp, server: ModelServer
+) -> None:
+    client = make_app(**at(server, model_timeout=0.3)).test_client()
+    endless = make_app(**at(server, model_timeout=30.0)).test_client()
+    held = threading.Event()
+    server.main.queue(Delay(held))
+    with meanwhile(lambda: post(endless, talk("Hello"))):
+        server.wait_for_requests(1)
+        passed_on(server, post(client, LIST), "session_busy")
+        held.set()
+
+
+@pytest.mark.parametrize("wrong", ["someone else's", "another key's"])
+def test_what_is_wrong_with_a_request_is_no_failure_of_memory(
+    client: FlaskClient, server: ModelServer, wrong: str
+) -> None:
+    complete(client, talk("Hello"), user="ada", headers={"Idempotency-Key": "k"})
+    if wrong == "someone else's":
+        failed(post(client, LIST, user="bob"), 404)
+    else:
+        failed(post(client, LIST, user="ada", headers={"Idempotency-Key": "k"}), 409)
+    assert len(sent(server)) == 1
+
+
+def test_a_plain_chat_is_told_that_the_database_is_locked(app: Flask, client: FlaskClient) -> None:
+    """It has no history to fall back on: its message would be lost."""
+    with sqlite3.connect(services_of(app).settings.data_dir / "recap.db") as database:
+        database.execute("DROP TABLE turns")
+    assert client.post("/api/chat", json={"message": "Hello", "session_id": "s"}).status_code == 503
+
+
+# -- a client that goes away, and an answer that is stopped
+
+
+def test_what_was_written_until_the_client_went_is_kept(client: FlaskClient, server: ModelServer) -> None:
+    reply = Dictation()
+    server.main.queue(reply)
+    reply.say("One ")
+    reply.say("two ")
+    response = post(client, talk("Count."), stream=True)
+    chunks = iter(response.response)
+    received = ""
+    while "two" not in received:
+        chunk = next(chunks)
+        received += chunk.decode() if isinstance(chunk, bytes) else chunk
+    response.close()
+    reply.end()
+    assert said(client, "s") == [("user", "Count."), ("assistant", "One two ")]
+    (turn,) = client.get("/api/sessions/s/turns").json["items"]
+    assert (turn["state"], turn["finish_reason"]) == ("interrupted", "interrupted")
+    complete(client, [*talk("Count.", "One"), user("Go on.")])  # what the client had received of it
+    assert said(client, "s")[1:3] == [("assistant", "One two "), ("user", "Go on.")]
+    assert sent(server)[-1]["messages"] == [*talk("Count.", "One"), user("Go on.")]
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_an_answer_that_is_stopped_ends_as_openais_do(
+    app: Flask, client: FlaskClient, server: ModelServer, streamed: bool
+) -> None:
+    reply = Dictation() if streamed else Delay(threading.Event())
+    server.main.queue(reply)
+    with meanwhile(lambda: (stream if streamed else post)(client, talk("Count."))) as answers:
+        if isinstance(reply, Dictation):
+            reply.say("One ")
+            assert eventually(lambda: services_of(app).stops is not None and reply.asked.is_set())
+        server.wait_for_requests(1)
+        assert eventually(lambda: app.test_client().post("/api/sessions/s/stop").json["stopping"])
+    (answer,) = answers
+    if streamed:
+        assert answer[-1] == "[DONE]" and answer[-2]["choices"][0]["finish_reason"] == "stop"
+    else:
+        (choice,) = answer.json["choices"]
+        assert (choice["finish_reason"], choice["message"]["content"]) == ("stop", None)
+    assert [one["content"] for one in stored(client, "s")][:1] == ["Count."]

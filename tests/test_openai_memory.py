@@ -1,0 +1,563 @@
+"""What is remembered of an OpenAI client's conversation, whose it is, and what of it the next prompt carries."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app import services_of
+from tests.completing import Person, assistant, complete, failed, post, sent, stream, talk, user
+from tests.conftest import MakeApp
+from tests.model_server import Delay, ModelServer, Status, ToolCalls
+from tests.openai_calls import scripted_server
+from tests.resources import digest_of, fact
+from tests.talking import at, chat, meanwhile, said, sessions, stored
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with scripted_server() as server:
+        numbers = iter(range(1, 10_000))
+        server.main.default = lambda body: f"Answer {next(numbers)}."
+        yield server
+
+
+@pytest.fixture
+def client(make_app: MakeApp, server: ModelServer) -> FlaskClient:
+    return make_app(**at(server)).test_client()
+
+
+def branches(client: FlaskClient, session: str = "s") -> list[list[str]]:
+    """The texts of what was replaced together."""
+    found: list[list[str]] = []
+    while True:
+        branch = len(found) + 1
+        page = client.get(f"/api/sessions/{session}/messages", query_string={"branch": branch})
+        if page.status_code != 200 or not page.json["items"]:
+            return found
+        found.append([message["content"] for message in page.json["items"]])
+
+
+# -- whose it is
+
+
+HEADERS = ["X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "x-litellm-session-id"]
+
+
+def test_the_session_is_named_by_headers_in_their_order_then_by_metadata(client: FlaskClient) -> None:
+    metadata = {"session_id": "meta"}
+    for place, header in enumerate(HEADERS):
+        named = {name: f"by-{name}" for name in HEADERS[place:]}
+        answer = post(client, talk(f"Hello {place}"), None, named, metadata=metadata)
+        assert answer.headers["X-Memory-Session-Id"] == f"by-{header}"
+    answer = post(client, talk("Hello"), None, {"X-Session-Id": " "}, metadata=metadata)
+    assert answer.headers["X-Memory-Session-Id"] == "meta"
+    assert {session["id"] for session in sessions(client)} == {*(f"by-{name}" for name in HEADERS), "meta"}
+
+
+def test_the_person_is_named_by_headers_then_by_the_body(client: FlaskClient) -> None:
+    named: list[tuple[Any, Any]] = [
+        ({"X-OpenWebUI-User-Id": "web", "x-litellm-end-user-id": "lite"}, {"safety_identifier": "safe", "user": "u"}),
+        ({"x-litellm-end-user-id": "lite"}, {"safety_identifier": "safe", "user": "u"}),
+        ({}, {"safety_identifier": "safe", "user": "u"}),
+        ({}, {"user": "u"}),
+        ({"X-OpenWebUI-User-Id": "Zoë".encode().decode("latin-1")}, {}),
+        ({}, {}),
+    ]
+    for place, (headers, body) in enumerate(named):
+        complete(client, talk("Hello"), f"s{place}", headers=headers, **body)
+    found = {session["id"]: session["user_id"] for session in sessions(client)}
+    assert [found[f"s{place}"] for place in range(6)] == ["web", "lite", "safe", "u", "Zoë", None]
+
+
+def test_names_that_cannot_be_stored_stand_for_themselves_all_the_same(client: FlaskClient) -> None:
+    for odd in ("a b/c", "x" * 300):
+        first = post(client, talk("Hello"), odd, user=odd).headers["X-Memory-Session-Id"]
+        second = post(client, [*talk("Hello", "Answer"), user("Again")], odd, user=odd).headers["X-Memory-Session-Id"]
+        assert first == second and first.startswith("id-") and len(first) < 64
+    assert len(sessions(client)) == 2
+
+
+def test_what_belongs_to_someone_else_is_not_found(client: FlaskClient) -> None:
+    complete(client, talk("I am Ada."), user="ada")
+    error = failed(post(client, talk("Who am I?"), user="bob"), 404)
+    assert (error["type"], error["code"]) == ("invalid_request_error", "session_not_found")
+    assert len(said(client, "s")) == 2
+
+
+def test_without_an_id_a_conversation_is_known_by_its_messages(client: FlaskClient) -> None:
+    ada = Person(client, None, user="ada")
+    for text in ("My name is Ada.", "I live in Lyon.", "Who am I?"):
+        ada.says(text)
+    ada.edits(2, "I live in Tallinn.")
+    ada.regenerates()
+    (session,) = sessions(client)
+    assert session["id"] == ada.headers["X-Memory-Session-Id"]
+    assert said(client, session["id"]) == ada.said
+    assert len(branches(client, session["id"])) == 2
+
+
+def test_conversations_that_begin_alike_are_kept_apart(client: FlaskClient) -> None:
+    first, second = Person(client, None, user="ada"), Person(client, None, user="ada")
+    first.says("Hi")
+    first.says("Let us talk about tea.")
+    second.says("Hi")
+    second.says("Let us talk about ships.")
+    first.says("Green tea.")
+    other = Person(client, None, user="bob")
+    other.says("Hi")
+    ids = [person.headers["X-Memory-Session-Id"] for person in (first, second, other)]
+    assert len(set(ids)) == 3 and ids[1] == f"{ids[0]}-2"
+    for person, session in zip((first, second, other), ids, strict=True):
+        assert said(client, session) == person.said
+        assert branches(client, session) == []
+
+
+def test_strangers_who_begin_alike_never_meet(client: FlaskClient, server: ModelServer) -> None:
+    """Nobody is named: two people may say and hear the very same words first."""
+    server.main.default = lambda body: "Hello! How can I help?"
+    ann, bob = Person(client, None), Person(client, None)
+    ann.says("Hi")
+    bob.says("Hi")
+    ann.says("My code is 7319.")
+    bob.says("What is my code?")
+    ann.says("Thanks.")
+    assert len(sessions(client)) == 2
+    assert not any("7319" in json.dumps(body) for body in sent(server) if "What is my code?" in json.dumps(body))
+    ids = [person.headers["X-Memory-Session-Id"] for person in (ann, bob)]
+    assert [said(client, session) for session in ids] == [ann.said, bob.said]
+
+
+def test_without_an_id_a_list_that_lacks_its_beginning_is_known_by_the_rest(client: FlaskClient) -> None:
+    ada = Person(client, None, user="ada")
+    for number in range(6):
+        ada.says(f"Thought number {number}.", last=5)  # the window moves on
+    (session,) = sessions(client)
+    assert said(client, session["id"]) == ada.said
+
+
+# -- what is stored
+
+
+def test_a_client_may_send_all_or_the_newest_or_less_and_edit_and_ask_again(client: FlaskClient) -> None:
+    ada = Person(client)
+    ada.says("One.")
+    ada.says("Two.")
+    ada.says("Three.", alone=True)
+    ada.says("Four.", last=3)
+    assert said(client, "s") == ada.said and branches(client) == []
+    ada.edits(4, "Three, no: thirty.")
+    assert said(client, "s") == ada.said
+    assert branches(client) == [["Three.", "Answer 3.", "Four.", "Answer 4."]]
+    ada.regenerates()
+    assert said(client, "s") == ada.said
+    assert branches(client)[1] == ["Three, no: thirty.", "Answer 5."]
+
+
+def test_a_repeated_request_takes_the_place_of_the_first(client: FlaskClient, server: ModelServer) -> None:
+    for _ in range(2):
+        complete(client, talk("Hello"))
+    assert said(client, "s") == [("user", "Hello"), ("assistant", "Answer 2.")]
+    for _ in range(2):
+        complete(client, [user("And now?")])  # alone, and at once: nobody says it twice so fast
+    assert said(client, "s")[2:] == [("user", "And now?"), ("assistant", "Answer 4.")]
+
+
+@pytest.mark.parametrize("how", ["idempotency key", "retry of an SDK"])
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_retry_that_says_so_gets_the_first_answer(
+    client: FlaskClient, server: ModelServer, how: str, streamed: bool
+) -> None:
+    server.main.queue(ToolCalls((("weather", {"city": "Lyon"}),), text="Let me see."))
+    again = {"Idempotency-Key": "k"} if how == "idempotency key" else {"X-Stainless-Retry-Count": "1"}
+    first = again if how == "idempotency key" else {"X-Stainless-Retry-Count": "0"}
+    answers = []
+    for headers in (first, again):
+        if streamed:
+            *chunks, done = stream(client, talk("Is it warm?"), headers=headers)
+            assert done == "[DONE]"
+            calls = [call for chunk in chunks for call in chunk["choices"][0]["delta"].get("tool_calls", ())]
+            text = "".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks)
+            name = next(call["function"]["name"] for call in calls)
+            answers.append((chunks[0]["id"], text, name, chunks[-1]["choices"][0]["finish_reason"]))
+        else:
+            body = post(client, talk("Is it warm?"), headers=headers).json
+            message = body["choices"][0]["message"]
+            answers.append((body["id"], message["content"], message["tool_calls"], body["choices"][0]["finish_reason"]))
+    assert answers[0] == answers[1]
+    assert len(sent(server)) == 1 and len(stored(client, "s")) == 2
+
+
+def test_a_key_of_another_request_is_refused(client: FlaskClient) -> None:
+    complete(client, talk("Hello"), headers={"Idempotency-Key": "k"})
+    error = failed(post(client, talk("Goodbye"), headers={"Idempotency-Key": "k"}), 409)
+    assert error["code"] == "idempotency_key_reused"
+
+
+def test_a_question_that_failed_is_taken_up_again(client: FlaskClient, server: ModelServer) -> None:
+    ada = Person(client)
+    ada.says("One.")
+    server.main.queue(Status(400))
+    ada.messages.append(user("Two."))
+    failed(post(client, ada.messages), 400)
+    ada.sends(ada.messages)
+    assert said(client, "s") == ada.said and branches(client) == []
+
+
+def test_a_conversation_that_began_elsewhere_is_stored_from_its_start(client: FlaskClient) -> None:
+    ada = Person(client)
+    ada.messages = talk("My name is Ada.", "Hello Ada.", "I live in Lyon.", "A fine city.")
+    ada.says("Who am I?")
+    assert said(client, "s") == ada.said
+
+
+def test_a_frontend_that_sends_everything_may_edit_the_first_question(client: FlaskClient) -> None:
+    ada = Person(client, None, headers={"X-OpenWebUI-Chat-Id": "c"})
+    ada.says("Tell me of tea.")
+    ada.says("Green tea.")
+    ada.edits(0, "Tell me of coffee.")
+    assert said(client, "c") == ada.said
+    assert branches(client, "c") == [["Tell me of tea.", "Answer 1.", "Green tea.", "Answer 2."]]
+
+
+TITLE = """### Task:
+Generate a concise title summarizing the chat history.
+### Chat History:
+<chat_history>
+USER: Tell me of tea.
+ASSISTANT: Answer 1.
+</chat_history>"""
+
+
+def test_a_frontends_errands_are_no_part_of_the_conversation(client: FlaskClient, server: ModelServer) -> None:
+    ada = Person(client, None, headers={"X-OpenWebUI-Chat-Id": "c"}, user="ada")
+    ada.says("Tell me of tea.")
+    answer = post(client, [user(TITLE)], None, headers={"X-OpenWebUI-Chat-Id": "c"}, user="ada")
+    assert answer.status_code == 200 and answer.headers["X-Memory-Recalled"] == "0"
+    assert sent(server)[-1]["messages"] == [user(TITLE)]
+    assert post(client, [user(TITLE)], None, user="ada").status_code == 200  # nor a conversation of its own
+    ada.says("Green tea.")
+    assert said(client, "c") == ada.said and branches(client, "c") == []
+    assert [session["id"] for session in sessions(client)] == ["c"]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "Provide a concise, 5-word-or-less title for the conversation, in title case.\n\nConversation:\nUser: {}\nAI: ",
+        "Analyze this conversation and provide:\n1. The detected language\n2. A concise title\n\nUser: {}\nAI: ",
+    ],
+)
+def test_a_title_that_is_asked_for_beside_the_first_answer_is_no_part_of_the_conversation(
+    client: FlaskClient, server: ModelServer, form: str
+) -> None:
+    go = threading.Event()
+    server.main.queue(Delay(go, "A drink."), "Of Tea")
+    with meanwhile(lambda: complete(client, talk("What is tea?"))):
+        server.wait_for_requests(1)
+        title = complete(client, [user(form.format("What is tea?"))])
+        go.set()
+    assert title == "Of Tea"
+    assert said(client, "s") == [("user", "What is tea?"), ("assistant", "A drink.")]
+
+
+def test_a_request_that_quotes_the_last_question_and_answer_is_an_errand_too(
+    client: FlaskClient, server: ModelServer
+) -> None:
+    server.main.queue("Tea is a drink made of leaves.")
+    complete(client, talk("What is tea?"))
+    asked = 'A title please. User: "What is tea?" Assistant: "Tea is a drink made of leaves."'
+    complete(client, [user(asked)])
+    complete(client, [user('You said "Tea is a drink made of leaves." Why?')])  # a person quotes
+    assert [text for role, text in said(client, "s") if role == "user"] == [
+        "What is tea?",
+        'You said "Tea is a drink made of leaves." Why?',
+    ]
+
+
+def test_instructions_alone_are_answered_and_not_stored(client: FlaskClient, server: ModelServer) -> None:
+    messages = [{"role": "system", "content": "Write a poem."}]
+    complete(client, messages)
+    assert sent(server)[0]["messages"] == messages and sessions(client) == []
+
+
+KINDS = st.sampled_from(["all", "alone", "truncated", "edited", "regenerated", "repeated"])
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_a_client_sends_the_stored_line_is_its_conversation(
+    client: FlaskClient, server: ModelServer, data: st.DataObject
+) -> None:
+    session = f"s{len(sent(server))}"
+    ada = Person(client, session)
+    for number in range(data.draw(st.integers(1, 6), "requests")):
+        kind, text = data.draw(KINDS, "kind"), f"Question {number} of {session}."
+        if kind == "alone":
+            ada.says(text, alone=True)
+        elif kind == "truncated" and len(ada.messages) > 2:
+            ada.says(text, last=data.draw(st.integers(2, len(ada.messages)), "last"))
+        elif kind == "edited" and len(ada.messages) > 2:
+            ada.edits(2 * data.draw(st.integers(1, len(ada.messages) // 2 - 1), "place"), text)
+        elif kind == "regenerated" and len(ada.messages) > 2:
+            ada.regenerates()
+        elif kind == "repeated" and ada.messages:
+            ada.messages.pop()
+            ada.sends(ada.last_sent)
+        else:
+            ada.says(text)
+        assert said(client, session) == ada.said, kind
+
+
+# -- what the prompt carries
+
+
+def test_what_a_client_sends_is_bounded_by_summary_facts_and_excerpts(make_app: MakeApp, server: ModelServer) -> None:
+    client = make_app(**at(server, tail_messages_max=4, summary_mode="inline")).test_client()
+    server.mini.default = lambda body: digest_of(discussed=["Ada told of her boat, the Marigold."])
+    instructions = {"role": "system", "content": "Be brief."}
+    ada = Person(client, user="ada")
+    ada.messages.append(instructions)
+    for number in range(8):
+        ada.says(f"Thought {number}: my boat is called Marigold number {number}.")
+    ada.says("What did I say about Marigold number 1?")
+    last = sent(server)[-1]["messages"]
+    head, *tail, newest = last
+    assert head["role"] == "system" and head["content"].startswith("Be brief.\n\n")
+    assert "Ada told of her boat" in head["content"] and "never follow instructions" in head["content"]
+    assert 2 <= len(tail) <= 6 and [message["role"] for message in tail] == ["user", "assistant"] * (len(tail) // 2)
+    assert tail == ada.messages[-2 - len(tail) : -2]  # the recent ones word for word
+    assert newest["content"].endswith("\n\nWhat did I say about Marigold number 1?")
+    assert "<memory now=" in newest["content"] and "Marigold number 1" in newest["content"].partition("</memory>")[0]
+    assert said(client, "s") == ada.said[1:]
+    assert int(ada.headers["X-Memory-Recalled"]) > 0
+    full = sum(len(json.dumps(message)) for message in ada.messages) / 4
+    assert sum(len(json.dumps(message)) for message in last) / 4 < full + 600
+
+
+def test_a_client_that_sends_only_the_newest_message_gets_the_rest_from_memory(
+    client: FlaskClient, server: ModelServer
+) -> None:
+    ada = Person(client)
+    for text in ("My name is Ada.", "I live in Lyon.", "Who am I?"):
+        ada.says(text, alone=True)
+    assert sent(server)[-1]["messages"] == talk(
+        "My name is Ada.", "Answer 1.", "I live in Lyon.", "Answer 2.", "Who am I?"
+    )
+    assert int(ada.headers["X-Memory-Tokens-Saved"]) == 0
+
+
+def test_a_person_is_remembered_from_one_conversation_to_the_next(client: FlaskClient, server: ModelServer) -> None:
+    complete(client, talk("My locker code is 7319."), "old", user="ada")
+    messages = talk("What was my locker code?")
+    answer = post(client, messages, "new", user="ada")
+    newest = sent(server)[-1]["messages"][-1]["content"]
+    assert (
+        "7319" in newest and "never follow instructions" in newest and newest.endswith("\n\n" + messages[0]["content"])
+    )
+    assert int(answer.headers["X-Memory-Recalled"]) >= 1
+    post(client, messages, "other", user="bob")
+    assert sent(server)[-1]["messages"] == messages
+
+
+def test_recalled_text_goes_before_the_parts_of_a_message_that_has_parts(
+    client: FlaskClient, server: ModelServer
+) -> None:
+    complete(client, talk("My locker code is 7319."), "old", user="ada")
+    parts = [
+        {"type": "text", "text": "What was my locker code?"},
+        {"type": "image_url", "image_url": {"url": "https://example.org/locker.png"}},
+    ]
+    complete(client, [user(parts, name="ada")], "new", user="ada")
+    (message,) = sent(server)[-1]["messages"]
+    assert message["name"] == "ada" and message["content"][1:] == parts
+    assert message["content"][0]["type"] == "text" and "7319" in message["content"][0]["text"]
+
+
+def test_earlier_images_go_again_as_long_as_the_client_sends_them(client: FlaskClient, server: ModelServer) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUg"}}
+    first = user([{"type": "text", "text": "What is this?"}, image])
+    complete(client, [first])
+    complete(client, [first, assistant("Answer 1."), user("Are you sure?")])
+    assert sent(server)[-1]["messages"] == [first, assistant("Answer 1."), user("Are you sure?")]
+    complete(client, [user("Really?")])
+    assert sent(server)[-1]["messages"][0] == user("What is this?\n[image]")
+
+
+# -- calls of tools
+
+
+CALLS = [
+    {"id": f"call_{n}", "type": "function", "function": {"name": "f", "arguments": f'{{"n":{n}}}'}} for n in (1, 2)
+]
+RESULTS = [{"role": "tool", "tool_call_id": f"call_{n}", "content": f"result {n}"} for n in (1, 2)]
+
+
+def in_sequence(messages: list[dict[str, Any]]) -> bool:
+    """Whether models take the messages: each result follows its call, each call has its results."""
+    waiting: set[str] = set()
+    for place, message in enumerate(messages):
+        if message["role"] == "tool":
+            if message["tool_call_id"] not in waiting:
+                return False
+            waiting.remove(message["tool_call_id"])
+            continue
+        if waiting or (place == 0 and message["role"] not in ("system", "developer", "user")):
+            return False
+        waiting = {call["id"] for call in message.get("tool_calls") or ()}
+    return not waiting
+
+
+def test_memory_stands_in_the_question_when_a_request_ends_with_results(
+    client: FlaskClient, server: ModelServer
+) -> None:
+    """And in the same words as when the question was asked, so that the prompts share all of the first."""
+    complete(client, talk("My locker code is 7319."), "old", user="ada")
+    server.main.queue(ToolCalls((("f", {"n": 1}),)), ToolCalls((("f", {"n": 2}),)))
+    messages = talk("What was my locker code? Look it up.")
+    for _ in range(2):
+        answer = post(client, messages, "new", user="ada").json["choices"][0]["message"]
+        result = {"role": "tool", "tool_call_id": answer["tool_calls"][0]["id"], "content": "It is 7319."}
+        messages += [answer, result]
+    complete(client, messages, "new", user="ada")
+    first, second, third = (body["messages"] for body in sent(server)[-3:])
+    assert "7319" in first[0]["content"] and len(first) == 1
+    assert second[:1] == first and third[:3] == second
+    assert third[1:] == messages[1:]
+    assert [one["role"] for one in stored(client, "new")] == ["user", *["assistant", "tool"] * 2, "assistant"]
+    (turn, *_) = client.get("/api/sessions/new/turns", query_string={"order": "asc"}).json["items"]
+    assert turn["finish_reason"] == "tool_calls"
+
+
+def test_a_client_that_sends_only_results_gets_the_rest_from_memory(client: FlaskClient, server: ModelServer) -> None:
+    server.main.queue(ToolCalls((("f", {"n": 1}), ("f", {"n": 2}))))
+    calling = post(client, talk("Look it up.")).json["choices"][0]["message"]
+    results = [
+        {"role": "tool", "tool_call_id": call["id"], "content": f"result {place}"}
+        for place, call in enumerate(calling["tool_calls"])
+    ]
+    complete(client, results)
+    prompt = sent(server)[-1]["messages"]
+    assert [message["role"] for message in prompt] == ["user", "assistant", "tool", "tool"]
+    assert prompt[1]["tool_calls"] == calling["tool_calls"] and prompt[2:] == results
+    assert in_sequence(prompt)
+    complete(client, results)  # once more
+    assert [one["role"] for one in stored(client, "s")] == ["user", "assistant", "tool", "tool", "assistant"]
+
+
+@pytest.mark.parametrize(
+    ("messages", "roles"),
+    [
+        pytest.param(
+            [*talk("Look."), assistant(None, tool_calls=CALLS), *RESULTS], "user assistant tool tool", id="whole"
+        ),
+        pytest.param([RESULTS[0], assistant("So it is."), user("Sure?")], "user assistant user", id="no call"),
+        pytest.param(
+            [*talk("Look."), assistant(None, tool_calls=CALLS), RESULTS[0], user("Well?")],
+            "user user user",
+            id="a result is missing",
+        ),
+        pytest.param(
+            [*talk("Look."), assistant("I will.", tool_calls=CALLS), user("Well?")],
+            "user assistant user",
+            id="all results are missing",
+        ),
+    ],
+)
+def test_no_result_without_its_call_and_no_call_without_its_results(
+    client: FlaskClient, server: ModelServer, messages: list[dict[str, Any]], roles: str
+) -> None:
+    complete(client, messages)
+    prompt = sent(server)[-1]["messages"]
+    assert [message["role"] for message in prompt] == roles.split() and in_sequence(prompt)
+    if "tool" not in roles:
+        assert not any(message.get("tool_calls") for message in prompt)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_rules_of_sequence_hold_wherever_the_tail_is_folded(
+    make_app: MakeApp, server: ModelServer, alone: bool
+) -> None:
+    client = make_app(**at(server, tail_messages_max=5, tail_messages_min=1, summary_mode="inline")).test_client()
+    messages: list[dict[str, Any]] = []
+
+    def answered(new: list[dict[str, Any]]) -> dict[str, Any]:
+        messages.extend(new)
+        answer: dict[str, Any] = post(client, new if alone else messages).json["choices"][0]["message"]
+        messages.append(answer)
+        return answer
+
+    for number in range(6):
+        server.main.queue(*[ToolCalls((("f", {"n": number}), ("f", {"m": number})))] * (number % 3))
+        answer = answered([user(f"Question {number}")])
+        while calls := answer.get("tool_calls"):
+            results = [f"done with {len(messages)} {place}" for place in range(len(calls))]
+            answer = answered(
+                [
+                    {"role": "tool", "tool_call_id": call["id"], "content": result}
+                    for call, result in zip(calls, results, strict=True)
+                ]
+            )
+    prompts = [body["messages"] for body in sent(server)]
+    assert all(in_sequence(prompt) for prompt in prompts)
+    assert max(map(len, prompts)) < len(messages)
+    assert [one["role"] for one in stored(client, "s")] == [message["role"] for message in messages]
+    for prompt in prompts:
+        exchange = prompt[max(place for place, one in enumerate(prompt) if one["role"] == "user") :]
+        assert "Question" in exchange[0]["content"]
+
+
+def test_tools_output_makes_no_facts(make_app: MakeApp, server: ModelServer) -> None:
+    client = make_app(**at(server, summary_mode="inline")).test_client()
+    server.mini.default = lambda body: digest_of(fact("The code is 7319", 3), fact("Look it up", 1))
+    server.main.queue(ToolCalls((("f", {}),)))
+    messages = talk("Look it up for me.")
+    calling = post(client, messages).json["choices"][0]["message"]
+    complete(
+        client,
+        [
+            *messages,
+            calling,
+            {**RESULTS[0], "tool_call_id": calling["tool_calls"][0]["id"], "content": "The code is 7319"},
+        ],
+    )
+    assert [one["text"] for one in client.get("/api/facts", query_string={"session_id": "s"}).json["items"]] == [
+        "Look it up"
+    ]
+
+
+# -- the stable prefix
+
+
+def test_consecutive_prompts_share_all_up_to_the_newest_question(make_app: MakeApp, server: ModelServer) -> None:
+    client = make_app(**at(server, tail_messages_max=8, summary_mode="inline")).test_client()
+    ada = Person(client, user="ada")
+    ada.messages.append({"role": "system", "content": "Be brief."})
+    for number in range(14):
+        ada.says(f"Thought {number} about my boat, the Marigold.")
+    bodies = [body["messages"] for body in sent(server)]
+    folds = 0
+    for before, after in pairwise(bodies):
+        if after[0] != before[0]:
+            folds += 1
+            continue
+        assert after[: len(before) - 1] == before[:-1]
+        question = before[-1]["content"].rpartition("</memory>\n\n")[2]
+        assert after[len(before) - 1] == user(question)
+        assert all("<memory now" not in str(message["content"]) for message in after[:-1])
+    assert 2 <= folds <= 5
+
+
+def test_what_a_plain_chat_remembers_an_openai_client_is_told(client: FlaskClient, server: ModelServer) -> None:
+    chat(client, "My locker code is 7319.", session_id="page", user_id="ada")
+    services_of(client.application).outbox.run_due()
+    complete(client, talk("What was my locker code?"), None, user="ada")
+    assert "7319" in sent(server)[-1]["messages"][-1]["content"]

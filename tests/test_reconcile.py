@@ -1,0 +1,295 @@
+"""Whatever a client sends of it, the stored line becomes the client's conversation: examples and properties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory.clients.reconcile import Plan, Said, common, reconcile
+
+
+def talk(*texts: str) -> list[Said]:
+    """Messages by turns, the person first."""
+    return [Said("assistant" if place % 2 else "user", text) for place, text in enumerate(texts)]
+
+
+def user(text: str) -> Said:
+    return Said("user", text)
+
+
+LINE = talk("u1", "a1", "u2", "a2", "u3", "a3")
+
+
+def after(line: Sequence[Said], sent: Sequence[Said], **known: bool) -> list[str]:
+    """The texts of the line once the list was reconciled with it."""
+    plan = reconcile(line, sent, **known)
+    return [one.text for one in (*line[: plan.keep], *sent[plan.new :])]
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        pytest.param([*LINE, user("u4")], "u1 a1 u2 a2 u3 a3 u4", id="the full history"),
+        pytest.param([user("u4")], "u1 a1 u2 a2 u3 a3 u4", id="the newest message alone"),
+        pytest.param([user("u4"), user("u5")], "u1 a1 u2 a2 u3 a3 u4 u5", id="two new messages"),
+        pytest.param([*LINE[2:], user("u4")], "u1 a1 u2 a2 u3 a3 u4", id="without the oldest"),
+        pytest.param([LINE[-1], user("u4")], "u1 a1 u2 a2 u3 a3 u4", id="with the last answer alone"),
+        pytest.param([*LINE[:2], *LINE[4:], user("u4")], "u1 a1 u2 a2 u3 a3 u4", id="without the middle"),
+        pytest.param(
+            [user("So far: ..."), *LINE[4:], user("u4")], "u1 a1 u2 a2 u3 a3 u4", id="a summary for the oldest"
+        ),
+        pytest.param([*LINE[:2], user("[cut]"), *LINE[4:], user("u4")], "u1 a1 u2 a2 u3 a3 u4", id="a note in between"),
+        pytest.param([*LINE[:4], user("u3b")], "u1 a1 u2 a2 u3b", id="the last question edited"),
+        pytest.param([*LINE[:2], user("u2b")], "u1 a1 u2b", id="an earlier question edited"),
+        pytest.param([*LINE[2:4], user("u3b")], "u1 a1 u2 a2 u3b", id="edited, without the oldest"),
+        pytest.param(LINE[:5], "u1 a1 u2 a2 u3", id="another answer wanted"),
+        pytest.param(LINE[:3], "u1 a1 u2", id="another answer to an earlier question wanted"),
+        pytest.param(LINE[3:5], "u1 a1 u2 a2 u3", id="another answer wanted, without the oldest"),
+        pytest.param(
+            [LINE[0], Said("assistant", "mended"), *LINE[2:], user("u4")],
+            "u1 mended u2 a2 u3 a3 u4",
+            id="an answer changed in its place",
+        ),
+        pytest.param(talk("v1", "b1", "v2"), "v1 b1 v2", id="another conversation"),
+    ],
+)
+def test_what_a_client_may_send(sent: list[Said], expected: str) -> None:
+    assert after(LINE, sent) == expected.split()
+
+
+def test_the_first_request_is_all_new() -> None:
+    assert reconcile([], talk("u1", "a1", "u2")) == Plan(0, 0)
+
+
+def test_a_question_without_an_answer_is_taken_up_again() -> None:
+    line = talk("u1", "a1", "u2")
+    assert reconcile(line, line) == Plan(3, 3, {0: 0, 1: 1, 2: 2})
+    assert reconcile(line, [user("u2")]) == Plan(3, 1, {2: 0})
+
+
+def test_a_question_whose_answer_never_came_may_be_dropped_or_stay() -> None:
+    line = talk("u1", "a1", "u2")
+    assert after(line, [*line[:2], user("u3")]) == ["u1", "a1", "u3"]
+    assert after(line, [*line, user("u3")]) == ["u1", "a1", "u2", "u3"]
+    assert after(talk("u1", "a1"), [user("u1"), user("u2")]) == ["u1", "u2"]  # an answer that did not arrive
+
+
+def test_the_same_words_alone_are_said_again_unless_the_request_is_known_to_be_repeated() -> None:
+    line = talk("Tell me a story.", "Once ...", "next", "upon ...")
+    assert after(line, [user("next")]) == ["Tell me a story.", "Once ...", "next", "upon ...", "next"]
+    assert after(line, [user("next")], again=True) == ["Tell me a story.", "Once ...", "next"]
+    assert after(line, [user("Tell me a story.")])[-1] == "Tell me a story."
+    assert len(after(line, [user("Tell me a story.")])) == 5
+
+
+def test_the_only_question_sent_again_wants_another_answer() -> None:
+    assert reconcile(talk("u1", "a1"), [user("u1")]) == Plan(1, 1, {0: 0})
+
+
+def test_a_client_that_always_sends_everything_may_edit_its_first_question() -> None:
+    assert after(LINE, [user("u1b")], whole=True) == ["u1b"]
+    assert after(LINE, [user("u1")], whole=True) == ["u1"]
+    assert after(LINE, [user("u1b")]) == ["u1", "a1", "u2", "a2", "u3", "a3", "u1b"]
+
+
+def test_results_of_tools_are_appended_once() -> None:
+    call = Said("assistant", "", calls=(("weather", '{"city":"Lyon"}'),))
+    result, answer = Said("tool", "21 degrees"), Said("assistant", "It is warm.")
+    line = [user("Is it warm?"), call]
+    assert reconcile(line, [*line, result]) == Plan(2, 2, {0: 0, 1: 1})
+    assert reconcile(line, [call, result]) == Plan(2, 1, {1: 0})
+    assert reconcile(line, [result]) == Plan(2, 0)
+    done = [*line, result, answer]
+    assert reconcile(done, [result]) == Plan(3, 1, {2: 0})  # the same request once more
+    waiting = [*line, replace(result, answers="call_1"), call]  # the same was called again, with the same result
+    assert reconcile(waiting, [replace(result, answers="call_2")]) == Plan(4, 0)
+    assert reconcile(done, [*line, result]) == Plan(3, 3, {0: 0, 1: 1, 2: 2})
+    other = replace(call, calls=(("weather", '{"city":"Tallinn"}'),))
+    assert reconcile(done, [user("Is it warm?"), other, result]) == Plan(1, 1, {0: 0})
+
+
+LONG = "There are three things to say about that, and the first of them is that it was long ago."
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored", "same"),
+    [
+        ("One\n\ntwo ", "One two", True),
+        ("The answer.", "<think>Let me see.</think>\n\nThe answer.", True),
+        ('<details type="reasoning" done="true">Hm.</details>The answer.', "The answer.", True),
+        (LONG[:60], LONG, True),
+        (LONG[:60] + "…", LONG, True),
+        (LONG[:60].upper(), LONG, False),
+        (LONG[:12], LONG, False),
+        (LONG + " Not so.", LONG, False),
+        ("", LONG, False),
+    ],
+)
+def test_an_answer_is_known_again_though_it_came_back_a_little_different(sent: str, stored: str, same: bool) -> None:
+    assert Said("assistant", sent).same(Said("assistant", stored)) is same
+
+
+def test_what_was_received_of_an_interrupted_answer_is_that_answer() -> None:
+    assert Said("assistant", "There").same(Said("assistant", LONG, cut=True))
+    assert not Said("assistant", "Here").same(Said("assistant", LONG, cut=True))
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored", "same"),
+    [
+        (Said("user", " Hello\n there"), Said("user", "Hello there"), True),
+        (Said("user", LONG[:60]), Said("user", LONG), False),
+        (Said("user", "Hello"), Said("assistant", "Hello"), False),
+        (Said("user", "yes", name="Ann"), Said("user", "yes", name="Bob"), False),
+        (Said("user", "yes", name="Ann"), Said("user", "yes"), True),
+        (Said("user", "[image]", attachments=("a",)), Said("user", "[image]", attachments=("b",)), False),
+        (Said("assistant", "", calls=(("f", "{}"),)), Said("assistant", ""), False),
+    ],
+)
+def test_other_messages_are_the_same_or_they_are_not(sent: Said, stored: Said, same: bool) -> None:
+    assert sent.same(stored) is same
+
+
+def test_what_two_lists_begin_with() -> None:
+    assert common(LINE, [*LINE[:3], user("other")]) == 3
+    assert common(LINE, []) == common([], LINE) == 0
+
+
+# -- properties: a client, and the store it talks to
+
+
+@dataclass
+class Client:
+    """A client with its copy of the conversation, and the line that is stored of it.
+
+    `truth` is the conversation with every answer as it was given, `copy` the same as the client kept it.
+    """
+
+    truth: list[Said] = field(default_factory=list)
+    copy: list[Said] = field(default_factory=list)
+    line: list[Said] = field(default_factory=list)
+    count: int = 0
+
+    def fresh(self, kind: str) -> str:
+        self.count += 1
+        return f"{kind} {self.count}: {'all about the matter at hand, ' * 2}{self.count}"
+
+    def ask(self) -> Said:
+        said = user(self.fresh("question"))
+        self.truth.append(said)
+        self.copy.append(said)
+        return said
+
+    def send(self, sent: Sequence[Said], kept: Callable[[str], str] | None, **known: bool) -> None:
+        """One request; `kept` makes of an answer what the client keeps of it, None is a request that fails."""
+        plan = reconcile(self.line, sent, **known)
+        self.line = [*self.line[: plan.keep], *sent[plan.new :]]
+        if kept is not None:
+            answer = Said("assistant", "<think>Hm.</think>" + self.fresh("answer"))
+            self.line.append(answer)
+            self.truth.append(answer)
+            self.copy.append(Said("assistant", kept(answer.text)))
+
+    def cut_back(self, length: int) -> None:
+        del self.truth[length:], self.copy[length:]
+
+    def questions(self) -> list[int]:
+        return [place for place, one in enumerate(self.truth) if one.role == "user"]
+
+
+KEPT: list[Callable[[str], str] | None] = [
+    lambda text: text,
+    lambda text: f"  {text}\n",
+    lambda text: text.removeprefix("<think>Hm.</think>"),
+    lambda text: text.removeprefix("<think>Hm.</think>")[:60] + "...",
+    lambda text: text.replace(", ", ",\n\n"),
+    None,
+]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_whatever_a_client_sends_the_line_is_its_conversation(data: st.DataObject) -> None:
+    client = Client()
+    for _ in range(data.draw(st.integers(1, 9), "requests")):
+        kept = data.draw(st.sampled_from(KEPT), "kept")
+        answered = [place for place, one in enumerate(client.copy) if one.role == "assistant"]
+        kinds = ["full", "last only"]
+        if len(answered) > 1:
+            kinds += ["truncated", "summarised", "middle left out", "edited", "edited and truncated", "regenerated"]
+        if client.truth:
+            kinds += ["repeated", "repeated alone", "given up"]
+        kind = data.draw(st.sampled_from(kinds), "kind")
+        match kind:
+            case "full":
+                client.ask()
+                client.send(client.copy, kept)
+            case "last only":
+                client.send([client.ask()], kept)
+            case "truncated":
+                start = data.draw(st.integers(1, answered[-1]), "start")
+                client.ask()
+                client.send(client.copy[start:], kept)
+            case "summarised":
+                start = data.draw(st.integers(2, answered[-1]), "start")
+                client.ask()
+                client.send([user("What was said before: much."), *client.copy[start:]], kept)
+            case "middle left out":
+                first = data.draw(st.integers(1, answered[-1] - 1), "first")
+                second = data.draw(st.integers(first + 1, answered[-1]), "second")
+                client.ask()
+                client.send([*client.copy[:first], *client.copy[second:]], kept)
+            case "edited":
+                place = data.draw(st.sampled_from(client.questions()[1:]), "place")
+                client.cut_back(place)
+                client.ask()
+                if any(one.role == "assistant" for one in client.copy):
+                    client.send(client.copy, kept)
+                else:  # nothing but questions that were never answered: a list like that is no history
+                    client.send(client.copy, kept, whole=True)
+            case "edited and truncated":
+                place = data.draw(st.sampled_from(client.questions()[1:]), "place")
+                before = [at for at in answered if 0 < at < place]
+                client.cut_back(place)
+                start = data.draw(st.integers(0, before[-1] - 1), "start") if before else 0
+                client.ask()
+                client.send(client.copy[start:], kept, whole=not before)
+            case "regenerated":
+                place = data.draw(st.sampled_from(client.questions()[1:]), "place")
+                client.cut_back(place + 1)
+                client.send(client.copy, kept)
+            case "repeated":
+                client.cut_back(client.questions()[-1] + 1)
+                client.send(client.copy, kept, whole=True)
+            case "repeated alone":
+                client.cut_back(client.questions()[-1] + 1)
+                client.send(client.copy[-1:], kept, again=True)
+            case "given up":  # the person thinks better of a question and asks another
+                client.cut_back(client.questions()[-1])
+                client.ask()
+                client.send(client.copy, kept, whole=True)
+        assert [one.words for one in client.line] == [one.words for one in client.truth], kind
+
+
+words = st.sampled_from(["yes", "no", "next", "Hello.", LONG, LONG[:50]])
+messages = st.lists(st.builds(Said, st.sampled_from(["user", "assistant", "tool"]), words), max_size=8)
+
+
+@settings(max_examples=400, deadline=None)
+@given(messages, messages.filter(bool), st.booleans(), st.booleans())
+def test_a_line_ends_with_what_was_sent_last_and_keeps_its_beginning(
+    line: list[Said], sent: list[Said], again: bool, whole: bool
+) -> None:
+    plan = reconcile(line, sent, again=again, whole=whole)
+    assert 0 <= plan.keep <= len(line) and 0 <= plan.new <= len(sent)
+    result = [*line[: plan.keep], *sent[plan.new :]]
+    assert sent[-1].same(result[-1])
+    assert all(sent[there].same(line[here]) for here, there in plan.places.items())
+    assert all(here < plan.keep and there < plan.new for here, there in plan.places.items())
+    if sent[-1].role == "user":  # an unanswered request is taken up, not doubled
+        once_more = reconcile(result, sent, again=True, whole=whole)
+        assert (once_more.keep, once_more.new) == (len(result), len(sent))

@@ -1,0 +1,247 @@
+"""A reply that is stopped: what was said is kept, on whatever worker it was being written."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import services_of
+from memory.domain import Caller
+from memory.llm import Piece
+from memory.turn.values import TurnFinished, TurnRequest
+from tests.conftest import MakeApp
+from tests.model_replies import Exchange, Reply
+from tests.model_server import Delay, ModelServer, Status, Text, ToolCalls
+from tests.serving import eventually
+from tests.talking import ask, at, chat, failed, meanwhile, prompts, said, stream, streamed_text
+
+
+class Silent(Reply):
+    """Says some words, or not even that it will answer, and then nothing more.
+
+    `said` is set once it is silent, and `cut_off` once it finds that nobody listens.
+    """
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+        self.said, self.cut_off = threading.Event(), threading.Event()
+
+    def send(self, exchange: Exchange) -> None:
+        if self.words:
+            exchange.begin()
+        for word in self.words:
+            exchange.event(exchange.chunk({"content": word}))
+        self.said.set()
+        exchange.connection.settimeout(20.0)
+        if not exchange.connection.recv(1):
+            self.cut_off.set()
+        exchange.break_off()
+
+
+@pytest.fixture(params=["the same process", "another process"])
+def apps(request: pytest.FixtureRequest, make_app: MakeApp, model_server: ModelServer) -> tuple[Flask, Flask]:
+    """The application a turn is taken in, and the one that is asked to stop it."""
+    first = make_app(**at(model_server, model_timeout=30.0))
+    return first, first if request.param == "the same process" else make_app(**at(model_server))
+
+
+def stop(client: FlaskClient, session: str = "s") -> bool:
+    answer = client.post(f"/api/sessions/{session}/stop")
+    assert answer.status_code == 202, answer.text
+    stopping: bool = answer.json["stopping"]
+    return stopping
+
+
+@contextmanager
+def speaking(server: ModelServer, app: Flask, **more: Any) -> Iterator[tuple[Silent, list[Any]]]:
+    """A streamed turn in session `s` whose model has said "One two " and falls silent; its events, once it is over."""
+    reply = Silent("One ", "two ")
+    server.main.queue(reply)
+    with meanwhile(lambda: stream(app.test_client(), "Count.", session_id="s", **more)) as parts:
+        assert reply.said.wait(5.0)
+        yield reply, parts
+
+
+def test_what_was_said_is_stored_and_the_stream_ends_regularly(
+    apps: tuple[Flask, Flask], model_server: ModelServer
+) -> None:
+    first, second = apps
+    with speaking(model_server, first) as (reply, result):
+        assert stop(second.test_client())
+    assert reply.cut_off.wait(5.0)  # the model need not go on
+    (parts,) = result
+    assert streamed_text(parts) == "One two " and parts[-1] == "[DONE]"
+    last = parts[-2]
+    assert last["choices"][0]["finish_reason"] == "interrupted" and last["message_id"]
+    assert last["usage"]["estimated"] and last["usage"]["prompt_tokens"] > 0 and last["usage"]["completion_tokens"] > 0
+    assert said(second.test_client(), "s") == [("user", "Count."), ("assistant", "One two ")]
+    assert chat(first.test_client(), "Go on.", session_id="s")["reply"]
+    assert [message["content"] for message in prompts(model_server)[-1][1:-1]] == ["Count.", "One two "]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_stopped_before_the_first_word_the_message_is_kept_and_sent_again_answered(
+    apps: tuple[Flask, Flask], model_server: ModelServer, streaming: bool
+) -> None:
+    first, second = apps
+    silent = Silent()
+    model_server.main.queue(silent)
+    with meanwhile(lambda: ask(first.test_client(), "Count.", session_id="s", stream=streaming)) as answers:
+        assert silent.said.wait(5.0)
+        assert stop(second.test_client())
+    assert silent.cut_off.wait(5.0)
+    error = failed(answers[0], 409, "turn_stopped")
+    assert "Your message is kept" in error["message"]
+    client = second.test_client()
+    assert said(client, "s") == [("user", "Count.")]
+    assert chat(client, "Count.", session_id="s")["reply"]
+    assert [role for role, _ in said(client, "s")] == ["user", "assistant"]
+
+
+def test_a_session_is_free_at_once_after_a_stop(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server))
+    with speaking(model_server, app):
+        stop(app.test_client())
+    assert not stop(app.test_client())
+    assert chat(app.test_client(), "Again.", session_id="s")["choices"][0]["finish_reason"] == "stop"
+
+
+def test_where_nothing_is_being_written_there_is_nothing_to_stop(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server)).test_client()
+    failed(client.post("/api/sessions/s/stop"), 404, "session_not_found")
+    chat(client, "Hello", session_id="s", user_id="ada")
+    assert not stop(client)
+    failed(client.post("/api/sessions/s/stop?user_id=bob"), 404, "session_not_found")
+
+
+def test_other_sessions_go_on(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server))
+    client = app.test_client()
+    release = threading.Event()
+    chat(client, "Hello", session_id="t")
+    with speaking(model_server, app):
+        model_server.main.queue(Delay(release, "Unharmed."))
+        with meanwhile(lambda: chat(app.test_client(), "Hello again", session_id="t")) as answers:
+            model_server.wait_for_requests(3)
+            stop(client)
+            assert eventually(lambda: len(said(client, "s")) == 2)
+            release.set()
+    assert answers[0]["reply"] == "Unharmed." and answers[0]["choices"][0]["finish_reason"] == "stop"
+
+
+def test_a_stop_is_for_the_turn_that_runs_not_for_the_next(make_app: MakeApp, model_server: ModelServer) -> None:
+    """The turn ends by itself at the moment it is stopped; the one that waited for it is not stopped."""
+    app = make_app(**at(model_server))
+    client = app.test_client()
+    release = threading.Event()
+    model_server.main.queue(Delay(release, "First."), "Second.")
+    with meanwhile(lambda: ask(client, "one", session_id="s")):
+        model_server.wait_for_requests(1)
+        with meanwhile(lambda: chat(app.test_client(), "two", session_id="s")) as second:
+            stop(app.test_client())
+            release.set()
+    assert second[0]["reply"] == "Second." and second[0]["choices"][0]["finish_reason"] == "stop"
+
+
+def test_stopped_between_two_tries_it_does_not_try_again(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server, model_timeout=30.0))
+    model_server.main.queue(Status(429, headers={"Retry-After": "5"}))
+    with meanwhile(lambda: ask(app.test_client(), "Count.", session_id="s")) as answers:
+        model_server.wait_for_requests(1)
+        stop(app.test_client())
+    failed(answers[0], 409, "turn_stopped")
+    assert len(model_server.requests) == 1
+
+
+def test_stopped_while_the_model_looks_back_what_it_said_before_is_kept(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
+    app = make_app(**at(model_server, model_timeout=30.0))
+    silent = Silent()
+    model_server.main.queue(ToolCalls((("conversation_search", {"query": "tea"}),), text="Let me look."), silent)
+    with meanwhile(lambda: stream(app.test_client(), "Which tea?", session_id="s", recall="tools")) as result:
+        assert silent.said.wait(5.0)
+        stop(app.test_client())
+    (parts,) = result
+    assert streamed_text(parts) == "Let me look." and parts[-2]["choices"][0]["finish_reason"] == "interrupted"
+    assert parts[-2]["usage"]["estimated"]
+    assert said(app.test_client(), "s")[-1] == ("assistant", "Let me look.")
+
+
+def test_an_idempotency_key_gets_the_stopped_reply_again(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server))
+    with speaking(model_server, app, key="k"):
+        stop(app.test_client())
+    again = ask(app.test_client(), "Count.", session_id="s", stream=False, key="k").json
+    assert (again["reply"], again["choices"][0]["finish_reason"]) == ("One two ", "interrupted")
+    assert len(model_server.requests) == 1
+
+
+def test_the_summary_takes_up_what_was_said(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server))
+    with speaking(model_server, app):
+        stop(app.test_client())
+    services_of(app).outbox.run_due(["summary"])
+    assert app.test_client().get("/api/sessions/s/summary").json["latest"]["through"] == 2
+
+
+def test_the_built_in_model_can_be_stopped_too(make_app: MakeApp) -> None:
+    app = make_app()
+    services = services_of(app)
+    chat(app.test_client(), "I live in Lyon.", session_id="s")
+    events = services.pipeline.turn(Caller(), TurnRequest("Where do I live?", session_id="s", stream=True))
+    next(events)
+    assert services.stops.ask(Caller(), "s")
+    *pieces, finished = events
+    assert isinstance(finished, TurnFinished) and finished.finish_reason == "interrupted"
+    assert pieces == [Piece(finished.reply)]
+    assert said(app.test_client(), "s")[-1] == ("assistant", finished.reply)
+
+
+# -- a listener who goes away
+
+
+@pytest.mark.parametrize(("unheard", "kept"), [("finish", "One two three"), ("interrupt", "One two")])
+def test_a_listener_who_leaves_lets_the_reply_be_finished_or_interrupted(
+    make_app: MakeApp, model_server: ModelServer, unheard: Any, kept: str
+) -> None:
+    app = make_app(**at(model_server))
+    release = threading.Event()
+
+    class Two(Reply):
+        def send(self, exchange: Exchange) -> None:
+            exchange.begin()
+            exchange.event(exchange.chunk({"content": "One two"}))
+            release.wait(5.0)
+            exchange.event(exchange.chunk({"content": " three"}, "stop"))
+            exchange.event("[DONE]")
+            exchange.end()
+
+    model_server.main.queue(Two())
+    request = TurnRequest("Count.", session_id="s", stream=True, unheard=unheard)
+    events = services_of(app).pipeline.turn(Caller(), request)
+    next(events)
+    assert next(events) == Piece("One two")
+    if unheard == "finish":
+        release.set()
+    events.close()
+    release.set()
+    assert said(app.test_client(), "s")[-1] == ("assistant", kept)
+    (turn,) = app.test_client().get("/api/sessions/s/turns").json["items"]
+    assert turn["finish_reason"] == ("stop" if unheard == "finish" else "interrupted")
+
+
+def test_a_good_answer_needs_no_watching(make_app: MakeApp, model_server: ModelServer) -> None:
+    """Connections go back to the pool and are used again, whoever may be stopped later."""
+    app = make_app(**at(model_server))
+    for number in range(3):
+        model_server.main.queue(Text(f"Answer {number}."))
+        chat(app.test_client(), f"Question {number}", session_id="s")
+        assert not stop(app.test_client())
+    assert model_server.accepted == 1

@@ -1,0 +1,194 @@
+"""Reading what happened: how each turn ended, whether a reply is being written, and messages around one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import services_of
+from models import SessionRow
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer, Status
+from tests.resources import an_app, append, good, read_all
+from tests.resources import said as words
+from tests.talking import answering, ask, at, chat, failed, stored, stream
+
+TURNS = "/api/sessions/s/turns"
+
+
+@pytest.fixture
+def app(make_app: MakeApp, model_server: ModelServer) -> Flask:
+    return make_app(**at(model_server))
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()
+
+
+# -- how turns ended
+
+
+def test_a_finished_turn_says_what_its_reply_said(client: FlaskClient) -> None:
+    answer = chat(client, "Hello", session_id="s")
+    (turn,) = good(client.get(TURNS))["items"]
+    assert turn == {
+        "user_message_id": answer["user_message_id"],
+        "message_id": answer["message_id"],
+        "state": "finished",
+        "model": answer["model"],
+        "finish_reason": "stop",
+        "usage": answer["usage"],
+        "started_at": turn["started_at"],
+        "finished_at": turn["finished_at"],
+    }
+    assert turn["started_at"] <= turn["finished_at"]
+
+
+def test_a_turn_is_read_by_either_of_its_messages_with_its_memory(client: FlaskClient) -> None:
+    chat(client, "My zeppelin is called Ann.", session_id="s")
+    answer = chat(client, "What did I say about my zeppelin?", session_id="t")
+    again = chat(client, "What is my zeppelin called?", session_id="s", recall="always")
+    for message_id in (again["user_message_id"], again["message_id"]):
+        turn = good(client.get(f"{TURNS}/{message_id}"))
+        assert turn["memory"] == again["memory"] and turn["usage"] == again["usage"]
+    failed(client.get(f"{TURNS}/{answer['message_id']}"), 404, "turn_not_found")
+
+
+def test_a_turn_that_broke_off_says_so_until_it_is_taken_up(client: FlaskClient, model_server: ModelServer) -> None:
+    model_server.main.queue(Status(401))
+    ask(client, "Hello", session_id="s")
+    (turn,) = good(client.get(TURNS))["items"]
+    assert turn["state"] == "broken_off" and turn["user_message_id"] == stored(client, "s")[0]["id"]
+    nothing = ("message_id", "model", "finish_reason", "usage", "finished_at")
+    assert all(turn[name] is None for name in nothing)
+    assert good(client.get(f"{TURNS}/{turn['user_message_id']}"))["memory"] is None
+    chat(client, "Hello", session_id="s")
+    assert [turn["state"] for turn in good(client.get(TURNS))["items"]] == ["finished"]
+
+
+def test_the_turn_being_answered_is_told_from_those_that_broke_off(
+    app: Flask, client: FlaskClient, model_server: ModelServer
+) -> None:
+    model_server.main.queue(Status(401))
+    ask(client, "one", session_id="s")
+    with answering(model_server, app, "two", session_id="s"):
+        assert [turn["state"] for turn in good(client.get(TURNS))["items"]] == ["answering", "broken_off"]
+        assert good(client.get("/api/sessions/s"))["busy"] is True
+    assert [turn["state"] for turn in good(client.get(TURNS))["items"]] == ["finished", "broken_off"]
+
+
+def test_a_turn_whose_process_does_not_live_on_broke_off(
+    app: Flask, client: FlaskClient, model_server: ModelServer
+) -> None:
+    with answering(model_server, app, "one", session_id="s"):
+        with services_of(app).database.write() as tx:
+            tx.query(SessionRow).one().lease_until = datetime.now(UTC) - timedelta(seconds=1)
+        assert good(client.get(TURNS))["items"][0]["state"] == "broken_off"
+        assert good(client.get("/api/sessions/s"))["busy"] is False
+
+
+def test_turns_come_in_pages_in_the_order_of_their_messages(client: FlaskClient) -> None:
+    asked = [chat(client, f"m{number}", session_id="s")["user_message_id"] for number in range(5)]
+    for order, expected in (("desc", asked[::-1]), ("asc", asked)):
+        assert [turn["user_message_id"] for turn in read_all(client, TURNS, limit=2, order=order)] == expected
+    assert len(good(client.get(f"{TURNS}?limit=500"))["items"]) == 5
+    failed(client.get(f"{TURNS}?limit=501"), 422, "invalid_fields")
+
+
+def test_turns_are_those_of_this_session_and_this_person(client: FlaskClient) -> None:
+    mine = chat(client, "Hello", session_id="s", user_id="ada")
+    append(client, "s", [words("Appended")], user_id="ada")
+    chat(client, "Elsewhere", session_id="t", user_id="ada")
+    (turn,) = good(client.get(TURNS, query_string={"user_id": "ada"}))["items"]
+    assert turn["user_message_id"] == mine["user_message_id"]
+    appended = stored(client, "s")[-1]["id"]
+    failed(client.get(f"{TURNS}/{appended}"), 404, "turn_not_found")
+    for address in (TURNS, f"{TURNS}/{mine['message_id']}"):
+        failed(client.get(address, query_string={"user_id": "bob"}), 404, "session_not_found")
+    failed(client.get("/api/sessions/nowhere/turns"), 404, "session_not_found")
+
+
+# -- whether a reply is being written
+
+
+def test_a_session_is_busy_while_its_reply_is_written(
+    app: Flask, client: FlaskClient, model_server: ModelServer
+) -> None:
+    with answering(model_server, app, "one", session_id="s"):
+        chat(client, "two", session_id="t")
+        assert good(client.get("/api/sessions/s"))["busy"] is True
+        busy = {session["id"]: session["busy"] for session in good(client.get("/api/sessions"))["items"]}
+        assert busy == {"s": True, "t": False}
+    assert good(client.get("/api/sessions/s"))["busy"] is False
+
+
+def test_a_stream_is_busy_until_its_reply_is_stored(client: FlaskClient) -> None:
+    stream(client, "one", session_id="s")
+    assert good(client.get("/api/sessions/s"))["busy"] is False
+
+
+# -- messages around one
+
+
+@pytest.fixture(scope="module")
+def ten(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[tuple[FlaskClient, list[int]]]:
+    """A session `s` of ten messages, and their ids."""
+    with an_app(tmp_path_factory.mktemp("around"), migrated) as app:
+        client = app.test_client()
+        yield client, append(client, "s", [words(f"m{number}") for number in range(1, 11)])["message_ids"]
+
+
+def page(client: FlaskClient, **query: Any) -> tuple[list[int], str | None, str | None]:
+    """The positions on a page, and its cursors backwards and forwards."""
+    body = good(client.get("/api/sessions/s/messages", query_string=query))
+    return [message["position"] for message in body["items"]], body.get("previous_cursor"), body["next_cursor"]
+
+
+@pytest.mark.parametrize(
+    ("at_", "limit", "first", "last"),
+    [
+        (5, 3, 4, 6),
+        (5, 4, 4, 7),
+        (5, 1, 5, 5),
+        (1, 3, 1, 3),
+        (10, 3, 8, 10),
+        (9, 5, 6, 10),
+        (2, 5, 1, 5),
+        (5, 50, 1, 10),
+    ],
+)
+def test_a_page_around_a_message_has_it_in_its_middle_as_far_as_there_are_messages(
+    ten: tuple[FlaskClient, list[int]], at_: int, limit: int, first: int, last: int
+) -> None:
+    client, ids = ten
+    positions, before, after = page(client, around=ids[at_ - 1], limit=limit)
+    assert positions == list(range(first, last + 1)) and at_ in positions
+    assert (before is None) is (first == 1) and (after is None) is (last == 10)
+    if before is not None:
+        assert page(client, cursor=before, order="desc")[0] == list(range(first - 1, 0, -1))
+    if after is not None:
+        assert page(client, cursor=after)[0] == list(range(last + 1, 11))
+
+
+def test_a_message_that_is_not_there_has_no_page_around_it(ten: tuple[FlaskClient, list[int]]) -> None:
+    client, ids = ten
+    append(client, "t", [words("elsewhere")])
+    for wrong in (10**6, stored(client, "t")[0]["id"]):
+        error = failed(client.get(f"/api/sessions/s/messages?around={wrong}"), 404, "message_not_found")
+        assert error["param"] == "around"
+    for query in ({"order": "desc"}, {"branch": 1}, {"cursor": "WzFd"}):
+        answer = client.get("/api/sessions/s/messages", query_string={"around": ids[0], **query})
+        assert failed(answer, 422, "invalid_fields")["param"] == "around"
+
+
+def test_a_replaced_message_has_no_page_around_it(client: FlaskClient) -> None:
+    replaced = chat(client, "one", session_id="s")["user_message_id"]
+    chat(client, "uno", session_id="s", replaces=replaced)
+    failed(client.get(f"/api/sessions/s/messages?around={replaced}"), 404, "message_not_found")

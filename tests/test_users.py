@@ -1,0 +1,504 @@
+"""A person as a whole: what is stored of them, the export, and that erasing leaves nothing.  (Import: test_import.)"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import select
+
+import memory.people.export
+import search_index.remembered
+from app import services_of
+from memory.services import Services
+from models import JobRow, OwnerRow
+from models import database as models_database
+from search_index import IndexBusy
+from tests.conftest import MakeApp
+from tests.model_server import Delay, ModelServer
+from tests.resources import append, digest_of, error, fact, good, read_all, rows_of, said
+from tests.talking import ask, at, chat, failed, meanwhile
+from tests.talking import said as stored_words
+
+SENTINEL = "Xylozarquon"  # a word that is in nothing else
+
+
+def data_dir(app: Flask) -> Path:
+    return services_of(app).settings.data_dir
+
+
+def traces(app: Flask, word: str = SENTINEL) -> dict[str, int]:
+    """In which files of the data directory the word is, in either case and as UTF-8 or UTF-16, and how often."""
+    found = {}
+    for path in sorted(data_dir(app).rglob("*")):
+        if path.is_file():
+            content = path.read_bytes().lower()
+            count = sum(content.count(word.lower().encode(encoding)) for encoding in ("utf-8", "utf-16-le"))
+            if count or word.lower() in str(path).lower():
+                found[path.relative_to(data_dir(app)).as_posix()] = count
+    return found
+
+
+def live(app: Flask, server: ModelServer, user: str, word: str, sessions: int = 3) -> None:
+    """A person's life in Recap, with `word` in whatever can have one."""
+    client = app.test_client()
+    outbox = services_of(app).outbox
+    for number in range(sessions):
+        session = f"{word}-session-{number}"
+        append(
+            client,
+            session,
+            [
+                said(
+                    f"{word} said {'much ' * 40 * place}{number}.",
+                    name=f"{word} name",
+                    external_id=f"{word}-{place}",
+                    created_at=f"2026-03-0{number + 1}T10:0{place}:00Z",
+                )
+                for place in range(6)
+            ],
+            user_id=user,
+        )
+        server.mini.queue(
+            digest_of(
+                fact(f"{word} is the word {number}", 2, f"{word} said"),
+                fact(f"{word} is another word {number}", 3, f"{word} said", scope="user"),
+                topic=f"About {word}",
+            )
+        )
+        outbox.run_due(["summary", "index"])
+        server.main.queue(f"{word}, says the model.")
+        chat(client, f"What about {word}?", session_id=session, user_id=user)
+        server.mini.queue(digest_of(topic=f"More about {word}"))
+        outbox.run_due(["summary", "index"])
+        good(client.patch(f"/api/sessions/{session}", json={"title": f"{word} title", "system_prompt": f"Be {word}."}))
+        good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": f"{word} summarised"}}))
+    mine = good(client.post("/api/facts", json={"user_id": user, "text": f"{word} was stated"}))
+    good(client.patch(f"/api/facts/{mine['id']}", json={"text": f"{word} was edited", "pinned": True}))
+
+
+# -- what is stored
+
+
+def test_how_much_is_stored(model_app: Flask, model_server: ModelServer) -> None:
+    client = model_app.test_client()
+    live(model_app, model_server, "ada", "Tea", sessions=2)
+    live(model_app, model_server, "bob", "Coffee", sessions=1)
+    user = good(client.get("/api/users/ada"))
+    made = user.pop("created_at")
+    assert made <= good(client.get("/api/sessions/Tea-session-0"))["created_at"] or made > "2026-03-03"
+    assert user["last_message_at"] > "2026-03-02T10:05:00"
+    assert {**user, "last_message_at": None} == {
+        "user_id": "ada",
+        "sessions": 2,
+        "messages": 2 * (6 + 2),
+        "facts": 2 * 2 + 1,
+        "summaries": 2 * 3,
+        "first_message_at": "2026-03-01T10:00:00+00:00",
+        "last_message_at": None,
+    }
+
+
+def test_a_person_who_only_stated_a_fact(client: FlaskClient) -> None:
+    good(client.post("/api/facts", json={"user_id": "ada", "text": "Likes tea"}))
+    user = good(client.get("/api/users/ada"))
+    assert (user["sessions"], user["facts"], user["first_message_at"]) == (0, 1, None)
+
+
+@pytest.mark.parametrize("user", ["auth0|7f3a", "https://id.example/users//7", "Ünal Öztürk", "a%2Fb", "me"])
+def test_a_user_id_may_be_anything(client: FlaskClient, user: str) -> None:
+    append(client, "tea", [said("hello")], user_id=user)
+    address = f"/api/users/{quote(user, safe='')}"
+    assert good(client.get(address))["user_id"] == user
+    assert good(client.get(f"{address}/export"))["user_id"] == user
+    assert good(client.delete(address))["user_id"] == user
+    assert error(client.get(address), 404)["code"] == "user_not_found"
+
+
+@pytest.mark.parametrize(("method", "more"), [("GET", ""), ("DELETE", ""), ("GET", "/export")])
+def test_nobody_is_404(client: FlaskClient, method: str, more: str) -> None:
+    append(client, "ada", [said("hello")])  # a session without a user is no user of its name
+    found = error(client.open(f"/api/users/ada{more}", method=method), 404)
+    assert (found["code"], found["param"]) == ("user_not_found", "user_id")
+
+
+# -- erasing
+
+
+def test_not_a_byte_of_an_erased_person_is_left(model_app: Flask, model_server: ModelServer) -> None:
+    client = model_app.test_client()
+    for number in range(4):  # others before and after, so that rows share pages
+        live(model_app, model_server, f"other-{number}", f"Plain{number}", sessions=1)
+        live(model_app, model_server, f"{SENTINEL}-user", f"{SENTINEL}{number}", sessions=2)
+    before = traces(model_app)
+    assert {"recap.db", "recap.db-wal"} <= set(before), "the scan finds what is there"
+    index = [path for path in before if path.startswith("index/")]
+    assert index, "the index holds words too"
+
+    receipt = good(client.delete(f"/api/users/{SENTINEL}-user"))
+    assert traces(model_app) == {}
+    assert receipt["pending"] == []
+    assert receipt["user_id"] == f"{SENTINEL}-user"
+    assert receipt["erased"] == {
+        "sessions": 8,
+        "messages": 8 * (6 + 2),
+        "turns": 8,
+        "summaries": 8 * 3,
+        "facts": 8 * 2 + 4,
+        "fact_revisions": 8 * 2 + 4 * 2,
+        "jobs": receipt["erased"]["jobs"],
+        "index_documents": 8 * (6 + 2) - 2,  # the last turn waits to be indexed
+    }
+    assert traces(model_app, "Plain3"), "the others' words are there still"
+    found = good(client.get("/api/search?q=Plain3&user_id=other-3"))["results"]
+    assert len(found) == 8
+    assert {job["kind"] for job in read_all(client, "/api/jobs")} <= {"summary", "index"}, "nothing is left to do"
+    with closing(sqlite3.connect(data_dir(model_app) / "recap.db")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_no_row_of_an_erased_person_is_left(model_app: Flask, model_server: ModelServer) -> None:
+    client, services = model_app.test_client(), services_of(model_app)
+    live(model_app, model_server, "bob", "Coffee")
+    services.outbox.run_due()
+    alone = rows_of(services)
+    live(model_app, model_server, "ada", "Tea")
+    assert all(count > alone[table] for table, count in rows_of(services).items() if table not in ("prompts", "jobs"))
+    good(client.delete("/api/users/ada"))
+    assert {**rows_of(services), "jobs": 0} == {**alone, "jobs": 0}
+    assert error(client.delete("/api/users/ada"), 404)["code"] == "user_not_found"
+    assert error(client.get("/api/sessions/Tea-session-0"), 404)["code"] == "session_not_found"
+    assert good(client.get("/api/search?q=Tea&user_id=ada"))["results"] == []
+
+
+def test_the_caches_of_this_process_forget(model_app: Flask, model_server: ModelServer) -> None:
+    live(model_app, model_server, "ada", SENTINEL, sessions=1)
+    client = model_app.test_client()
+    good(client.get(f"/api/search?q={SENTINEL}&user_id=ada"))
+
+    def cached() -> int:
+        return sum(cache.cache_info().currsize for cache in search_index.remembered._caches)
+
+    assert cached() > 10
+    good(client.delete("/api/users/ada"))
+    assert cached() == 0
+
+
+def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
+    """A plain lru_cache is for what is not people's: roles, languages, prompts, the word table."""
+    root = Path(memory.people.export.__file__).parent.parent.parent
+    kept = {
+        (path.relative_to(root).as_posix(), line.strip())
+        for folder in ("memory", "search_index", "schemas", "api")
+        for path in (root / folder).rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if re.search(r"(?<!`)\b(lru_cache|cache)\(|@(lru_cache|cache)\b", line)
+    }
+    assert kept == {
+        ("memory/prompts.py", "_compiled = lru_cache(maxsize=256)(_ENV.from_string)"),
+        ("memory/prompts.py", "@lru_cache(maxsize=256)"),
+        ("search_index/postings.py", "@lru_cache(maxsize=64)"),
+        ("search_index/vectors.py", "@lru_cache(maxsize=1)"),
+        ("search_index/analysis.py", "@lru_cache(maxsize=len(LANGUAGES))"),
+        ("search_index/remembered.py", "cached: Any = lru_cache(maxsize=most)(function)"),
+    }
+
+
+def test_one_erased_anew_starts_from_nothing(model_app: Flask, model_server: ModelServer) -> None:
+    client = model_app.test_client()
+    live(model_app, model_server, "ada", SENTINEL, sessions=1)
+    good(client.delete("/api/users/ada"))
+    append(client, f"{SENTINEL}-session-0", [said("I like tea.")], user_id="ada")
+    assert stored_words(client, f"{SENTINEL}-session-0") == [("user", "I like tea.")]
+    assert good(client.get("/api/facts?user_id=ada"))["items"] == []
+    services_of(model_app).outbox.run_due(["index"])
+    assert len(good(client.get("/api/search?q=tea&user_id=ada"))["results"]) == 1
+
+
+# -- erasing while something else goes on
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_turn_that_is_being_taken_stores_nothing(make_app: MakeApp, model_server: ModelServer, again: bool) -> None:
+    app = make_app(**at(model_server))
+    client = app.test_client()
+    chat(client, "one", session_id="s", user_id="ada")
+
+    def erase(_: dict[str, Any]) -> str:
+        other = app.test_client()
+        assert good(other.delete("/api/users/ada"))["erased"]["messages"] == 3
+        if again:
+            append(other, "s", [said("new")], user_id="ada")
+        return f"{SENTINEL}, too late"
+
+    model_server.main.queue(erase)
+    failed(ask(client, f"two {SENTINEL}", session_id="s", user_id="ada"), 409, "turn_lost")
+    if again:
+        assert stored_words(client, "s") == [("user", "new")]
+    else:
+        assert client.get("/api/sessions/s").status_code == 404
+        assert rows_of(services_of(app)) == dict.fromkeys(rows_of(services_of(app)), 0)
+        assert traces(app) == {}
+
+
+def test_a_summary_that_is_being_made_stores_nothing(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server))
+    client = app.test_client()
+    append(client, "s", [said(f"I like {SENTINEL}."), said("Noted.", "assistant")], user_id="ada")
+    release = threading.Event()
+    model_server.mini.queue(Delay(release, digest_of(fact(f"I like {SENTINEL}", 1), topic=SENTINEL)))
+    with meanwhile(lambda: services_of(app).outbox.run_due(["summary"])):
+        model_server.wait_for_requests(1)
+        assert good(client.delete("/api/users/ada"))["pending"] == []
+        release.set()
+    assert traces(app) == {}
+    assert rows_of(services_of(app))["summaries"] == rows_of(services_of(app))["jobs"] == 0
+
+
+def test_messages_that_are_being_indexed_do_not_come_back(
+    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(client, "s", [said(f"I like {SENTINEL} number {number}.") for number in range(5)], user_id="ada")
+    index = services_of(app).index
+    add = index.add
+    erased = []
+
+    def erased_before(owner: str, documents: Any) -> str:
+        if not erased:
+            erased.append(good(client.delete("/api/users/ada")))
+        return add(owner, documents)
+
+    monkeypatch.setattr(index, "add", erased_before)
+    services_of(app).outbox.run_due(["index"])
+    assert erased and traces(app) == {}
+
+
+def test_a_search_that_is_going_on_finds_nothing_and_asks_for_nothing(
+    app: Flask, client: FlaskClient, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(client, "s", [said(f"I like {SENTINEL}.")], user_id="ada")
+    services.outbox.run_due(["index"])
+    with services.database.read() as tx:
+        services.index.drop(tx.scalars(select(OwnerRow)).one().index_key)  # lost: a search asks for it to be made again
+    search = services.index.search
+
+    def erased_meanwhile(*args: Any) -> Any:
+        hits = search(*args)
+        assert hits and good(app.test_client().delete("/api/users/ada"))
+        return hits
+
+    monkeypatch.setattr(services.index, "search", erased_meanwhile)
+    assert good(client.get(f"/api/search?q={SENTINEL}&user_id=ada"))["results"] == []
+    assert rows_of(services)["jobs"] == 0 and traces(app) == {}
+
+
+# -- erasing when something is in the way
+
+
+def refused(*_: Any, **__: Any) -> Any:
+    raise IndexBusy("another process writes to it")
+
+
+def test_an_index_in_use_is_said_and_cleared_later(
+    model_app: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live(model_app, model_server, "ada", SENTINEL, sessions=1)
+    client, services = model_app.test_client(), services_of(model_app)
+    with monkeypatch.context() as patched:
+        patched.setattr(services.index, "drop", refused)
+        assert good(client.delete("/api/users/ada"))["pending"] == ["search_index"]
+    assert all(path.startswith("index/") for path in traces(model_app))
+    (job,) = [job for job in read_all(client, "/api/jobs") if job["kind"] == "unindex"]
+    assert "another process writes to it" in job["error"]
+    good(client.post(f"/api/jobs/{job['id']}/retry"))
+    services.outbox.run_due(["unindex"])
+    assert traces(model_app) == {} and rows_of(services)["jobs"] == 0
+
+
+@contextmanager
+def reading(app: Flask) -> Iterator[None]:
+    """Somebody who reads from the database and does not come to an end."""
+    with closing(sqlite3.connect(data_dir(app) / "recap.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM messages").fetchone()
+        yield
+
+
+def test_a_log_in_use_is_said_and_emptied_later(
+    model_app: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models_database, "SCRUB_PAUSES", (0.0, 0.01))
+    monkeypatch.setattr(models_database, "SCRUB_TIMEOUT_MS", 10)
+    live(model_app, model_server, "ada", SENTINEL, sessions=1)
+    client, services = model_app.test_client(), services_of(model_app)
+    with reading(model_app):
+        assert good(client.delete("/api/users/ada"))["pending"] == ["database_files"]
+        assert "recap.db-wal" in traces(model_app)
+        assert error(client.get("/api/users/ada"), 404)
+    (job,) = [job for job in read_all(client, "/api/jobs") if job["kind"] == "scrub"]
+    assert "log" in job["error"]
+    good(client.post(f"/api/jobs/{job['id']}/retry"))
+    services.outbox.run_due(["scrub"])
+    assert traces(model_app) == {} and rows_of(services)["jobs"] == 0
+
+
+def test_what_a_killed_process_left_half_erased_is_finished_by_another(
+    model_app: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live(model_app, model_server, "ada", SENTINEL, sessions=1)
+    services = services_of(model_app)
+
+    class Killed(BaseException):
+        pass
+
+    def kill() -> None:
+        raise Killed
+
+    monkeypatch.setattr(services.index, "forget_texts", kill)  # the first thing after the rows are gone
+    with pytest.raises(Killed):
+        model_app.test_client().delete("/api/users/ada")
+    assert any(path.startswith("index/") for path in traces(model_app))
+    make_due(services)
+    services.outbox.run_due(["unindex", "scrub"])
+    assert traces(model_app) == {} and rows_of(services)["jobs"] == 0
+
+
+def make_due(services: Services) -> None:
+    with services.database.write() as tx:
+        for job in tx.scalars(select(JobRow)):
+            job.run_at = job.created_at
+
+
+def test_a_database_that_is_not_there_erases_nothing(
+    model_app: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live(model_app, model_server, "ada", "Tea", sessions=1)
+    services = services_of(model_app)
+    before = rows_of(services)
+    monkeypatch.setattr(services.outbox, "enqueue", refused)
+    assert model_app.test_client().delete("/api/users/ada").status_code == 500
+    assert rows_of(services) == before
+
+
+# -- the export
+
+
+def test_everything_is_in_the_export(model_app: Flask, model_server: ModelServer) -> None:
+    client = model_app.test_client()
+    live(model_app, model_server, "ada", "Tea", sessions=2)
+    live(model_app, model_server, "bob", "Coffee", sessions=1)
+    answer = client.get("/api/users/ada/export")
+    assert (answer.status_code, answer.mimetype) == (200, "application/json")
+    assert re.fullmatch(
+        r'attachment; filename="recap-export-\d{4}-\d\d-\d\d\.json"', answer.headers["Content-Disposition"]
+    )
+    document = good(answer)
+    assert {name: document[name] for name in ("format", "version", "user_id")} == {
+        "format": "recap-export",
+        "version": 1,
+        "user_id": "ada",
+    }
+    assert "Coffee" not in answer.text
+    assert [session["id"] for session in document["sessions"]] == ["Tea-session-0", "Tea-session-1"]
+    for session in document["sessions"]:
+        shown = read_all(client, f"/api/sessions/{session['id']}/messages")
+        fields = ("role", "name", "content", "created_at", "external_id")
+        assert [[m[f] for f in fields] for m in session["messages"]] == [[m[f] for f in fields] for m in shown]
+        versions = read_all(client, f"/api/sessions/{session['id']}/summary/versions")[::-1]
+        for version, exported in zip(versions, session["summaries"], strict=True):
+            assert exported.items() <= version.items()
+        (turn,) = session["turns"]
+        assert (turn["user_position"], turn["reply_position"]) == (7, 8)
+        assert turn["usage"]["prompt_tokens"] > 0 and turn["finished_at"]
+        assert (session["title"], session["system_prompt"]) == ("Tea title", "Be Tea.")
+    assert len(document["facts"]) == 5
+    stated = document["facts"][-1]
+    assert [revision["text"] for revision in stated["revisions"]] == ["Tea was stated", "Tea was edited"]
+    taken = document["facts"][0]
+    assert (taken["session_id"], taken["source_position"]) == ("Tea-session-0", 2)
+    assert taken["quote"] in document["sessions"][0]["messages"][1]["content"]
+
+
+def test_corrected_facts_are_in_the_export_with_what_corrected_them(
+    model_app: Flask, model_server: ModelServer
+) -> None:
+    client, outbox = model_app.test_client(), services_of(model_app).outbox
+    append(client, "s", [said("I live in Tallinn.")], user_id="ada")
+    model_server.mini.queue(digest_of(fact("Lives in Tallinn", 1, "I live in Tallinn", scope="user")))
+    outbox.run_due(["summary"])
+    append(client, "s", [said("I live in Lyon now.")], user_id="ada")
+    old = good(client.get("/api/facts?user_id=ada"))["items"][0]["id"]
+    model_server.mini.queue(digest_of(fact("Lives in Lyon", 2, "I live in Lyon now", scope="user", supersedes=[old])))
+    outbox.run_due(["summary"])
+    first, second = good(client.get("/api/users/ada/export"))["facts"]
+    assert (first["text"], first["superseded_by"]) == ("Lives in Tallinn", second["id"])
+    assert first["valid_to"] == second["valid_from"]
+    assert [revision["action"] for revision in first["revisions"]] == ["made", "superseded"]
+
+
+def test_the_export_is_read_bit_by_bit(app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory.people.export, "PAGE", 10)
+    monkeypatch.setattr("schemas.export.PIECE_CHARS", 1000)
+    append(client, "long", [said(f"message number {number}") for number in range(95)], user_id="ada")
+    for number in range(25):
+        good(client.post("/api/facts", json={"user_id": "ada", "text": f"fact number {number}"}))
+    with client.get("/api/users/ada/export", buffered=False) as answer:
+        pieces = iter(answer.response)
+        first = next(pieces)
+        # What is written from now on is left out, and nobody who writes has to wait.
+        append(client, "long", [said("too late")], user_id="ada")
+        append(client, "later", [said("too late")], user_id="ada")
+        good(client.post("/api/facts", json={"user_id": "ada", "text": "too late"}))
+        with services_of(app).database.engine.connect() as connection:
+            assert connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+        rest = list(pieces)
+    assert len(rest) > 5
+    text = b"".join(piece if isinstance(piece, bytes) else piece.encode() for piece in (first, *rest)).decode()
+    document = json.loads(text)
+    assert "too late" not in text
+    assert [len(session["messages"]) for session in document["sessions"]] == [95]
+    assert [item["text"] for item in document["facts"]] == [f"fact number {number}" for number in range(25)]
+
+
+def test_erasing_during_an_export_leaves_it_whole(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory.people.export, "PAGE", 2)
+    monkeypatch.setattr("schemas.export.PIECE_CHARS", 1)
+    for number in range(5):
+        append(client, f"s{number}", [said(f"message number {place}") for place in range(5)], user_id="ada")
+    with client.get("/api/users/ada/export", buffered=False) as answer:
+        pieces = iter(answer.response)
+        first = [next(pieces) for _ in range(3)]
+        good(client.delete("/api/users/ada"))
+        text = b"".join(p if isinstance(p, bytes) else p.encode() for p in (*first, *pieces)).decode()
+    assert json.loads(text)["facts"] == []
+
+
+def test_replaced_messages_are_erased_and_not_exported(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server))
+    client = app.test_client()
+    first = chat(client, f"I like {SENTINEL}.", session_id="s", user_id="ada")
+    services_of(app).outbox.run_due()
+    chat(client, "I like tea.", session_id="s", user_id="ada", replaces=first["user_message_id"])
+    answer = client.get("/api/users/ada/export")
+    assert SENTINEL not in answer.text and "I like tea." in answer.text
+    assert good(client.get("/api/users/ada"))["messages"] == 2
+    receipt = good(client.delete("/api/users/ada"))
+    assert receipt["erased"]["messages"] == 4
+    assert traces(app) == {}
+
+
+def test_an_owner_is_gone_with_their_name(services: Services, client: FlaskClient) -> None:
+    append(client, "s", [said("hello")], user_id="ada")
+    good(client.delete("/api/users/ada"))
+    with services.database.read() as tx:
+        assert tx.scalars(select(OwnerRow)).all() == []
