@@ -27,7 +27,7 @@ _SAID = {
         "The body is larger than Recap takes in one request. Nothing was stored. Send it in parts.",
     ),
     415: ("not_json", "Send the body as JSON, with Content-Type: application/json."),
-    422: ("invalid_fields", "Some fields are missing or wrong; `fields` says which. Nothing was stored."),
+    422: ("invalid_fields", "Some fields are missing or wrong. Nothing was stored."),
 }
 
 

@@ -19,6 +19,7 @@ from schemas.fields import ID, UNSTORABLE
 SESSION_HEADERS = ("X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "x-litellm-session-id")
 PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
 WHOLE_HEADER = "X-OpenWebUI-Chat-Id"  # its frontend sends every conversation from the start
+TEMPORARY = "local:"  # how the ids of its temporary chats begin, which it keeps nothing of itself
 PERSON_CHARS = 256
 KEY_CHARS = 256
 
@@ -41,11 +42,12 @@ class CompletionCall:
 @dataclass(frozen=True)
 class Identity:
     """Whose request it is.  `session_id` None: it says nothing, and its conversation has to tell.  `whole`: the client
-    is known to send its conversations from the start."""
+    is known to send its conversations from the start.  `temporary`: the person was promised that nothing is kept."""
 
     session_id: str | None
     user_id: str | None
     whole: bool
+    temporary: bool
 
 
 class CompletionRequest(Schema):
@@ -118,6 +120,7 @@ def identity_of(headers: Headers, parameters: Mapping[str, Any]) -> Identity:
         session_id=_fitting(session, ID.fullmatch(session) is not None) if session else None,
         user_id=_fitting(person, len(person) <= PERSON_CHARS and not UNSTORABLE.search(person)) if person else None,
         whole=not session or named_by == WHOLE_HEADER,
+        temporary=named_by == WHOLE_HEADER and session.startswith(TEMPORARY),
     )
 
 
@@ -137,6 +140,7 @@ def turn_of(call: CompletionCall, identity: Identity, headers: Headers, body: by
             call.parameters,
             fingerprint=known.hexdigest(),
             whole=identity.whole,
+            temporary=identity.temporary,
             retried=headers.get("X-Stainless-Retry-Count", "0") not in ("", "0"),
         ),
     )

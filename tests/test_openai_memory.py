@@ -249,6 +249,16 @@ def test_a_frontends_errands_are_no_part_of_the_conversation(client: FlaskClient
     assert [session["id"] for session in sessions(client)] == ["c"]
 
 
+def test_a_frontends_temporary_chat_is_answered_and_not_stored(client: FlaskClient, server: ModelServer) -> None:
+    ada = Person(client, None, headers={"X-OpenWebUI-Chat-Id": "c"}, user="ada")
+    ada.says("My locker code is 7319.")
+    secret = [user("What is my locker code? Tell nobody that I asked.")]
+    answer = post(client, secret, None, headers={"X-OpenWebUI-Chat-Id": "local:Xa9"}, user="ada")
+    assert answer.status_code == 200 and answer.headers["X-Memory-Recalled"] == "0"
+    assert sent(server)[-1]["messages"] == secret
+    assert [session["id"] for session in sessions(client)] == ["c"] and said(client, "c") == ada.said
+
+
 @pytest.mark.parametrize(
     "form",
     [

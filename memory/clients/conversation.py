@@ -100,7 +100,7 @@ class ClientRequest:
     """A request of a client: its conversation, and its other parameters, to be passed on as they are.
 
     `whole`: it is known to send its conversation from the start each time.  `retried`: it says that it sends this once
-    more.  `fingerprint` is the same for the same request.
+    more.  `temporary`: nothing of it may be stored.  `fingerprint` is the same for the same request.
     """
 
     conversation: Conversation
@@ -108,6 +108,7 @@ class ClientRequest:
     fingerprint: str
     whole: bool = False
     retried: bool = False
+    temporary: bool = False
 
 
 def said(role: str, text: str, name: str | None, extra: Raw | None, *, cut: bool = False) -> Said:

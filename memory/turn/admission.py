@@ -124,11 +124,11 @@ class Admission:
         return Admitted(remembered, request.session_id, passed_on=True)
 
     def _is_errand(self, tx: Session, caller: Caller, request: TurnRequest) -> bool:
-        """Whether there is nothing in a client's request to remember, or it is only about its conversation."""
+        """Whether there is nothing in a client's request to remember, or to be remembered, or it is only about it."""
         client = request.client
         if client is None:
             return False
-        nothing = not client.conversation.messages
+        nothing = not client.conversation.messages or client.temporary
         return nothing or self._arrivals.errand(tx, caller, request.session_id, client)
 
     def _session(self, tx: Session, caller: Caller, request: TurnRequest, turn: TurnRow | None) -> SessionRow:
