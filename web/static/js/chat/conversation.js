@@ -4,7 +4,7 @@
 // makes the one from the others.  Messages are made into elements once and kept.
 
 import * as api from "../page/api.js";
-import { announce, button, byId, el } from "../page/dom.js";
+import { announce, button, byId, el, put } from "../page/dom.js";
 import * as composer from "./composer.js";
 import { emptyState } from "./empty.js";
 import { body, messageItem, replyInProgress } from "./message.js";
@@ -275,21 +275,12 @@ function draw() {
   }
   nodes.push(...ending(turn));
   if (!nodes.length) nodes.push(emptyState({ temporary: shown.temporary, write: composer.write }));
-  put(nodes);
+  put(list, nodes);
   if (firstBefore && list.querySelector("article")?.dataset.id !== firstBefore && list.querySelector(`article[data-id="${firstBefore}"]`)) {
     list.scrollTop = top + list.scrollHeight - height; // what was in view stays in view
   }
   composer.replying(turn);
   head();
-}
-
-/** The list's children become `nodes`; those that stay are not moved, so that focus and selection stay in them. */
-function put(nodes) {
-  const wanted = new Set(nodes);
-  for (const child of [...list.children]) if (!wanted.has(child)) child.remove();
-  nodes.forEach((node, place) => {
-    if (list.children[place] !== node) list.insertBefore(node, list.children[place] ?? null);
-  });
 }
 
 /** What stands below the stored messages: the live turn, a reply someone else waits for, or what went wrong. */

@@ -3,7 +3,7 @@
 import * as api from "../page/api.js";
 import { jumpTo, newChat, openSession } from "./conversation.js";
 import { confirmed } from "../page/dialog.js";
-import { arrowKeys, button, byId, el } from "../page/dom.js";
+import { arrowKeys, button, byId, el, put } from "../page/dom.js";
 import { icon } from "../page/icons.js";
 import { on, shown, timezone } from "../page/state.js";
 import { clock, dayName, when } from "../page/words.js";
@@ -18,6 +18,8 @@ let more = null; // cursor to older ones
 let renaming = null;
 let asked = 0; // counts the requests: an answer to an earlier one is dropped
 let settleKeys = () => {};
+const rowsMade = new Map(); // by session: {says, item}
+const groupsMade = new Map(); // by name: {heading, rows}
 
 export function startSessions() {
   byId("new-chat").addEventListener("click", () => newChat());
@@ -78,18 +80,21 @@ function draw() {
     list.replaceChildren(el("p.list-note", {}, "No chats yet. The first one begins with your first message."));
     return;
   }
-  const focused = document.activeElement?.closest?.(".session")?.dataset.id;
   const groups = [];
   for (const session of sessions) {
     const name = groupName(session.updated_at);
     if (groups.at(-1)?.name !== name) groups.push({ name, items: [] });
     groups.at(-1).items.push(session);
   }
-  const top = list.scrollTop;
-  list.replaceChildren(...groups.flatMap(({ name, items }) => [el("h3", {}, name), el("ul.session-list", {}, items.map(row))]));
-  list.scrollTop = top;
-  if (focused) [...list.querySelectorAll(".session")].find((one) => one.dataset.id === focused)?.querySelector(".session-open")?.focus();
+  put(list, groups.flatMap(({ name, items }) => group(name, items)));
   settleKeys();
+}
+
+function group(name, items) {
+  if (!groupsMade.has(name)) groupsMade.set(name, { heading: el("h3", {}, name), rows: el("ul.session-list") });
+  const { heading, rows } = groupsMade.get(name);
+  put(rows, items.map(row));
+  return [heading, rows];
 }
 
 function groupName(iso) {
@@ -104,13 +109,23 @@ function said(iso) {
   return ["Today", "Yesterday"].includes(dayName(iso)) ? clock(iso) : when(iso);
 }
 
+/** A row is made once and kept while it says the same: what is being pressed or has the focus stays where it is. */
 function row(session) {
+  const says = [session.title, said(session.updated_at), session.busy, session.message_count].join("\n");
+  if (rowsMade.get(session.id)?.says !== says) rowsMade.set(session.id, { says, item: newRow(session) });
+  const { item } = rowsMade.get(session.id);
   const current = session.id === shown.sessionId;
+  item.classList.toggle("current", current);
+  if (current) item.firstChild.setAttribute("aria-current", "true");
+  else item.firstChild.removeAttribute("aria-current");
+  return item;
+}
+
+function newRow(session) {
   const title = session.title || "Untitled chat";
-  const open = el("button.session-open", { type: "button", title, onclick: () => openSession(session.id), "aria-current": current ? "true" : null },
-    el("span", {}, title), el("span.when", {}, `${said(session.updated_at)}${session.busy ? " · replying" : ""}`));
-  return el(`li.session${current ? ".current" : ""}`, { dataset: { id: session.id } },
-    open,
+  return el("li.session", { dataset: { id: session.id } },
+    el("button.session-open", { type: "button", title, onclick: () => openSession(session.id) },
+      el("span", {}, title), el("span.when", {}, `${said(session.updated_at)}${session.busy ? " · replying" : ""}`)),
     el("span.session-tools", {},
       button(icon("edit"), () => rename(session), { kind: "icon", "aria-label": `Rename ${title}`, title: "Rename" }),
       button(icon("forget"), () => erase(session), { kind: "icon", "aria-label": `Delete ${title}`, title: "Delete" })),
@@ -119,12 +134,13 @@ function row(session) {
 
 function rename(session) {
   renaming = session.id;
-  const item = [...list.querySelectorAll(".session")].find((one) => one.dataset.id === session.id);
+  const { item } = rowsMade.get(session.id);
+  rowsMade.delete(session.id); // made anew when the name is settled
   const box = el("input", { type: "text", value: session.title, maxLength: 200, "aria-label": "Name of this chat" });
   const leave = () => {
     renaming = null;
     draw();
-    [...list.querySelectorAll(".session")].find((one) => one.dataset.id === session.id)?.querySelector(".session-open")?.focus();
+    rowsMade.get(session.id)?.item.firstChild.focus();
   };
   let done = false;
   const save = async () => {
@@ -133,8 +149,9 @@ function rename(session) {
     const title = box.value.trim();
     if (title && title !== session.title) {
       try {
-        Object.assign(session, await api.patch(path(session), { title }));
-        if (session.id === shown.sessionId) byId("title").textContent = session.title;
+        const changed = await api.patch(path(session), { title });
+        Object.assign(sessions.find((one) => one.id === session.id) ?? session, changed); // the list may be a newer one
+        if (session.id === shown.sessionId) byId("title").textContent = changed.title;
       } catch (error) {
         done = false;
         item.append(el("p.list-note", { role: "alert" }, error.message));

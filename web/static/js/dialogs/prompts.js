@@ -268,7 +268,7 @@ class Editor {
           : shown.sessionId === null
             ? "Open a chat first: there is none to try it on."
             : "";
-    this.#try.disabled = why !== "" || this.#trying !== null;
+    this.#try.disabled = why !== "" || this.#trying !== null || this.#field.disabled; // until its text is there
     this.#cancel.hidden = this.#trying === null;
     if (!this.#trying) this.#tryNote.textContent = why;
   }

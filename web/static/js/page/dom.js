@@ -33,6 +33,15 @@ export function svg(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** The children of `parent` become `nodes`; those that stay are not moved, so that focus and a press on them last. */
+export function put(parent, nodes) {
+  const wanted = new Set(nodes);
+  for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
+  nodes.forEach((node, place) => {
+    if (parent.children[place] !== node) parent.insertBefore(node, parent.children[place] ?? null);
+  });
+}
+
 export const byId = (id) => document.getElementById(id);
 
 /** Tell people who listen instead of look. */
