@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 CONVERSATIONS ?= benchmarks/conversation.json
+CHECKED ?= tests
 ENV := PYTHONDONTWRITEBYTECODE=1
 
 .PHONY: help run test test-fast check format bench bench-recall bench-prefix setup clean
@@ -18,14 +19,14 @@ run: $(VENV)/.runtime  ## Make the environment, bring the database up to date, s
 test: $(VENV)/.dev  ## All tests
 	$(BIN)/pytest -n auto
 
-test-fast: $(VENV)/.dev  ## All but the slow ones and the browser's: under a minute
+test-fast: $(VENV)/.dev  ## All but the slow ones and the browser's: three minutes on two cores
 	$(BIN)/pytest -n auto -m "not slow and not browser"
 
 check: $(VENV)/.dev  ## Format, lint, types, and the fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto -m "not slow and not browser"
+	$(BIN)/pytest -n auto -m "not slow and not browser" $(CHECKED)
 
 format: $(VENV)/.dev  ## Put the code in its one format
 	$(BIN)/ruff format .
