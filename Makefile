@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 CONVERSATIONS ?= benchmarks/conversation.json
+# What `make check` runs of the fast tests.
 CHECKED ?= tests
 ENV := PYTHONDONTWRITEBYTECODE=1
 
