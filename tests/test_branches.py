@@ -641,6 +641,7 @@ ACTIONS = ["say", "say", "say", "main fails", "append", "replace last", "replace
 ACTIONS += ["work", "work", "work", "index", "roll back", "hold", "let go"]
 
 
+@pytest.mark.slow
 def test_prompts_summaries_facts_and_search_are_always_those_of_the_line(
     make_app: MakeApp, model_server: ModelServer
 ) -> None:

@@ -136,6 +136,7 @@ class Conversation:
             assert head == prompt[0]["content"], "the head changed between folds"
 
 
+@pytest.mark.slow
 def test_no_message_is_ever_in_neither_the_summary_nor_the_tail(make_app: MakeApp, model_server: ModelServer) -> None:
     app = make_app(**at(model_server, tail_messages_max=6, tail_tokens_max=300, summary_debounce=60.0))
     covering = Covering()
