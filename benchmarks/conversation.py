@@ -18,6 +18,11 @@ from typing import Any
 ANSWERABLE = (1, 2, 3, 4)
 
 
+def files_of(paths: Sequence[Path]) -> list[Path]:
+    """The files that are named, and of a folder its JSON files, in order."""
+    return [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
+
+
 @dataclass(frozen=True)
 class Said:
     """A message, as it was said and as it is imported."""

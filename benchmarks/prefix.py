@@ -33,12 +33,11 @@ from typing import Any
 import httpx2
 from tqdm import tqdm
 
-from benchmarks.conversation import Conversation, Said
-from benchmarks.results import machine
+from benchmarks.conversation import Conversation, Said, files_of
+from benchmarks.results import RESULTS, machine, machine_line, stored
 from benchmarks.serving import Server, terminable
 from benchmarks.upstream import MAIN, MINI, Json, Upstream
 
-RESULTS = Path(__file__).parent / "results"
 GOAL = 0.75
 BYTES_A_TOKEN = 4
 CLIENTS = {"newest": "newest message only", "history": "full history"}
@@ -287,19 +286,14 @@ def table(results: Mapping[str, Any]) -> str:
             for label, shape, key in _ROWS:
                 cells = [shape.format(one[kind][key]).rjust(width) for one in shown.values()]
                 lines.append(f"{label:36}" + "".join(cells))
-    on, mean = results["machine"], results["all"]["newest"]["recap"]["mean"]
-    memory = f"{on['memory_gb']} GB, " if on["memory_gb"] else ""
+    mean = results["all"]["newest"]["recap"]["mean"]
     lines += [
         "",
         f"A prompt of Recap has {mean['system']:,} tokens of system message, {mean['tail']:,} of tail and "
         f"{mean['newest']:,} of newest message with what was recalled for it, on average.",
-        f"Measured on {on['cores']} cores, {memory}{on['system']}, Python {on['python']}.",
+        machine_line(results["machine"]),
     ]
     return "\n".join(lines)
-
-
-def _files(paths: Sequence[Path]) -> list[Path]:
-    return [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -317,7 +311,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.limit is not None and options.limit < 2:
         parser.error("--limit must be 2 or more: a prompt is compared with the next")
     try:
-        loaded = [Conversation.load(file) for file in _files(options.conversations)]
+        loaded = [Conversation.load(file) for file in files_of(options.conversations)]
     except (OSError, ValueError) as error:
         parser.error(str(error))
     conversations = {one.name: taken for one in loaded if len(taken := turns(one.said, options.limit)) > 1}
@@ -327,9 +321,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         results = run(conversations)
     except (RuntimeError, httpx2.TransportError) as error:
         raise SystemExit(f"The benchmark broke off: {error}") from error
-    options.results.mkdir(parents=True, exist_ok=True)
-    file = options.results / f"prefix-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
-    file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    file = stored(options.results, "prefix", results)
     print(table(results))
     print(f"\nAs JSON: {file}")
 

@@ -15,7 +15,6 @@ its last message.  No server and no network.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -26,14 +25,13 @@ from typing import Any
 
 from tqdm import tqdm
 
-from benchmarks.conversation import ANSWERABLE, Conversation
+from benchmarks.conversation import ANSWERABLE, Conversation, files_of
 from benchmarks.rankings import BUDGETS, DEFAULT, MEANING_ALONE, RECIPES, Corpus, Judge, by_index, by_meaning, feed
-from benchmarks.results import CATEGORIES, machine, percentiles
+from benchmarks.results import CATEGORIES, RESULTS, machine, percentiles, stored
 from benchmarks.scale import SCALES, scale
 from benchmarks.tuning import GRID, leave_one_out
 from search_index import Recipe, SearchIndex, WordLlamaEmbedder
 
-RESULTS = Path(__file__).parent / "results"
 LIMIT = 10  # messages asked for when a search is timed
 
 _COLUMNS = (
@@ -155,10 +153,6 @@ def scale_table(scaled: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _files(paths: Sequence[Path]) -> list[Path]:
-    return [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     description, _, details = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
@@ -175,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON (default: %(default)s)")
     options = parser.parse_args(arguments)
     try:
-        corpora = [Corpus.of(Conversation.load(file, unanswerable=True)) for file in _files(options.conversations)]
+        corpora = [Corpus.of(Conversation.load(file, unanswerable=True)) for file in files_of(options.conversations)]
     except (OSError, ValueError) as error:
         parser.error(str(error))
     if not any(corpus.conversation.questions for corpus in corpora):
@@ -192,9 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.scale is not None:
         results["scale"] = scale(corpora, options.scale or SCALES, DEFAULT)
         print(scale_table(results["scale"]))
-    options.results.mkdir(parents=True, exist_ok=True)
-    file = options.results / f"recall-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
-    file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    file = stored(options.results, "recall", results)
     print(f"\nAs JSON: {file}")
 
 

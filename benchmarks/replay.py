@@ -16,7 +16,6 @@ benchmark makes users of its own and erases their sessions at its end.  For each
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -31,13 +30,12 @@ import httpx2
 from tqdm import tqdm
 
 from benchmarks.conversation import Conversation, Said
-from benchmarks.results import Replayed, machine, measured, table
+from benchmarks.results import RESULTS, Replayed, machine, measured, stored, table
 from benchmarks.serving import Server, terminable
 
 BATCH = 1_000  # messages in one call: as many as the API takes
 LIMIT = 20  # results asked for: recall is measured down to this depth
 QUIET_SECONDS = 600.0  # a real mini model may take this long over the summaries of an import
-RESULTS = Path(__file__).parent / "results"
 
 
 class Recap:
@@ -199,9 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         results = run(conversations, None if options.serve else options.url, options.turns, options.keep)
     except (RuntimeError, httpx2.TransportError) as error:
         raise SystemExit(f"The benchmark broke off: {error}") from error
-    options.results.mkdir(parents=True, exist_ok=True)
-    file = options.results / f"replay-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
-    file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    file = stored(options.results, "replay", results)
     print(table(results))
     print(f"\nAs JSON: {file}")
 

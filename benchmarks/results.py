@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib.metadata import version
 from math import ceil
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 
 from benchmarks.conversation import Conversation, Question, recall_at
 
+RESULTS = Path(__file__).parent / "results"  # where the JSON goes unless told otherwise
 DEPTHS = (5, 10, 20)
 CATEGORIES = {1: "several messages", 2: "a time", 3: "some thought", 4: "one message"}
 PACKAGES = ("flask", "gunicorn", "sqlalchemy", "whoosh-reloaded", "httpx2")
@@ -101,6 +104,20 @@ def machine() -> dict[str, Any]:
     }
 
 
+def machine_line(on: dict[str, Any]) -> str:
+    """What `machine` told, as a table's last line."""
+    memory = f"{on['memory_gb']} GB, " if on["memory_gb"] else ""
+    return f"Measured on {on['cores']} cores, {memory}{on['system']}, Python {on['python']}."
+
+
+def stored(folder: Path, name: str, results: dict[str, Any]) -> Path:
+    """Write the results as JSON into `folder`, under the benchmark's name and the time; the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+    file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    return file
+
+
 def table(results: dict[str, Any]) -> str:
     """A column a conversation, and one for all together when there are several."""
     columns = dict(results["conversations"])
@@ -111,12 +128,11 @@ def table(results: dict[str, Any]) -> str:
     for label, shape, path in _ROWS:
         cells = [_cell(figures, shape, path).rjust(width) for figures in columns.values()]
         lines.append(f"{label:24}" + "".join(cells))
-    on, model = results["machine"], results["model"]
-    memory = f"{on['memory_gb']} GB, " if on["memory_gb"] else ""
+    model = results["model"]
     lines += [
         "",
         f"Model: {model['main']}" + (" (built in; no key is set)" if model["builtin"] else f", mini {model['mini']}"),
-        f"Measured on {on['cores']} cores, {memory}{on['system']}, Python {on['python']}.",
+        machine_line(results["machine"]),
     ]
     return "\n".join(lines)
 

@@ -209,7 +209,7 @@ class Facts:
             if problem is None and _normal(draft.text) in said:
                 problem = "known already"
             if problem is not None or source is None:
-                refused.append(f"{problem}")
+                refused.append(str(problem))
                 continue
             row = FactRow(
                 owner_id=session.owner_id,

@@ -56,7 +56,6 @@ class Opened:
     def __init__(self, response: httpx2.Response, failures: Failures, deadline: float, seconds: float) -> None:
         self._response = response
         self._chunks = _timed(response, deadline, failures, seconds)
-        self.content_type: str = response.headers.get("content-type", "application/json")
 
     def __iter__(self) -> Iterator[bytes]:
         return self._chunks

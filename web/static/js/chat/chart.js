@@ -15,7 +15,7 @@ const TOP = 8;
 const BOTTOM = 16;
 
 /** The chart of a session's turns, in whatever order they come. */
-export function tokenChart(turns) {
+function tokenChart(turns) {
   const points = pointsOf(turns);
   if (points.length < 2) {
     return el("p.token-none.muted", {}, "The chart begins with the second turn.");
@@ -236,7 +236,7 @@ export function startChart() {
 
 async function turnsOf(sessionId) {
   try {
-    return await api.all(`/api/sessions/${encodeURIComponent(sessionId)}/turns`, { limit: PAGE });
+    return await api.all(`${api.sessionPath(sessionId)}/turns`, { limit: PAGE });
   } catch (error) {
     if (error.status === 404) return []; // its first message is still on its way
     throw error;

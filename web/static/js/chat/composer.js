@@ -59,6 +59,8 @@ export function giveBack(name, text) {
   fit();
 }
 
+export const holds = (text) => box.value.trim() === text;
+
 /** Say in the box's own place what went wrong; an empty text takes it away. */
 export function complain(text) {
   trouble.textContent = text;

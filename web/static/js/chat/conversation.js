@@ -22,7 +22,8 @@ let thread = null; // null: nothing is loaded; a new or temporary chat has a thr
 let failure = null; // {message, text}: the last turn's, shown under the thread
 let editing = null; // the id of the message that is being changed
 let elements = new Map(); // by message id
-let writing = null; // {turn, reply}: the elements of the live turn
+let pressed = null; // words that were sent before the thread was loaded: they go out when it is
+let writing = null; // {of, reply}: a live turn, and its reply as it is shown
 let following = true; // the view is at the end, and stays there as more is written
 let lastTop = 0;
 let opening = 0; // counts the openings: an answer to an earlier one is dropped
@@ -110,7 +111,7 @@ function begin(sessionId, temporary = false) {
   if (shown.sessionId !== sessionId) shown.systemPrompt = "";
   shown.sessionId = sessionId;
   shown.temporary = temporary;
-  thread = failure = editing = null;
+  thread = failure = editing = pressed = null;
   composer.openDraft(draftName());
   return opening;
 }
@@ -136,6 +137,8 @@ function accept(loaded, { end = true } = {}) {
   if (end) toEnd();
   emit("session", shown.sessionId);
   if (thread.session?.busy && !turn) watchBusy(opening);
+  if (pressed !== null && composer.holds(pressed)) submit(pressed);
+  pressed = null;
 }
 
 const draftName = () => (shown.temporary ? "temporary" : (shown.sessionId ?? "new"));
@@ -184,6 +187,7 @@ async function loadMore(edge) {
 // -- turns
 
 function submit(text, { replaces = null, resumes = null } = {}) {
+  if (!thread) pressed = text;
   if (!thread || liveTurn(shown.sessionId)) return; // still loading, or still replying: the words stay in the box
   if (!shown.sessionId && !shown.temporary) {
     shown.sessionId = thread.sessionId = randomId();

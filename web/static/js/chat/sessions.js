@@ -149,7 +149,7 @@ function rename(session) {
     const title = box.value.trim();
     if (title && title !== session.title) {
       try {
-        const changed = await api.patch(path(session), { title });
+        const changed = await api.patch(api.sessionPath(session.id), { title });
         Object.assign(sessions.find((one) => one.id === session.id) ?? session, changed); // the list may be a newer one
         if (session.id === shown.sessionId) byId("title").textContent = changed.title;
       } catch (error) {
@@ -177,7 +177,7 @@ async function erase(session) {
   const text = `“${session.title || "Untitled chat"}” is erased with its ${session.message_count} messages, its summary and the facts taken from it. This can't be undone.`;
   if (!(await confirmed("Delete this chat?", text, "Delete"))) return;
   try {
-    await api.del(path(session));
+    await api.del(api.sessionPath(session.id));
   } catch (error) {
     if (error.status !== 404) return trouble(error, read);
   }
@@ -185,8 +185,6 @@ async function erase(session) {
   if (session.id === shown.sessionId) newChat();
   read();
 }
-
-const path = (session) => `/api/sessions/${encodeURIComponent(session.id)}`;
 
 async function find() {
   const mine = ++asked;

@@ -17,7 +17,7 @@ export class Thread {
   }
 
   get path() {
-    return `/api/sessions/${encodeURIComponent(this.sessionId)}`;
+    return api.sessionPath(this.sessionId);
   }
 
   /** The newest messages.  Throws ApiError, 404 when there is no such session. */

@@ -67,7 +67,7 @@ class Turn {
     if (this.temporary) return this.#abort.abort();
     for (let left = 10; live.get(this.sessionId) === this && left; left--) {
       try {
-        const { stopping } = await api.post(`/api/sessions/${encodeURIComponent(this.sessionId)}/stop`);
+        const { stopping } = await api.post(`${api.sessionPath(this.sessionId)}/stop`);
         if (stopping) return;
       } catch (error) {
         if (error.status !== 404) break; // 404: its first message is still on its way

@@ -40,7 +40,7 @@ export function whyButton(turn, item) {
 }
 
 async function read(turn) {
-  const path = `/api/sessions/${encodeURIComponent(turn.session_id)}/turns/${turn.message_id}`;
+  const path = `${api.sessionPath(turn.session_id)}/turns/${turn.message_id}`;
   turn.memory = (await api.get(path)).memory;
   return turn.memory;
 }

@@ -143,7 +143,7 @@ class Manager {
   }
 
   async #countAll() {
-    const kept = await api.get(`/api/users/${encodeURIComponent(settings.user)}`, {}, { user: false });
+    const kept = await api.get(api.personPath(settings.user), {}, { user: false });
     return kept.facts;
   }
 

@@ -30,7 +30,7 @@ const named = (key, count = 1) => {
 };
 const place = (key) => (ORDER.includes(key) ? ORDER.indexOf(key) : ORDER.length);
 const inOrder = (counted) => Object.entries(counted).sort(([a], [b]) => place(a) - place(b));
-const person = () => `/api/users/${encodeURIComponent(settings.user)}`;
+const person = () => api.personPath(settings.user);
 const NO_USER = { user: false }; // the address names them
 
 /** The row of buttons; `close()` closes the dialog it stands in. */

@@ -276,7 +276,7 @@ class Editor {
   // -- trying it
 
   async #preview() {
-    const path = `/api/sessions/${encodeURIComponent(shown.sessionId)}/summary`;
+    const path = api.summaryPath(shown.sessionId);
     const trying = new AbortController();
     this.#trying = trying;
     this.#state();

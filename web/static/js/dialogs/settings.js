@@ -144,7 +144,7 @@ function userField(changed) {
 
 async function whatIsKept(name) {
   try {
-    const kept = await api.get(`/api/users/${encodeURIComponent(name)}`, {}, { user: false });
+    const kept = await api.get(api.personPath(name), {}, { user: false });
     return `“${name}” it is: ${plural(kept.sessions, "chat")} and ${plural(kept.facts, "fact")} are kept.`;
   } catch (error) {
     return error.status === 404 ? `Nothing is kept for “${name}” yet.` : error.message;
@@ -185,7 +185,7 @@ function systemPromptField() {
     try {
       kept = shown.systemPrompt;
       if (sessionId !== null) {
-        const place = `/api/sessions/${encodeURIComponent(sessionId)}`;
+        const place = api.sessionPath(sessionId);
         const session = await api.get(place);
         if (mine !== asked) return;
         kept = session.system_prompt ?? "";

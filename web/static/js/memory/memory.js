@@ -10,7 +10,7 @@ import { announce, button, byId, el } from "../page/dom.js";
 import { factForm } from "./fact_form.js";
 import { factList, ranked } from "./facts.js";
 import { emit, on, shown } from "../page/state.js";
-import { summaryPath, summaryView } from "./summary.js";
+import { summaryView } from "./summary.js";
 import { number } from "../page/words.js";
 
 const WATCH_FIRST = 400; // milliseconds between looks at a summary that is being updated
@@ -98,7 +98,7 @@ async function read() {
 async function readSummary(id) {
   if (!id) return null;
   try {
-    return await api.get(summaryPath(id));
+    return await api.get(api.summaryPath(id));
   } catch (error) {
     if (error.status === 404) return null; // its first message has not been stored yet
     throw error;
@@ -155,7 +155,7 @@ function lookSoon(pause) {
 async function look(mine) {
   const id = shown.sessionId;
   try {
-    const seen = await api.get(summaryPath(id));
+    const seen = await api.get(api.summaryPath(id));
     if (mine !== watching) return;
     const before = id === sessionId ? (summary?.latest?.version ?? 0) : 0;
     const facts = (seen.latest?.version ?? 0) === before ? null : await readFacts(id);
@@ -183,7 +183,7 @@ function settled() {
 // -- changes
 
 async function refresh() {
-  const stands = await api.post(`${summaryPath(sessionId)}/refresh`);
+  const stands = await api.post(`${api.summaryPath(sessionId)}/refresh`);
   if (stands.session_id !== sessionId) return;
   summary = stands;
   drawSummary();

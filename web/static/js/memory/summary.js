@@ -16,8 +16,6 @@ import { SECTIONS, plural, shortened, when } from "../page/words.js";
 const CHANGES_TRIED = 3;
 const AUTHORS = { person: "by you", rollback: "brought back" };
 
-export const summaryPath = (sessionId) => `/api/sessions/${encodeURIComponent(sessionId)}/summary`;
-
 /**
  * `changed(summary)`: it was changed by hand, and this is how it stands now.  `refresh()`: ask for an update.
  * Draw with {sessionId, temporary, summary, known}; `summary` is null for a chat that has none, or when nothing is
@@ -194,16 +192,16 @@ export function summaryView({ changed, refresh }) {
 
   /** Store what `change` makes of the newest sections; what it throws is thrown. */
   async function amend(change, sessionId = view.sessionId) {
-    let summary = view.sessionId === sessionId ? view.summary : await api.get(summaryPath(sessionId));
+    let summary = view.sessionId === sessionId ? view.summary : await api.get(api.summaryPath(sessionId));
     for (let left = CHANGES_TRIED; ; left--) {
       const sections = change(summary.latest?.sections ?? EMPTY);
       const problem = problemWith(sections);
       if (problem) throw new Error(problem);
       try {
-        return await api.put(summaryPath(sessionId), { sections, expected_version: summary.latest?.version ?? 0 });
+        return await api.put(api.summaryPath(sessionId), { sections, expected_version: summary.latest?.version ?? 0 });
       } catch (error) {
         if (error.status !== 409 || left === 0) throw error;
-        summary = await api.get(summaryPath(sessionId));
+        summary = await api.get(api.summaryPath(sessionId));
       }
     }
   }

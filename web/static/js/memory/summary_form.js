@@ -11,7 +11,7 @@ const HINTS = { topic: "", excluded: "one a line, as “option: reason”" };
 
 /** `saved(summary)`: it is stored, and stands so.  `cancel()`: leave it as it is. */
 export function summaryForm(summary, { cancel, saved }) {
-  const path = `/api/sessions/${encodeURIComponent(summary.session_id)}/summary`;
+  const path = api.summaryPath(summary.session_id);
   let base = summary.latest?.sections ?? EMPTY;
   let version = summary.latest?.version ?? 0;
   const boxes = new Map(SECTIONS.map(([name, title]) => [name, el("textarea", { "aria-label": title, name })]));

@@ -12,7 +12,7 @@ const NAMES = { added: "Added: ", removed: "Removed: ", changed: "Changed: ", ke
 
 /** `changed(summary)`: a version was brought back, and the summary stands so. */
 export function openVersions(sessionId, summary, changed) {
-  const path = `/api/sessions/${encodeURIComponent(sessionId)}/summary`;
+  const path = api.summaryPath(sessionId);
   const view = versionsView(path, summary.head_version, changed);
   view.load();
   return openDialog("Versions of the summary", () => view.element, { wide: true });

@@ -80,6 +80,11 @@ async function answer(method, path, options) {
   return response.status === 204 ? null : response.json();
 }
 
+/** Where things are; ids may hold any character. */
+export const sessionPath = (id) => `/api/sessions/${encodeURIComponent(id)}`;
+export const summaryPath = (sessionId) => `${sessionPath(sessionId)}/summary`;
+export const personPath = (userId) => `/api/users/${encodeURIComponent(userId)}`;
+
 /** Each resolves to the answer's JSON and throws ApiError.  `options`: query, headers, signal, user. */
 export const get = (path, query = {}, options = {}) => answer("GET", path, { query, ...options });
 export const post = (path, body, options = {}) => answer("POST", path, { body, ...options });

@@ -5,7 +5,7 @@ const ALIKE = 0.4; // from this share of common words on, a line that went and o
 const words = new Intl.Segmenter(undefined, { granularity: "word" });
 
 /** The steps from `before` to `after`, as [kind, item] with kind "kept", "removed" or "added"; the fewest there are. */
-export function steps(before, after) {
+function steps(before, after) {
   const common = Array.from({ length: before.length + 1 }, () => new Array(after.length + 1).fill(0)); // of the rests
   for (let i = before.length - 1; i >= 0; i--) {
     for (let j = after.length - 1; j >= 0; j--) {

@@ -60,7 +60,7 @@ export function offerUndo(text, { undo, settle = null, from = document.body }) {
 }
 
 /** Take back the newest; false when there is nothing to take back. */
-export function undoNewest() {
+function undoNewest() {
   const newest = offers.at(-1);
   newest?.take();
   return newest !== undefined;
