@@ -4,9 +4,11 @@ from models.base import Base
 from models.database import Database
 from models.fact import FactRevisionRow, FactRow
 from models.job import JobRow
+from models.key import KeyRow
 from models.owner import OwnerRow
 from models.prompt import PromptRow
 from models.session import MessageRow, SessionRow, TurnRow
+from models.spending import SpendingRow
 from models.summary import SummaryRow
 
 __all__ = [
@@ -15,10 +17,12 @@ __all__ = [
     "FactRevisionRow",
     "FactRow",
     "JobRow",
+    "KeyRow",
     "MessageRow",
     "OwnerRow",
     "PromptRow",
     "SessionRow",
+    "SpendingRow",
     "SummaryRow",
     "TurnRow",
 ]

@@ -57,7 +57,8 @@ class MessageRow(Base):
 
     `branch` is 0 on the session's current line.  A message that was replaced is on a branch of its session with those
     that were replaced with it, under the position it had.  `indexed_in` is the index generation that took note of it:
-    holds it, or if it was replaced holds it no more; None when none did.
+    holds it, or if it was replaced holds it no more; None when none did.  Of an erased message (`erased_at`) only its
+    place is kept, without words: positions stay as they were.
     """
 
     __tablename__ = "messages"
@@ -81,6 +82,7 @@ class MessageRow(Base):
     tokens: Mapped[int]
     extra: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))  # beside its words, as calls of tools
     indexed_in: Mapped[str | None] = mapped_column(String(32))
+    erased_at: Mapped[datetime | None]
 
 
 class TurnRow(Base):

@@ -1,58 +1,18 @@
-"""Commands for operators: `flask --app wsgi index verify`, and the like.  `--help` says the rest."""
+"""`flask prompts`: the instructions the models are given."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import click
-from flask import Flask, current_app
 from flask.cli import AppGroup
 
-from app import services_of
+from cli.engine import engine
 from memory.errors import RecapError
 from memory.summary.compare import Comparison, Conversation, compare
 
-
-def register_commands(app: Flask) -> None:
-    """Add every command to the application."""
-    app.cli.add_command(index)
-    app.cli.add_command(prompts)
-
-
-index = AppGroup("index", help="The search index: derived data, made from the messages.")
 prompts = AppGroup("prompts", help="The instructions the models are given.")
-
-
-@index.command("verify")
-def verify() -> None:
-    """Compare every owner's index with the messages.  Exits with 1 when they disagree."""
-    wrong = 0
-    total = 0
-    for one in services_of(current_app._get_current_object()).indexing.verify():  # type: ignore[attr-defined]
-        total += 1
-        if not one.consistent:
-            wrong += 1
-            click.echo(f"{one.owner}: {one.missing} missing, {one.surplus} surplus of {one.messages} messages")
-        elif one.waiting:
-            click.echo(
-                f"{one.owner}: {one.waiting} of {one.messages} messages wait to be indexed (searched all the same)"
-            )
-    if wrong:
-        click.echo(f"{wrong} of {total} indexes disagree with the messages. `flask index rebuild` makes them again.")
-        sys.exit(1)
-    click.echo(f"{total} indexes agree with the messages.")
-
-
-@index.command("rebuild")
-def rebuild() -> None:
-    """Make every index again from the messages.  Searches go on meanwhile."""
-    count = 0
-    for owner, messages in services_of(current_app._get_current_object()).indexing.rebuild():  # type: ignore[attr-defined]
-        count += messages
-        click.echo(f"{owner}: {messages} messages")
-    click.echo(f"{count} messages indexed.")
 
 
 @prompts.command("compare")
@@ -67,7 +27,7 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
     """
     try:
         talk = Conversation.from_json(json.loads(conversation.read_text(encoding="utf-8")))
-        results = compare(services_of(current_app._get_current_object()), talk, names.split(","), every)  # type: ignore[attr-defined]
+        results = compare(engine(), talk, names.split(","), every)
     except (ValueError, RecapError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(table(talk, results))

@@ -1,0 +1,42 @@
+"""`flask index`: the search index, derived data that is made from the messages."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from flask.cli import AppGroup
+
+from cli.engine import engine
+
+index = AppGroup("index", help="The search index: derived data, made from the messages.")
+
+
+@index.command("verify")
+def verify() -> None:
+    """Compare every owner's index with the messages.  Exits with 1 when they disagree."""
+    wrong = 0
+    total = 0
+    for one in engine().indexing.verify():
+        total += 1
+        if not one.consistent:
+            wrong += 1
+            click.echo(f"{one.owner}: {one.missing} missing, {one.surplus} surplus of {one.messages} messages")
+        elif one.waiting:
+            click.echo(
+                f"{one.owner}: {one.waiting} of {one.messages} messages wait to be indexed (searched all the same)"
+            )
+    if wrong:
+        click.echo(f"{wrong} of {total} indexes disagree with the messages. `flask index rebuild` makes them again.")
+        sys.exit(1)
+    click.echo(f"{total} indexes agree with the messages.")
+
+
+@index.command("rebuild")
+def rebuild() -> None:
+    """Make every index again from the messages.  Searches go on meanwhile."""
+    count = 0
+    for owner, messages in engine().indexing.rebuild():
+        count += messages
+        click.echo(f"{owner}: {messages} messages")
+    click.echo(f"{count} messages indexed.")
