@@ -8,7 +8,7 @@ CONVERSATIONS ?= benchmarks/conversation.json
 CHECKED ?= tests
 ENV := PYTHONDONTWRITEBYTECODE=1
 
-.PHONY: help run test test-fast check format bench bench-recall bench-prefix setup clean
+.PHONY: help run test test-fast test-faults check audit format bench bench-recall bench-prefix setup clean
 
 help:  ## Say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,16 +18,25 @@ run: $(VENV)/.runtime  ## Make the environment, bring the database up to date, s
 	exec $(BIN)/gunicorn wsgi:app
 
 test: $(VENV)/.dev  ## All tests
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto -m "not faults"
 
 test-fast: $(VENV)/.dev  ## All but the slow ones and the browser's: three minutes on two cores
-	$(BIN)/pytest -n auto -m "not slow and not browser"
+	$(BIN)/pytest -n auto -m "not slow and not browser and not faults"
 
-check: $(VENV)/.dev  ## Format, lint, types, and the fast tests
+test-faults: $(VENV)/.dev  ## Crash and load: kill -9, full disk, damage, 300 clients, 24,000 turns; an hour on two cores
+	$(BIN)/pytest -s -v -p no:cacheprovider -m faults tests/faults
+
+check: $(VENV)/.dev  ## Format, lint, types, patterns of insecure code, and the fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto -m "not slow and not browser" $(CHECKED)
+	$(BIN)/bandit -q -c pyproject.toml -r . -x ./$(VENV),./tests
+	$(BIN)/pytest -n auto -m "not slow and not browser and not faults" $(CHECKED)
+
+audit: $(VENV)/.dev  ## Look for known weaknesses of what is pinned; needs the internet, so it is no part of check
+	@$(BIN)/pip-audit --strict --disable-pip --no-deps -r requirements.txt || { \
+	    echo "make audit: weaknesses are listed above; or if there is no list, their database could not be read and nothing was audited."; \
+	    exit 1; }
 
 format: $(VENV)/.dev  ## Put the code in its one format
 	$(BIN)/ruff format .

@@ -2,21 +2,38 @@
 
 import os
 import signal
+import sys
 
-from config import Settings
+from config import Settings, SettingsError
+from memory.operating import logs
 
 _settings = Settings.from_env()
 
 _host = f"[{_settings.host}]" if ":" in _settings.host else _settings.host  # IPv6
 bind = f"{_host}:{_settings.port}"
 workers = _settings.workers
-worker_class = "gthread"
+worker_class = "worker.TimelyWorker"  # gthread that waits for slow clients as long as REQUEST_TIMEOUT says
 threads = _settings.threads
 timeout = 0  # a thread waits on the model for as long as MODEL_TIMEOUT says; gunicorn need not guess
-graceful_timeout = int(_settings.model_timeout) + 15  # a reply that is being written may end
+graceful_timeout = int(_settings.turn_seconds) + 15  # replies that are being written may end, then running jobs
 keepalive = 60
+limit_request_line = 8190  # words to search for, in any script
 control_socket_disable = True
 accesslog = None
+logconfig_dict = logs.for_gunicorn(_settings)
+_figures = _settings.data_dir / "metrics"  # which `flask jobs work` shares
+
+
+def on_starting(server):
+    """Where no key is asked for, the port has to be out of others' reach, whatever address it really is."""
+    from memory.access.anonymous import refuse_strangers
+    from memory.operating import metrics
+
+    try:
+        refuse_strangers(_settings, server.cfg.address)
+    except SettingsError as error:
+        sys.exit(str(error))
+    metrics.begin(_figures)
 
 
 def when_ready(server):
@@ -25,20 +42,32 @@ def when_ready(server):
 
 
 def post_fork(server, worker):
-    """A terminal sends Ctrl-C to every process; the master decides, also for a worker that is still starting."""
-    quit_at_once = worker.handle_quit
+    """A terminal sends Ctrl-C to every process; the master decides, also for a worker that is still starting.
+
+    One that is told to end takes no job any more while it finishes its replies.
+    """
+    quit_at_once, finish = worker.handle_quit, worker.handle_exit
 
     def handle_quit(number, frame):
         if number != signal.SIGINT:
             quit_at_once(number, frame)
 
-    worker.handle_quit = handle_quit
+    def handle_exit(number, frame):
+        application = getattr(worker, "wsgi", None)
+        if application is not None:
+            from app import services_of
+
+            services_of(application).outbox.retire()
+        finish(number, frame)
+
+    worker.handle_quit, worker.handle_exit = handle_quit, handle_exit
 
 
 def post_worker_init(worker):
     """Background workers belong to each process: threads do not survive a fork."""
     from app import services_of
 
+    services_of(worker.wsgi).metrics.share(_figures)
     services_of(worker.wsgi).start()
 
 
@@ -48,3 +77,10 @@ def worker_exit(server, worker):
 
     if getattr(worker, "wsgi", None) is not None:  # None: it was ended before it had loaded anything
         services_of(worker.wsgi).stop()
+
+
+def child_exit(server, worker):
+    """What a worker was in the middle of counts no longer, however it ended; what it counted does."""
+    from memory.operating import metrics
+
+    metrics.ended(_figures, worker.pid)

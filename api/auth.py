@@ -1,10 +1,11 @@
-"""Who is calling: a request's API key decides its tenant.
+"""Who is calling, and whether they may: the door every request comes through before anything else is done with it.
 
-With RECAP_API_KEYS set, every address needs `Authorization: Bearer <key>` but those listed here as open, so that a new
-route is never open by oversight.  Without, everyone is the tenant `default`.
+With keys (see `memory.access.keys`) every address asks for one but those listed here as open, and a call asks for the
+scope it was marked with where it was routed, or for `admin`.  So a new route is never open, or open to too many, by
+oversight.  Without any key only this machine is served: neither its neighbours, nor a page of another site in a
+browser on it, be it by that site's own name made to point here (DNS rebinding) or by a request across sites.
 
-Guarantee: keys are kept as digests and compared in constant time; no key, right or wrong, gets into a log, an error
-or a repr.
+Guarantee: no key, right or wrong, gets into a log, an error or a repr.
 """
 
 from __future__ import annotations
@@ -12,74 +13,135 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Sequence
+from urllib.parse import urlsplit
 
-from flask import Flask, g, request
+from flask import Flask, current_app, g, request
 
-from config import ApiKey
-from memory.domain import Caller
-from memory.errors import Unauthenticated
+from config import Settings
+from memory.access.anonymous import is_loopback
+from memory.access.keys import ADMIN, ANYONE, KeyHolder, Keys
+from memory.errors import Forbidden, Unauthenticated
 
 SCHEME = {
     "type": "http",
     "scheme": "bearer",
-    "description": "One of the keys in RECAP_API_KEYS. Not needed where that is not set.",
+    "description": "A key that `flask keys create` made, or one of those in RECAP_API_KEYS. Not needed where there is "
+    "none; then only this machine is served.",
 }
-REFUSED = "The server asks for an API key, and there is none or an unknown one."
+REFUSED = "The server asks for an API key, and there is none, an unknown or a revoked one."
+NOT_LOCAL = "Where there is no key: the request is not from the server's own machine."
+ANY_SCOPE = "any"  # what a call is marked with that every key may make
+METRICS = "/metrics"  # of all tenants, so none of their keys opens it
 _OPEN = re.compile(r"/|/openapi\.json|/(static|health|docs)(/.*)?", re.DOTALL)  # no one's words are there
 
 
-class Keys:
-    """The keys there are, and the tenant each opens."""
+def register(app: Flask, keys: Keys, settings: Settings) -> None:
+    """Let every request of `app` have a holder of a key, `g.holder`, and their tenant, `g.tenant`.
 
-    def __init__(self, keys: Sequence[ApiKey]) -> None:
-        self._tenants = [(_digest(one.key), one.tenant) for one in keys]
-
-    def __bool__(self) -> bool:
-        return bool(self._tenants)
-
-    def tenant(self, key: str) -> str | None:
-        """The tenant whom `key` opens; None for an unknown key.  Takes as long for any of them."""
-        given, found = _digest(key), None
-        for known, tenant in self._tenants:
-            if hmac.compare_digest(known, given):
-                found = tenant
-        return found
-
-
-def register(app: Flask, keys: Sequence[ApiKey]) -> None:
-    """Let every request of `app` be of a tenant, `g.tenant`, before anything else is done with it.
-
-    Raises Unauthenticated within the request when it has no key or an unknown one.
+    Raises Unauthenticated and Forbidden within the request when it may not come in.
     """
-    known = Keys(keys)
 
     def identify() -> None:
-        if not known:
-            g.tenant = Caller.tenant
-        elif not _OPEN.fullmatch(request.path):
-            g.tenant = _tenant(known)
+        if is_open(request.path):
+            return
+        if request.path == METRICS and _shows(settings.metrics_key):
+            return  # also while the database, which has the other keys, can't be read
+        if keys.required and request.path == METRICS:
+            raise Unauthenticated(
+                "metrics_key_missing",
+                "The metrics are of all tenants, so no API key opens them. Send the METRICS_KEY that whoever runs this "
+                "server has set, as `Authorization: Bearer <METRICS_KEY>`.",
+            )
+        if keys.required:
+            g.holder = _holder(keys)
+            _check_scope(g.holder)
+        else:
+            g.holder = ANYONE
+            if not settings.allow_anonymous:
+                _check_local(settings.cors_origins)
+        g.tenant = g.holder.tenant
 
     app.before_request(identify)
 
 
-def _tenant(keys: Keys) -> str:
-    # By hand: werkzeug takes a token with an equals sign inside for something else.
-    scheme, _, key = request.headers.get("Authorization", "").strip().partition(" ")
-    if scheme.lower() != "bearer" or not key.strip():
+def is_open(path: str) -> bool:
+    """Whether an address asks for no key, as there are nobody's words at it."""
+    return _OPEN.fullmatch(path) is not None
+
+
+def _holder(keys: Keys) -> KeyHolder:
+    key = _bearer()
+    if not key:
         raise Unauthenticated(
             "api_key_missing",
             "This server asks for an API key. Nothing was done; send it as `Authorization: Bearer <key>`.",
         )
-    tenant = keys.tenant(key.strip())
-    if tenant is None:
+    holder = keys.identify(key)
+    if holder is None:
         raise Unauthenticated(
             "api_key_unknown",
-            "This server does not know this API key. Nothing was done; ask whoever runs it for one that is in "
-            "RECAP_API_KEYS.",
+            "This server does not know this API key, or it was revoked. Nothing was done; ask whoever runs it for one.",
         )
-    return tenant
+    return holder
+
+
+def _bearer() -> str:
+    """The key that was sent; empty when there is none."""
+    # By hand: werkzeug takes a token with an equals sign inside for something else.
+    scheme, _, key = request.headers.get("Authorization", "").strip().partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else ""
+
+
+def _shows(key: str) -> bool:
+    """Whether the request shows `key`; never where there is none."""
+    scheme, _, given = request.headers.get("Authorization", "").strip().partition(" ")
+    right = hmac.compare_digest(_digest(given.strip()), _digest(key))
+    return bool(key) and scheme.lower() == "bearer" and right
 
 
 def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+
+
+def _check_scope(holder: KeyHolder) -> None:
+    if request.endpoint is None:
+        return  # there is nothing at this address
+    scope = getattr(current_app.view_functions[request.endpoint], "scope", ADMIN)
+    if scope != ANY_SCOPE and scope not in holder.scopes:
+        raise Forbidden(
+            "scope_missing",
+            f"This call needs a key with the scope `{scope}`; this one has {_listed(holder)}. Nothing was done; ask "
+            "whoever runs this server for another key.",
+        )
+
+
+def _listed(holder: KeyHolder) -> str:
+    return " and ".join(f"`{scope}`" for scope in sorted(holder.scopes))
+
+
+def _check_local(allowed_origins: tuple[str, ...]) -> None:
+    """Raise Forbidden when a request is not from this machine, as far as it shows."""
+    forwarded = request.headers.get("X-Forwarded-For", "")
+    peers = [request.remote_addr or "", *forwarded.split(",")]  # a Unix socket has no address
+    origin = request.headers.get("Origin")
+    if not all(is_loopback(peer.strip()) for peer in peers if peer.strip()):
+        problem = "it came from another machine"
+    elif not is_loopback(_hostname(f"//{request.host}")):
+        problem = "its Host is no name of this machine"
+    elif origin is not None and origin not in allowed_origins and not is_loopback(_hostname(origin)):
+        problem = "a page of another site sent it"
+    else:
+        return
+    raise Forbidden(
+        "not_local",
+        f"Without API keys Recap serves this machine alone, and this request is refused because {problem}. Nothing was "
+        "done. Make a key with `flask --app wsgi keys create`, or set RECAP_ALLOW_ANONYMOUS=1 if everyone who reaches "
+        "this server may do everything.",
+    )
+
+
+def _hostname(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""

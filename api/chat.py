@@ -10,9 +10,11 @@ from typing import Any
 from flask import jsonify
 from flask.typing import ResponseReturnValue
 
-from api.context import caller, errors, resource, services
+from api import requests
+from api.context import DAY_SPENT, caller, errors, resource, retry_key, services
 from api.errors import error_body
-from api.streaming import event_stream
+from api.streaming import EVENTS, event_stream
+from memory.access.keys import CHAT
 from memory.errors import RecapError
 from memory.llm import Piece
 from memory.notice import builtin_notice
@@ -23,16 +25,18 @@ blueprint = resource("chat", "Send a message, get a reply that remembers.")
 _memory, _usage = Memory(), ChatUsage()
 
 
-@blueprint.route("/chat", methods=["POST"])
+@blueprint.route("/chat", methods=["POST"], scope=CHAT)
 @blueprint.arguments(ChatRequest)
 @blueprint.arguments(ChatHeaders, location="headers")
 @blueprint.response(200, ChatReply)
+@blueprint.alt_response(200, schema=EVENTS, content_type="text/event-stream", success=True)
 @errors(
     blueprint,
     e404="The session is not there, or belongs to someone else; or it has no message `replaces`.",
     e409="The session is busy, the Idempotency-Key was another request's, or the reply was stopped before its first "
     "word: then the message is kept.",
     e413="The message is larger than a prompt may be. Nothing was stored.",
+    e429=DAY_SPENT,
     e502="The model server failed. The message is kept; sending it again takes the turn up where it broke off.",
     e503="The model server is busy; see Retry-After. The message is kept.",
     e504="The model took longer than MODEL_TIMEOUT. The message is kept.",
@@ -44,7 +48,7 @@ def chat(call: ChatCall, headers: dict[str, Any]) -> ResponseReturnValue:
     the session's summary and facts up to date after the reply has left. With `replaces` the message takes the place
     of an earlier one and of all that followed it; those are kept, but they are not shown, recalled or summarised.
     """
-    request = replace(call.turn, idempotency_key=headers["idempotency_key"])
+    request = replace(call.turn, idempotency_key=retry_key(headers["idempotency_key"]))
     events = services().pipeline.turn(caller(call.user_id), request)
     started = next(events)  # a failure before the first word still has its own status
     assert isinstance(started, TurnStarted)
@@ -107,6 +111,7 @@ def _sse(started: TurnStarted, events: Iterator[TurnEvent]) -> Iterator[str]:
                 usage = _usage.dump(part.usage)
                 yield event({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
     except RecapError as error:  # the status has left already: the error comes as an event, and no [DONE]
+        requests.failed(error.code)
         yield f"data: {json.dumps(error_body(error))}\n\n"
         return
     yield "data: [DONE]\n\n"

@@ -10,10 +10,13 @@ import logging
 from typing import Any
 
 from flask import Flask, Response, jsonify, request
-from sqlalchemy.exc import OperationalError
-from werkzeug.exceptions import HTTPException
+from sqlalchemy.exc import SQLAlchemyError
+from werkzeug.exceptions import ClientDisconnected, HTTPException
 
+from api import requests
 from memory.errors import ModelError, RecapError, Unauthenticated
+from memory.operating import logs
+from memory.operating.database_errors import database_failed
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +24,10 @@ _SAID = {
     400: ("invalid_json", "The body is not valid JSON. Send a JSON object."),
     404: ("not_found", "There is nothing at this address. See /docs for what there is."),
     405: ("method_not_allowed", "This address does not take this method. See /docs."),
-    408: ("request_timeout", "The request did not arrive in time. Send it again."),
+    408: (
+        "request_timeout",
+        "The request did not arrive as a whole, or not in time. Nothing was stored. Send it again.",
+    ),
     413: (
         "body_too_large",
         "The body is larger than Recap takes in one request. Nothing was stored. Send it in parts.",
@@ -43,7 +49,7 @@ def register(app: Flask) -> None:
     app.register_error_handler(RecapError, _recap_error)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(RecursionError, _too_deep)
-    app.register_error_handler(OperationalError, _database_error)
+    app.register_error_handler(SQLAlchemyError, _database_error)
     app.register_error_handler(Exception, _unexpected)
 
 
@@ -75,6 +81,7 @@ def _speaks_openai() -> bool:
 
 
 def _recap_error(error: RecapError) -> Response:
+    requests.failed(error.code)
     if _speaks_openai():
         response = _respond(*openai_error(error))
     else:
@@ -87,7 +94,7 @@ def _recap_error(error: RecapError) -> Response:
 
 
 def _http_error(error: HTTPException) -> Response:
-    status = error.code or 500
+    status = 408 if isinstance(error, ClientDisconnected) else error.code or 500  # a body that did not come to its end
     code, message = _SAID.get(status, (error.name.lower().replace(" ", "_"), error.description or error.name))
     body: dict[str, Any] = {"message": message, "type": "invalid_request_error", "code": code}
     found = getattr(error, "data", {}).get("messages")
@@ -116,12 +123,12 @@ def _too_deep(_: RecursionError) -> Response:
     )
 
 
-def _database_error(error: OperationalError) -> Response:
-    log.error("the database failed: %s", error)
-    message = "The database can't be used right now. Nothing of this request was stored; try again."
-    if "no such table" in str(error.orig):
-        message = "The database has no tables yet. Run `flask --app wsgi db upgrade` (make run does), then try again."
-    return _answer(503, {"error": {"message": message, "type": "server_error", "code": "database_unavailable"}})
+def _database_error(error: SQLAlchemyError) -> Response:
+    told = database_failed(error)
+    if told is None:
+        return _unexpected(error)
+    log.error("the database failed", extra=logs.fields(error=logs.told(error)))
+    return _recap_error(told)
 
 
 def _unexpected(error: Exception) -> Response:
@@ -131,6 +138,7 @@ def _unexpected(error: Exception) -> Response:
 
 
 def _answer(status: int, body: dict[str, Any]) -> Response:
+    requests.failed(body["error"]["code"])
     return _respond(*(_as_openai(body, status) if _speaks_openai() else (body, status)))
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from api.context import ID, caller, errors, resource, services
 from memory.domain import Fact as FactValue
+from memory.erasing.erasing import Receipt
 from memory.paging import Page
+from schemas.erasing import FactReceipt, FactsReceipt
 from schemas.facts import (
     Fact,
     FactChange,
@@ -14,7 +16,6 @@ from schemas.facts import (
     FactHistory,
     FactPage,
     FactQuery,
-    FactsForgotten,
     FactsToForget,
 )
 from schemas.fields import CallerQuery
@@ -26,6 +27,7 @@ NOT_THERE = "The fact is not there, or belongs to someone else."
 @blueprint.route("/facts", methods=["GET"])
 @blueprint.arguments(FactQuery, location="query")
 @blueprint.response(200, FactPage)
+@errors(blueprint, e404="The session is not there, or belongs to someone else.")
 def list_facts(query: dict[str, Any]) -> Page[FactValue]:
     """List what holds now, or held at `as_of`
 
@@ -55,25 +57,26 @@ def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> Fa
 
 @blueprint.route(f"/facts/{ID % 'fact_id'}", methods=["DELETE"])
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(204)
+@blueprint.response(200, FactReceipt)
 @errors(blueprint, e404=NOT_THERE)
-def forget_fact(query: dict[str, Any], fact_id: int) -> None:
+def forget_fact(query: dict[str, Any], fact_id: int) -> Receipt:
     """Forget a fact, with its history
 
-    The message it came from stays; erase the session to erase that.
+    Forgotten are also the facts that it took the place of: none of them holds again. The message it came from and the
+    summary stay; to erase the words themselves, erase the message.
     """
-    services().facts.forget(caller(query["user_id"]), fact_id)
+    return services().erasing.fact(caller(query["user_id"]), fact_id)
 
 
 @blueprint.route("/facts/forget", methods=["POST"])
 @blueprint.arguments(FactsToForget)
-@blueprint.response(200, FactsForgotten)
-def forget_facts(body: dict[str, Any]) -> dict[str, int]:
+@blueprint.response(200, FactsReceipt)
+def forget_facts(body: dict[str, Any]) -> Receipt:
     """Forget up to 1,000 facts, with their history
 
     Those that are not there are skipped, so a call can be repeated safely.
     """
-    return {"forgotten": services().facts.forget_all(caller(body["user_id"]), body["ids"])}
+    return services().erasing.facts(caller(body["user_id"]), body["ids"])
 
 
 @blueprint.route(f"/facts/{ID % 'fact_id'}/history", methods=["GET"])

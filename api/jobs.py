@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.context import ID, caller, errors, resource, services
-from memory.outbox import JobInfo
+from memory.jobs.listing import JobInfo
 from memory.paging import Page
 from schemas.fields import CallerQuery
 from schemas.ops import Job, JobPage, JobQuery
@@ -18,7 +18,7 @@ blueprint = resource("jobs", "Work that happens after a reply: what waits, what 
 @blueprint.response(200, JobPage)
 def list_jobs(query: dict[str, Any]) -> Page[JobInfo]:
     """List jobs that are not done"""
-    return services().outbox.page(caller(query.pop("user_id")), **query)
+    return services().jobs.page(caller(query.pop("user_id")), **query)
 
 
 @blueprint.route(f"/jobs/{ID % 'job_id'}/retry", methods=["POST"])
@@ -27,4 +27,4 @@ def list_jobs(query: dict[str, Any]) -> Page[JobInfo]:
 @errors(blueprint, e404="There is no such job; one that has succeeded is gone.")
 def retry_job(query: dict[str, Any], job_id: int) -> JobInfo:
     """Try a job again now"""
-    return services().outbox.retry(caller(query["user_id"]), job_id)
+    return services().jobs.retry(caller(query["user_id"]), job_id)

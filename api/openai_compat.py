@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from flask import Response, request
 from flask.typing import ResponseReturnValue
 
-from api.context import caller, errors, resource, services
+from api import requests
+from api.context import DAY_SPENT, caller, errors, resource, retry_key, services
 from api.errors import openai_error
-from api.streaming import event_stream
+from api.streaming import EVENTS, event_stream
+from memory.access.keys import CHAT
 from memory.errors import RecapError
 from memory.llm import Chunk
 from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
@@ -20,6 +23,7 @@ from schemas.openai_compat import (
     CompletionCall,
     CompletionRequest,
     EmbeddingRequest,
+    Model,
     ModelList,
     identity_of,
     turn_of,
@@ -30,15 +34,16 @@ REFUSED = "The model server refused the request: its own status and error."
 NO_SERVER = "The model server could not be reached, or did not answer a chat completion."
 
 
-@blueprint.route("/chat/completions", methods=["POST"])
+@blueprint.route("/chat/completions", methods=["POST"], scope=CHAT)
 @blueprint.arguments(CompletionRequest)
 @blueprint.response(200, Completion)
+@blueprint.alt_response(200, schema=EVENTS, content_type="text/event-stream", success=True)
 @errors(
     blueprint,
     e400=REFUSED,
-    e404="The session is someone else's; or the model server does not know the model.",
+    e404="The session or the person is someone else's; or the model server does not know the model.",
     e409="The Idempotency-Key was another request's.",
-    e429=REFUSED,
+    e429=f"{DAY_SPENT} Or: {REFUSED}",
     e502=NO_SERVER,
     e504="The model took longer than MODEL_TIMEOUT.",
 )
@@ -47,12 +52,14 @@ def complete(call: CompletionCall) -> ResponseReturnValue:
 
     The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id or
     metadata.session_id, or else known by the conversation's first messages; the person by X-OpenWebUI-User-Id,
-    x-litellm-end-user-id, safety_identifier or user. What is sent of the conversation is stored once. X-Memory-*
+    x-litellm-end-user-id, safety_identifier or user, and has to be the one whom the key speaks for if it speaks for
+    one. What is sent of the conversation is stored once. X-Memory-*
     headers of the reply say which session it was, how many messages were recalled, how many tokens that saved, and
     why nothing was remembered if memory failed: then the model got the request as it came.
     """
     identity = identity_of(request.headers, call.parameters)
     asked = turn_of(call, identity, request.headers, request.get_data())
+    asked = replace(asked, idempotency_key=retry_key(asked.idempotency_key))
     events = services().pipeline.turn(caller(identity.user_id), asked)
     started = next(events)  # a failure before the first word still has its own status
     assert isinstance(started, TurnStarted)
@@ -64,7 +71,7 @@ def complete(call: CompletionCall) -> ResponseReturnValue:
     return _with_memory(Response(json.dumps(completion), mimetype="application/json"), end.started)
 
 
-@blueprint.route("/models", methods=["GET"])
+@blueprint.route("/models", methods=["GET"], scope=CHAT)
 @blueprint.response(200, ModelList)
 @errors(blueprint, e502=NO_SERVER)
 def list_models() -> ResponseReturnValue:
@@ -72,7 +79,15 @@ def list_models() -> ResponseReturnValue:
     return Response(services().relay.models(), mimetype="application/json")
 
 
-@blueprint.route("/embeddings", methods=["POST"])
+@blueprint.route("/models/<path:model>", methods=["GET"], scope=CHAT)
+@blueprint.response(200, Model)
+@errors(blueprint, e404="The model server does not know the model.", e502=NO_SERVER)
+def get_model(model: str) -> ResponseReturnValue:
+    """Read one model of the model server, or the built-in one"""
+    return Response(services().relay.model(model), mimetype="application/json")
+
+
+@blueprint.route("/embeddings", methods=["POST"], scope=CHAT)
 @blueprint.arguments(EmbeddingRequest)
 @blueprint.response(200)
 @errors(blueprint, e400=REFUSED, e501="The built-in model makes no embeddings.", e502=NO_SERVER)
@@ -90,6 +105,7 @@ def _sse(events: Iterator[TurnEvent]) -> Iterator[str]:
             if isinstance(part, Chunk):
                 yield f"data: {json.dumps(part.data)}\n\n"
     except RecapError as error:  # the status has left already: the error comes as an event, and no [DONE]
+        requests.failed(error.code)
         body, _ = openai_error(error)
         yield f"data: {json.dumps(body)}\n\n"
         return

@@ -1,16 +1,19 @@
-"""Health."""
+"""Health and figures."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from flask_smorest import Blueprint
+from flask import Blueprint, Response, current_app
 
 from api.context import services
+from api.document import DocumentedBlueprint
 from memory.notice import builtin_notice
+from memory.operating.metrics import CONTENT_TYPE
 from schemas.ops import Live, Ready
 
-blueprint = Blueprint("ops", "ops", description="For whoever operates the service.")
+blueprint = DocumentedBlueprint("ops", "ops", description="For whoever operates the service.")
+prometheus = Blueprint("prometheus", __name__)  # not in the document: its format is Prometheus' own
 
 
 @blueprint.route("/health/live", methods=["GET"])
@@ -36,9 +39,19 @@ def ready() -> tuple[dict[str, Any], int]:
             "mini": engine.mini.name,
             "builtin": engine.settings.uses_builtin_model,
         },
+        "recall": engine.settings.recall,
+        "summary_prompt": engine.settings.summary_prompt,
         "jobs": checked.jobs,
     }
     notice = builtin_notice(engine.settings)
     if notice:
         body["notice"] = notice
+    if checked.late:
+        body["jobs_late"] = checked.late
     return body, 200 if checked.ready else 503
+
+
+@prometheus.get("/metrics")
+def metrics() -> Response:
+    """The figures of all worker processes"""
+    return Response(services().figures(current_app.config["API_VERSION"]), content_type=CONTENT_TYPE)

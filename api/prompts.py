@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.context import caller, errors, resource, services
+from api.context import caller, errors, resource, services, whole_tenant
 from memory.prompts import Prompt as PromptValue
 from schemas.prompts import Prompt, PromptList, PromptPut
 
@@ -34,5 +34,6 @@ def put_prompt(body: dict[str, Any], name: str) -> PromptValue:
 
     `system` opens the main model's prompt, `repair` asks the mini model to mend its answer; every other name is a
     summary prompt, which may use `first`, `sections` and `max_words`. A template that would fail is refused.
+    Prompts are the whole tenant's, so it takes a key that does not speak for one person.
     """
-    return services().prompts.put(caller(None), name, body["text"])
+    return services().prompts.put(whole_tenant(), name, body["text"])

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.context import caller, errors, resource, services
+from api.context import ID, caller, errors, resource, services
+from memory.access.keys import CHAT
+from memory.erasing.erasing import Receipt
 from memory.paging import Page
 from memory.sessions import Appended as AppendedValue
 from memory.sessions import SessionInfo
+from schemas.erasing import MessageReceipt, SessionReceipt
 from schemas.fields import CallerQuery
 from schemas.sessions import (
     Append,
@@ -34,10 +37,12 @@ def list_sessions(query: dict[str, Any]) -> Page[SessionInfo]:
     return services().sessions.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.route("/sessions", methods=["POST"])
+@blueprint.route("/sessions", methods=["POST"], scope=CHAT)
 @blueprint.arguments(SessionCreate)
 @blueprint.response(201, Session)
-@errors(blueprint, e409="There is a session of this id already.")
+@errors(
+    blueprint, e404="The session of this id belongs to someone else.", e409="There is a session of this id already."
+)
 def create_session(body: dict[str, Any]) -> SessionInfo:
     """Make an empty session"""
     return services().sessions.create(caller(body.pop("user_id")), **body)
@@ -64,14 +69,15 @@ def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str)
 
 @blueprint.route("/sessions/<session_id>", methods=["DELETE"])
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(204)
+@blueprint.response(200, SessionReceipt)
 @errors(blueprint, e404=NOT_THERE)
-def delete_session(query: dict[str, Any], session_id: str) -> None:
-    """Erase a session with its messages, summaries and facts
+def erase_session(query: dict[str, Any], session_id: str) -> Receipt:
+    """Erase a session with its messages, summaries and facts, for good
 
-    Its words are gone from the database when this answers, and from the search index within moments.
+    They are gone when this answers, from the database's files and the search index too. What only its facts had
+    corrected holds again. A reply that is being written is not stored.
     """
-    services().sessions.delete(caller(query["user_id"]), session_id)
+    return services().erasing.session(caller(query["user_id"]), session_id)
 
 
 @blueprint.route("/sessions/<session_id>/messages", methods=["GET"])
@@ -96,7 +102,7 @@ def list_messages(query: dict[str, Any], session_id: str) -> Page[Any]:
     )
 
 
-@blueprint.route("/sessions/<session_id>/messages", methods=["POST"])
+@blueprint.route("/sessions/<session_id>/messages", methods=["POST"], scope=CHAT)
 @blueprint.arguments(Append)
 @blueprint.response(200, Appended)
 @errors(blueprint, e404=NOT_THERE, e409="A reply is being written in the session.", e413="A message is too large.")
@@ -109,7 +115,26 @@ def append_messages(body: dict[str, Any], session_id: str) -> AppendedValue:
     return services().sessions.append(caller(body["user_id"]), session_id, body["messages"])
 
 
-@blueprint.route("/sessions/<session_id>/stop", methods=["POST"])
+@blueprint.route(f"/sessions/<session_id>/messages/{ID % 'message_id'}", methods=["DELETE"])
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(200, MessageReceipt)
+@errors(
+    blueprint,
+    e404="The session is not there, or belongs to someone else; or it has no such message.",
+    e409="A reply is being written in the session and does not end. Nothing was erased.",
+)
+def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> Receipt:
+    """Erase a message, for good
+
+    With it go the facts taken from it and every version of the summary that was made from it, the person's own edits
+    among them; the summary is made anew without it. The other messages stay: the reply to it is one of its own, which
+    may repeat it. A message that was replaced can be erased too. The words are gone from the database's files and the
+    search index seconds later.
+    """
+    return services().erasing.message(caller(query["user_id"]), session_id, message_id)
+
+
+@blueprint.route("/sessions/<session_id>/stop", methods=["POST"], scope=CHAT)
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(202, Stopping)
 @errors(blueprint, e404=NOT_THERE)

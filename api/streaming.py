@@ -8,15 +8,20 @@ from collections.abc import Generator, Iterator
 from flask import Response, stream_with_context
 
 from memory.errors import RecapError
+from memory.operating import logs
 from memory.turn.values import TurnEvent
 
 log = logging.getLogger(__name__)
+
+EVENTS = {  # each event, as it is documented
+    "type": "object",
+    "properties": {"data": {"type": "string", "description": "A chunk or an error as JSON; `[DONE]` in the last."}},
+}
 
 
 def event_stream(body: Iterator[str], turn: Generator[TurnEvent, None, None]) -> Response:
     """The response that streams `body`, which draws on `turn`."""
     response = Response(stream_with_context(body), mimetype="text/event-stream")
-    response.headers["Cache-Control"] = "no-cache"
     response.headers["X-Accel-Buffering"] = "no"  # nginx would gather the pieces
     response.call_on_close(lambda: _unheard(turn))
     return response
@@ -27,4 +32,4 @@ def _unheard(turn: Generator[TurnEvent, None, None]) -> None:
     try:
         turn.close()
     except RecapError as error:
-        log.warning("a turn failed after its listener had gone: %s", error.message)
+        log.warning("a turn failed after its listener had gone", extra=logs.fields(code=error.code))

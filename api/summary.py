@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.context import caller, errors, resource, services
+from api.context import DAY_SPENT, caller, errors, resource, services
 from api.sessions import NOT_THERE
+from memory.access.keys import READ
 from memory.paging import Page
 from memory.summary.preview import Preview
 from memory.summary.summaries import SummaryState
@@ -65,18 +66,19 @@ def roll_back(body: dict[str, Any], session_id: str) -> SummaryState:
 @blueprint.route("/sessions/<session_id>/summary/refresh", methods=["POST"])
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(202, Summary)
-@errors(blueprint, e404=NOT_THERE)
+@errors(blueprint, e404=NOT_THERE, e429=DAY_SPENT)
 def refresh_summary(query: dict[str, Any], session_id: str) -> SummaryState:
     """Ask for an update now, also after one has failed"""
     return services().summaries.refresh(caller(query["user_id"]), session_id)
 
 
-@blueprint.route("/sessions/<session_id>/summary/preview", methods=["POST"])
+@blueprint.route("/sessions/<session_id>/summary/preview", methods=["POST"], scope=READ)
 @blueprint.arguments(PreviewCall)
 @blueprint.response(200, SummaryPreview)
 @errors(
     blueprint,
     e404="There is no such session or prompt.",
+    e429=DAY_SPENT,
     e502="The model server failed, or its summary could not be used.",
     e503="The model server is busy; see Retry-After.",
     e504="The model took longer than MODEL_TIMEOUT.",

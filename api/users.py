@@ -9,11 +9,13 @@ from typing import Any
 from flask import Response, request, stream_with_context
 
 from api.context import caller, errors, resource, services
-from memory.people.users import Receipt as ReceiptValue
+from memory.access.keys import ADMIN
+from memory.erasing.erasing import Receipt
 from memory.people.users import UserInfo
+from schemas.erasing import UserReceipt
 from schemas.export import ExportDocument, text_of
 from schemas.imports import Imported, ImportQuery, checked
-from schemas.users import Receipt, User
+from schemas.users import User
 
 blueprint = resource("users", "Everything of a person.")
 NOT_THERE = "Nothing is stored of this person."
@@ -34,18 +36,18 @@ def get_user(user_id: str) -> UserInfo:
 
 
 @blueprint.route("/users/<path:user_id>", methods=["DELETE"])
-@blueprint.response(200, Receipt)
+@blueprint.response(200, UserReceipt)
 @errors(blueprint, e404=NOT_THERE)
-def erase_user(user_id: str) -> ReceiptValue:
+def erase_user(user_id: str) -> Receipt:
     """Erase everything of a person, for good
 
     Messages, summaries, facts, their histories, jobs and the search index are gone when this answers, from the
     database's files too. A reply that is being written is not stored.
     """
-    return services().users.erase(caller(user_id))
+    return services().erasing.user(caller(user_id))
 
 
-@blueprint.route("/users/<path:user_id>/export", methods=["GET"])
+@blueprint.route("/users/<path:user_id>/export", methods=["GET"], scope=ADMIN)
 @blueprint.response(200, ExportDocument)
 @errors(blueprint, e404=NOT_THERE)
 def export_user(user_id: str) -> Response:
@@ -67,6 +69,7 @@ def export_user(user_id: str) -> Response:
 @errors(
     blueprint,
     e400="The document is not valid JSON. Nothing was stored.",
+    e404="The key speaks for someone else.",
     e409="A session is busy, or the person was erased meanwhile. Sending the same again goes on from there.",
     e413="The document is larger than 1 GB. Nothing was stored.",
 )
@@ -76,10 +79,11 @@ def import_document(query: dict[str, Any]) -> dict[str, Any]:
     The document is checked to its end before anything is stored. What is there already is left as it is, so a call
     can be repeated safely. A session whose id is taken by someone else gets a new one.
     """
+    whose = caller(query["user_id"])
     request.max_content_length = IMPORT_BYTES_MAX
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(services().settings.data_dir)) as file:
         shutil.copyfileobj(request.stream, file)
         file.seek(0)
         document = checked(file)
-        done = services().imports.restore(caller(query["user_id"]), document.sessions(), document.facts())
+        done = services().imports.restore(whose, document.sessions(), document.facts())
     return {"format": document.format, "created": done.created, "known": done.known, "renamed": done.renamed}

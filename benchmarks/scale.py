@@ -28,7 +28,7 @@ LIMIT = 10
 def scale(corpora: Sequence[Corpus], sizes: Sequence[int], recipe: Recipe) -> list[dict[str, Any]]:
     """Latencies for each of `sizes` messages, alone and beside OTHERS other owners."""
     queries = [corpus.query(question, LIMIT) for corpus in corpora for question in corpus.conversation.questions]
-    queries = random.Random(1).sample(queries, min(SEARCHES, len(queries)))
+    queries = random.Random(1).sample(queries, min(SEARCHES, len(queries)))  # nosec B311 # the same at each run
     measured = []
     total = sum(sizes) + OTHERS * OTHERS_MESSAGES + 2 * len(sizes) * len(queries)
     with (
@@ -56,7 +56,7 @@ def scale(corpora: Sequence[Corpus], sizes: Sequence[int], recipe: Recipe) -> li
 
 def _repeated(corpora: Sequence[Corpus], count: int, seed: int = 0) -> list[Document]:
     """`count` messages: the conversations again and again, each time in new sessions, with their words shuffled."""
-    shuffled = random.Random(seed)
+    shuffled = random.Random(seed)  # nosec B311 # the same at each run
     said = [(number, document) for number, corpus in enumerate(corpora) for document in corpus.documents]
     sessions: dict[tuple[int, int, int], int] = {}
 

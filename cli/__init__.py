@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from flask import Flask
 
+from cli.backup import backup, restore
 from cli.index import index
+from cli.jobs import jobs
+from cli.keys import keys
+from cli.logs import logs
 from cli.prompts import prompts
 
 
 def register_commands(app: Flask) -> None:
     """Add every command to the application."""
-    for group in (index, prompts):
-        app.cli.add_command(group)
+    for command in (index, jobs, keys, logs, prompts, backup, restore):
+        app.cli.add_command(command)

@@ -9,9 +9,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from urllib.parse import urlsplit
+
+import limits
+import limits.errors
+import limits.storage
 
 API_KEY_CHARS_MIN = 16  # a shorter one can be found by trying
-_TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _API_KEY = re.compile(r"[!-~]*")  # what a header can carry
 
 
@@ -56,6 +61,12 @@ def number(unit: str, high: float) -> Callable[[str, str], float]:
 seconds = number("seconds", 86_400)
 days = number("days", 36_500)
 weight = number("points", 100)
+
+
+def switch(name: str, raw: str) -> bool:
+    if raw.strip() not in ("0", "1"):
+        raise SettingsError(f"{name} must be 1 or 0, not {raw!r}.")
+    return raw.strip() == "1"
 
 
 def one_of(*choices: str) -> Callable[[str, str], str]:
@@ -113,7 +124,7 @@ def api_keys(name: str, raw: str) -> tuple[ApiKey, ...]:
         tenant, colon, key = (part.strip() for part in pair.partition(":"))
         if not colon:
             raise SettingsError(f"{name} takes tenant:key pairs, separated by commas; pair {number} is none.")
-        if not _TENANT.fullmatch(tenant):
+        if not TENANT.fullmatch(tenant):
             raise SettingsError(
                 f"{name}: the tenant of pair {number} must be 1 to 64 letters, digits and any of _ . - after the first."
             )
@@ -126,3 +137,67 @@ def api_keys(name: str, raw: str) -> tuple[ApiKey, ...]:
             raise SettingsError(f"{name}: the key of pair {number} is there twice; a key opens one tenant.")
         pairs.append(ApiKey(tenant, key))
     return tuple(pairs)
+
+
+def rate_limit(name: str, raw: str) -> str:
+    """Limits in Flask-Limiter's notation, `120 per minute; 10 per second`, or `off`."""
+    if raw.strip().lower() == "off":
+        return "off"
+    try:
+        found = limits.parse_many(raw)
+    except ValueError:
+        found = []
+    if not found or any(one.amount < 1 for one in found):
+        raise SettingsError(f"{name} takes limits as `120 per minute; 10 per second`, or off, not {raw!r}.")
+    return raw.strip()
+
+
+def rate_limit_storage(name: str, raw: str) -> str:
+    """Where limits are counted.  The address may hold a password, so it is not repeated."""
+    try:
+        if raw.startswith("async+"):
+            raise ValueError
+        limits.storage.storage_from_string(raw)
+    except (limits.errors.ConfigurationError, ValueError):
+        raise SettingsError(
+            f"{name} takes memory:// or the address of a Redis, redis://host:6379/0 or rediss://..., and what it has "
+            "is neither, or asks for a package that is not installed."
+        ) from None
+    return raw
+
+
+def origins(name: str, raw: str) -> tuple[str, ...]:
+    """`https://app.example.com,http://localhost:3000`: pages of other sites, each exactly as a browser names it."""
+    found: list[str] = []
+    for item in filter(None, (part.strip() for part in raw.split(","))):
+        if item != _origin(item):
+            raise SettingsError(
+                f"{name} takes origins as a browser sends them, https://app.example.com or http://localhost:3000, "
+                f"without a path and never *; it does not take {item!r}."
+            )
+        found.append(item)
+    return tuple(dict.fromkeys(found))
+
+
+def _origin(text: str) -> str | None:
+    """The origin of an address as browsers write it; None where it has none."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not parts.hostname or not text.isascii() or "*" in text:
+        return None
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    return f"{parts.scheme}://{host}" + (f":{port}" if port is not None and port != usual else "")
+
+
+def metrics_key(name: str, raw: str) -> str:
+    """A key that a header can carry; a wrong one is not repeated."""
+    if len(raw) < API_KEY_CHARS_MIN or not _API_KEY.fullmatch(raw):
+        raise SettingsError(
+            f"{name} must have at least {API_KEY_CHARS_MIN} characters, none of them a space or beyond ASCII; "
+            "`openssl rand -hex 32` makes one."
+        )
+    return raw

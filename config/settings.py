@@ -23,9 +23,14 @@ from config.parsing import (
     api_keys,
     days,
     integer,
+    metrics_key,
     one_of,
+    origins,
     path,
+    rate_limit,
+    rate_limit_storage,
     seconds,
+    switch,
     text,
     weight,
 )
@@ -60,8 +65,54 @@ class Settings:
         "RECAP_API_KEYS",
         api_keys,
         f"`tenant:key,tenant:key`: who may call, and whose data they see. Keys of {API_KEY_CHARS_MIN} characters or "
-        "more, as shorter ones can be guessed. Empty: anyone, as tenant `default`.",
+        "more, as shorter ones can be guessed. Beside them there are those of `flask keys create`.",
         secret=True,
+    )
+
+    allow_anonymous: bool = _setting(
+        False,
+        "RECAP_ALLOW_ANONYMOUS",
+        switch,
+        "`1`: serve whoever comes, without a key, on any address. Without it a server that has no keys serves its own "
+        "machine alone, since everyone could read everything.",
+    )
+
+    rate_limit: str = _setting(
+        "",
+        "RATE_LIMIT",
+        rate_limit,
+        "Requests a key may make, or an address where no key is asked for, as `120 per minute; 10 per second`; `off`: "
+        "any number. Empty: 6000 per minute, about what a small machine can answer, and any number from this machine "
+        "where no key is asked for.",
+    )
+    rate_limit_storage: str = _setting(
+        "memory://",
+        "RATE_LIMIT_STORAGE",
+        rate_limit_storage,
+        "Where requests are counted. `memory://`: by each worker for itself, so that WEB_WORKERS times the limit may "
+        "get through; `redis://host:6379/0`: by all workers and machines together.",
+        secret=True,
+    )
+    daily_tokens: int = _setting(
+        0,
+        "DAILY_TOKENS",
+        integer(0),
+        "Tokens that a person's turns and summaries may take on a day of UTC. 0: any number, since only you know "
+        "what your model costs.",
+    )
+    cors_origins: tuple[str, ...] = _setting(
+        (),
+        "CORS_ORIGINS",
+        origins,
+        "Sites whose pages may call this from a browser, as `https://app.example.com,http://localhost:3000`. Empty: "
+        "none, only Recap's own page may.",
+    )
+    trusted_proxies: int = _setting(
+        0,
+        "TRUSTED_PROXIES",
+        integer(0),
+        "Proxies before Recap that write X-Forwarded-For: 1 behind nginx. With 0 the header is not believed, since "
+        "anyone may send it.",
     )
 
     openai_api_key: str = _setting("", "OPENAI_API_KEY", text, "Key for the model server.", secret=True)
@@ -72,6 +123,13 @@ class Settings:
         "OPENAI_SUMMARY_MODEL",
         text,
         f"The mini model: it keeps summary and facts. Empty: {DEFAULT_MINI_MODEL} at OpenAI, the main model elsewhere.",
+    )
+    request_timeout: float = _setting(
+        20.0,
+        "REQUEST_TIMEOUT",
+        seconds,
+        "Seconds a request may take to arrive, its body a second more for every 16 KB, and the client to take a piece "
+        "of the answer; so that slow clients hold no thread for long.",
     )
     model_timeout: float = _setting(
         120.0,
@@ -85,6 +143,20 @@ class Settings:
         "SUMMARY_MODE",
         one_of("background", "inline"),
         "`background` updates the summary after the reply has left; `inline` before, as a one-endpoint service would.",
+    )
+    jobs: str = _setting(
+        "web",
+        "JOBS",
+        one_of("web", "worker"),
+        "Who does what follows a reply: `web`, the web workers beside the requests, so that one program is all there "
+        "is; or `worker`, processes of their own, `flask jobs work`.",
+    )
+    job_attempts: int = _setting(
+        6,
+        "JOB_ATTEMPTS",
+        integer(1),
+        "Tries of a job before it is left for you to look at; with the pauses between, six outlast eight minutes "
+        "without the model.",
     )
     summary_every: int = _setting(1, "SUMMARY_EVERY", integer(1), "Turns between updates of the stored summary.")
     summary_debounce: float = _setting(
@@ -214,8 +286,25 @@ class Settings:
         30.0, "FACT_HALF_LIFE_DAYS", days, "Days after which a fact's recency has halved: last month still counts."
     )
 
+    metrics_key: str = _setting(
+        "",
+        "METRICS_KEY",
+        metrics_key,
+        "What Prometheus shows as its bearer token at `/metrics` where API keys are asked for, since its figures are "
+        "of all tenants. Empty: nobody reads them there.",
+        secret=True,
+    )
     log_level: str = _setting(
-        "info", "LOG_LEVEL", one_of("debug", "info", "warning", "error"), "One line a turn at `info`."
+        "info",
+        "LOG_LEVEL",
+        one_of("debug", "info", "warning", "error"),
+        "One line a turn at `info`, and one a request that is no turn or was refused.",
+    )
+    log_format: str = _setting(
+        "logfmt",
+        "LOG_FORMAT",
+        one_of("logfmt", "json"),
+        "`logfmt` reads well and parses well; `json` for collectors that take nothing else.",
     )
 
     @classmethod
@@ -236,6 +325,8 @@ class Settings:
         return cls(**chosen)
 
     def __post_init__(self) -> None:
+        if self.request_timeout < 1:
+            raise SettingsError("REQUEST_TIMEOUT must be at least 1 second, or hardly a request would arrive in time.")
         if self.tail_messages_min >= self.tail_messages_max:
             raise SettingsError("TAIL_MESSAGES_MIN must be below TAIL_MESSAGES_MAX, or no fold would make room.")
 
@@ -254,6 +345,12 @@ class Settings:
     def mini_model(self) -> str:
         """The mini model's name: as set, else OpenAI's small one, else the main model of whatever server was named."""
         return self.openai_summary_model or (self.openai_model if self.openai_base_url else DEFAULT_MINI_MODEL)
+
+    @property
+    def turn_seconds(self) -> float:
+        """The longest a turn may take: its calls of the main model, and inline the mini's with a repair, in a row."""
+        calls = self.recall_tool_rounds + (2 if self.summary_mode == "inline" else 0)
+        return calls * self.model_timeout
 
     @property
     def sqlalchemy_url(self) -> str:

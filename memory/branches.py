@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
 from config import Settings
 from memory.domain import Sections
+from memory.facts.corrections import withdraw
 from memory.messages import MessageDraft, add_message, title_from
 from memory.summary.summaries import add_version
 from memory.turn.fold import show_newest
@@ -46,7 +47,8 @@ def replace_from(
     tx.flush()
     if same:
         tx.execute(update(FactRow).where(FactRow.source_message_id == first.id).values(source_message_id=message.id))
-    _take_back_facts(tx, row, branch)
+    replaced = select(MessageRow.id).where(MessageRow.session_id == row.id, MessageRow.branch == branch)
+    withdraw(tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(replaced))))
     return message
 
 
@@ -73,7 +75,7 @@ def _of_line(tx: Session, row: SessionRow, which: ColumnElement[bool]) -> Messag
 
 def _forget_title(tx: Session, row: SessionRow, position: int) -> None:
     """A title that was taken from a replaced message is taken anew; one that somebody gave stays."""
-    named_after = _of_line(tx, row, MessageRow.role == "user")
+    named_after = _of_line(tx, row, (MessageRow.role == "user") & MessageRow.erased_at.is_(None))
     if named_after and named_after.position >= position and row.title == title_from(named_after.content):
         row.title = ""
 
@@ -97,22 +99,3 @@ def _take_back_summary(
     shown = select(SummaryRow.id).where(*current, SummaryRow.version == row.head_version)
     if row.head_version and (tx.scalar(shown) is None or row.head_through >= position):
         show_newest(tx, row, settings)
-
-
-def _take_back_facts(tx: Session, row: SessionRow, branch: int) -> None:
-    """Erase the facts whose source is on `branch`; a fact that they corrected goes to the correction after them, or
-    if there is none holds again."""
-    replaced = select(MessageRow.id).where(MessageRow.session_id == row.id, MessageRow.branch == branch)
-    gone = {fact.id: fact for fact in tx.scalars(select(FactRow).where(FactRow.source_message_id.in_(replaced)))}
-    if not gone:
-        return
-    corrected = select(FactRow).where(FactRow.superseded_by.in_(gone), FactRow.id.not_in(gone))
-    for fact in tx.scalars(corrected).all():
-        heir = fact.superseded_by
-        while heir in gone:
-            heir = gone[heir].superseded_by
-        fact.superseded_by = heir
-        if heir is None:
-            fact.valid_to = None
-    tx.flush()
-    tx.execute(delete(FactRow).where(FactRow.id.in_(gone)))

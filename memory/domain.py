@@ -211,11 +211,24 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens the provider says it took; `estimated` when it said nothing and the figures are our own."""
+    """Tokens the provider says it took; `estimated` when it said nothing and the figures are our own.
+
+    `cached_tokens` of the prompt's it had from its cache, as far as it says so.
+    """
 
     prompt_tokens: int
     completion_tokens: int
     estimated: bool = False
+    cached_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """What two calls took together."""
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.estimated or other.estimated,
+            self.cached_tokens + other.cached_tokens,
+        )
 
     @property
     def total_tokens(self) -> int:

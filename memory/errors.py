@@ -34,6 +34,11 @@ class RecapError(Exception):
         if status is not None:
             self.status = status
 
+    @property
+    def kept(self) -> str:
+        """The message as it may be stored and logged."""
+        return self.message
+
 
 class InvalidRequest(RecapError):
     """The request has the right shape but cannot be carried out as asked (422)."""
@@ -55,6 +60,13 @@ class Unauthenticated(RecapError):
     type = "authentication_error"
 
 
+class Forbidden(RecapError):
+    """It is known who is calling, and this is not for them to do (403).  Never said of what is someone else's."""
+
+    status = 403
+    type = "permission_error"
+
+
 class NotFound(RecapError):
     """There is no such thing, or it belongs to someone else: the two look the same on purpose (404)."""
 
@@ -62,11 +74,23 @@ class NotFound(RecapError):
     type = "not_found_error"
 
 
+def user_not_found(user_id: str | None) -> NotFound:
+    """The one way to say so: of a person of whom nothing is stored, and of one who is not for the caller to name."""
+    return NotFound("user_not_found", f"Nothing is stored of a user {user_id!r}.", param="user_id")
+
+
 class Conflict(RecapError):
     """Something else got there first (409)."""
 
     status = 409
     type = "conflict_error"
+
+
+class LimitReached(RecapError):
+    """A limit that the operator has set is reached, and opens again by itself (429, with `retry_after`)."""
+
+    status = 429
+    type = "rate_limit_error"
 
 
 @dataclass(frozen=True)
@@ -85,7 +109,8 @@ class ModelError(RecapError):
     """The model server failed: 502 it answered badly, 503 it is busy, 504 it took too long.
 
     `passing` says whether the same call may succeed later: jobs that fail so are tried again either way, but a
-    caller need not wait for a key that is wrong.  `upstream` is what the server itself said, if it said something.
+    caller need not wait for a key that is wrong.  `upstream` is what the server itself said, if it said something;
+    `quoted` is as much of that as stands in the message.
     """
 
     status = 502
@@ -97,6 +122,12 @@ class ModelError(RecapError):
         super().__init__(code, message, status=status, retry_after=retry_after)
         self.passing = passing
         self.upstream: Upstream | None = None
+        self.quoted = ""
+
+    @property
+    def kept(self) -> str:
+        """The message without what the server said: that may repeat the conversation."""
+        return self.message.replace(f": {self.quoted}", "") if self.quoted else self.message
 
 
 class SummaryRefused(RecapError):

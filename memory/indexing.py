@@ -2,8 +2,8 @@
 
 The rows are the truth.  Each message says which generation of its owner's index holds it (`indexed_in`); when the
 index is lost or replaced its generation changes, and with that every message counts as not indexed: it is searched
-all the same, and indexed again by the next job.  Nothing has to be reset.  A replaced message (see `branches`) is
-marked alike, with the generation that was told to hold it no more.
+all the same, and indexed again by the next job.  Nothing has to be reset.  A replaced message (see `branches`) and an
+erased one (see `erasing`) are marked alike, with the generation that was told to hold them no more.
 """
 
 from __future__ import annotations
@@ -11,26 +11,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import and_, or_, select, update
+from sqlalchemy import and_, bindparam, or_, select, update
 from sqlalchemy.orm import Session
 
-from memory.outbox import Job, Outbox
+from memory.jobs.outbox import Job, Outbox
 from models import Database, MessageRow, OwnerRow
 from search_index import Document, SearchIndex
 
+_SAID = (MessageRow.branch == 0) & MessageRow.erased_at.is_(None)
 BATCH = 200  # messages in one commit of the index: larger ones gain nothing, and a kill loses less work
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """What an owner's index was not told yet: messages it lacks, oldest first, and the ids of replaced ones it may
-    still hold, which are not to be found any more."""
+    """What an owner's index was not told yet: messages it lacks, oldest first, and the ids of replaced and erased ones
+    it may still hold, which are not to be found any more."""
 
     messages: list[Document]
-    replaced: list[int]
+    gone: list[int]
 
     def __len__(self) -> int:
-        return len(self.messages) + len(self.replaced)
+        return len(self.messages) + len(self.gone)
 
 
 @dataclass(frozen=True)
@@ -71,15 +72,13 @@ class Indexing:
         while True:
             batch = Waiting([], [])
             generation = self._index.add(owner.index_key, self._batch(owner.id, generation, batch))
-            if batch.replaced:
-                self._index.remove(owner.index_key, message_ids=batch.replaced)
+            if batch.gone:
+                self._index.remove(owner.index_key, message_ids=batch.gone)
             noted = [document.message_id for document in batch.messages]
             with self._database.write() as tx:
                 tx.execute(
-                    update(MessageRow)  # one that was replaced a moment ago is still to be taken out
-                    .where(
-                        or_(and_(MessageRow.id.in_(noted), MessageRow.branch == 0), MessageRow.id.in_(batch.replaced))
-                    )
+                    update(MessageRow)  # one that was replaced or erased a moment ago is still to be taken out
+                    .where(or_(and_(MessageRow.id.in_(noted), _SAID), MessageRow.id.in_(batch.gone)))
                     .values(indexed_in=generation)
                 )
             count += len(batch.messages)
@@ -92,7 +91,7 @@ class Indexing:
         with self._database.read() as tx:
             found = waiting(tx, owner_id, generation, limit=BATCH)
         batch.messages.extend(found.messages)
-        batch.replaced.extend(found.replaced)
+        batch.gone.extend(found.gone)
         yield from found.messages
 
     def clear(self, job: Job) -> None:
@@ -109,11 +108,9 @@ class Indexing:
             generation, held = self._index.held(owner.index_key)
             with self._database.read() as tx:
                 rows = tx.execute(
-                    select(MessageRow.id, MessageRow.indexed_in, MessageRow.branch).where(
-                        MessageRow.owner_id == owner.id
-                    )
+                    select(MessageRow.id, MessageRow.indexed_in, _SAID).where(MessageRow.owner_id == owner.id)
                 ).all()
-            current = {message_id for message_id, _, branch in rows if branch == 0}
+            current = {message_id for message_id, _, said in rows if said}
             noted = {message_id for message_id, indexed_in, _ in rows if indexed_in == generation}
             unnoted = {message_id for message_id, _, _ in rows} - noted
             yield Verified(
@@ -139,26 +136,31 @@ class Indexing:
             return list(tx.scalars(select(OwnerRow).order_by(OwnerRow.id)))
 
 
+_M = MessageRow.__table__.c
+_WAITING = (  # made once: a search asks it, and to put it together took longer than to answer it
+    select(
+        _M.id,
+        _M.session_id,
+        _M.role,
+        _M.created_at,
+        _M.content,
+        _M.name,
+        ((_M.branch == 0) & _M.erased_at.is_(None)).label("said"),
+    )
+    .where(
+        _M.owner_id == bindparam("owner"),
+        or_(
+            _M.indexed_in.is_(None),
+            _M.indexed_in < bindparam("generation"),
+            _M.indexed_in > bindparam("generation"),
+        ),
+    )
+    .order_by(_M.id)
+)
+
+
 def waiting(tx: Session, owner_id: int, generation: str, *, limit: int | None = None) -> Waiting:
     """What this generation of the owner's index was not told yet."""
-    query = (
-        select(
-            MessageRow.id,
-            MessageRow.session_id,
-            MessageRow.role,
-            MessageRow.created_at,
-            MessageRow.content,
-            MessageRow.name,
-            MessageRow.branch,
-        )
-        .where(
-            MessageRow.owner_id == owner_id,
-            or_(
-                MessageRow.indexed_in.is_(None), MessageRow.indexed_in < generation, MessageRow.indexed_in > generation
-            ),
-        )
-        .order_by(MessageRow.id)
-        .limit(limit)
-    )
-    rows = tx.execute(query).all()
-    return Waiting([Document(*row[:-1]) for row in rows if not row.branch], [row.id for row in rows if row.branch])
+    query = _WAITING if limit is None else _WAITING.limit(limit)
+    rows = tx.execute(query, {"owner": owner_id, "generation": generation}).all()
+    return Waiting([Document(*row[:-1]) for row in rows if row.said], [row.id for row in rows if not row.said])

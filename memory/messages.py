@@ -1,11 +1,14 @@
 """Messages: from what was said to a row, and from a row to a value.
 
-Guarantee: a message never changes once it is stored, and its session's figures change in the same step that makes it.
+Guarantee: a message never changes once it is stored, unless to be erased, and its session's figures change in the same
+step that makes it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,13 +18,32 @@ from memory.domain import Message
 from memory.errors import TooLarge
 from models import MessageRow, SessionRow
 
+_M, _S = MessageRow.__table__.c, SessionRow.__table__.c
+COLUMNS = (
+    _M.id,
+    _S.public_id,
+    _M.position,
+    _M.role,
+    _M.content,
+    _M.created_at,
+    _M.tokens,
+    _M.name,
+    _M.external_id,
+    _M.extra,
+)
+"""What a query of messages joined with their sessions selects for `of_columns`.  A prompt reads dozens of messages and
+changes none: as rows that can be changed they would cost four times as much."""
+
 MESSAGE_CHARS_MAX = 100_000  # longer than any prompt it could enter; a book belongs in pieces
 TITLE_CHARS = 60
 
 
 @dataclass(frozen=True)
 class MessageDraft:
-    """A message to append.  Without `created_at` it was said now; `extra` is what it carries beside its words."""
+    """A message to append.  Without `created_at` it was said now; `extra` is what it carries beside its words.
+
+    With `erased_at` it is the place of one that was erased, without words.
+    """
 
     role: str
     content: str
@@ -29,6 +51,7 @@ class MessageDraft:
     created_at: datetime | None = None
     external_id: str | None = None
     extra: dict[str, Any] | None = None
+    erased_at: datetime | None = None
 
 
 def check_size(content: str, param: str) -> None:
@@ -48,7 +71,9 @@ def add_message(row: SessionRow, draft: MessageDraft, now: datetime) -> MessageR
     row.updated_at = created_at if row.message_count == 0 else max(row.updated_at, created_at)
     row.created_at = min(row.created_at, created_at)
     row.message_count += 1
-    size = tokens.estimate_message(draft.content)
+    if draft.erased_at is not None:
+        draft = MessageDraft(draft.role, "", None, created_at, draft.external_id, None, draft.erased_at)
+    size = tokens.estimate_message(draft.content) if draft.erased_at is None else 0
     if draft.extra:  # much of it is sent again with the message
         size += tokens.estimate(json.dumps(draft.extra, ensure_ascii=False))
     row.tokens += size
@@ -65,7 +90,13 @@ def add_message(row: SessionRow, draft: MessageDraft, now: datetime) -> MessageR
         external_id=draft.external_id,
         tokens=size,
         extra=draft.extra,
+        erased_at=draft.erased_at,
     )
+
+
+def remains(id: str) -> str:
+    """What stays of an id when what it named is erased: a digest, by which the same is known when it is sent again."""
+    return f"erased:{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}"
 
 
 def title_from(content: str) -> str:
@@ -74,6 +105,11 @@ def title_from(content: str) -> str:
     if len(line) <= TITLE_CHARS:
         return line
     return line[:TITLE_CHARS].rsplit(" ", 1)[0] + "…"
+
+
+def of_columns(columns: Sequence[Any]) -> Message:
+    """A message from its COLUMNS."""
+    return Message(*columns)
 
 
 def as_message(row: MessageRow, session: SessionRow) -> Message:

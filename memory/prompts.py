@@ -23,7 +23,7 @@ from jinja2 import StrictUndefined, TemplateError, meta, nodes, pass_context
 from jinja2.filters import do_join
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 
 from memory.domain import Caller
@@ -102,6 +102,12 @@ def _environment() -> _Sandbox:
 
 _ENV = _environment()
 _compiled = lru_cache(maxsize=256)(_ENV.from_string)
+_NEWEST = (
+    select(PromptRow)
+    .where(PromptRow.tenant == bindparam("tenant"), PromptRow.name == bindparam("name"))
+    .order_by(PromptRow.version.desc())
+    .limit(1)
+)
 
 
 class Prompts:
@@ -119,12 +125,7 @@ class Prompts:
 
     def find(self, tx: Session, caller: Caller, name: str) -> Prompt:
         """`get`, within a transaction of the engine's."""
-        row = tx.scalar(
-            select(PromptRow)
-            .where(PromptRow.tenant == caller.tenant, PromptRow.name == name)
-            .order_by(PromptRow.version.desc())
-            .limit(1)
-        )
+        row = tx.scalar(_NEWEST, {"tenant": caller.tenant, "name": name})
         if row is not None:
             return Prompt(row.name, row.version, row.text, "stored", row.created_at)
         if NAME.fullmatch(name):

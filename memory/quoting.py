@@ -1,39 +1,85 @@
 """Remembered text is data: the one place that puts it into a prompt.
 
-Guarantee: whatever was said, it cannot close the block it is quoted in, open another, or start a line of its own.
-Angle brackets and ampersands are escaped, line ends inside a message are indented, and control characters (which
-can hide text from a reader) are dropped.
+Guarantee: whatever was said, it cannot close the block it is quoted in, open another, start a line of its own, name
+another speaker, or hold what a server's chat template takes for a mark (`<|im_start|>`, `[INST]`).  Angle brackets and
+ampersands are escaped, also those that tokenisers fold into ASCII; every kind of line end is one, and indented; and
+what Unicode shows nobody is dropped: control characters, overrides of the writing direction, zero-width characters and
+tags, which can hide text from a reader and show it to a model.  What makes a letter or an emoji look as it was written
+stays: a joiner after a letter that joins, a variation selector after what has variations, the tags of a flag.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from datetime import datetime
 
 from memory.domain import Excerpt, Fact, Message
 
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
-
-
 GAP = "..."  # where messages of a session are left out
+BLOCKS = ("memory", "chat", "message", "summary", "facts")
+
+_LINE_END = re.compile("\r\n?|[\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_JOINERS = "\u200c\u200d"
+_VARIATIONS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_UNSEEN = re.compile(
+    "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
+    "|\U000e0077\U000e006c\U000e0073)\U000e007f"  # the flags of England, Scotland and Wales
+    "|[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufff9-\ufffb"
+    # and Unicode's Default_Ignorable_Code_Point
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_JOINING = re.compile(f"[{_JOINERS}]"), ("Lo", "Mn", "Mc", "So", "Sk")
+_VARYING = re.compile(f"[{_VARIATIONS}]"), ("Lo", "So", "Sm", "Po")
+_KEYCAP = "\ufe0f\u20e3"
+
+_ESCAPED = str.maketrans(
+    {"&": "&amp;", "＆": "&amp;", "﹠": "&amp;"} | dict.fromkeys("<＜﹤", "&lt;") | dict.fromkeys(">＞﹥", "&gt;")
+)
+_MARK = re.compile(r"[\[［](?=/?[A-Z][A-Z_]{2,}[\]］])")  # [INST], [/INST], [TOOL_CALLS], [SEP]
+_OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,400}})?>\n")
 
 
 def plain(text: str) -> str:
-    """`text` without control, bidirectional-override and zero-width characters; a tab and a line end stay."""
-    return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    """`text` without what nobody would see of it, and with one kind of line end; a tab stays."""
+    return _UNSEEN.sub(_shown, _LINE_END.sub("\n", text))
+
+
+def _shown(unseen: re.Match[str]) -> str:
+    """What stays of a character that by itself is not seen: whatever shapes the one before it."""
+    found, text = unseen.group(), unseen.string
+    before = unicodedata.category(text[unseen.start() - 1]) if unseen.start() else ""
+    shapes = any(kind.match(found) and before in after for kind, after in (_JOINING, _VARYING))
+    return found if len(found) > 1 or shapes or text.startswith(_KEYCAP, unseen.start()) else ""
+
+
+def one_line(text: str) -> str:
+    """`plain` text on one line."""
+    return " ".join(plain(text).split())
 
 
 def escape(text: str) -> str:
     """`text` as it may stand inside a block."""
-    return plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\n", "\n  ")
+    return _MARK.sub("&#91;", plain(text).translate(_ESCAPED)).replace("\n", "\n  ")
 
 
 def attribute(text: str) -> str:
-    """`text` as it may stand inside a quoted attribute."""
-    return escape(text).replace('"', "&quot;").replace("\n", " ")
+    """`text` as it may stand between double quotes."""
+    return escape(one_line(text)).replace('"', "&quot;").replace("＂", "&quot;")
+
+
+def without_blocks(text: str) -> str:
+    """`text` without what was pasted into it of a prompt's own blocks: they quote, whoever sends them."""
+    last = {name: text.rfind(f"</{name}>") for name in BLOCKS}
+    kept, at = list[str](), 0
+    for opening in _OPENING.finditer(text):
+        name = opening[1]
+        if at <= opening.start() and opening.end() <= last[name]:
+            kept.append(text[at : opening.start()])
+            at = text.index(f"</{name}>", opening.end()) + len(f"</{name}>")
+    return "".join([*kept, text[at:]])
 
 
 def stamp(time: datetime) -> str:
@@ -42,10 +88,13 @@ def stamp(time: datetime) -> str:
 
 
 def message_line(message: Message, number: bool = False) -> str:
-    """One message as a line: when, who, what; with `number` its position first, so that it can be referred to."""
-    who = f"{message.name} ({message.role})" if message.name else message.role
+    """One message as a line: when, who, what; with `number` its position first, so that it can be referred to.
+
+    A name stands between quotes: it is told from the role, and from the words, whatever it says.
+    """
+    name = f' "{attribute(message.name)}"' if message.name else ""
     prefix = f"[{message.position}] " if number else ""
-    return f"{prefix}{stamp(message.created_at)} {attribute(who)}: {escape(message.content)}"
+    return f"{prefix}{stamp(message.created_at)} {message.role}{name}: {escape(message.content)}"
 
 
 def chat_block(excerpt: Excerpt) -> str:
@@ -64,7 +113,8 @@ def spoken(message: Message) -> tuple[str, str]:
     """A stored message word for word: in which role, and how.  Only the person and the assistant speak in their own
     roles; a stored system or tool message is quoted, since remembered text is never an instruction."""
     if message.role in ("user", "assistant"):
-        return message.role, f"{message.name}: {message.content}" if message.name else message.content
+        name = one_line(message.name or "")
+        return message.role, f"{name}: {message.content}" if name else message.content
     return "user", quoted(message.role, message.content)
 
 

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings, SettingsError
+from memory.access.budgets import Budgets
+from memory.access.keys import Keys
 from memory.clients.arrival import Arrivals
 from memory.clients.relay import Relay
-from memory.facts import Facts
+from memory.erasing.erasing import Erasing
+from memory.facts.facts import Facts
 from memory.indexing import Indexing
-from memory.leases import Leases
+from memory.jobs.listing import Backlog, Jobs
+from memory.jobs.outbox import Outbox
+from memory.leases.holders import Holder
+from memory.leases.leases import Leases
 from memory.llm import LanguageModel
+from memory.llm.counted import CountedModel
 from memory.llm.extractive import ExtractiveModel
 from memory.llm.openai_client import OpenAIEmbedder, OpenAIModel
 from memory.llm.transport import Transport, connect
 from memory.notice import builtin_notice
-from memory.outbox import Outbox
+from memory.operating import logs
+from memory.operating.data_lock import DataLock
+from memory.operating.database_errors import DAMAGED, in_short
+from memory.operating.metrics import Metrics, Standing
 from memory.people.imports import Imports
 from memory.people.users import Users
 from memory.prompts import Prompts
@@ -37,22 +49,29 @@ from memory.turn.preparing import Preparing
 from memory.turn.stops import Stops
 from memory.turn.taken import Turns
 from memory.turn.views import Views
-from models import Database, JobRow
+from models import Database
 from search_index import Embedder, Recipe, SearchIndex, WordLlamaEmbedder
 from search_index.analysis import analysis_for
 
 log = logging.getLogger(__name__)
 
-SUMMARY_LANES = 4  # summaries updated at once: each waits on the mini model, none holds up another person's
+ROOM_BYTES = 1 << 20  # free on the disk; with less the database's log can't grow by a large message
+STOP_SECONDS = 10.0  # for running jobs to end when a process does; those that don't are done again
+SUMMARY_WORKERS = 4  # summaries updated at once: each waits on the mini model, none holds up another person's
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found when the parts were looked at: `ok`, or in words what is wrong; jobs by state."""
+    """What was found when the parts were looked at: `ok`, or in words what is wrong; jobs by state.
+
+    `late` says so where jobs are due and nobody does them: turns are taken all the same, so it is no reason to send
+    requests elsewhere.
+    """
 
     database: str
     data_dir: str
     jobs: dict[str, int]
+    late: str | None
 
     @property
     def ready(self) -> bool:
@@ -66,12 +85,14 @@ class Services:
     settings: Settings
     database: Database
     index: SearchIndex
+    metrics: Metrics
     transport: Transport | None
     main: LanguageModel
     mini: LanguageModel
     leases: Leases
     stops: Stops
     outbox: Outbox
+    jobs: Jobs
     sessions: Sessions
     facts: Facts
     prompts: Prompts
@@ -83,40 +104,76 @@ class Services:
     relay: Relay
     previews: Previews
     users: Users
+    erasing: Erasing
     imports: Imports
+    keys: Keys
+    data_lock: DataLock
 
-    def start(self) -> None:
-        """Start this process's background workers, and say in the log which models answer."""
+    def start(self, *, worker: bool = False) -> None:
+        """Start what this process does in the background, and say in the log which models answer.
+
+        The jobs are the web workers', or with JOBS=worker those of processes that are nothing but a `worker`.  Raises
+        Conflict while the database is being restored.
+        """
+        self.data_lock.share()
         notice = builtin_notice(self.settings)
         if notice:
             log.warning("%s", notice)
         else:
-            where = self.settings.openai_base_url or "OpenAI"
-            log.info("main model %s, mini model %s, at %s", self.main.name, self.mini.name, where)
+            at = self.transport.address if self.transport is not None else None
+            log.info("models", extra=logs.fields(main=self.main.name, mini=self.mini.name, at=at))
+        checked = self.check()
+        for part, found in (("database", checked.database), ("data directory", checked.data_dir)):
+            if found != "ok":
+                log.error("the %s is not fit for use: %s", part, found)
         self.index.warm_up()
-        self.outbox.start([("index", "unindex", "scrub"), *[("summary",)] * SUMMARY_LANES])
+        if worker or self.settings.jobs == "web":
+            self.outbox.start({("index", "unindex", "scrub"): 1, ("summary",): SUMMARY_WORKERS})
 
-    def stop(self, timeout: float = 10.0) -> None:
+    def stop(self, timeout: float = STOP_SECONDS) -> None:
         """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""
         self.outbox.stop(timeout)
         self.stops.close()
         self.leases.close()
         if self.transport is not None:
             self.transport.close()
+        self.data_lock.release()
+
+    def figures(self, version: str) -> bytes:
+        """The metrics, in Prometheus' text format."""
+        jobs: dict[tuple[str, str], int] | None = None
+        try:
+            with self.database.read() as tx:
+                jobs = dict(self.jobs.backlog(tx).counts)
+        except SQLAlchemyError as error:
+            log.error("the jobs can't be counted", extra=logs.fields(error=logs.told(error)))
+        return self.metrics.text(Standing(version, jobs))
 
     def check(self) -> Checked:
         """Look at what serving needs, without changing anything."""
-        jobs: dict[str, int] = {}
+        backlog = Backlog({}, None)
         try:
             with self.database.read() as tx:
-                jobs = dict(tx.execute(select(JobRow.state, func.count()).group_by(JobRow.state)).all())
+                backlog = self.jobs.backlog(tx)
             database = "ok"
         except SQLAlchemyError as error:
-            log.error("the database can't be read: %s", error)
-            missing = "no such table" in str(error)
-            database = "no tables: run `flask --app wsgi db upgrade`" if missing else "can't be read; see the log"
-        writable = os.access(self.settings.data_dir, os.W_OK)
-        return Checked(database, "ok" if writable else f"{self.settings.data_dir} is not writable", jobs)
+            log.error("the database can't be read", extra=logs.fields(error=logs.told(error)))
+            database = in_short(error)
+        if database == "ok" and self.database.damaged():
+            database = DAMAGED
+        return Checked(database, _room(self.settings.data_dir), backlog.by_state, backlog.warning(self.settings.jobs))
+
+
+def _room(data_dir: Path) -> str:
+    """`ok`, or why nothing can be stored in the data directory, and what to do."""
+    try:
+        if not os.access(data_dir, os.W_OK):
+            return f"{data_dir} can't be written: nothing is stored. Make it writable; no restart is needed"
+        if shutil.disk_usage(data_dir).free < ROOM_BYTES:
+            return f"the disk of {data_dir} is full: nothing is stored. Free some space; no restart is needed"
+    except OSError as error:
+        return f"{data_dir} can't be looked at: {error.strerror}"
+    return "ok"
 
 
 def utc_now() -> datetime:
@@ -133,37 +190,44 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
         embedder=_embedder(settings, transport),
         analysis=analysis_for(settings.search_language),
     )
+    metrics = Metrics()
     main, mini = _models(settings, transport)
-    leases = Leases(database, now)
+    mini = CountedModel(mini, metrics.digested)
+    leases = Leases(database, Holder(settings.data_dir / "processes"), now)
     stops = Stops(database, leases)
-    outbox = Outbox(database, leases, now)
+    outbox = Outbox(database, leases, now, settings.job_attempts, metrics)
     sessions = Sessions(settings, database, outbox, leases, now)
+    budgets = Budgets(settings, database, now)
     facts = Facts(settings, database, now)
     prompts = Prompts(database, settings.prompts_path, now)
     recall = Recall(settings, database, index, outbox)
     materials = Materials(facts, leases, now)
-    summaries = Summaries(settings, database, outbox, prompts, facts, materials, mini, now)
+    summaries = Summaries(settings, database, outbox, prompts, facts, materials, mini, budgets, metrics, now)
     indexing = Indexing(database, index, outbox)
     arrivals = Arrivals(settings, sessions, leases, now)
     views = Views(settings, facts, prompts, now)
-    admission = Admission(settings, database, sessions, arrivals, views, prompts, leases, now)
+    admission = Admission(settings, database, sessions, arrivals, views, prompts, leases, budgets, now)
     preparing = Preparing(settings, facts, recall, main, now)
-    pipeline = ChatPipeline(settings, database, admission, sessions, facts, preparing, leases, stops, outbox, main, now)
-    users = Users(database, index, outbox, now)
+    pipeline = ChatPipeline(
+        settings, database, admission, sessions, facts, preparing, leases, stops, outbox, budgets, metrics, main, now
+    )
+    erasing = Erasing(settings, database, index, leases, outbox, now)
     outbox.register("index", indexing.feed)
     outbox.register("unindex", indexing.clear)
-    outbox.register("scrub", users.scrub)
+    outbox.register("scrub", erasing.scrub)
     outbox.register("summary", summaries.update)
     return Services(
         settings,
         database,
         index,
+        metrics,
         transport,
         main,
         mini,
         leases,
         stops,
         outbox,
+        Jobs(database, outbox, now),
         sessions,
         facts,
         prompts,
@@ -173,9 +237,12 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
         pipeline,
         Turns(database, leases),
         Relay(transport, main.name),
-        Previews(settings, database, prompts, materials, mini),
-        users,
+        Previews(settings, database, prompts, materials, mini, budgets),
+        Users(database, now),
+        erasing,
         Imports(database, sessions, outbox, leases, now),
+        Keys(settings.api_keys, database, now),
+        DataLock(settings.data_dir),
     )
 
 

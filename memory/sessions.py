@@ -2,7 +2,8 @@
 
 Guarantee: a message and the request to index it commit together; positions count from 1 without gaps, and those of
 messages that were replaced (see `branches`) once more on each branch; an `external_id` is stored once a session
-however often it is sent, also after its message was replaced.
+however often it is sent, also after its message was replaced or erased.  Of an erased message only the place is kept
+(see `erasing`): it counts as not there.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, and_, or_, select, update
+from sqlalchemy import Select, and_, or_, select
 from sqlalchemy.orm import Session
 
 from config import Settings
 from memory.domain import Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
-from memory.leases import Leases
-from memory.messages import MessageDraft, add_message, as_message, check_size
-from memory.outbox import Outbox
+from memory.jobs.outbox import Outbox
+from memory.leases.leases import Leases
+from memory.messages import MessageDraft, add_message, as_message, check_size, remains
 from memory.paging import Page, decode_cursor, encode_cursor, page_of
 from memory.turn.fold import outgrown
-from models import Database, FactRow, MessageRow, OwnerRow, SessionRow
+from models import Database, MessageRow, OwnerRow, SessionRow
 
 INDEX_DELAY = 2.0  # seconds in which messages gather: a commit of the index costs the same for one or for twenty
 APPEND_WAIT = 30.0  # seconds; most replies end sooner
@@ -73,9 +74,9 @@ class Sessions:
     def create(
         self, caller: Caller, session_id: str | None = None, title: str = "", system_prompt: str | None = None
     ) -> SessionInfo:
-        """A new, empty session.  Raises Conflict when the id is taken."""
+        """A new, empty session.  Raises Conflict when there is one of this id, NotFound when it is someone else's."""
         with self._database.write() as tx:
-            if session_id is not None and _find(tx, caller.tenant, session_id) is not None:
+            if session_id is not None and self.known(tx, caller, session_id) is not None:
                 raise Conflict("session_exists", f"There is a session {session_id!r} already. Choose another id.")
             row = self._make(tx, caller, session_id)
             row.title = title[:200]
@@ -129,28 +130,6 @@ class Sessions:
                     setattr(row, name, changes[name])
             return self._info(row)
 
-    def delete(self, caller: Caller, session_id: str) -> None:
-        """Erase a session with all that came of it; the index follows as a job.  Raises NotFound."""
-        with self._database.write() as tx:
-            row = find_session(tx, caller, session_id)
-            owner = row.owner
-            if owner.kind == "session":
-                payload: dict[str, Any] = {"tenant": caller.tenant, "owner": owner.index_key}
-                self._outbox.enqueue(tx, "unindex", owner.index_key, owner_id=None, payload=payload)
-                tx.delete(owner)
-            else:
-                corrections = select(FactRow.id).where(FactRow.session_id == row.id)
-                tx.execute(  # what only this session corrected holds again
-                    update(FactRow)
-                    .where(FactRow.superseded_by.in_(corrections))
-                    .values(valid_to=None, superseded_by=None)
-                    .execution_options(synchronize_session=False)
-                )
-                payload = {"tenant": caller.tenant, "owner": owner.index_key, "session": row.id}
-                self._outbox.enqueue(tx, "unindex", f"{owner.id}/{row.id}", owner_id=None, payload=payload)
-                tx.delete(row)
-        self._outbox.notify()
-
     def messages(
         self,
         caller: Caller,
@@ -165,7 +144,9 @@ class Sessions:
         replaced together.  Raises NotFound."""
         with self._database.read() as tx:
             row = find_session(tx, caller, session_id)
-            query = select(MessageRow).where(MessageRow.session_id == row.id, MessageRow.branch == branch)
+            query = select(MessageRow).where(
+                MessageRow.session_id == row.id, MessageRow.branch == branch, MessageRow.erased_at.is_(None)
+            )
             if cursor:
                 (position,) = decode_cursor(cursor, int)
                 query = query.where(MessageRow.position < position if newest_first else MessageRow.position > position)
@@ -176,7 +157,7 @@ class Sessions:
     def messages_around(self, caller: Caller, session_id: str, message_id: int, limit: int = 50) -> Page[Message]:
         """The messages around one, in the order they were said, and cursors for `messages` to go on either way.
 
-        Raises NotFound, also for a message that was replaced.
+        Raises NotFound, also for a message that was replaced or erased.
         """
         with self._database.read() as tx:
             row = find_session(tx, caller, session_id)
@@ -188,6 +169,7 @@ class Sessions:
                 .where(
                     MessageRow.session_id == row.id,
                     MessageRow.branch == 0,
+                    MessageRow.erased_at.is_(None),
                     MessageRow.position.between(first, last),
                 )
                 .order_by(MessageRow.position)
@@ -334,10 +316,10 @@ def find_session(tx: Session, caller: Caller, session_id: str) -> SessionRow:
 def find_message(tx: Session, row: SessionRow, message_id: int, param: str) -> MessageRow:
     """A message of the session's current line.  Raises NotFound."""
     message = tx.get(MessageRow, message_id)
-    if message is None or message.session_id != row.id or message.branch:
+    if message is None or message.session_id != row.id or message.branch or message.erased_at is not None:
         raise NotFound(
             "message_not_found",
-            f"There is no message {message_id} in session {row.public_id!r}, or it was replaced.",
+            f"There is no message {message_id} in session {row.public_id!r}, or it was replaced or erased.",
             param=param,
         )
     return message
@@ -371,11 +353,12 @@ def _checked(row: SessionRow | None, caller: Caller, session_id: str) -> Session
 
 
 def _known_ids(tx: Session, row: SessionRow, external_ids: Sequence[str]) -> dict[str, MessageRow | int]:
+    """The ids of the messages that the session knows by these, those of erased ones included."""
     known: dict[str, MessageRow | int] = {}
     for start in range(0, len(external_ids), 500):  # databases bound the number of values in one statement
-        some = external_ids[start : start + 500]
+        some = {form: one for one in external_ids[start : start + 500] for form in (one, remains(one))}
         query = select(MessageRow.external_id, MessageRow.id).where(
             MessageRow.session_id == row.id, MessageRow.external_id.in_(some)
         )
-        known.update({key: message_id for key, message_id in tx.execute(query) if key})
+        known.update({some[key]: message_id for key, message_id in tx.execute(query) if key})
     return known

@@ -4,19 +4,29 @@ Guarantee: a transaction is as long as its `with` block and commits at its end o
 for a writer.  On SQLite a write takes the write lock at its start, so it can't fail half-way for want of it; a
 process queues its own writers in memory first, which is fair, where SQLite's waiting is not.
 What was deleted is in no byte of SQLite's files once `scrub` has said so.
+
+On a disk that has become read-only what is stored can be read; once it takes writes again, so does this, as it is.  A
+file that was found damaged is remembered as that until it reads well again (see `damaged`), and is opened anew at each
+use, so that one put in its place is used at once.
 """
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Engine, event
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DisconnectionError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
+
+from models.trouble import Damage, Trouble, on_read_only_disk, trouble_of
 
 BUSY_TIMEOUT_MS = 15_000  # longer than any write here takes, shorter than a person waits before giving up
 SCRUB_PAUSES = (0.0, 0.2, 1.0)  # seconds before each try to empty the log
@@ -36,7 +46,12 @@ class Database:
             expire_on_commit=False,
             autoflush=False,  # what is written, and when, is said by flush: not by whichever query comes next
         )
+        name = engine.url.database if self._sqlite else None
+        self._damage = Damage(Path(name) if name and name != ":memory:" else None)
         if self._sqlite:
+            event.listen(engine, "do_connect", _open_read_only)
+            event.listen(engine, "checkout", _check_still_right)
+            event.listen(engine, "handle_error", self._look_at)
             event.listen(engine, "connect", _prepare_sqlite)
             event.listen(engine, "begin", _begin_sqlite)
 
@@ -65,6 +80,20 @@ class Database:
                 yield session
         finally:
             self._writing.release()
+
+    def damaged(self) -> bool:
+        """Whether SQLite's file was found damaged, by any process, and has not been seen whole since."""
+        return self._damage.stands(self._reads_well)
+
+    def _reads_well(self) -> bool:
+        self.engine.dispose()  # whoever holds the damaged file open goes on reading that
+        with self.engine.connect() as connection:
+            return bool(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar() == "ok")
+
+    def _look_at(self, context: Any) -> None:
+        if trouble_of(context.original_exception) is Trouble.DAMAGED:
+            self._damage.note()
+            context.is_disconnect = True  # nobody holds on to the file: another may be put in its place
 
     def scrub(self) -> bool:
         """SQLite: write the file anew from what lives, and empty its log.  Elsewhere nothing has to be done.
@@ -98,12 +127,45 @@ class Database:
                 raw.close()
 
 
-def _prepare_sqlite(connection: Any, _record: Any) -> None:
+def _open_read_only(_dialect: Any, record: Any, names: Any, options: Any) -> Any:
+    """A connection to a file on a read-only disk, where SQLite can't make the files it needs to read it with others.
+
+    Only where there is no log: then nobody has it open, not even from where its disk can be written.
+    """
+    record.info.pop("recap_immutable", None)
+    file = Path(names[0])
+    if not file.is_file() or not on_read_only_disk(file) or file.with_name(f"{file.name}-wal").exists():
+        return None
+    record.info["recap_immutable"] = file
+    return sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro&immutable=1", **{**options, "uri": True})
+
+
+def _check_still_right(_connection: Any, record: Any, _proxy: Any) -> None:
+    """Have the pool open another connection when this one's file is not what lies there now, or can be written now."""
+    file = record.info.get("recap_immutable")
+    if file is not None and not on_read_only_disk(file):
+        raise DisconnectionError("the disk can be written again")
+    opened = record.info.get("recap_file")
+    if opened is not None and _place(opened[0]) not in (opened[1], None):
+        raise DisconnectionError("another file lies there, as after a restore")
+
+
+def _place(file: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(file)  # noqa: PTH116 - at every transaction: twice as fast as by pathlib
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _prepare_sqlite(connection: Any, record: Any) -> None:
+    file = connection.execute("PRAGMA database_list").fetchone()[2]
+    record.info["recap_file"] = (file, _place(file)) if file else None
     connection.isolation_level = None  # transactions are begun by _begin_sqlite, not guessed by the driver
     cursor = connection.cursor()
     for pragma in (
         f"busy_timeout = {BUSY_TIMEOUT_MS}",
-        "journal_mode = WAL",
+        *(() if record.info.get("recap_immutable") else ("journal_mode = WAL",)),
         "synchronous = FULL",  # what is acknowledged survives a power cut, at 0.2 ms a commit on an SSD
         "foreign_keys = ON",
         "secure_delete = ON",  # what is erased is overwritten

@@ -57,8 +57,8 @@ class MessageRow(Base):
 
     `branch` is 0 on the session's current line.  A message that was replaced is on a branch of its session with those
     that were replaced with it, under the position it had.  `indexed_in` is the index generation that took note of it:
-    holds it, or if it was replaced holds it no more; None when none did.  Of an erased message (`erased_at`) only its
-    place is kept, without words: positions stay as they were.
+    holds it, or if it was replaced or erased holds it no more; None when none did.  Of an erased message (`erased_at`)
+    only its place is kept, without words: positions stay as they were.
     """
 
     __tablename__ = "messages"

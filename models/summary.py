@@ -14,9 +14,9 @@ from models.base import NEVER_REUSED, Base, BigId
 class SummaryRow(Base):
     """One version.  It covers the session's messages up to position `through`.
 
-    `author` is `model`, `person` (an edit), `rollback` or `replacement` (both a copy of version `restores`; the second
-    made because the newest covered messages that were replaced, and without `restores` empty).  `branch` is 0, or the
-    branch of the replaced messages it covers.
+    `author` is `model`, `person` (an edit), or `rollback`, `replacement` or `erasure`: a copy of version `restores`.
+    The last two are made because the newest covered messages that were replaced or erased; without `restores` empty.
+    `branch` is 0, or the branch of the replaced messages it covers.
     """
 
     __tablename__ = "summaries"

@@ -81,10 +81,24 @@ class ExportedMessage(_Record):
     created_at = UtcDateTime(required=True)
     external_id = Text(load_default=None, allow_none=True, validate=validate.Length(1, 256))
     extra = _Extra(load_default=None, allow_none=True, metadata={"description": "What it carries beside its words."})
+    erased_at = UtcDateTime(
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "Then this is the place of a message that was erased, without words."},
+    )
 
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> MessageDraft:
         return MessageDraft(**data)
+
+
+class ExportedCost(_Record):
+    """What a version of the summary cost, and what became of the facts that came with it."""
+
+    prompt_tokens = fields.Integer(strict=True, validate=_number)
+    completion_tokens = fields.Integer(strict=True, validate=_number)
+    calls = fields.Integer(strict=True, validate=_number)
+    facts = fields.Dict(keys=fields.String(), values=fields.Integer(strict=True, validate=_number))
 
 
 class ExportedSummary(_Record):
@@ -99,7 +113,7 @@ class ExportedSummary(_Record):
     author = Text(required=True, validate=validate.Length(1, 16))
     model = Text(load_default=None, allow_none=True, validate=validate.Length(0, 128))
     prompt = Text(load_default=None, allow_none=True, validate=validate.Length(0, 80))
-    usage = fields.Dict(keys=fields.String(), values=fields.Integer(strict=True), load_default=None, allow_none=True)
+    usage = fields.Nested(ExportedCost, load_default=None, allow_none=True)
     restores = fields.Integer(load_default=None, allow_none=True, strict=True, validate=_number)
     created_at = UtcDateTime(required=True)
 

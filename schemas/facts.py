@@ -5,7 +5,7 @@ from __future__ import annotations
 from marshmallow import Schema, fields, validate
 
 from memory.domain import FACT_CATEGORIES
-from memory.facts import TEXT_CHARS_MAX
+from memory.facts.grounding import TEXT_CHARS_MAX
 from schemas.fields import INT64_MAX, PageQuery, SessionId, Text, UserId, UtcDateTime
 
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
@@ -85,10 +85,6 @@ class FactsToForget(Schema):
         required=True,
         validate=validate.Length(1, FORGET_MAX),
     )
-
-
-class FactsForgotten(Schema):
-    forgotten = fields.Integer(metadata={"description": "How many of them were there."})
 
 
 class FactRevision(Schema):

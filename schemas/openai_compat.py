@@ -21,6 +21,7 @@ PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
 WHOLE_HEADER = "X-OpenWebUI-Chat-Id"  # its frontend sends every conversation from the start
 TEMPORARY = "local:"  # how the ids of its temporary chats begin, which it keeps nothing of itself
 PERSON_CHARS = 256
+MESSAGES_MAX = 10_000  # more than any model reads
 KEY_CHARS = 256
 
 
@@ -59,7 +60,7 @@ class CompletionRequest(Schema):
     messages = fields.List(
         fields.Dict(),
         required=True,
-        validate=validate.Length(min=1),
+        validate=validate.Length(1, MESSAGES_MAX),
         metadata={"description": "All of the conversation, some of it, or the newest message alone."},
     )
     model = fields.String(
@@ -100,11 +101,23 @@ class EmbeddingRequest(Schema):
     input = fields.Raw()
 
 
+class Model(Schema):
+    """A model, as the model server describes it."""
+
+    class Meta:
+        unknown = INCLUDE
+
+    id = fields.String()
+    object = fields.String()
+    created = fields.Integer()
+    owned_by = fields.String()
+
+
 class ModelList(Schema):
     """The models there are."""
 
     object = fields.String()
-    data = fields.List(fields.Dict())
+    data = fields.List(fields.Nested(Model))
 
 
 def identity_of(headers: Headers, parameters: Mapping[str, Any]) -> Identity:

@@ -16,7 +16,13 @@ class Job(Schema):
     session_id = fields.String(allow_none=True)
     attempts = fields.Integer()
     run_at = UtcDateTime()
-    error = fields.String(allow_none=True)
+    error = fields.String(
+        allow_none=True,
+        metadata={
+            "description": "Why it failed last, without what was said in the conversation: so what the model server "
+            "answered is not in it. A preview of the summary shows that."
+        },
+    )
     created_at = UtcDateTime()
     updated_at = UtcDateTime()
 
@@ -49,4 +55,7 @@ class Ready(Schema):
     data_dir = fields.String()
     model = fields.Nested(ReadyModel)
     notice = fields.String(metadata={"description": "Present while the built-in model answers: says so."})
+    recall = fields.String(metadata={"description": "When to look back, unless a request says: RECALL."})
+    summary_prompt = fields.String(metadata={"description": "The prompt summaries are made with: SUMMARY_PROMPT."})
     jobs = fields.Dict(keys=fields.String(), values=fields.Integer())
+    jobs_late = fields.String(metadata={"description": "Present while jobs are due and nobody does them: says why."})

@@ -53,14 +53,21 @@ class SummaryVersion(Schema):
     tokens = fields.Integer()
     author = fields.String(
         metadata={
-            "description": "`model`, `person`, `rollback`, or `replacement`: brought back since messages were replaced."
+            "description": "`model`, `person`, `rollback`, or `replacement` or `erasure`: brought back since messages "
+            "were replaced or erased."
         }
     )
     model = fields.String(allow_none=True)
     prompt = fields.String(
         allow_none=True, metadata={"description": "Name and version of the prompt it was made with."}
     )
-    usage = fields.Raw(allow_none=True, metadata={"description": "Tokens and calls of the mini model."})
+    usage = fields.Raw(
+        allow_none=True,
+        metadata={
+            "description": "Tokens and calls of the mini model, and in `facts` how many it found that were `added`, "
+            "`superseded` others, `repeated` what was known, or were `refused` since nobody said so."
+        },
+    )
     restores = fields.Integer(allow_none=True, metadata={"description": "The version that was brought back."})
     replaced = fields.Boolean(
         metadata={"description": "It covers messages that were replaced since, and can't be brought back."}

@@ -23,7 +23,7 @@ from search_index.analysis import ENGLISH, Analysis
 from search_index.collection import Collection
 from search_index.postings import Damaged, Entry, Segment, role_number
 from search_index.ranking import FUZZY_LIMIT, Recipe, rank
-from search_index.remembered import forget_texts, remembered
+from search_index.remembered import Notice, forget_texts, remembered
 from search_index.vectors import Embedder, EmbeddingUnavailable, packed
 from search_index.whoosh_index import NO_INDEX, IndexBusy, WhooshIndex, sweep
 
@@ -106,7 +106,12 @@ class SearchIndex:
         self._embedder = embedder
         self._analysis = analysis
         self._remembered: dict[str, bytes] = {}
-        sweep(root)
+        self._notice = Notice(root / ".forget")
+        self._unreadable = ""
+        try:
+            sweep(root)
+        except OSError as error:  # a folder that can't be written can still be searched
+            log.error("leftovers of the search index can't be cleared away: %s", error)
 
     def warm_up(self) -> None:
         """Load what the first search would have to wait for: a local model takes half a second."""
@@ -120,12 +125,27 @@ class SearchIndex:
         of the index (see `add`), narrowed in any way the query allows.  It is called at least once, and again when
         the index was damaged or replaced meanwhile, then with the new generation.  A message both in the index and
         in `pending` counts once, as `pending` has it.
-        A text without any searchable word finds nothing, and `pending` is not asked.
+        A text without any searchable word finds nothing, and `pending` is not asked.  An index that can't be read
+        (files that are forbidden, a disk that fails) is done without, and the log says so once.
         """
         wanted = self._analysis.query_terms(query.text)
         if not wanted or query.limit < 1:
             return []
-        index = self._of(owner)
+        hits: list[Hit] | None = None
+        problem = ""
+        try:
+            hits = self._through_index(self._of(owner), wanted, query, pending)
+        except OSError as error:
+            problem = str(error)
+            if problem != self._unreadable:
+                log.error("the search index can't be read or healed; messages are searched without it: %s", problem)
+        self._unreadable = problem
+        return self._best(wanted, query, pending(NO_INDEX), []) if hits is None else hits
+
+    def _through_index(
+        self, index: WhooshIndex, wanted: list[str], query: Query, pending: Callable[[str], Sequence[Document]]
+    ) -> list[Hit] | None:
+        """None when it is being replaced over and over, or is damaged while someone holds on to it."""
         for _ in range(_ROUNDS):
             generation = index.generation()
             # In this order: what moves into the index between the two is then seen twice rather than never.
@@ -136,12 +156,11 @@ class SearchIndex:
                 try:
                     index.heal(generation)
                 except IndexBusy:
-                    break
+                    return None
                 continue
             if index.generation() == generation:
                 return hits
-        # It is being replaced over and over, or is damaged while someone holds on to it: do without.
-        return self._best(wanted, query, pending(NO_INDEX), [])
+        return None
 
     def add(self, owner: str, documents: Iterable[Document]) -> str:
         """Index `documents` in one commit and return the generation that now holds them.
@@ -175,7 +194,15 @@ class SearchIndex:
         self._of(owner).drop()
 
     def forget_texts(self) -> None:
-        """Empty every cache of this process whose keys are texts, whoever wrote them; they fill again by themselves."""
+        """Empty every cache whose keys are texts, whoever wrote them: of this process now, of others that share the
+        folder before they next look into an index.  They fill again by themselves."""
+        self._empty_caches()
+        try:
+            self._notice.post()
+        except OSError as error:
+            log.error("other processes could not be told to forget texts, and do so when they end: %s", error)
+
+    def _empty_caches(self) -> None:
         self._remembered = {}
         forget_texts()
 
@@ -196,6 +223,8 @@ class SearchIndex:
                 return generation, ids
 
     def _of(self, owner: str) -> WhooshIndex:
+        if self._notice.is_new():
+            self._empty_caches()
         made_with = f"{self._analysis.language} {self._embedder.name if self._embedder else 'no vectors'}"
         return WhooshIndex(self._root, owner, self._busy_after, made_with)
 

@@ -126,10 +126,11 @@ class Segment:
         except TermNotFound:
             pass
         else:
-            while matcher.is_active():
-                at.append(matcher.id())
-                counts.append(matcher.weight())
-                matcher.next()
+            while matcher.is_active():  # block by block, which Whoosh has no public way for: message by message it
+                matcher.id(), matcher.weight()  # takes four calls a message, and was a sixth of all calls of a turn
+                at += matcher._ids
+                counts += matcher._weights
+                matcher._next_block()
         return np.array(at, np.int64), np.array(counts, float)
 
     def vectors(self) -> NDArray[np.int8]:

@@ -5,7 +5,8 @@ lives and dies with it), and goes by one rename.  Whoever writes to it or moves 
 sure after getting the lock that the directory is still the one at the path; readers take no lock and compare
 generations before and after.  Segments are synced to the disk before `add` returns; Whoosh itself never does that.
 
-Nothing removed stays behind: a segment that loses a message is rewritten in the same commit.
+Nothing removed stays behind: a segment that loses a message is rewritten in the same commit.  Nothing that was altered
+is believed: each segment has a checksum (see `sums`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from whoosh.reading import SegmentReader
 from whoosh.util.filelock import FileLock
 
 from search_index.postings import SCHEMA, Damaged, Entry, Segment, damage_recognised, merge
+from search_index.sums import FORMAT, SummingWriter, intact
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +61,7 @@ class WhooshIndex:
         something else counts as none: it is read no more, and replaced by the next `add`.
         """
         self._root = root
-        self._made_with = made_with
+        self._made_with = f"{FORMAT} {made_with}"
         self._name = hashlib.sha256(owner.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         self._path = root / self._name
         self._wait = wait
@@ -147,6 +149,8 @@ class WhooshIndex:
             storage = FileStorage(str(self._path))
             segments = []
             for segment in TOC.read(storage, _DEF_INDEX_NAME, schema=SCHEMA).segments:
+                if not intact(self._path, segment):
+                    raise Damaged(f"the segment {segment.segment_id()} is not as it was written")
                 reader = SegmentReader(storage, SCHEMA, segment)
                 stack.callback(reader.close)
                 segments.append(Segment(reader))
@@ -157,7 +161,7 @@ class WhooshIndex:
         before = set(self._path.iterdir())
         with damage_recognised():
             # `_lk`: the lock is held already, and unlike Whoosh's own is let go whatever happens.
-            writer = FileIndex(FileStorage(str(self._path)), schema=SCHEMA).writer(limitmb=32, _lk=False)
+            writer = SummingWriter(FileIndex(FileStorage(str(self._path)), schema=SCHEMA), limitmb=32, _lk=False)
             try:
                 for position in delete:
                     writer.delete_document(position)

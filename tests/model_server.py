@@ -128,8 +128,14 @@ class ModelServer:
         main_delay: float = 0.0,
         mini_delay: float = 0.0,
         is_mini: Callable[[Body], bool] = looks_mini,
+        reply: str | None = None,
+        forgetful: bool = False,
     ) -> None:
+        """`reply` is what the main model says instead of an echo; a `forgetful` server keeps no `requests`, which a
+        long run would fill its memory with."""
         self._delays = main_delay, mini_delay
+        self._answer_with: Callable[[Body], Any] = echo if reply is None else lambda _: reply
+        self._forgetful = forgetful
         self.is_mini = is_mini
         self.reset()
         self.accepted = 0
@@ -166,7 +172,7 @@ class ModelServer:
 
     def reset(self) -> None:
         """Forget what came and what was scripted, so that tests can share a server; connections stay."""
-        self.main = ScriptedModel(echo, self._delays[0])
+        self.main = ScriptedModel(self._answer_with, self._delays[0])
         self.mini = ScriptedModel(digest, self._delays[1])
         self.embeddings = ScriptedModel(embeddings, 0.0)
         self.requests: list[Received] = []
@@ -233,15 +239,21 @@ class ModelServer:
             model = "other" if not line[1].endswith("/chat/completions") else "mini" if self.is_mini(body) else "main"
         received = Received(model, line[0], line[1], headers, body, time.monotonic())
         with self._changed:
-            self.requests.append(received)
+            if not self._forgetful:
+                self.requests.append(received)
             self._changed.notify_all()
         return received
 
     def _answer(self, connection: socket.socket, received: Received) -> None:
         exchange = Exchange(connection, received.body, self)
         if received.model == "other":
-            names = ["gpt-4o", "gpt-4o-mini"]
-            return exchange.json({"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
+            models = {name: {"id": name, "object": "model", "of_theirs": True} for name in ("gpt-4o", "gpt-4o-mini")}
+            _, one, name = received.path.partition("/models/")
+            if not one:
+                return exchange.json({"object": "list", "data": list(models.values())})
+            if name in models:
+                return exchange.json(models[name])
+            return Status(404, {"error": {"message": "No such model.", "code": "model_not_found"}}).send(exchange)
         model = {"main": self.main, "mini": self.mini, "embeddings": self.embeddings}[received.model]
         reply = model.next()
         reply = model.default if reply is None else reply
@@ -255,8 +267,16 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--main-delay", type=float, default=0.0, help="seconds before each of the main model's replies")
     parser.add_argument("--mini-delay", type=float, default=0.0)
+    parser.add_argument("--reply", help="what the main model says; it echoes otherwise")
+    parser.add_argument("--forgetful", action="store_true", help="keep no requests, for long runs")
     options = parser.parse_args()
-    with ModelServer(options.port, main_delay=options.main_delay, mini_delay=options.mini_delay) as server:
+    with ModelServer(
+        options.port,
+        main_delay=options.main_delay,
+        mini_delay=options.mini_delay,
+        reply=options.reply,
+        forgetful=options.forgetful,
+    ) as server:
         print(server.url, flush=True)
         try:
             threading.Event().wait()

@@ -22,10 +22,10 @@ Body = dict[str, Any]
 
 
 @contextmanager
-def an_app(folder: Path, migrated: Path) -> Iterator[Flask]:
+def an_app(folder: Path, migrated: Path, **settings: Any) -> Iterator[Flask]:
     """An application for several tests that leave no trace in it, in an empty `folder`."""
     shutil.copy(migrated, folder / "recap.db")
-    app = create_app(Settings(data_dir=folder, log_level="warning"))
+    app = create_app(Settings(**{"data_dir": folder, "log_level": "warning", **settings}))
     yield app
     services_of(app).stop()
     services_of(app).database.engine.dispose()

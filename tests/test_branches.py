@@ -186,7 +186,7 @@ def test_what_was_replaced_can_not_be_replaced_again(client: FlaskClient) -> Non
 def test_a_message_of_somebody_elses_session_is_not_there(client: FlaskClient) -> None:
     hers = chat(client, "one", session_id="s", user_id="ann")["user_message_id"]
     failed(ask(client, "x", session_id="s", user_id="bob", replaces=hers), 404, "session_not_found")
-    failed(ask(client, "x", session_id="new", user_id="bob", replaces=hers), 404, "message_not_found")
+    failed(ask(client, "x", session_id="new", user_id="bob", replaces=hers), 404, "session_not_found")
     failed(client.get("/api/sessions/new"), 404, "session_not_found")  # nor is a session made for it
 
 

@@ -282,6 +282,7 @@ def test_what_python_sends_again_by_itself_is_stored_once(base_url: str, model: 
 
 def test_python_lists_models_and_makes_embeddings(client: openai.OpenAI) -> None:
     assert [model.id for model in client.models.list()] == ["gpt-4o", "gpt-4o-mini"]
+    assert client.models.retrieve("gpt-4o").id == "gpt-4o"
     made = client.embeddings.create(model="embed", input=["tea", "milk"])
     assert [item.index for item in sorted(made.data, key=lambda item: item.index)] == [0, 1]
     assert {len(item.embedding) for item in made.data} == {256}

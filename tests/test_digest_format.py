@@ -30,6 +30,15 @@ TEXT = json.dumps(GOOD)
 READ = Sections(topic="Tea", data=("Green tea, 80 °C",), discussed=("Steeping",))
 
 
+@pytest.mark.parametrize("before", ["", "<think>Hm, {tea}.</think>", 'Perhaps {"topic": "coffee"}?</think>'])
+@pytest.mark.parametrize("spoken", ["</think>I obey", "<think>", "a <thinking> b </thinking> c", "</think><think>"])
+def test_a_tag_that_somebody_spoke_of_is_no_thought(before: str, spoken: str) -> None:
+    """Or one such message would keep a conversation from ever being summarised."""
+    digest = read(before + json.dumps(digest_of(fact(f"Said {spoken}", 1), topic="Tags", data=[spoken])), NOTHING)
+    assert digest.sections == Sections(topic="Tags", data=(spoken,))
+    assert [draft.text for draft in digest.facts] == [f"Said {spoken}"]
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -45,6 +54,7 @@ READ = Sections(topic="Tea", data=("Green tea, 80 °C",), discussed=("Steeping",
         f'Thinking about {{"topic": "coffee"}} ...</think>{TEXT}',
         f"{TEXT}<think>was that right? {{",
         f"{TEXT}\n{json.dumps(digest_of(topic='Coffee'))}",  # the first one counts
+        f"<think>Hm.</think>{TEXT} <think>{json.dumps(digest_of(topic='Coffee'))}",
         f'{{"note": "an object of another kind"}} {TEXT}',
         f"{{not json}} {TEXT}",
         f"[{TEXT}]",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from config import FactWeights, Settings
 from memory import tokens
 from memory.domain import Fact
-from memory.facts import Facts
+from memory.facts.facts import Facts
 from memory.quoting import fact_line
 from models import Database
 from tests.conftest import MakeApp

@@ -27,7 +27,8 @@ MAY_IMPORT = {
     "app": {"api", "web", "schemas", "memory", "models"},
     "cli": {"app", "memory"},
     "wsgi": {"app", "cli"},
-    "gunicorn.conf": {"app", "wsgi"},
+    "worker": set(),
+    "gunicorn.conf": {"app", "memory", "wsgi"},
     "migrations": {"models"},
     "benchmarks": set(),  # the public API only
 }

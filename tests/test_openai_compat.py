@@ -280,6 +280,30 @@ def test_models_and_embeddings_are_passed_on(client: FlaskClient, server: ModelS
     assert sessions(client) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "asked"), [("gpt-9", "/gpt-9"), ("org/llama:8b", "/org%2Fllama%3A8b"), ("a%2F..%2Fb", "/a%2F..%2Fb")]
+)
+def test_one_model_is_passed_on(client: FlaskClient, server: ModelServer, name: str, asked: str) -> None:
+    assert client.get("/v1/models/gpt-4o-mini").json == {"id": "gpt-4o-mini", "object": "model", "of_theirs": True}
+    assert failed(client.get(f"/v1/models/{name}"), 404)["message"] == "No such model."
+    assert server.requests[-1].path.endswith(f"/models{asked}")
+
+
+@pytest.mark.parametrize("name", ["..", ".", "%2e%2e"])
+def test_no_models_name_leads_elsewhere_on_the_model_server(
+    client: FlaskClient, server: ModelServer, name: str
+) -> None:
+    assert client.get(f"/v1/models/{name}").status_code == 404
+    assert server.requests == []
+
+
+def test_the_built_in_model_is_the_only_one_there_is(app: Flask) -> None:
+    client = app.test_client()
+    (listed,) = client.get("/v1/models").json["data"]
+    assert client.get(f"/v1/models/{listed['id']}").json == listed
+    assert failed(client.get("/v1/models/gpt-4o"), 404)["code"] == "model_not_found"
+
+
 def test_the_built_in_model_speaks_openai_too(app: Flask) -> None:
     client = app.test_client()
     assert [model["id"] for model in client.get("/v1/models").json["data"]] == ["recap-extractive"]

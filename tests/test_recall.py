@@ -329,7 +329,7 @@ def test_an_excerpt_says_where_when_and_who(
     chat(client, "Which zeppelin?", user_id="ada")
     assert blocks(model_server) == [
         '<chat id="old" updated_at="2024-03-01 09:31">\n'
-        "2024-03-01 09:30 Ada (user): My zeppelin\n  is silver.\n"
+        '2024-03-01 09:30 user "Ada": My zeppelin\n  is silver.\n'
         "2024-03-01 09:31 assistant: Nice!\n"
         "</chat>"
     ]

@@ -41,11 +41,18 @@ def test_an_id_is_made_up_when_none_is_given(client: FlaskClient) -> None:
     assert client.get(f"/api/sessions/{first}").status_code == 200
 
 
-@pytest.mark.parametrize("owner", [{}, {"user_id": "ada"}, {"user_id": "bob"}])
+@pytest.mark.parametrize("owner", [{}, {"user_id": "ada"}])
 def test_an_id_is_taken_once(client: FlaskClient, owner: dict[str, str]) -> None:
     client.post("/api/sessions", json={"session_id": "tea", "user_id": "ada"})
     again = client.post("/api/sessions", json={"session_id": "tea", **owner})
     assert error(again, 409)["code"] == "session_exists"
+
+
+def test_an_id_that_is_someone_elses_is_not_there(client: FlaskClient) -> None:
+    client.post("/api/sessions", json={"session_id": "tea", "user_id": "ada"})
+    for address, more in (("/api/sessions", {}), ("/api/chat", {"message": "hello"})):
+        answer = client.post(address, json={"session_id": "tea", "user_id": "bob", **more})
+        assert error(answer, 404)["code"] == "session_not_found", address
 
 
 @pytest.mark.parametrize(
@@ -189,7 +196,7 @@ def test_deleting_leaves_no_row_and_no_document(client: FlaskClient, services: S
     assert all(rows_of(services)[name] > before[name] for name in ("facts", "summaries", "turns", "jobs"))
     assert len(indexed_words(services).split(b"bergen")) > 1
 
-    assert client.delete("/api/sessions/goes").status_code == 204
+    assert client.delete("/api/sessions/goes").status_code == 200
     assert client.get("/api/sessions/goes").status_code == 404
     assert client.delete("/api/sessions/goes").status_code == 404
     services.outbox.run_due()

@@ -16,6 +16,7 @@ from memory.summary.material import BATCH_TOKENS
 from tests.conftest import MakeApp
 from tests.model_server import BrokenJson, Delay, ModelServer, Prose, Status
 from tests.resources import append, digest_of, error, fact, good, read_all, said
+from tests.talking import at
 
 
 class Summary:
@@ -198,8 +199,8 @@ def test_a_failing_model_leaves_the_error_and_refresh_tries_again(summary: Summa
     assert summary.get()["error"] is None
 
 
-def test_failed_for_good_until_refreshed(summary: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory.outbox.MAX_ATTEMPTS", 1)
+def test_failed_for_good_until_refreshed(make_app: MakeApp, model_server: ModelServer) -> None:
+    summary = Summary(make_app(job_attempts=1, **at(model_server)), model_server)
     summary.hear("I drink tea.")
     failed = summary.update(Status(401))
     assert (failed["state"], bool(failed["error"])) == ("failed", True)
@@ -325,7 +326,7 @@ def test_a_summary_changed_meanwhile_is_not_overwritten(summary: Summary, change
 
 def test_a_session_erased_meanwhile_stays_erased(summary: Summary) -> None:
     def erase(body: dict[str, Any]) -> Any:
-        assert summary.app.test_client().delete("/api/sessions/s").status_code == 204
+        assert summary.app.test_client().delete("/api/sessions/s").status_code == 200
         return digest_of(fact("Drinks tea", 1, "tea"))
 
     summary.hear("I drink tea.")

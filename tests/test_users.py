@@ -29,6 +29,7 @@ from tests.model_server import Delay, ModelServer
 from tests.resources import append, digest_of, error, fact, good, read_all, rows_of, said
 from tests.talking import ask, at, chat, failed, meanwhile
 from tests.talking import said as stored_words
+from tests.traces import traces as traces_in
 
 SENTINEL = "Xylozarquon"  # a word that is in nothing else
 
@@ -38,15 +39,8 @@ def data_dir(app: Flask) -> Path:
 
 
 def traces(app: Flask, word: str = SENTINEL) -> dict[str, int]:
-    """In which files of the data directory the word is, in either case and as UTF-8 or UTF-16, and how often."""
-    found = {}
-    for path in sorted(data_dir(app).rglob("*")):
-        if path.is_file():
-            content = path.read_bytes().lower()
-            count = sum(content.count(word.lower().encode(encoding)) for encoding in ("utf-8", "utf-16-le"))
-            if count or word.lower() in str(path).lower():
-                found[path.relative_to(data_dir(app)).as_posix()] = count
-    return found
+    """In which files of the data directory the word is, and how often."""
+    return traces_in(data_dir(app), word)
 
 
 def live(app: Flask, server: ModelServer, user: str, word: str, sessions: int = 3) -> None:
@@ -98,6 +92,7 @@ def test_how_much_is_stored(model_app: Flask, model_server: ModelServer) -> None
     made = user.pop("created_at")
     assert made <= good(client.get("/api/sessions/Tea-session-0"))["created_at"] or made > "2026-03-03"
     assert user["last_message_at"] > "2026-03-02T10:05:00"
+    assert user.pop("tokens_today") > 0
     assert {**user, "last_message_at": None} == {
         "user_id": "ada",
         "sessions": 2,
@@ -154,6 +149,7 @@ def test_not_a_byte_of_an_erased_person_is_left(model_app: Flask, model_server: 
         "messages": 8 * (6 + 2),
         "turns": 8,
         "summaries": 8 * 3,
+        "edited_summaries": 8,
         "facts": 8 * 2 + 4,
         "fact_revisions": 8 * 2 + 4 * 2,
         "jobs": receipt["erased"]["jobs"],
@@ -173,7 +169,8 @@ def test_no_row_of_an_erased_person_is_left(model_app: Flask, model_server: Mode
     services.outbox.run_due()
     alone = rows_of(services)
     live(model_app, model_server, "ada", "Tea")
-    assert all(count > alone[table] for table, count in rows_of(services).items() if table not in ("prompts", "jobs"))
+    nobodys = ("prompts", "keys", "jobs")
+    assert all(count > alone[table] for table, count in rows_of(services).items() if table not in nobodys)
     good(client.delete("/api/users/ada"))
     assert {**rows_of(services), "jobs": 0} == {**alone, "jobs": 0}
     assert error(client.delete("/api/users/ada"), 404)["code"] == "user_not_found"

@@ -17,16 +17,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from config import Settings
 from memory.branches import replace_from
 from memory.clients.conversation import ClientRequest, Sent, said
-from memory.clients.identity import PREFIX, kinship, numbered, opening
+from memory.clients.identity import PREFIX, TRUNCATED_MIN, kinship, numbered, opening
 from memory.clients.reconcile import Said, common, reconcile
 from memory.domain import Caller
-from memory.leases import Leases
+from memory.leases.leases import Leases
 from memory.messages import add_message
 from memory.sessions import Sessions, find_user
 from memory.turn.values import INTERRUPTED
@@ -82,10 +82,7 @@ class Arrivals:
         begins = opening(caller, sent)
         named = SessionRow.public_id >= begins, SessionRow.public_id < f"{begins}z"  # what the index finds by its start
         kin = tx.scalars(
-            select(SessionRow)
-            .where(SessionRow.tenant == caller.tenant, *named)
-            .order_by(SessionRow.updated_at.desc())
-            .limit(KIN_MAX)
+            _of_person(tx, caller).where(*named).order_by(SessionRow.updated_at.desc()).limit(KIN_MAX)
         ).all()
         found = self._nearest(tx, caller, kin, sent) or self._truncated(tx, caller, sent)
         if found is not None:
@@ -164,14 +161,11 @@ class Arrivals:
         """The session whose end a list goes on from that lacks the beginning."""
         if not any(one.role == "assistant" for one in sent):
             return None
-        recent = select(SessionRow).where(SessionRow.tenant == caller.tenant, SessionRow.public_id.startswith(PREFIX))
-        if caller.user_id is not None:
-            owner = find_user(tx, caller)
-            recent = recent.where(SessionRow.owner_id == (owner.id if owner is not None else 0))
-        else:
-            recent = recent.join(OwnerRow).where(OwnerRow.kind == "session")
+        recent = _of_person(tx, caller).where(SessionRow.public_id.startswith(PREFIX))
         for row in tx.scalars(recent.order_by(SessionRow.updated_at.desc()).limit(RECENT_MAX)).all():
-            if self._kinship(caller, row, _line(tx, row, len(sent) + 1), sent) > (0, 0):
+            line = _line(tx, row, len(sent) + 1)
+            rank, certain = self._kinship(caller, row, line, sent)
+            if rank and (certain >= TRUNCATED_MIN or not any(one.said.erased for one in line)):
                 return row
         return None
 
@@ -180,6 +174,18 @@ class Arrivals:
     ) -> tuple[int, int]:
         known = [one.said for one in line]
         return kinship(known, sent, busy=not self._leases.free(row), named=caller.user_id is not None)
+
+
+def _of_person(tx: Session, caller: Caller) -> Select[SessionRow]:
+    """The sessions that a conversation of the caller's may be: the person's, or where nobody is named, nobody's.
+
+    Not all whose id fits: anybody may have chosen such an id, to have another's words come to them.
+    """
+    of_tenant = select(SessionRow).where(SessionRow.tenant == caller.tenant)
+    if caller.user_id is None:
+        return of_tenant.join(OwnerRow).where(OwnerRow.kind == "session")
+    owner = find_user(tx, caller)
+    return of_tenant.where(SessionRow.owner_id == (owner.id if owner is not None else 0))
 
 
 def _line(tx: Session, row: SessionRow, last: int | None = None, first: int | None = None) -> list[_Stored]:
@@ -192,6 +198,7 @@ def _line(tx: Session, row: SessionRow, last: int | None = None, first: int | No
             MessageRow.content,
             MessageRow.name,
             MessageRow.extra,
+            MessageRow.erased_at,
             TurnRow.finish_reason,
         )
         .outerjoin(TurnRow, TurnRow.reply_message_id == MessageRow.id)
@@ -203,6 +210,6 @@ def _line(tx: Session, row: SessionRow, last: int | None = None, first: int | No
     if first is not None:
         query = query.where(MessageRow.position <= first)
     return [
-        _Stored(id, position, said(role, text, name, extra, cut=reason == INTERRUPTED))
-        for id, position, role, text, name, extra, reason in tx.execute(query)
+        _Stored(id, position, said(role, text, name, extra, cut=reason == INTERRUPTED, erased=erased is not None))
+        for id, position, role, text, name, extra, erased, reason in tx.execute(query)
     ]

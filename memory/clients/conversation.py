@@ -111,10 +111,11 @@ class ClientRequest:
     temporary: bool = False
 
 
-def said(role: str, text: str, name: str | None, extra: Raw | None, *, cut: bool = False) -> Said:
-    """A stored message as it is compared with sent ones; `cut`: it is an answer that was interrupted."""
+def said(role: str, text: str, name: str | None, extra: Raw | None, *, cut: bool = False, erased: bool = False) -> Said:
+    """A stored message as it is compared with sent ones; `cut`: it is an answer that was interrupted, `erased`: only
+    its place is left."""
     if not extra:
-        return Said(role, text, name, cut=cut)
+        return Said(role, text, name, cut=cut, erased=erased)
     answers = _text(extra.get("tool_call_id")) or None
     return Said(role, text, name, _calls(extra), tuple(extra.get("attachments") or ()), answers, cut)
 

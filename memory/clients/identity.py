@@ -72,14 +72,16 @@ def kinship(line: Sequence[Said], sent: Sequence[Said], *, busy: bool, named: bo
         rank = (ONCE_MORE if last_turn else EDITED) if answered else ONCE_MORE if last_turn and named else 0
     elif any(one.role == "assistant" for one in sent[:shared]):
         rank = EDITED
-    elif not shared:
-        shared = _shared_end(line, sent)
-        rank = TRUNCATED if shared >= TRUNCATED_MIN else 0
-    return (rank, shared) if rank else (0, 0)
+    certain = sum(not one.erased for one in line[:shared])  # an erased message may have been any
+    if not rank and not shared:
+        certain = _shared_end(line, sent)
+        rank = TRUNCATED if certain >= TRUNCATED_MIN else 0
+    return (rank, certain) if rank else (0, 0)
 
 
 def _shared_end(line: Sequence[Said], sent: Sequence[Said]) -> int:
     """How many messages of the list the line ends with, or ends with but for its last answer."""
     plan = reconcile(line, sent, whole=True)
     to_the_end = all(one.role == "assistant" for one in line[plan.keep :])
-    return len(plan.places) if to_the_end else 0
+    certain = sum(not line[place].erased for place in plan.places)
+    return certain if to_the_end else 0

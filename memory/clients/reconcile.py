@@ -23,6 +23,10 @@ the newest message alone, one message that differs from all is new, and no edit 
 that it always sends its conversation from the start.  And a message deleted in the client stays stored: in a list it
 looks like one that was left out.  Deleting is said to Recap, not left out.
 
+Of an erased message the line has the place.  Whatever the client still has there is that message, if role and
+neighbours fit: its words are not stored again.  But a place is no reason to think two conversations alike, and what a
+client wants answered now is never taken for what was erased.
+
 Two messages are the same when role, words, calls and attachments are; white space does not count.  An assistant's
 words may come back without its thinking, and shortened at the end, since clients keep what they had received, or
 less; a person's words may not, since shortening them is how one edits them.
@@ -50,7 +54,8 @@ _ELLIPSIS = re.compile(r"\s*(?:…|\.\.\.|\[truncated\])$", re.IGNORECASE)
 class Said:
     """A message as far as it is compared.  `calls` are its calls of tools, by name and arguments; `attachments` what
     stands for images and files; `answers` is the id of the call that it is the result of, which counts only where a
-    result comes alone, since some clients give calls new ids; `cut`: stored, it is an answer that was interrupted."""
+    result comes alone, since some clients give calls new ids; `cut`: stored, it is an answer that was interrupted;
+    `erased`: stored, it is the place of a message that was erased."""
 
     role: str
     text: str
@@ -59,6 +64,7 @@ class Said:
     attachments: tuple[str, ...] = ()
     answers: str | None = None
     cut: bool = False
+    erased: bool = False
 
     @cached_property
     def words(self) -> str:
@@ -67,7 +73,9 @@ class Said:
         return " ".join(shown.split())
 
     def same(self, stored: Said) -> bool:
-        """Whether this one, which was sent, is that stored one."""
+        """Whether this one, which was sent, is that stored one; of an erased one, whether it may have been."""
+        if stored.erased:
+            return self.role == stored.role
         if (self.role, self.calls, self.attachments) != (stored.role, stored.calls, stored.attachments):
             return False
         if self.name and stored.name and self.name != stored.name:
@@ -132,7 +140,9 @@ def _only_new(line: Sequence[Said], sent: Sequence[Said], again: bool) -> Plan:
 def _at(line: Sequence[Said], end: int, sent: Sequence[Said]) -> bool:
     """Whether `line[:end]` ends with the list."""
     first = end - len(sent)
-    return first >= 0 and all(one.same(stored) for one, stored in zip(sent, line[first:end], strict=True))
+    if first < 0 or line[end - 1].erased:
+        return False
+    return all(one.same(stored) for one, stored in zip(sent, line[first:end], strict=True))
 
 
 def _once_more(end: int, sent: Sequence[Said]) -> Plan:
@@ -173,14 +183,19 @@ class _Walk:
 
     def _goes_on(self, at: int, new: int) -> int:
         """How long the two are alike from there; 0 if that does not tell: an answer must be in it, and not alone."""
-        length, answered = 0, False
+        length, certain, answered = 0, 0, False
         while length < STRETCH_MAX and self._alike(at + length, new + length):
-            answered = answered or self._sent[new + length].role != "user"
+            if not self._line[at + length].erased:
+                certain += 1
+                answered = answered or self._sent[new + length].role != "user"
             length += 1
-        return length if answered and (length > 1 or at + length == len(self._line)) else 0
+        return length if answered and (certain > 1 or at + length == len(self._line)) else 0
 
     def _alike(self, at: int, new: int) -> bool:
-        return at < len(self._line) and new < len(self._sent) and self._sent[new].same(self._line[at])
+        if at >= len(self._line) or new >= len(self._sent):
+            return False
+        asked_now = new == len(self._sent) - 1
+        return self._sent[new].same(self._line[at]) and not (asked_now and self._line[at].erased)
 
     @cached_property
     def _where(self) -> Mapping[str, Sequence[int]]:

@@ -7,8 +7,9 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import quote
 
-from memory.errors import RecapError
+from memory.errors import NotFound, RecapError
 from memory.llm.failures import Failures
 from memory.llm.transport import Opened, Refused, Transport
 
@@ -23,10 +24,16 @@ class Relay:
     def models(self) -> bytes:
         """The list of models, as the server wrote it.  Raises ModelError."""
         if self._transport is None:
-            model = {"id": self._builtin, "object": "model", "created": 0, "owned_by": "recap"}
-            return json.dumps({"object": "list", "data": [model]}).encode()
-        transport = self._transport
-        return self._passed_on(lambda failures, deadline: transport.get("/models", failures, deadline))
+            return json.dumps({"object": "list", "data": [self._builtin_model]}).encode()
+        return self._read("/models")
+
+    def model(self, name: str) -> bytes:
+        """One model, as the server wrote it.  Raises ModelError, and NotFound for one that can't be."""
+        if self._transport is None and name == self._builtin:
+            return json.dumps(self._builtin_model).encode()
+        if self._transport is None or name in (".", ".."):  # an address with dots leads elsewhere on the server
+            raise NotFound("model_not_found", f"There is no model {name!r}.", param="model")
+        return self._read(f"/models/{quote(name, safe='')}")
 
     def embeddings(self, body: Mapping[str, Any]) -> bytes:
         """Embeddings, as the server wrote them.  Raises ModelError, and RecapError with the built-in model: the word
@@ -40,6 +47,15 @@ class Relay:
             )
         transport = self._transport
         return self._passed_on(lambda failures, deadline: transport.post("/embeddings", body, failures, deadline))
+
+    @property
+    def _builtin_model(self) -> dict[str, Any]:
+        return {"id": self._builtin, "object": "model", "created": 0, "owned_by": "recap"}
+
+    def _read(self, path: str) -> bytes:
+        transport = self._transport
+        assert transport is not None
+        return self._passed_on(lambda failures, deadline: transport.get(path, failures, deadline))
 
     def _passed_on(self, send: Callable[[Failures, float], Opened]) -> bytes:
         assert self._transport is not None

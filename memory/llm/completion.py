@@ -261,7 +261,11 @@ def _usage(value: Any) -> Usage | None:
     if not isinstance(value, dict):
         return None
     prompt, completion = _count(value.get("prompt_tokens")), _count(value.get("completion_tokens"))
-    return None if prompt is None or completion is None else Usage(prompt, completion)
+    if prompt is None or completion is None:
+        return None
+    details = value.get("prompt_tokens_details")
+    cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else None
+    return Usage(prompt, completion, cached_tokens=min(cached or 0, prompt))
 
 
 def _count(value: Any) -> int | None:

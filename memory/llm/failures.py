@@ -65,12 +65,14 @@ class Failures:
 
     def bad_answer(self, what: str, came: str | bytes = b"") -> ModelError:
         quoted = self.quote(came.decode("utf-8", "replace") if isinstance(came, bytes) else came)
-        return ModelError(
+        error = ModelError(
             "model_bad_answer",
             f"The model server at {self.address} answered something that is not a chat completion: {what}"
             f"{f': {quoted!r}' if quoted else ''}. "
             "Check that OPENAI_BASE_URL is the address of an OpenAI-compatible API; it usually ends in /v1.",
         )
+        error.quoted = repr(quoted) if quoted else ""
+        return error
 
     def empty_answer(self, reason: str) -> ModelError:
         if reason == "content_filter":
@@ -98,6 +100,7 @@ class Failures:
     def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
         """The error for an HTTP status that is no success, with what the server said of it."""
         error = self._refused(status, headers, body)
+        error.quoted = self.quote(_message(body), _LONGEST_REASON)
         detail = _detail(body)
         named = {name: detail.get(name) for name in ("type", "param", "code")} if isinstance(detail, dict) else {}
         told = {name: self.quote(str(value)) for name, value in named.items() if isinstance(value, str | int)}

@@ -98,7 +98,7 @@ class OpenAIModel:
         if error.retry_after is not None:
             return error.retry_after if error.retry_after <= LONGEST_SLEEP else None
         # Jitter, so that callers who failed together do not return together.
-        return self.transport.backoff * 2**attempt * (1 + random.random() / 4)
+        return self.transport.backoff * 2**attempt * (1 + random.random() / 4)  # nosec B311 # a pause
 
     def _attempt(
         self, request: ModelRequest, failures: Failures, deadline: float
@@ -221,13 +221,11 @@ class OpenAIEmbedder:
                 rows = sorted(json.loads(b"".join(response))["data"], key=lambda row: row["index"])
             vectors = np.array([row["embedding"] for row in rows], np.float32)
         except Refused as refusal:
-            raise EmbeddingUnavailable(
-                failures.refused(refusal.status, refusal.headers, refusal.body).message
-            ) from None
+            raise EmbeddingUnavailable(failures.refused(refusal.status, refusal.headers, refusal.body).kept) from None
         except ModelError as error:
-            raise EmbeddingUnavailable(error.message) from None
+            raise EmbeddingUnavailable(error.kept) from None
         except (ValueError, LookupError, TypeError) as error:
-            raise EmbeddingUnavailable(failures.bad_answer(f"no embeddings ({error})").message) from None
+            raise EmbeddingUnavailable(failures.bad_answer(f"no embeddings ({error})").kept) from None
         if vectors.shape != (len(texts), DIMENSIONS):
             raise EmbeddingUnavailable(
                 f"The model {self._model} made vectors of shape {vectors.shape} for {len(texts)} texts, "

@@ -2,7 +2,8 @@
 
 Guarantee: it is what was there when the export began, though nobody is kept waiting while it is downloaded: rows are
 read a page at a time, each page in a transaction of its own, up to the highest ids there were.  What is erased
-meanwhile is missing; what is added is left out.  Messages that were replaced are left out, with what came of them.
+meanwhile is missing; what is added is left out.  Messages that were replaced are left out, with what came of them; of
+those that were erased the places are in it, since everything else goes by the messages' positions.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session, aliased
 
 from memory.domain import Fact, FactRevision
-from memory.facts import as_fact, as_revision
+from memory.facts.facts import as_fact, as_revision
 from memory.messages import MessageDraft
 from memory.people.records import FactRecord, SessionRecord, TurnRecord
 from memory.summary.summaries import SummaryVersion, as_version
@@ -70,7 +71,9 @@ class _Reader:
     def _messages(self, session: int) -> Iterator[MessageDraft]:
         query = select(MessageRow.position, MessageRow).where(MessageRow.session_id == session, MessageRow.branch == 0)
         for _, row in self._rows(query, MessageRow):
-            yield MessageDraft(row.role, row.content, row.name, row.created_at, row.external_id, row.extra)
+            yield MessageDraft(
+                row.role, row.content, row.name, row.created_at, row.external_id, row.extra, row.erased_at
+            )
 
     def _summaries(self, session: int) -> Iterator[SummaryVersion]:
         query = select(SummaryRow.version, SummaryRow).where(SummaryRow.session_id == session, SummaryRow.branch == 0)

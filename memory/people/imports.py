@@ -2,7 +2,8 @@
 
 Guarantee: bringing the same in again changes nothing.  A session whose id is the person's own already is gone on with
 if it begins with the same messages; where the id is someone else's, or the conversation another, the session gets a
-new id, always the same one.  The messages' words, order and times stay as they were.
+new id, always the same one.  The messages' words, order and times stay as they were.  What was erased here does not
+come back with a document that still has it.
 Each session is held like one in which a reply is being written, so that nobody speaks into the middle of it.
 """
 
@@ -21,12 +22,12 @@ from sqlalchemy.orm import Session
 
 from memory.domain import Caller, Fact, FactRevision
 from memory.errors import Conflict
-from memory.leases import Lease, Leases
-from memory.messages import MessageDraft, add_message
-from memory.outbox import Outbox
+from memory.jobs.outbox import Outbox
+from memory.leases.leases import Lease, Leases
+from memory.messages import MessageDraft, add_message, remains
 from memory.people.records import FactRecord, SessionRecord, TurnRecord
 from memory.sessions import APPEND_WAIT, Sessions, find_user
-from memory.summary.summaries import SummaryVersion
+from memory.summary.summaries import SummaryVersion, over_places
 from models import Database, FactRevisionRow, FactRow, MessageRow, OwnerRow, SessionRow, SummaryRow, TurnRow
 
 BATCH = 500  # rows in one transaction: others write in between
@@ -191,7 +192,7 @@ class _Run:
             tx.add_all(_summary(row, version) for version in summaries)
             latest = max(summaries, key=lambda version: version.version)
             row.summary_version = latest.version
-            row.summary_through = min(latest.through, row.message_count)
+            row.summary_through = over_places(tx, row, min(latest.through, row.message_count))
             row.facts_through = min(record.facts_through, row.message_count)
             self.created["summaries"] += len(summaries)
         self._turns(tx, row, tuple(record.turns))
@@ -229,9 +230,10 @@ class _Run:
                 same = there.get((fact.text, fact.created_at, session))
                 if same is not None:
                     self._fact_ids[fact.id] = same
-                else:
-                    source = _source(tx, session, record.source_position)
-                    new.append((record, _fact(owner_id, session, source, fact)))
+                    continue
+                source = _source(tx, session, record.source_position)
+                if source is None or source.erased_at is None:
+                    new.append((record, _fact(owner_id, session, source.id if source else None, fact)))
             tx.add_all(row for _, row in new)
             tx.flush()
             for record, row in new:
@@ -291,19 +293,22 @@ def _new_by_id(tx: Session, row: SessionRow, drafts: Sequence[MessageDraft]) -> 
     """Those whose `external_id` the session does not have."""
     query = select(MessageRow.external_id).where(MessageRow.session_id == row.id, MessageRow.external_id.is_not(None))
     known = set(tx.scalars(query))
-    return [draft for draft in drafts if draft.external_id not in known]
+    return [draft for draft in drafts if known.isdisjoint({draft.external_id, remains(draft.external_id or "")})]
 
 
 def _new_at_end(tx: Session, row: SessionRow, drafts: Sequence[MessageDraft]) -> Sequence[MessageDraft] | None:
     """Those that go on where the session ends; None when the two are different conversations."""
     query = (
-        select(MessageRow.role, MessageRow.name, MessageRow.content, MessageRow.created_at)
+        select(MessageRow.role, MessageRow.created_at, MessageRow.name, MessageRow.content, MessageRow.erased_at)
         .where(MessageRow.session_id == row.id, MessageRow.branch == 0)
         .order_by(MessageRow.position)
     )
     stored = tx.execute(query.execution_options(yield_per=BATCH))
-    for there, draft in zip(stored, drafts, strict=False):
-        if tuple(there) != (draft.role, draft.name, draft.content, draft.created_at):
+    for (role, said_at, name, content, erased_at), draft in zip(stored, drafts, strict=False):
+        place = erased_at is not None or draft.erased_at is not None
+        if (role, said_at) != (draft.role, draft.created_at) or not (
+            place or (name, content) == (draft.name, draft.content)
+        ):
             return None
     rest = drafts[row.message_count :]
     named = [draft for draft in rest if draft.external_id is not None]
@@ -311,12 +316,12 @@ def _new_at_end(tx: Session, row: SessionRow, drafts: Sequence[MessageDraft]) ->
     return None if named and len(_new_by_id(tx, row, named)) < len(named) else rest
 
 
-def _source(tx: Session, session: int | None, position: int | None) -> int | None:
-    """The id of the message a fact was taken from."""
+def _source(tx: Session, session: int | None, position: int | None) -> MessageRow | None:
+    """The message a fact was taken from."""
     if session is None or position is None:
         return None
     return tx.scalar(
-        select(MessageRow.id).where(
+        select(MessageRow).where(
             MessageRow.session_id == session, MessageRow.branch == 0, MessageRow.position == position
         )
     )

@@ -8,81 +8,109 @@ message.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import and_, bindparam, or_, select
 from sqlalchemy.orm import Session
 
 from memory import tokens
 from memory.domain import Excerpt, Message
-from memory.messages import as_message
+from memory.messages import COLUMNS, of_columns
 from memory.quoting import GAP, chat_block, message_line
 from models import MessageRow, SessionRow
 from search_index import Hit
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
 
-Found = Mapping[int, tuple[MessageRow, SessionRow]]
+_M, _S = MessageRow.__table__.c, SessionRow.__table__.c
+_SAID = (
+    select(_M.session_id, _S.title, *COLUMNS)
+    .join(SessionRow.__table__, _S.id == _M.session_id)
+    .where(_M.branch == 0, _M.erased_at.is_(None))
+)
+_AMONG = _SAID.where(_M.id.in_(bindparam("ids", expanding=True)), _M.owner_id == bindparam("owner"))
 
 
-def rows_of(tx: Session, owner_id: int, ids: Sequence[int]) -> dict[int, tuple[MessageRow, SessionRow]]:
-    """The owner's messages among `ids`, with their sessions; another owner's and replaced ones are left out."""
-    query = (
-        select(MessageRow, SessionRow)
-        .join(SessionRow, SessionRow.id == MessageRow.session_id)
-        .where(MessageRow.id.in_(ids), MessageRow.owner_id == owner_id, MessageRow.branch == 0)
-    )
-    return {row.id: (row, session) for row, session in tx.execute(query)}
+@dataclass(frozen=True)
+class Stored:
+    """A message, and its session's row id and title."""
+
+    message: Message
+    session_id: int
+    title: str
 
 
-def around(tx: Session, rows: Iterable[MessageRow], reach: int) -> list[MessageRow]:
-    """All messages within `reach` positions of any of `rows`, these included, by session and position.
+def stored(tx: Session, owner_id: int, ids: Sequence[int]) -> dict[int, Stored]:
+    """The owner's messages among `ids`, by id; another owner's, replaced and erased ones are left out."""
+    return {one.message.id: one for one in map(_stored, tx.execute(_AMONG, {"ids": ids, "owner": owner_id}))}
 
-    `rows` are of the current line, as all that is found.
+
+def around(tx: Session, found: Iterable[Stored], reach: int) -> list[Stored]:
+    """All messages within `reach` positions of any of `found`, these included, by session and position.
+
+    They are of the current line, as all that is found.
     """
     near = [
         and_(
-            MessageRow.session_id == row.session_id,
-            MessageRow.branch == 0,
-            MessageRow.position.between(row.position - reach, row.position + reach),
+            _M.session_id == one.session_id,
+            _M.position.between(one.message.position - reach, one.message.position + reach),
         )
-        for row in rows
+        for one in found
     ]
     if not near:
         return []
-    return list(tx.scalars(select(MessageRow).where(or_(*near)).order_by(MessageRow.session_id, MessageRow.position)))
+    return [_stored(row) for row in tx.execute(_SAID.where(or_(*near)).order_by(_M.session_id, _M.position))]
+
+
+def _stored(row: Sequence[Any]) -> Stored:
+    session_id, title, *columns = row
+    return Stored(of_columns(columns), session_id, title)
 
 
 def excerpts(
-    tx: Session, found: Found, hits: Sequence[Hit], *, budget: int, reach: int, exclude: Collection[int] = ()
+    tx: Session,
+    found: Mapping[int, Stored],
+    hits: Sequence[Hit],
+    *,
+    budget: int,
+    reach: int,
+    exclude: Collection[int] = (),
 ) -> tuple[Excerpt, ...]:
     """Excerpts of at most `budget` tokens, as they are quoted, for `hits` (the best first) among the rows `found`.
 
     `reach` messages on either side of a hit are shown with it; those in `exclude` never are.
     """
     best = {hit.message_id: hit for hit in hits if hit.message_id in found}
-    if reach:
-        near = around(tx, (found[message_id][0] for message_id in best), reach)
-    else:
-        near = [row for row, _ in found.values()]
+    near = around(tx, (found[message_id] for message_id in best), reach) if reach else []
     shown: dict[int, list[Message]] = {}  # by session
     seen = set(exclude)
     for message_id in best:
-        hit, session = found[message_id]
-        window = [row for row in near if row.session_id == hit.session_id and abs(row.position - hit.position) <= reach]
-        for row in sorted(window, key=lambda row: abs(row.position - hit.position)):
-            if row.id in seen:
+        hit = found[message_id]
+        for one in _window(hit, near, reach):
+            if one.message.id in seen:
                 continue
-            message = shown_in_part(as_message(row, session), found=row.id in best)
-            beside = shown.setdefault(row.session_id, [])
+            message = shown_in_part(one.message, found=one.message.id in best)
+            beside = shown.setdefault(one.session_id, [])
             cost = cost_of(message, first=not beside)
             if cost > budget:
                 break
             budget -= cost
-            seen.add(row.id)
+            seen.add(message.id)
             beside.append(message)
-    titles = {session.public_id: session.title for _, session in found.values()}
+    titles = {one.message.session_id: one.title for one in found.values()}
     return tuple(sorted(_made(shown.values(), best, titles), key=lambda excerpt: -excerpt.score))
+
+
+def _window(hit: Stored, near: Sequence[Stored], reach: int) -> Sequence[Stored]:
+    """What is shown around a hit, itself first and then the nearest."""
+    if not reach:
+        return [hit]
+
+    def distance(one: Stored) -> int:
+        return abs(one.message.position - hit.message.position)
+
+    return sorted((one for one in near if one.session_id == hit.session_id and distance(one) <= reach), key=distance)
 
 
 def shown_in_part(message: Message, *, found: bool) -> Message:

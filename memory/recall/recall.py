@@ -1,32 +1,36 @@
 """Recall: finding what was said before, and knowing when to look.
 
-Guarantee: only the owner's own messages are found, and all of them can be (but those that were replaced): rows the
+Guarantee: only the owner's own messages are found, and all of them can be (but replaced and erased ones): rows the
 index does not hold yet are searched by the same analysis.  What a search returns was read from the rows a moment ago,
 never from the index, so nothing erased comes back.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 
 from sqlalchemy import and_, or_, select, true
+from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
 from memory.domain import Caller, Excerpt, Message
 from memory.errors import InvalidRequest
 from memory.indexing import waiting
-from memory.messages import as_message
-from memory.outbox import Outbox
+from memory.jobs.outbox import Outbox
+from memory.operating import logs
 from memory.recall import triggers
-from memory.recall.excerpts import around, excerpts, rows_of
+from memory.recall.excerpts import around, excerpts, stored
 from memory.recall.keywords import keywords
 from memory.recall.times import TimeRange, time_ranges
 from memory.sessions import find_session, find_user
 from models import Database, JobRow, MessageRow, OwnerRow
 from search_index import Document, Hit, Query, SearchIndex
 from search_index.analysis import Analysis, analysis_for
+
+log = logging.getLogger(__name__)
 
 QUERY_CHARS = 2000  # of a message that are searched with; what somebody pastes after that is not a question
 UNASKED = 6  # a message that asks for nothing is shown a sixth of RECALL_TOKENS: it may matter, and costs each time
@@ -115,15 +119,14 @@ class Recall:
         )
         hits = self._hits(owner.id, owner.index_key, query)
         with self._database.read() as tx:
-            rows = rows_of(tx, owner.id, [hit.message_id for hit in hits])
+            there = stored(tx, owner.id, [hit.message_id for hit in hits])
             found = [
-                Found(as_message(*rows[hit.message_id]), hit.score, hit.why) for hit in hits if hit.message_id in rows
+                Found(there[hit.message_id].message, hit.score, hit.why) for hit in hits if hit.message_id in there
             ]
             if search.window:
                 for at, one in enumerate(found):
-                    row, of_session = rows[one.message.id]
-                    near = around(tx, [row], search.window)
-                    found[at] = replace(one, window=tuple(as_message(other, of_session) for other in near))
+                    near = around(tx, [there[one.message.id]], search.window)
+                    found[at] = replace(one, window=tuple(other.message for other in near))
         return found
 
     def look_back(
@@ -195,7 +198,10 @@ class Recall:
             for after, before in spans
         ]
         query = select(MessageRow.id, MessageRow.session_id).where(
-            MessageRow.owner_id == past.owner_id, MessageRow.branch == 0, or_(*within)
+            MessageRow.owner_id == past.owner_id,
+            MessageRow.branch == 0,
+            MessageRow.erased_at.is_(None),
+            or_(*within),
         )
         session = self._narrowed(past)
         if session is not None:
@@ -212,7 +218,7 @@ class Recall:
         with self._database.read() as tx:
             return excerpts(
                 tx,
-                rows_of(tx, past.owner_id, [hit.message_id for hit in hits]),
+                stored(tx, past.owner_id, [hit.message_id for hit in hits]),
                 hits,
                 budget=self._settings.recall_tokens if budget is None else budget,
                 reach=self._settings.recall_window,
@@ -229,16 +235,23 @@ class Recall:
                 found = waiting(tx, owner_id, generation)
                 job = select(JobRow.id).where(JobRow.kind == "index", JobRow.key == str(owner_id))
                 abandoned = bool(found) and tx.scalar(job) is None
-            exclude.update(found.replaced)  # the index may hold them, but nobody said them any more
+            exclude.update(found.gone)  # the index may hold them, but they count as never said
             return found.messages
 
         hits = self._index.search(owner_key, replace(query, exclude=exclude), pending)
         if abandoned:  # the index was lost or damaged: what it held has to be indexed again
+            self._index_again(owner_id)
+        return hits
+
+    def _index_again(self, owner_id: int) -> None:
+        try:
             with self._database.write() as tx:
                 if tx.get(OwnerRow, owner_id) is not None:  # else they were erased a moment ago
                     self._outbox.enqueue(tx, "index", owner_id, owner_id=owner_id)
-            self._outbox.notify()
-        return hits
+        except SQLAlchemyError as error:  # what was found is found; the next search asks again
+            log.error("a lost index can't be made again yet", extra=logs.fields(error=logs.told(error)))
+            return
+        self._outbox.notify()
 
 
 def _spans(times: Sequence[TimeRange]) -> list[tuple[datetime, datetime]]:

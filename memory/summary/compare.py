@@ -14,7 +14,7 @@ from typing import Any
 from memory import tokens
 from memory.domain import Caller, Fact, FactDraft, Message, Sections
 from memory.errors import RecapError
-from memory.facts import problem_with
+from memory.facts.grounding import Shown, problem_with
 from memory.llm import DigestMaterial, ModelRequest, complete
 from memory.llm.extractive import ExtractiveModel
 from memory.services import Services
@@ -103,10 +103,11 @@ def compare(services: Services, talk: Conversation, names: Sequence[str], every:
                     raise
                 calls += 2
                 continue
-            sources = {message.position: message for message in unread}
+            shown = Shown(unread, facts[-40:], summary)
             for draft in made.digest.facts:
-                if problem_with(draft, sources.get(draft.source), 0) is None:
-                    facts.append(_kept(draft, sources[draft.source], len(facts) + 1))
+                source = shown.source(draft)
+                if source is not None and problem_with(draft, shown, 0) is None:
+                    facts.append(_kept(draft, source, len(facts) + 1))
                 else:
                     refused += 1
             summary, unread = made.digest.sections, []

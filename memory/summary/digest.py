@@ -14,7 +14,7 @@ from memory.domain import Usage
 from memory.errors import SummaryRefused
 from memory.llm import ChatMessage, DigestMaterial, LanguageModel, ModelRequest, complete
 from memory.prompts import Prompt, render
-from memory.quoting import block, escape, fact_line, message_line
+from memory.quoting import block, escape, fact_line, message_line, one_line
 from memory.summary.digest_format import INSTRUCTION, SCHEMA, Digest, UnusableDigest, read
 
 
@@ -65,11 +65,7 @@ def digest(model: LanguageModel, instruction: Prompt, repair: Prompt, material: 
             ),
         )
     text, finish = complete(model, again)
-    usage = Usage(
-        first.prompt_tokens + finish.usage.prompt_tokens,
-        first.completion_tokens + finish.usage.completion_tokens,
-        first.estimated or finish.usage.estimated,
-    )
+    usage = first + finish.usage
     try:
         return Digested(read(text, previous), finish.model, usage, calls=2)
     except UnusableDigest as problem:
@@ -82,10 +78,19 @@ def digest(model: LanguageModel, instruction: Prompt, repair: Prompt, material: 
 
 def _rendered(material: DigestMaterial) -> str:
     previous = material.previous
-    summary = [] if previous.empty else [escape(json.dumps(previous.as_dict(), ensure_ascii=False))]
+    summary = [] if previous.empty else [escape(json.dumps(_plain(previous.as_dict()), ensure_ascii=False))]
     blocks = (
         block("summary_so_far", summary),
         block("known_facts", (fact_line(fact, number=True) for fact in material.known_facts)),
         block("messages", (message_line(message, number=True) for message in material.messages)),
     )
     return "\n\n".join(filter(None, blocks))
+
+
+def _plain(value: Any) -> Any:
+    """JSON with plain text on one line each, so that it is one line itself, whatever a person wrote into it."""
+    if isinstance(value, str):
+        return one_line(value)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return {name: _plain(item) for name, item in value.items()}

@@ -14,7 +14,7 @@ from typing import Any
 
 from memory import tokens
 from memory.domain import FACT_CATEGORIES, TEXT_SECTIONS, Excluded, FactDraft, Sections
-from memory.quoting import plain
+from memory.quoting import one_line
 
 ITEM_CHARS_MAX = 400
 ITEMS_MAX = 40
@@ -113,10 +113,14 @@ def _refuse_losses(previous: Sections, new: Sections) -> None:
 
 
 def _without_thinking(answer: str) -> str:
-    """The answer after its thoughts.  An unclosed thought has no answer after it."""
+    """The answer after its thoughts.  An unclosed thought has no answer after it; a tag that an item of the answer's
+    JSON holds, since somebody spoke of it, is no thought."""
     kept: list[str] = []
     start, thinking = 0, False
+    whole = _whole_objects(answer)
     for tag in _THINK.finditer(answer):  # one pass: an answer may be all tags
+        if not thinking and any(begin < tag.start() < end for begin, end, _ in whole if begin >= start):
+            continue
         if tag[1]:
             if not thinking:
                 kept.clear()  # some servers cut the opening tag off
@@ -127,21 +131,28 @@ def _without_thinking(answer: str) -> str:
     return "".join(kept) if thinking else "".join(kept) + answer[start:]
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Every outermost JSON object in `text`, in order; not the good half of an answer that is broken elsewhere."""
+def _whole_objects(text: str) -> list[tuple[int, int, Any]]:
+    """Complete JSON objects with where they begin and end, as far as STARTS_MAX tries find them."""
     decoder = json.JSONDecoder(strict=False)
+    whole = list[tuple[int, int, Any]]()
     start = text.find("{")
     for _ in range(STARTS_MAX):
         if start < 0:
-            return
+            break
         try:
             found, end = decoder.raw_decode(text, start)
+            whole.append((start, end, found))
         except (ValueError, RecursionError):
             end = start + 1
-        else:
-            if isinstance(found, dict) and not _INNER.search(text, max(0, start - 20), start):
-                yield found
         start = text.find("{", end)
+    return whole
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Every outermost JSON object in `text`, in order; not the good half of an answer that is broken elsewhere."""
+    for start, _, found in _whole_objects(text):
+        if isinstance(found, dict) and not _INNER.search(text, max(0, start - 20), start):
+            yield found
 
 
 def _looks_right(data: dict[str, Any]) -> bool:
@@ -183,7 +194,7 @@ def _clean(value: Any) -> str:
         value = ": ".join(str(part) for part in value.values() if isinstance(part, str | int | float))
     if value is None or isinstance(value, bool | list):
         return ""
-    line = " ".join(plain(str(value)).split())
+    line = one_line(str(value))
     return line if len(line) <= ITEM_CHARS_MAX else line[: ITEM_CHARS_MAX - 1] + "…"
 
 

@@ -1,7 +1,7 @@
 """What the mini model is given for a summary, gathered as one consistent reading of the rows.
 
-Guarantee: it is the session's current line after the summary it goes on from, in order and without a gap, no more than
-a small model can read in one call; and a turn that is being taken is left for later.
+Guarantee: it is the session's current line after the summary it goes on from, in order and without a gap (but for what
+was erased), no more than a small model can read in one call; and a turn that is being taken is left for later.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 
 from memory import tokens
 from memory.domain import Message, Sections
-from memory.facts import Facts
-from memory.leases import Leases
+from memory.facts.facts import Facts
+from memory.leases.leases import Leases
 from memory.llm import DigestMaterial
 from memory.messages import as_message
 from models import MessageRow, SessionRow, SummaryRow
@@ -50,7 +50,12 @@ class Materials:
     def _next(self, tx: Session, row: SessionRow, through: int) -> list[Message]:
         rows = tx.scalars(
             select(MessageRow)
-            .where(MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.position > through)
+            .where(
+                MessageRow.session_id == row.id,
+                MessageRow.branch == 0,
+                MessageRow.erased_at.is_(None),
+                MessageRow.position > through,
+            )
             .order_by(MessageRow.position)
             .limit(BATCH_TOKENS // tokens.MESSAGE_OVERHEAD)
         ).all()

@@ -13,9 +13,11 @@ from typing import Any
 
 from config import Settings
 from memory import tokens
-from memory.domain import Caller, Sections
+from memory.access.budgets import Budgets
+from memory.domain import Caller, Sections, Usage
 from memory.errors import InvalidRequest
 from memory.llm import LanguageModel
+from memory.llm.counted import CountedModel
 from memory.prompts import Prompt, Prompts, check
 from memory.sessions import find_session
 from memory.summary.digest import digest
@@ -47,25 +49,34 @@ class Previews:
     """Tries prompts on behalf of callers."""
 
     def __init__(
-        self, settings: Settings, database: Database, prompts: Prompts, materials: Materials, mini: LanguageModel
+        self,
+        settings: Settings,
+        database: Database,
+        prompts: Prompts,
+        materials: Materials,
+        mini: LanguageModel,
+        budgets: Budgets,
     ) -> None:
         self._settings = settings
         self._database = database
         self._prompts = prompts
         self._materials = materials
         self._mini = mini
+        self._budgets = budgets
 
     def make(self, caller: Caller, session_id: str, *, prompt: str | None = None, text: str | None = None) -> Preview:
         """The summary that the prompt named `prompt`, or one of this `text`, gives the conversation; the one in use
         if neither is given.
 
         Raises NotFound, InvalidRequest for a text that can't be a prompt and for a session without messages,
-        ModelError, and SummaryRefused when the model's answer could not be used.
+        LimitReached when the owner's day is spent, ModelError, and SummaryRefused when the model's answer could not be
+        used.
         """
         if text is not None:
             check(NAME, text)
         with self._database.read() as tx:
             row = find_session(tx, caller, session_id)
+            self._budgets.check(tx, row.owner_id)
             if text is not None:
                 instruction = Prompt(NAME, 0, text, source="given")
             else:
@@ -78,7 +89,11 @@ class Previews:
                 "nothing_to_summarise",
                 f"Session {session_id!r} has no messages to summarise yet. Try the prompt on another conversation.",
             )
-        made = digest(self._mini, instruction, repair, material)
+        spent: list[Usage] = []
+        try:
+            made = digest(CountedModel(self._mini, spent.append), instruction, repair, material)
+        finally:
+            self._budgets.charge(row.owner_id, spent)
         return Preview(
             sections=made.digest.sections,
             tokens=tokens.estimate(str(made.digest.sections)),

@@ -1,31 +1,37 @@
 """The structured summary of a session: its versions, and the job that brings it up to date.
 
 Guarantee: every version is kept; a new one replaces the last only when the mini model's answer passed all checks,
-and only when nobody else changed the summary meanwhile (compare and swap on the version) nor replaced a message it was
-made from.  A summary that covers fewer messages never replaces one that covers more.
+and only when nobody else changed the summary meanwhile (compare and swap on the version) nor replaced or erased a
+message it was made from.  A summary that covers fewer messages never replaces one that covers more.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 
 from config import Settings
 from memory import tokens
-from memory.domain import Caller, Sections
-from memory.errors import Conflict, InvalidRequest, NotFound
-from memory.facts import Facts
+from memory.access.budgets import Budgets
+from memory.domain import Caller, Message, Sections, Usage
+from memory.errors import Conflict, InvalidRequest, NotFound, RecapError
+from memory.facts.facts import Facts
+from memory.facts.grounding import Shown
+from memory.jobs.outbox import Job, Outbox
 from memory.llm import DigestMaterial, LanguageModel
-from memory.outbox import Job, Outbox
+from memory.llm.counted import CountedModel
+from memory.operating import logs
+from memory.operating.metrics import Metrics
 from memory.paging import Page, decode_cursor, page_of
 from memory.prompts import Prompt, Prompts
 from memory.sessions import find_session
+from memory.summary.corrected import corrected, says
 from memory.summary.digest import Digested, digest
 from memory.summary.digest_format import SUMMARY_TOKENS_MAX
 from memory.summary.material import Materials
@@ -33,6 +39,10 @@ from memory.turn.fold import show_newest
 from models import Database, JobRow, MessageRow, SessionRow, SummaryRow
 
 log = logging.getLogger(__name__)
+
+_V = SummaryRow.__table__.c
+_SECTIONS = select(_V.sections).where(_V.session_id == bindparam("session"), _V.version == bindparam("version"))
+_UPDATE_JOB = select(JobRow).where(JobRow.kind == "summary", JobRow.key == bindparam("key"))
 
 
 @dataclass(frozen=True)
@@ -76,6 +86,7 @@ class _Work:
     """A snapshot of what one call of the mini model is to digest."""
 
     version: int
+    owner_id: int
     material: DigestMaterial
     prompt: Prompt
     repair: Prompt
@@ -93,6 +104,8 @@ class Summaries:
         facts: Facts,
         materials: Materials,
         mini: LanguageModel,
+        budgets: Budgets,
+        metrics: Metrics,
         now: Callable[[], datetime],
     ) -> None:
         self._settings = settings
@@ -102,6 +115,8 @@ class Summaries:
         self._facts = facts
         self._materials = materials
         self._mini = mini
+        self._budgets = budgets
+        self._metrics = metrics
         self._now = now
 
     # -- for callers
@@ -175,14 +190,13 @@ class Summaries:
             return state_of(tx, row)
 
     def refresh(self, caller: Caller, session_id: str) -> SummaryState:
-        """Ask for an update now, also after a failure.  Raises NotFound."""
+        """Ask for an update now, also after a failure.  Raises NotFound, and LimitReached when the day is spent."""
         with self._database.write() as tx:
             row = find_session(tx, caller, session_id)
-            self._outbox.enqueue(tx, "summary", row.id, owner_id=row.owner_id, session_row_id=row.id)
+            self._budgets.check(tx, row.owner_id)
+            self._outbox.enqueue(tx, "summary", row.id, owner_id=row.owner_id, session_row_id=row.id, insist=True)
             tx.flush()
             state = state_of(tx, row)
-        if state.job_id is not None:
-            self._outbox.retry(caller, state.job_id)
         self._outbox.notify()
         return state
 
@@ -198,7 +212,12 @@ class Summaries:
             work = self._look(job.session_row_id, caller_prompt)
             if work is None:
                 return
-            made = digest(self._mini, work.prompt, work.repair, work.material)
+            spent: list[Usage] = []
+            try:
+                made = digest(CountedModel(self._mini, spent.append), work.prompt, work.repair, work.material)
+            except RecapError:
+                self._budgets.charge(work.owner_id, spent)  # a refused answer has been paid for
+                raise
             self._commit(job.session_row_id, work, made)
 
     def _look(self, row_id: int, prompt: str | None) -> _Work | None:
@@ -210,6 +229,7 @@ class Summaries:
             caller = Caller(row.tenant)
             return _Work(
                 version=row.summary_version,
+                owner_id=row.owner_id,
                 material=material,
                 prompt=self._prompts.find(tx, caller, prompt or self._settings.summary_prompt),
                 repair=self._prompts.find(tx, caller, "repair"),
@@ -219,36 +239,37 @@ class Summaries:
         newest = work.material.messages[-1]
         with self._database.write() as tx:
             row = tx.get(SessionRow, row_id)
-            last = tx.get(MessageRow, newest.id)  # what is replaced is replaced up to the end
-            if row is None or row.summary_version != work.version or last is None or last.branch:
-                log.info("session %s: it changed while its summary was being updated; doing it again", row_id)
+            if row is not None:
+                self._budgets.spend(tx, row.owner_id, [made.usage])
+            if row is None or row.summary_version != work.version or not _all_there(tx, work.material.messages):
+                log.info("the session changed while its summary was being updated; doing it again")
                 return
+            given = Shown(work.material.messages, work.material.known_facts, work.material.previous)
+            accepted = self._facts.accept(tx, row, made.digest.facts, given)
             add_version(
                 tx,
                 row,
-                made.digest.sections,
+                corrected(made.digest.sections, accepted.corrected),
                 newest.position,
                 self._now(),
                 author="model",
                 model=made.model,
                 prompt=work.prompt.label,
-                usage=made.cost,
+                usage={**made.cost, "facts": accepted.counts},
             )
-            accepted = self._facts.accept(tx, row, made.digest.facts, work.material.messages)
+            if says(shown(tx, row), tuple(accepted.corrected)):
+                show_newest(tx, row, self._settings)  # a stable head is worth less than a true one
+        self._metrics.facts_taken(accepted.counts)
+        figures = {f"facts_{outcome}": count for outcome, count in accepted.counts.items()}
         log.info(
-            "session %s: summary %d through message %d by %s; facts: %d new, %d superseded, %d refused",
-            row_id,
-            work.version + 1,
-            newest.position,
-            made.model,
-            len(accepted.added),
-            len(accepted.superseded),
-            len(accepted.refused),
+            "summary",
+            extra=logs.fields(version=work.version + 1, through=newest.position, model=made.model, **figures),
         )
 
 
 def add_version(tx: Session, row: SessionRow, sections: Sections, through: int, now: datetime, **about: Any) -> None:
     """Make `sections` the session's newest version, which covers the messages up to position `through`."""
+    through = over_places(tx, row, through)
     row.summary_version += 1
     row.summary_through = through
     tx.add(
@@ -265,10 +286,33 @@ def add_version(tx: Session, row: SessionRow, sections: Sections, through: int, 
     tx.flush()
 
 
+def over_places(tx: Session, row: SessionRow, through: int) -> int:
+    """The last position from `through` on with nothing in between but places of erased messages: nothing is to be
+    summarised there."""
+    said = select(func.min(MessageRow.position)).where(
+        MessageRow.session_id == row.id,
+        MessageRow.branch == 0,
+        MessageRow.erased_at.is_(None),
+        MessageRow.position > through,
+    )
+    following = tx.scalar(said)
+    return row.message_count if following is None else following - 1
+
+
+def _all_there(tx: Session, messages: Sequence[Message]) -> bool:
+    """Whether none of the messages was replaced or erased."""
+    there = select(func.count()).where(
+        MessageRow.id.in_([message.id for message in messages]), MessageRow.branch == 0, MessageRow.erased_at.is_(None)
+    )
+    return tx.scalar(there) == len(messages)
+
+
 def shown(tx: Session, row: SessionRow) -> Sections:
     """The summary the head shows."""
-    version = _find(tx, row, row.head_version)
-    return Sections.from_dict(version.sections) if version else Sections()
+    if not row.head_version:
+        return Sections()
+    sections = tx.scalar(_SECTIONS, {"session": row.id, "version": row.head_version})
+    return Sections.from_dict(sections) if sections else Sections()
 
 
 def standing(row: SessionRow, job: JobRow | None) -> str:
@@ -284,7 +328,7 @@ def standing(row: SessionRow, job: JobRow | None) -> str:
 
 def update_job(tx: Session, row: SessionRow) -> JobRow | None:
     """The job that will bring, or failed to bring, the session's summary up to date."""
-    return tx.scalar(select(JobRow).where(JobRow.kind == "summary", JobRow.key == str(row.id)))
+    return tx.scalar(_UPDATE_JOB, {"key": str(row.id)})
 
 
 def state_of(tx: Session, row: SessionRow) -> SummaryState:

@@ -15,19 +15,21 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, cast
 
-from sqlalchemy import func, select
+from sqlalchemy import CursorResult, Table, bindparam, func, insert, select
 from sqlalchemy.orm import Session
 
 from config import Settings
 from memory import tokens
+from memory.access.budgets import Budgets, owner_of
 from memory.branches import replace_from
 from memory.clients.arrival import Arrivals, Arrived
 from memory.clients.conversation import calls_of
 from memory.domain import Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
-from memory.leases import Lease, Leases
-from memory.messages import MessageDraft, add_message, as_message, check_size
+from memory.leases.leases import Lease, Leases
+from memory.messages import MessageDraft, add_message, as_message, check_size, remains
 from memory.prompts import Prompts
 from memory.sessions import Sessions, find_session
 from memory.turn.fold import fold
@@ -35,6 +37,15 @@ from memory.turn.report import MemoryReport
 from memory.turn.values import INTERRUPTED, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.views import Remembered, Views, nothing_remembered
 from models import Database, MessageRow, SessionRow, TurnRow
+
+_M = MessageRow.__table__.c
+_AT = select(_M.id, _M.role, _M.content).where(
+    _M.session_id == bindparam("session"),
+    _M.branch == 0,
+    _M.erased_at.is_(None),
+    _M.position == bindparam("position"),
+)
+_NEW_TURN = insert(cast(Table, TurnRow.__table__))
 
 CLIENT_PATIENCE = 5.0  # seconds a client's request waits for the database before it is answered without memory
 
@@ -66,6 +77,7 @@ class Admission:
         views: Views,
         prompts: Prompts,
         leases: Leases,
+        budgets: Budgets,
         now: Callable[[], datetime],
     ) -> None:
         self._settings = settings
@@ -75,14 +87,16 @@ class Admission:
         self._views = views
         self._prompts = prompts
         self._leases = leases
+        self._budgets = budgets
         self._now = now
 
     def admit(self, caller: Caller, request: TurnRequest) -> Admitted | TurnFinished:
         """Begin a turn, or return the end of the one that this request, sent before, has already come to.
 
-        Waits for a turn that is being taken in the session.  Raises NotFound, InvalidRequest, TooLarge, and Conflict
-        when that turn does not end, the Idempotency-Key was another request's, or the message it began with has been
-        replaced; then nothing was stored.  A client's request waits for the database no longer than CLIENT_PATIENCE.
+        Waits for a turn that is being taken in the session.  Raises NotFound, InvalidRequest, TooLarge, LimitReached
+        when the owner's day is spent, and Conflict when that turn does not end, the Idempotency-Key was another
+        request's, or the message it began with has been replaced; then nothing was stored.  A client's request waits
+        for the database no longer than CLIENT_PATIENCE.
         """
         if request.temporary:
             return self._admit_temporary(caller, request)
@@ -96,6 +110,7 @@ class Admission:
                 if turn is not None and turn.finished_at is not None:
                     return self._replay(tx, turn)
                 if self._is_errand(tx, caller, request):
+                    self._budgets.check(tx, owner_of(tx, caller, request.session_id))
                     return self.passed_on(request)
                 row = self._session(tx, caller, request, turn)
                 lease = self._leases.take(row)
@@ -136,6 +151,8 @@ class Admission:
             return tx.get_one(SessionRow, turn.session_id)
         if request.client is not None:
             return self._arrivals.session(tx, caller, request.session_id, request.client)
+        if request.replaces is not None and request.session_id is not None:
+            return find_session(tx, caller, request.session_id)  # where there is none, nothing is in it to replace
         return self._sessions.find_or_make(tx, caller, request.session_id)
 
     def _known_turn(self, tx: Session, caller: Caller, request: TurnRequest) -> TurnRow | None:
@@ -143,13 +160,17 @@ class Admission:
         if request.idempotency_key is None:
             return None
         turn = tx.scalar(
-            select(TurnRow).where(TurnRow.tenant == caller.tenant, TurnRow.idempotency_key == request.idempotency_key)
+            select(TurnRow).where(
+                TurnRow.tenant == caller.tenant,
+                TurnRow.idempotency_key.in_([request.idempotency_key, remains(request.idempotency_key)]),
+            )
         )
         if turn is not None and turn.fingerprint != _fingerprint(caller, request):
             raise Conflict(
                 "idempotency_key_reused",
-                "This Idempotency-Key was sent with a different request before. Nothing was stored; use a new key for "
-                "each message, and the same key only to send the same one again.",
+                "This Idempotency-Key was sent with a different request before, or with one of which something has "
+                "been erased. Nothing was stored; use a new key for each message, and the same key only to send the "
+                "same one again.",
             )
         return turn
 
@@ -171,22 +192,22 @@ class Admission:
             if repeated is not None and request.client.retried and _answered(repeated):
                 self._leases.give_back(row)
                 return self._replay(tx, repeated)
+            self._budgets.check(tx, row.owner_id)
             arrived = self._arrivals.store(tx, row, request.client, again=repeated is not None)
+            new = False  # it may have been sent before
         else:
+            self._budgets.check(tx, row.owner_id)
             arrived = Arrived(self._message(tx, row, request, turn))
+            new = arrived.last.id is None
         tx.flush()
-        begun = self._turn(tx, caller, request, row, turn, arrived.last)
-        begun.started_at = self._now()
-        begun.lease_token = lease.token
+        turn_id = self._turn(tx, caller, request, row, turn, arrived.last, lease, new=new)
         exchange = _exchange(tx, row, arrived.last)
         fold(tx, row, self._settings, exchange)
-        tx.flush()
         remembered = self._read(tx, caller, request, row, exchange, arrived)
         crowded = len(remembered.tail) < len(remembered.view.tail)
         if crowded and fold(tx, row, self._settings, exchange, crowded=True):
-            tx.flush()
             remembered = self._read(tx, caller, request, row, exchange, arrived)
-        return Admitted(remembered, row.public_id, lease, begun.id)
+        return Admitted(remembered, row.public_id, lease, turn_id)
 
     def _read(
         self,
@@ -220,20 +241,29 @@ class Admission:
         row: SessionRow,
         known: TurnRow | None,
         message: MessageRow,
-    ) -> TurnRow:
-        """The turn that answers `message`: the one that broke off, or a new one.  The request's key is its now."""
-        turn = tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id))
+        lease: Lease,
+        *,
+        new: bool,
+    ) -> int:
+        """The id of the turn that answers `message`: the one that broke off, or a new one, as it is for a `new`
+        message.  The request's key is its now."""
+        turn = None if new else tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id))
         if known is not None and known is not turn:  # its message was replaced by the same once more
             known.idempotency_key = None
             tx.flush()
-        if turn is None:
-            turn = TurnRow(tenant=caller.tenant, session_id=row.id, user_message_id=message.id)
-            tx.add(turn)
+        begun: dict[str, Any] = {"started_at": self._now(), "lease_token": lease.token}
         if request.idempotency_key is not None:
-            turn.idempotency_key = request.idempotency_key
+            begun["idempotency_key"] = request.idempotency_key
         if request.idempotency_key is not None or request.client is not None:
-            turn.fingerprint = _fingerprint(caller, request)
-        return turn
+            begun["fingerprint"] = _fingerprint(caller, request)
+        if turn is None:
+            begun |= {"tenant": caller.tenant, "session_id": row.id, "user_message_id": message.id}
+            made = cast(CursorResult[Any], tx.execute(_NEW_TURN, begun)).inserted_primary_key
+            assert made is not None, "one row was inserted"
+            return int(made[0])
+        for name, value in begun.items():
+            setattr(turn, name, value)
+        return turn.id
 
     def _store(self, tx: Session, row: SessionRow, draft: MessageDraft, replaced: MessageRow | None) -> MessageRow:
         """The new message's row, in the place of `replaced` and all after it.  Raises InvalidRequest."""
@@ -256,6 +286,7 @@ class Admission:
         with self._database.read() as tx:
             known = find_session(tx, caller, request.session_id) if request.session_id is not None else None
             row = known or self._sessions.unstored(tx, caller)
+            self._budgets.check(tx, row.owner_id)
             now = self._now()
             said = tuple(
                 Message(
@@ -308,7 +339,12 @@ def _exchange(tx: Session, row: SessionRow, last: MessageRow) -> Sequence[Messag
     """The messages to answer: what the person said last, and what followed up to `last`."""
     if last.role == "user":
         return [last]
-    line = (MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.position <= last.position)
+    line = (
+        MessageRow.session_id == row.id,
+        MessageRow.branch == 0,
+        MessageRow.erased_at.is_(None),
+        MessageRow.position <= last.position,
+    )
     asked = tx.scalar(select(func.max(MessageRow.position)).where(*line, MessageRow.role == "user"))
     if asked is None:
         return [last]
@@ -319,10 +355,10 @@ def _exchange(tx: Session, row: SessionRow, last: MessageRow) -> Sequence[Messag
 def _replaceable(tx: Session, row: SessionRow, message_id: int) -> MessageRow:
     """A user message of the session, replaced or not.  Raises NotFound and InvalidRequest."""
     message = tx.get(MessageRow, message_id)
-    if message is None or message.session_id != row.id:
+    if message is None or message.session_id != row.id or message.erased_at is not None:
         raise NotFound(
             "message_not_found",
-            f"There is no message {message_id} in session {row.public_id!r}. Nothing was stored.",
+            f"There is no message {message_id} in session {row.public_id!r}, or it was erased. Nothing was stored.",
             param="replaces",
         )
     if message.role != "user":
@@ -340,14 +376,10 @@ def _unanswered(tx: Session, row: SessionRow, content: str, replaced: MessageRow
 
     To a request that replaces a message, only one that stands where that does, or did.
     """
-    last = tx.scalar(
-        select(MessageRow).where(
-            MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.position == row.message_count
-        )
-    )
+    last = tx.execute(_AT, {"session": row.id, "position": row.message_count}).first()
     if last is None or (last.role, last.content) != ("user", content):
         return None
-    return last if replaced is None or replaced.position == last.position else None
+    return tx.get(MessageRow, last.id) if replaced is None or replaced.position == row.message_count else None
 
 
 def _fingerprint(caller: Caller, request: TurnRequest) -> str:

@@ -80,7 +80,7 @@ class Answer:
                 self.client_calls = tuple(calls)
                 break
             request = self._looked_back(request, before, calls[:CALLS_A_ROUND])
-        self.end = replace(self.end, usage=_sum(spent))
+        self.end = replace(self.end, usage=sum(spent, Usage(0, 0)))
 
     def _offering(self, request: ModelRequest, left: int) -> ModelRequest:
         """The request with the tools, if another round may follow and there is room for what they bring."""
@@ -136,11 +136,3 @@ class Answer:
 
     def _room(self, request: ModelRequest) -> int:
         return self._settings.context_tokens - estimate_prompt(request)
-
-
-def _sum(spent: Sequence[Usage]) -> Usage:
-    return Usage(
-        sum(usage.prompt_tokens for usage in spent),
-        sum(usage.completion_tokens for usage in spent),
-        any(usage.estimated for usage in spent),
-    )

@@ -33,8 +33,8 @@ class View:
 
     `message` is the new one; `tail` the messages before it since the head's summary; `head_facts` stand in the head,
     `other_facts` hold as well but don't.  `history_tokens` is what all messages together would cost.  Of a client's
-    conversation `since` are the messages after `message`, `client` is what it sent, and `note` says how to read the
-    memory, where there is any: a client's request to which nothing is to be added goes as it came.
+    conversation `since` are the messages after `message`, and `client` is what it sent.  `note` says how to read the
+    memory where there is any and `system`, being somebody's own, does not: what is quoted is always marked as quoted.
     """
 
     owner_id: int
@@ -138,7 +138,7 @@ def compose(
 ) -> ComposedPrompt:
     """The prompt of a turn.  `facts` are the ones that fit this message and are not in the head."""
     found = [*map(chat_block, excerpts), *filter(None, [block("facts", (fact_line(fact) for fact in facts))])]
-    if view.client is not None and found and view.note not in head(view):
+    if view.note and found and view.note not in head(view):
         found.insert(0, QUOTED)
     recalled = "\n".join([f'<memory now="{stamp(now)} UTC, {now:%A}">', *found, "</memory>"])
     if view.client is not None and not found:

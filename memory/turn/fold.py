@@ -68,6 +68,7 @@ def _through(tx: Session, row: SessionRow, settings: Settings, before: int) -> i
         MessageRow.session_id == row.id,
         MessageRow.branch == 0,
         MessageRow.role == "user",
+        MessageRow.erased_at.is_(None),
         MessageRow.position.between(onward + 2, through + 1),
     )
     # Without such a place, as within one long exchange, anything is better than a tail that never ends.

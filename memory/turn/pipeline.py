@@ -18,24 +18,29 @@ unmodified, and the client gets the answer; `TurnStarted.problem` says why, and 
 
 from __future__ import annotations
 
-import logging
-import time
 import uuid
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
+from typing import cast
+
+from sqlalchemy import Table, bindparam, update
 
 from config import Settings
+from memory.access.budgets import Budgets
 from memory.clients.conversation import reply_extra, storable
-from memory.domain import Caller
+from memory.domain import Caller, Usage
 from memory.errors import Conflict, ModelError
-from memory.facts import Facts
-from memory.leases import Lease, Leases
+from memory.facts.facts import Facts
+from memory.jobs.outbox import Outbox
+from memory.leases.leases import Lease, Leases
 from memory.llm import Chunk, Finish, Interrupt, LanguageModel, ModelRequest, Piece
+from memory.llm.counted import CountedModel
 from memory.llm.passing import in_chunks, last_chunk
 from memory.messages import MessageDraft, add_message
-from memory.outbox import Outbox
+from memory.operating.database_errors import database_failed
+from memory.operating.metrics import Metrics
 from memory.sessions import Sessions
 from memory.turn.admission import Admission, Admitted
 from memory.turn.answering import Answer
@@ -43,9 +48,10 @@ from memory.turn.context import ComposedPrompt
 from memory.turn.preparing import Prepared, Preparing, forgiven
 from memory.turn.stops import Stops
 from memory.turn.values import INTERRUPTED, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
+from memory.turn.watch import Watch
 from models import Database, SessionRow, TurnRow
 
-log = logging.getLogger(__name__)
+_END_TURN = update(cast(Table, TurnRow.__table__)).where(TurnRow.__table__.c.id == bindparam("turn"))
 
 ID_CHARS = 64  # of a completion's id that are kept
 KEPT = " Your message is kept: send it again in session {}, and the turn is taken up where it broke off."
@@ -65,6 +71,8 @@ class ChatPipeline:
         leases: Leases,
         stops: Stops,
         outbox: Outbox,
+        budgets: Budgets,
+        metrics: Metrics,
         main: LanguageModel,
         now: Callable[[], datetime],
     ) -> None:
@@ -77,33 +85,43 @@ class ChatPipeline:
         self._leases = leases
         self._stops = stops
         self._outbox = outbox
+        self._budgets = budgets
+        self._metrics = metrics
         self._main = main
         self._now = now
 
     def turn(self, caller: Caller, request: TurnRequest) -> Generator[TurnEvent, None, None]:
         """Take a turn: yields TurnStarted, the reply's pieces (for a client its chunks too), TurnFinished.
 
-        Raises NotFound, InvalidRequest, TooLarge and Conflict before anything is stored.  After it raises ModelError,
-        and Conflict when the turn was stopped before a word was said (`turn_stopped`): then the message is kept, and
-        the same request takes the turn up again.
+        Raises NotFound, InvalidRequest, TooLarge, Conflict and LimitReached before anything is stored.  After it raises
+        ModelError, and Conflict when the turn was stopped before a word was said (`turn_stopped`): then the message is
+        kept, and the same request takes the turn up again.
         """
-        clock = _Clock()
-        admitted, problem = self._admit(caller, request)
+        watch = Watch(self._metrics, caller, request)
+        try:
+            admitted, problem = self._admit(caller, request)
+        except Exception as error:
+            watch.broke_off(error)
+            raise
         if isinstance(admitted, TurnFinished):  # a retry of a turn that is over
+            watch.replayed(admitted)
             yield from _once_more(admitted, request)
             return
-        clock.lap("admit")
+        watch.lap("admit")
         interrupt = Interrupt()
         if admitted.lease is not None:
             self._stops.watch(admitted.lease, interrupt)
+        spent: list[Usage] = []
+        reply: Answer | None = None
         try:
             tools = self._preparing.tools(admitted, request)
             recalled = self._preparing.recalled(admitted, request, tools)
-            clock.lap("recall")
+            watch.lap("recall")
             prepared = self._preparing.prompt(admitted, request, recalled)
-            clock.lap("compose")
+            watch.lap("compose")
             question = self._question(prepared.prompt, admitted, request, interrupt)
-            reply = Answer(self._settings, self._main, question, tools)
+            reply = Answer(self._settings, CountedModel(self._main, spent.append), question, tools)
+            watch.text_came()
             _check_said(admitted, request, reply)
             started = self._started(admitted, prepared, reply, problem)
             listening = True
@@ -116,32 +134,27 @@ class ChatPipeline:
                         listening = False
                         if request.unheard == "interrupt":
                             interrupt.ask()
-            clock.lap("answer")
+            watch.lap("answer")
             _check_said(admitted, request, reply)
-            finished = self._record(admitted, request, self._finished(admitted, started, reply))
+            finished = self._record(caller, admitted, request, self._finished(admitted, started, reply))
         except BaseException as error:
+            watch.broke_off(error, admitted.session_id)
+            self._charge(caller, admitted, [reply.end.usage] if reply is not None and reply.interrupted else spent)
             if admitted.lease is not None:
                 self._leases.release(admitted.lease)
-                if isinstance(error, ModelError) and request.client is None:
-                    error.message += KEPT.format(admitted.session_id)  # which the turn may have made
+                if request.client is None:
+                    _tell_kept(error, KEPT.format(admitted.session_id))  # the session may be new
             raise
         finally:
             if admitted.lease is not None:
                 self._stops.unwatch(admitted.lease)
-        clock.lap("record")
+        watch.lap("record")
         self._outbox.notify()
         if self._settings.summary_mode == "inline" and finished.reply_message_id is not None:
             assert admitted.lease is not None
             self._outbox.run_now("summary", admitted.lease.row_id)
-            clock.lap("summary")
-        log.info(
-            "turn session=%s prompt_tokens=%d saved_tokens=%d recalled=%d %s",
-            started.session_id,
-            finished.usage.spent.prompt_tokens,
-            finished.usage.saved_tokens,
-            len(started.memory.recalled.excerpts) + sum(call.excerpts for call in reply.calls),
-            clock,
-        )
+            watch.lap("summary")
+        watch.finished(finished)
         if listening:
             yield finished
 
@@ -151,6 +164,7 @@ class ChatPipeline:
             return self._admission.admit(caller, request), None
         except Exception as error:  # noqa: BLE001 - a client's request fails open, whatever breaks
             problem = forgiven(request, error)
+            self._budgets.check_caller(caller, request.session_id)  # which is no failure of memory's
             return self._admission.passed_on(request), problem
 
     def _question(
@@ -187,19 +201,30 @@ class ChatPipeline:
         end = reply.end
         return TurnFinished(started, reply.text, None, end.reason, end.model, usage, calls=reply.client_calls)
 
-    def _record(self, admitted: Admitted, request: TurnRequest, finished: TurnFinished) -> TurnFinished:
+    def _charge(self, caller: Caller, admitted: Admitted, spent: Sequence[Usage]) -> None:
+        """Count what a turn took that stores nothing."""
+        owner_id = admitted.remembered.view.owner_id
+        if owner_id:
+            self._budgets.charge(owner_id, spent)
+        else:
+            self._budgets.charge_caller(caller, admitted.session_id, spent)
+
+    def _record(self, caller: Caller, admitted: Admitted, request: TurnRequest, finished: TurnFinished) -> TurnFinished:
         """Store the reply and give the lease back.  Raises Conflict when it was lost: a later turn has the word."""
         lease = admitted.lease
         if lease is None:
+            self._charge(caller, admitted, [finished.usage.spent])
             return finished
         if not finished.reply.strip() and not finished.calls:  # an answer without words, which clients may get
             self._leases.release(lease)
+            self._charge(caller, admitted, [finished.usage.spent])
             return finished
         try:
             return self._store(admitted, lease, request, finished)
         except Exception as error:  # noqa: BLE001 - as above: the client has its answer
             problem = forgiven(request, error)
             self._leases.release(lease)
+            self._charge(caller, admitted, [finished.usage.spent])
             return replace(finished, started=replace(finished.started, problem=problem))
 
     def _store(self, admitted: Admitted, lease: Lease, request: TurnRequest, finished: TurnFinished) -> TurnFinished:
@@ -214,25 +239,36 @@ class ChatPipeline:
             draft = MessageDraft("assistant", storable(finished.reply), extra=reply_extra(finished.calls))
             reply = add_message(row, draft, self._now())
             tx.add(reply)
-            tx.flush()
-            turn = tx.get_one(TurnRow, admitted.turn_id)
-            turn.reply_message_id = reply.id
-            turn.completion_id = finished.started.completion_id
-            turn.finish_reason = finished.finish_reason
-            turn.model = finished.model
-            turn.memory = finished.started.memory.to_stored()
-            turn.usage = finished.usage.to_stored()
-            turn.started_at = finished.started.created_at  # a retry shows the same time
-            turn.finished_at = self._now()
-            if admitted.remembered.began is None:
-                self._facts.count_use(tx, finished.started.memory.facts)
             if finished.calls:  # the exchange goes on, and is summarised when it is over
                 self._sessions.index_soon(tx, row)
             else:
                 self._sessions.follow_up(tx, row, prompt=request.prompt)
             row.lease_token = row.lease_until = row.stop_token = None
+            tx.flush()
+            ended = {
+                "reply_message_id": reply.id,
+                "completion_id": finished.started.completion_id,
+                "finish_reason": finished.finish_reason,
+                "model": finished.model,
+                "memory": finished.started.memory.to_stored(),
+                "usage": finished.usage.to_stored(),
+                "started_at": finished.started.created_at,  # a retry shows the same time
+                "finished_at": self._now(),
+            }
+            tx.execute(_END_TURN, {"turn": admitted.turn_id, **ended})
+            self._budgets.spend(tx, row.owner_id, [finished.usage.spent])
+            if admitted.remembered.began is None:
+                self._facts.count_use(tx, finished.started.memory.facts)
         self._leases.ended(lease)
         return replace(finished, reply_message_id=reply.id)
+
+
+def _tell_kept(error: BaseException, kept: str) -> None:
+    """Say with a failure of the model or the database that the message is there.  Raises DatabaseFailed."""
+    if isinstance(error, ModelError):
+        error.message += kept
+    elif failed := database_failed(error, f"The reply was not stored.{kept}"):
+        raise failed from error
 
 
 def _cut_short(request: TurnRequest, reply: Answer) -> Iterator[TurnEvent]:
@@ -270,19 +306,3 @@ def _check_said(admitted: Admitted, request: TurnRequest, reply: Answer) -> None
     if reply.interrupted and not reply.text.strip() and request.client is None:
         message = "The reply was stopped before its first word, and none was stored."
         raise Conflict("turn_stopped", message + KEPT.format(admitted.session_id) if admitted.lease else message)
-
-
-class _Clock:
-    """Milliseconds of each phase, for the turn's log line."""
-
-    def __init__(self) -> None:
-        self._last = time.perf_counter()
-        self._laps: list[str] = []
-
-    def lap(self, phase: str) -> None:
-        now = time.perf_counter()
-        self._laps.append(f"{phase}_ms={(now - self._last) * 1000:.1f}")
-        self._last = now
-
-    def __str__(self) -> str:
-        return " ".join(self._laps)

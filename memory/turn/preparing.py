@@ -11,15 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from config import Settings
 from memory.clients.conversation import ClientRequest
 from memory.clients.prompt import unmodified
 from memory.domain import Sections
 from memory.errors import RecapError
-from memory.facts import Facts
+from memory.facts.facts import Facts
 from memory.llm import LanguageModel, ReplyMaterial
+from memory.operating import logs
+from memory.operating.database_errors import database_failed
 from memory.recall.recall import Past, Recall, Recalled
 from memory.turn.admission import Admitted
 from memory.turn.context import ComposedPrompt, compose, recalled_that_fits
@@ -147,10 +147,11 @@ def forgiven(request: TurnRequest, error: Exception) -> str:
     if request.client is None or (isinstance(error, RecapError) and error.code not in FORGIVEN):
         raise error
     if isinstance(error, RecapError):
-        log.warning("a client's request goes on without memory: %s", error.message)
+        log.warning("a client's request goes on without memory", extra=logs.fields(code=error.code))
         return error.code
     log.error("a client's request goes on without memory", exc_info=error)
-    return "database_unavailable" if isinstance(error, SQLAlchemyError) else "memory_failed"
+    failed = database_failed(error)
+    return failed.code if failed is not None else "memory_failed"
 
 
 def _past(admitted: Admitted) -> Past:

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from memory.domain import Excerpt, Fact, FactScore
-from memory.facts import as_fact
+from memory.facts.facts import as_fact
 from memory.messages import as_message
 from memory.recall.excerpts import shown_in_part
 from memory.recall.recall import Recalled
@@ -88,7 +88,9 @@ class MemoryReport:
         excerpts = []
         for item in stored["excerpts"]:
             rows = [
-                row for row in (tx.get(MessageRow, message_id) for message_id in item["messages"]) if row is not None
+                row
+                for row in (tx.get(MessageRow, message_id) for message_id in item["messages"])
+                if row is not None and row.erased_at is None
             ]
             session = tx.get(SessionRow, rows[0].session_id) if rows else None
             if session is not None:

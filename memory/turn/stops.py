@@ -16,8 +16,9 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.domain import Caller
-from memory.leases import Lease, Leases
+from memory.leases.leases import Lease, Leases
 from memory.llm import Interrupt
+from memory.operating import logs
 from memory.sessions import find_session
 from models import Database, SessionRow
 
@@ -85,7 +86,8 @@ class Stops:
                 try:
                     self._look(watched)
                 except SQLAlchemyError as error:
-                    log.error("looking for replies to stop failed; looking again in %s s: %s", LOOK_SECONDS, error)
+                    told = logs.fields(seconds=LOOK_SECONDS, error=logs.told(error))
+                    log.error("looking for replies to stop failed; looking again", extra=told)
 
     def _look(self, watched: dict[Lease, Interrupt]) -> None:
         with self._database.read() as tx:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import or_, select
+from sqlalchemy import and_, or_, select
+from sqlalchemy.orm import aliased
 
 from memory.domain import Caller
 from memory.errors import NotFound
-from memory.leases import Leases
+from memory.leases.leases import Leases
 from memory.paging import Page, decode_cursor, page_of
 from memory.sessions import find_session
 from memory.turn.report import MemoryReport
@@ -79,7 +80,7 @@ class Turns:
                 raise NotFound(
                     "turn_not_found",
                     f"Message {message_id} is of no turn in session {session_id!r}: it was not said there, or appended "
-                    "without a model, or it was replaced.",
+                    "without a model, or it was replaced or erased.",
                 )
             memory = MemoryReport.from_stored(tx, turn.memory) if turn.memory is not None else None
             return self._info(turn, row, memory)
@@ -105,6 +106,12 @@ class Turns:
 
 
 def _of_line(row: SessionRow) -> Any:
-    """The turns on the session's current line."""
-    on_it = MessageRow.id == TurnRow.user_message_id
-    return select(TurnRow).join(MessageRow, on_it).where(TurnRow.session_id == row.id, MessageRow.branch == 0)
+    """The turns on the session's current line of which something is left: the message or the reply."""
+    said, reply = aliased(MessageRow), aliased(MessageRow)
+    return (
+        select(TurnRow)
+        .join(said, said.id == TurnRow.user_message_id)
+        .outerjoin(reply, reply.id == TurnRow.reply_message_id)
+        .where(TurnRow.session_id == row.id, said.branch == 0)
+        .where(or_(said.erased_at.is_(None), and_(reply.id.is_not(None), reply.erased_at.is_(None))))
+    )

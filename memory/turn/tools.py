@@ -16,7 +16,7 @@ from typing import Any
 from memory import tokens
 from memory.domain import Excerpt
 from memory.llm import Tool, ToolCall
-from memory.quoting import block, chat_block, plain
+from memory.quoting import block, chat_block, escape, one_line, plain
 from memory.recall.recall import QUERY_CHARS, Past, Recall
 
 SEARCH, RECENT = "conversation_search", "recent_chats"
@@ -83,12 +83,12 @@ class Tools:
         """The call's arguments, checked.  Raises ToolError."""
         tool = next((tool for tool in self.specs if tool.name == call.name), None)
         if tool is None:
-            raise ToolError(f"there is no tool {_shown(call.name)}, only {SEARCH} and {RECENT}.")
+            raise ToolError(f"there is no tool {escape(_shown(call.name))}, only {SEARCH} and {RECENT}.")
         given = _object(call)
         known = tool.parameters["properties"]
         unknown = next((name for name in given if name not in known), None)
         if unknown is not None:
-            raise ToolError(f"{call.name} has no parameter {_shown(unknown)}, only {', '.join(known)}.")
+            raise ToolError(f"{call.name} has no parameter {escape(_shown(unknown))}, only {', '.join(known)}.")
         after, before = self._moment(given, "after"), self._moment(given, "before")
         if after is not None and before is not None and after >= before:
             raise ToolError("before must be later than after; for one whole day, before is the day after it.")
@@ -181,7 +181,7 @@ def _limit(given: dict[str, Any]) -> int | None:
 
 def _shown(name: str) -> str:
     """A name a model made up, as far as anyone needs to see it."""
-    text = " ".join(plain(name).split())
+    text = one_line(name)
     return f"{text[:_NAME_CHARS]}…" if len(text) > _NAME_CHARS else text
 
 

@@ -55,7 +55,9 @@ class TurnUsage:
         return self.full_history_tokens - self.spent.prompt_tokens
 
     def to_stored(self) -> dict[str, Any]:
-        return {**asdict(self.spent), "full_history_tokens": self.full_history_tokens}
+        spent = asdict(self.spent)
+        del spent["cached_tokens"]  # for the metrics: a turn costs its owner the same
+        return {**spent, "full_history_tokens": self.full_history_tokens}
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> TurnUsage:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from config import Settings
@@ -19,14 +19,27 @@ from memory import tokens
 from memory.clients.conversation import ClientRequest, Sent
 from memory.clients.prompt import ClientView
 from memory.domain import Caller, Message, Sections
-from memory.facts import Facts
-from memory.messages import as_message
+from memory.facts.facts import Facts
+from memory.messages import COLUMNS, of_columns
 from memory.prompts import Prompts, render
 from memory.summary.summaries import shown, standing, update_job
 from memory.turn.context import View, tail_that_fits
 from memory.turn.report import MemoryReport
 from memory.turn.values import TurnRequest
 from models import MessageRow, SessionRow, TurnRow
+
+_M = MessageRow.__table__.c
+_LINE = (
+    select(*COLUMNS)
+    .join(SessionRow.__table__, SessionRow.__table__.c.id == _M.session_id)
+    .where(
+        _M.session_id == bindparam("session"),
+        _M.branch == 0,
+        _M.erased_at.is_(None),
+        _M.position > bindparam("after"),
+    )
+    .order_by(_M.position)
+)
 
 
 @dataclass(frozen=True)
@@ -76,33 +89,26 @@ class Views:
         if row.head_facts is None:
             row.head_facts = [fact.id for fact in self._facts.for_head(held, self._now())]
         in_head = {fact_id: place for place, fact_id in enumerate(row.head_facts)}
-        tail = tx.scalars(
-            select(MessageRow)
-            .where(
-                MessageRow.session_id == row.id,
-                MessageRow.branch == 0,
-                MessageRow.position > row.head_through,
-                # Last almost always; a turn taken up late answers after what came since.
-                MessageRow.id.not_in([message.id for message in exchange]),
-            )
-            .order_by(MessageRow.position)
-        )
+        line = [of_columns(one) for one in tx.execute(_LINE, {"session": row.id, "after": row.head_through})]
+        answered = {message.id for message in exchange}  # last almost always: one taken up late has others after it
+        tail = (one for one in line if one.id not in answered)
         message, *since = exchange
+        system, explains = self._system(tx, caller, request, row)
         view = View(
             owner_id=row.owner_id or 0,
             owner_key=row.owner.index_key,
             session_row_id=row.id,
-            system=self._system(tx, caller, request, row),
+            system=system,
             head_version=row.head_version,
             summary=shown(tx, row),
             head_facts=tuple(sorted((fact for fact in held if fact.id in in_head), key=lambda fact: in_head[fact.id])),
             other_facts=tuple(fact for fact in held if fact.id not in in_head),
-            tail=(*(as_message(one, row) for one in tail), *unstored),
+            tail=(*tail, *unstored),
             message=message,
             history_tokens=row.tokens + sum(one.tokens for one in (*unstored, message) if not one.id),
             since=tuple(since),
             client=None if request.client is None else ClientView(request.client.conversation, sent or {}),
-            note=render(self._prompts.find(tx, caller, "memory")) if request.client is not None else "",
+            note="" if explains else render(self._prompts.find(tx, caller, "memory")),
         )
         reserved = self._settings.recall_tokens + self._settings.fact_tokens
         fitting = tail_that_fits(view, self._settings.context_tokens, reserved)
@@ -111,13 +117,13 @@ class Views:
         failing = job is not None and job.error is not None
         return Remembered(view, fitting, row.summary_version, standing(row, job), failing, began)
 
-    def _system(self, tx: Session, caller: Caller, request: TurnRequest, row: SessionRow) -> str:
-        """What the model is told first.  A client has its own instructions, or none: then it is what the session or
-        the operator says, if anything."""
+    def _system(self, tx: Session, caller: Caller, request: TurnRequest, row: SessionRow) -> tuple[str, bool]:
+        """What the model is told first, and whether that explains the memory.  A client has its own instructions, or
+        none: then it is what the session or the operator says, if anything."""
         own = request.system_prompt or row.system_prompt or self._settings.system_prompt
-        if request.client is None:
-            return own or render(self._prompts.find(tx, caller, "system"))
-        return "" if request.client.conversation.instructions else own
+        if request.client is None and not own:
+            return render(self._prompts.find(tx, caller, "system")), True
+        return "" if request.client is not None and request.client.conversation.instructions else own, False
 
 
 def nothing_remembered(request: TurnRequest, client: ClientRequest, now: datetime) -> Remembered:

@@ -72,7 +72,8 @@ def serve(make_app: MakeApp, model_server: ModelServer) -> Iterator[Serve]:
 
     def start(*, builtin: bool = False, **changes: Any) -> Live:
         models = {} if builtin else at(model_server, model_timeout=60.0)
-        started.append(Live(lambda: make_app(**{**models, **changes})))
+        # At info, so that what a failed test reports as captured has a line for each request that was refused.
+        started.append(Live(lambda: make_app(**{"log_level": "info", **models, **changes})))
         return started[-1]
 
     yield start

@@ -280,3 +280,30 @@ def test_an_address_that_was_kept_leads_back_to_its_chat(page: Page, live: Live)
     expect(messages(page).first).to_contain_text("The oven is broken")
     page.go_back()
     expect(messages(page).first).to_contain_text("The roses need water")
+
+
+def test_a_message_is_erased_after_a_second_yes(page: Page, live: Live, model_server: ModelServer) -> None:
+    model_server.main.queue(Text("I will keep it."), Text("Green, then."))
+    page.goto("/")
+    chat(page, "My secret is Xylozarquon.", "I will keep it.")
+    chat(page, "I like tea.", "Green, then.")
+    first = messages(page).first
+    erase = first.get_by_role("button", name="Erase", exact=True)
+    asked = page.get_by_role("dialog", name="Erase this message?")
+    erase.click()
+    asked.get_by_role("button", name="Cancel").click()
+    expect(messages(page)).to_have_count(4)
+    erase.click()
+    expect(asked).to_contain_text("The reply to it stays")
+    asked.get_by_role("button", name="Erase", exact=True).click()
+    expect(messages(page)).to_have_count(3)
+    expect(page).to_have_title(re.compile("I like tea"))
+    expect(page.locator("body")).not_to_contain_text("Xylozarquon")
+    assert [words for _, words in stored(live, session_shown(page))] == [
+        "I will keep it.",
+        "I like tea.",
+        "Green, then.",
+    ]
+    expect(page.get_by_role("button", name=re.compile("Why this answer"))).to_have_count(2)
+    page.reload()
+    expect(messages(page)).to_have_count(3)

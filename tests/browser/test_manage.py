@@ -113,7 +113,7 @@ def test_selected_facts_are_forgotten_once_that_is_confirmed(page: Page, househo
     expect(manage.get_by_role("button", name="Forget", exact=True)).to_be_disabled()
     with page.expect_response("**/api/facts/forget") as answer:
         page.clock.run_for(UNDO_OVER)
-    assert answer.value.json() == {"forgotten": 2}
+    assert answer.value.json()["forgotten"] == 2
     assert known(household) == {"Allergic to walnuts", "Roses need water"}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from app import services_of
 from tests.browser.chatting import ME, chat, messages, open_chat, send, talk
 from tests.browsing import PHONE, WIDE, accessibility, watch_of
 from tests.live import Live
@@ -588,9 +589,9 @@ def test_a_failing_mini_model_is_said_and_tried_again_now(
 
 
 def test_an_update_that_failed_for_good_says_so_and_can_be_tried_again(
-    page: Page, porto: list[int], model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+    page: Page, live: Live, porto: list[int], model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.outbox.MAX_ATTEMPTS", 1)
+    monkeypatch.setattr(services_of(live.app).outbox, "_attempts", 1)
     model_server.mini.default = lambda body: Status(500)
     page.goto("/#/porto")
     model_server.main.queue(Text("Lovely."))

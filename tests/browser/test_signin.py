@@ -7,9 +7,11 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from app import services_of
 from config import ApiKey
 from tests.browser.chatting import ME, chat, messages, send
 from tests.browser.conftest import Browse, Serve
+from tests.browser.dialogs import close_settings, open_settings
 from tests.browsing import PHONE, WIDE, Screen, accessibility, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer, Text
@@ -113,6 +115,44 @@ def test_a_key_that_is_taken_away_is_asked_for_again(page: Page, model_server: M
     sign_in(page, KEY)
     expect(messages(page).last).to_contain_text("I am.")
     expect(page.get_by_role("button", name=re.compile("Why this answer"))).to_be_visible()
+
+
+def test_a_key_of_one_person_shows_their_memory_and_nobody_elses(
+    page: Page, live: Live, model_server: ModelServer
+) -> None:
+    key, _ = services_of(live.app).keys.create("house", "ada")
+    as_ada = {"Authorization": f"Bearer {key}"}
+    body = {"messages": [{"role": "user", "content": "The boat leaks"}]}
+    assert live.client.post("/api/sessions/harbour/messages", json=body, headers=as_ada).status_code == 200
+    page.goto("/#/harbour")
+    sign_in(page, key)
+    expect(messages(page)).to_contain_text(["The boat leaks"])
+    expect(page.get_by_text("The roses need water")).to_have_count(0)
+    model_server.main.queue(Text("Then bail it out."))
+    chat(page, "What now?", "Then bail it out.")
+    said = live.client.get("/api/sessions/harbour/messages", headers=as_ada).json["items"]
+    assert [one["content"] for one in said] == ["The boat leaks", "What now?", "Then bail it out."]
+    page.reload()
+    expect(messages(page).first).to_contain_text("The boat leaks")
+    name = open_settings(page).get_by_label("Name")
+    expect(name).to_have_value("ada")
+    expect(name).to_have_attribute("readonly", "")
+    close_settings(page)
+    page.get_by_role("button", name="Sign out").click()
+    watch_of(page).expect(r"status of 404")  # the address still names her chat
+    sign_in(page, KEY)
+    expect(page.get_by_role("button", name=re.compile("^The roses need water"))).to_be_visible()  # `me` again
+    expect(page.get_by_text("The boat leaks")).to_have_count(0)
+
+
+def test_what_a_key_is_not_for_is_said_in_words(page: Page, live: Live) -> None:
+    key, _ = services_of(live.app).keys.create("house", ME, ["read"])
+    page.goto("/#/garden")
+    sign_in(page, key)
+    expect(messages(page)).to_contain_text(["The roses need water"])
+    watch_of(page).expect(r"status of 403")
+    send(page, "When do I water them?")
+    expect(page.get_by_role("alert").filter(has_text="needs a key with the scope `chat`")).to_be_visible()
 
 
 @pytest.mark.parametrize("screen", [PHONE, WIDE.at_night], ids=str)

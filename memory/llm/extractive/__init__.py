@@ -5,6 +5,7 @@ quoting      the reply, in the person's words    sections, topic   what the summ
 questions    what is asked for                   readings   what a sentence states, by the rules in
 quotable     what could be quoted for it           statements, refusals, corrections; personal*, chinese (tables)
 phrases      its own fixed words                 sentences, wording   where words and sentences begin and meet
+superseding  what a new fact takes the place of
 """
 
 from memory.llm.extractive.model import ExtractiveModel

@@ -15,6 +15,7 @@ import { startPanels } from "./page/panels.js";
 import { shown } from "./page/state.js";
 
 startSignIn();
+await api.learnWhose();
 startPanels();
 startMemory();
 startChart();

@@ -7,6 +7,7 @@ import * as api from "../page/api.js";
 import { announce, button, byId, el, put } from "../page/dom.js";
 import * as composer from "./composer.js";
 import { emptyState } from "./empty.js";
+import { eraseButton } from "./erase.js";
 import { body, messageItem, replyInProgress } from "./message.js";
 import { emit, on, settings, shown } from "../page/state.js";
 import { Thread } from "./thread.js";
@@ -178,7 +179,7 @@ async function loadMore(edge) {
     await (edge === "older" ? from.loadOlder() : from.loadNewer());
     if (from === thread) draw();
   } catch (error) {
-    composer.complain(error.message);
+    complain(error);
   } finally {
     from.loading = false;
   }
@@ -316,12 +317,11 @@ function element(message) {
   const lastOwn = thread.items.findLast((one) => one.role === "user");
   if (editing === message.id && free) return editor(message);
   const actions = [];
-  if (free && message === lastOwn && last) {
-    actions.push(button("Edit", () => edit(message.id), { kind: "quiet" }));
-  }
+  if (free && message === lastOwn && last) actions.push(button("Edit", () => edit(message.id), { kind: "quiet" }));
   if (free && message === last && message.role === "assistant" && lastOwn) {
     actions.push(button("Try again", () => submit(lastOwn.content, { replaces: lastOwn.id }), { kind: "quiet", title: "Another reply in place of this one" }));
   }
+  if (free && message.id) actions.push(eraseButton(thread, message, { erased: leaveOut, failed: complain }));
   const kept = elements.get(key);
   const wanted = actions.map((action) => action.textContent).join();
   if (kept && kept.dataset.actions === wanted) return kept;
@@ -329,6 +329,15 @@ function element(message) {
   made.dataset.actions = wanted;
   elements.set(key, made);
   return made;
+}
+
+const complain = (error) => composer.complain(error.message);
+
+/** A message is gone: so is what others show of it. */
+async function leaveOut(messageId) {
+  await thread.leaveOut(messageId).catch(complain);
+  elements = new Map();
+  draw();
 }
 
 function edit(messageId) {

@@ -87,6 +87,13 @@ export class Thread {
     if (at >= 0) this.items.length = at;
   }
 
+  /** Leave out a message that was erased, and read again what may have spoken of it. */
+  async leaveOut(messageId) {
+    this.items = this.items.filter((message) => message.id !== messageId);
+    this.turns.clear();
+    await Promise.all([this.#readSession(), this.#readTurns()]);
+  }
+
   async #readSession() {
     this.session = await api.get(this.path);
   }

@@ -15,6 +15,7 @@ const NAMES = {
   messages: ["message", "messages"],
   facts: ["fact", "facts"],
   summaries: ["version of a summary", "versions of summaries"],
+  edited_summaries: ["summary you wrote", "summaries you wrote"],
   turns: ["turn", "turns"],
   fact_revisions: ["wording of a fact", "wordings of facts"],
   jobs: ["waiting job", "waiting jobs"],

@@ -8,7 +8,7 @@ import { openSession } from "../chat/conversation.js";
 import { confirmed, openDialog } from "../page/dialog.js";
 import { button, el } from "../page/dom.js";
 import { openPrompts, summaryPrompts } from "./prompts.js";
-import { emit, settings, shown } from "../page/state.js";
+import { emit, holder, settings, shown } from "../page/state.js";
 import { plural } from "../page/words.js";
 
 const USER_CHARS_MAX = 256;
@@ -115,6 +115,7 @@ function userField(changed) {
     spellcheck: false,
     maxLength: USER_CHARS_MAX,
     placeholder: "me",
+    readOnly: holder.user_id !== null,
     "aria-describedby": "user-help",
   });
   const apply = async () => {
@@ -133,8 +134,10 @@ function userField(changed) {
       el(
         "p.muted.small",
         { id: "user-help" },
-        "Everything here is remembered for this name. An application that uses Recap names its people; type one of " +
-          "those names to see what is kept about them.",
+        holder.user_id === null
+          ? "Everything here is remembered for this name. An application that uses Recap names its people; type one of " +
+              "those names to see what is kept about them."
+          : "Everything here is remembered for this name. It is the one your key speaks for.",
       ),
       el("label.field", {}, "Name", field),
       note,

@@ -56,9 +56,11 @@ function ask(refused) {
         el(
           "p",
           {},
-          "This server asks for an API key. The keys stand in its setting ",
+          "This server asks for an API key. Ask whoever runs it for yours: they make one with ",
+          el("code", {}, "flask keys create"),
+          ", or it stands in the setting ",
           el("code", {}, "RECAP_API_KEYS"),
-          ": ask whoever runs this server for yours.",
+          ".",
         ),
         problem,
         el("label.field", {}, "API key", field),

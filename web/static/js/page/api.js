@@ -3,7 +3,7 @@
 // Every call is made for the person in Settings: GET, PATCH and DELETE name them in the query, POST and PUT in the
 // body where there is one.  `{ user: false }` leaves the person out (prompts, health, /api/users/...).
 
-import { settings } from "./state.js";
+import { emit, holder, settings } from "./state.js";
 
 const KEY = "recap.key"; // in sessionStorage: gone with the tab, and never on disk with the other settings
 
@@ -24,22 +24,40 @@ export function onKeyNeeded(ask) {
   let asking = null;
   askForKey = (refused) => {
     if (!asking && refused !== sessionStorage.getItem(KEY)) return null; // another key was given while this was on its way
-    asking ??= ask(refused !== null).then((key) => {
+    asking ??= ask(refused !== null).then(async (key) => {
       sessionStorage.setItem(KEY, key);
+      await learn();
       asking = null;
     });
     return asking;
   };
 }
 
+/** Learn whose page this is before anything is shown of anybody: asks for the key where one is needed. */
+export async function learnWhose() {
+  if ((await learn()) === 401) await askForKey(sessionStorage.getItem(KEY));
+}
+
+/** Read whom the key speaks for; the status.  What goes wrong, the next call meets as well and says. */
+async function learn() {
+  const key = sessionStorage.getItem(KEY);
+  const response = await fetch("/api/me", { headers: key ? { Authorization: `Bearer ${key}` } : {} }).catch(() => null);
+  if (!response?.ok) return response?.status;
+  const before = settings.user;
+  Object.assign(holder, await response.json());
+  if (settings.user !== before) emit("person");
+  return response.status;
+}
+
 async function reach(method, path, { query = {}, body, headers = {}, signal, user = true, keepalive = false } = {}) {
   const inBody = body !== undefined && method !== "PATCH";
-  const address = new URL(path, location.origin);
-  for (const [name, value] of Object.entries({ ...(user && !inBody ? { user_id: settings.user } : {}), ...query })) {
-    if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);
-  }
-  const sent = user && inBody ? { user_id: settings.user, ...body } : body;
   for (;;) {
+    const whose = user ? { user_id: settings.user } : {}; // each time: another key may speak for another person
+    const address = new URL(path, location.origin);
+    for (const [name, value] of Object.entries({ ...(inBody ? {} : whose), ...query })) {
+      if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);
+    }
+    const sent = user && inBody ? { ...whose, ...body } : body;
     const key = sessionStorage.getItem(KEY);
     let response;
     try {

@@ -49,9 +49,17 @@ const DEFAULTS = {
   chart: "", // "shown" or "hidden": whether the chart of tokens is open; empty: where there is room for it
 };
 
+/** Whom the key speaks for, and what it may do; api.js learns it.  `user_id` null: any person, who is chosen in Settings. */
+export const holder = { user_id: null, scopes: ["chat", "read", "admin"] };
+
 export const settings = {};
 for (const [key, fallback] of Object.entries(DEFAULTS)) {
-  Object.defineProperty(settings, key, { enumerable: true, get: () => stored(key, fallback), set: (value) => keep(key, value) });
+  const bound = () => (key === "user" ? holder.user_id : null); // for such a key there is nobody else
+  Object.defineProperty(settings, key, {
+    enumerable: true,
+    get: () => bound() ?? stored(key, fallback),
+    set: (value) => keep(key, value),
+  });
 }
 
 export function timezone() {

@@ -1,7 +1,7 @@
 """Facts: ranked statements, each resting on words somebody said.
 
-Guarantee: a fact taken from a conversation has a quote that stands in its source message, and the source is the
-person's own message.  A correction closes the old fact's validity and never deletes it: reads show what holds now,
+Guarantee: a fact taken from a conversation is grounded in the person's own message (see `grounding`), where its quote
+stands.  A correction closes the old fact's validity and never deletes it: reads show what holds now,
 `as_of` what held then.  `prioritise` decides which facts a prompt shows, and says why.
 """
 
@@ -9,40 +9,57 @@ from __future__ import annotations
 
 import logging
 import math
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import or_, select, update
 from sqlalchemy.orm import Session
 
 from config import Settings
 from memory import tokens
 from memory.domain import FACT_CATEGORIES, Caller, Fact, FactDraft, FactRevision, FactScore, Message
 from memory.errors import InvalidRequest, NotFound
+from memory.facts.corrections import line_up_to
+from memory.facts.grounding import Shown, problem_with, repeats, words_of
+from memory.llm.extractive.superseding import superseded
 from memory.paging import Page, decode_cursor, page_of
-from memory.quoting import fact_line, plain
+from memory.quoting import fact_line
 from memory.sessions import find_session, find_user, owned
-from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow
+from models import Database, FactRevisionRow, FactRow, MessageRow, OwnerRow, SessionRow
 from search_index.analysis import analysis_for
 
 log = logging.getLogger(__name__)
 
-TEXT_CHARS_MAX = 500
 HEAD_SHARE = 0.5  # of the tokens for facts; the rest is for facts that fit the message
 CONSIDERED_MAX = 500  # facts of one owner looked at for a prompt, the most important first
-_SPACE = re.compile(r"\s+")
+KNOWN_ALREADY = "known already"
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """What became of a digest's facts: ids of new ones, ids of those they superseded, and why others were refused."""
+    """What became of a digest's facts: ids of new ones, what the ones they superseded were and the words that took
+    their place, and why others were refused."""
 
     added: tuple[int, ...]
-    superseded: tuple[int, ...]
+    corrected: Mapping[Fact, str]
     refused: tuple[str, ...]
+
+    @property
+    def superseded(self) -> tuple[int, ...]:
+        return tuple(fact.id for fact in self.corrected)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """As a version of the summary keeps them; what was known already is no refusal."""
+        repeated = self.refused.count(KNOWN_ALREADY)
+        return {
+            "added": len(self.added),
+            "superseded": len(self.corrected),
+            "repeated": repeated,
+            "refused": len(self.refused) - repeated,
+        }
 
 
 class Facts:
@@ -75,11 +92,12 @@ class Facts:
         of its words, or parts of words.  Raises NotFound.
         """
         moment = as_of or self._now()
+        # What holds now is what nothing took the place of, also when the clock has been set back since it was said.
+        holds = or_(FactRow.valid_to.is_(None), FactRow.valid_to > moment), FactRow.valid_from <= moment
         with self._database.read() as tx:
             query = owned(select(FactRow, SessionRow.public_id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
-            query = query.outerjoin(SessionRow, SessionRow.id == FactRow.session_id).where(
-                FactRow.valid_from <= moment, or_(FactRow.valid_to.is_(None), FactRow.valid_to > moment)
-            )
+            query = query.outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
+            query = query.where(*holds if as_of is not None else (FactRow.valid_to.is_(None),))
             if session_id is not None:
                 query = query.where(_in_scope(find_session(tx, caller, session_id)))
             for word in (q or "").split():
@@ -151,30 +169,11 @@ class Facts:
                 self._keep(tx, row, "edited", "person")
             return self.scored([as_fact(row, public_id)], "", self._now())[0]
 
-    def forget(self, caller: Caller, fact_id: int) -> None:
-        """Erase a fact and its history; the message it came from stays.  Raises NotFound."""
-        with self._database.write() as tx:
-            row, _ = self._find(tx, caller, fact_id)
-            tx.delete(row)
-
-    def forget_all(self, caller: Caller, fact_ids: Sequence[int]) -> int:
-        """`forget` those of the facts that are there; says how many they were."""
-        theirs = owned(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
-        with self._database.write() as tx:
-            found = tx.scalars(theirs.where(FactRow.id.in_(fact_ids))).all()
-            tx.execute(delete(FactRow).where(FactRow.id.in_(found)))
-        return len(found)
-
     def history(self, caller: Caller, fact_id: int) -> list[FactRevision]:
         """Every change to the fact and to those it superseded, oldest first.  Raises NotFound."""
         with self._database.read() as tx:
             self._find(tx, caller, fact_id)
-            line, wave = {fact_id}, [fact_id]
-            while wave:
-                wave = [
-                    i for i in tx.scalars(select(FactRow.id).where(FactRow.superseded_by.in_(wave))) if i not in line
-                ]
-                line.update(wave)
+            line = line_up_to(tx, [fact_id])
             rows = tx.scalars(
                 select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(line)).order_by(FactRevisionRow.id)
             )
@@ -193,21 +192,21 @@ class Facts:
         )
         return [as_fact(row, public_id) for row, public_id in tx.execute(query)]
 
-    def accept(
-        self, tx: Session, session: SessionRow, drafts: Sequence[FactDraft], messages: Sequence[Message]
-    ) -> Accepted:
-        """Store the drafts that hold up against their source `messages`; each source is taken from only once."""
-        sources = {message.position: message for message in messages}
+    def accept(self, tx: Session, session: SessionRow, drafts: Sequence[FactDraft], shown: Shown) -> Accepted:
+        """Store the drafts that are grounded in what the mini model was `shown`, and close the facts they correct.
+
+        Each message is taken from only once, and what only repeats a known fact adds none.
+        """
         known = {fact.id: fact for fact in self.current(tx, session)}
-        said = {_normal(fact.text) for fact in known.values()}
+        held = {words for fact in known.values() for words in words_of(fact)}
         added: list[int] = []
-        superseded: list[int] = []
+        corrected: dict[Fact, str] = {}
         refused: list[str] = []
         for draft in drafts:
-            source = sources.get(draft.source)
-            problem = problem_with(draft, source, session.facts_through)
-            if problem is None and _normal(draft.text) in said:
-                problem = "known already"
+            source = shown.source(draft)
+            problem = problem_with(draft, shown, session.facts_through)
+            if problem is None and repeats(draft.text, held):
+                problem = KNOWN_ALREADY
             if problem is not None or source is None:
                 refused.append(str(problem))
                 continue
@@ -226,18 +225,19 @@ class Facts:
                 created_at=self._now(),
             )
             self._keep(tx, row, "made", "model")
-            said.add(_normal(draft.text))
             added.append(row.id)
-            for old_id in draft.supersedes:
-                old = known.get(old_id)
-                if old is not None and old.valid_from <= source.created_at and old_id not in superseded:
-                    row.pinned = row.pinned or old.pinned  # what the person pinned stays pinned in its new words
-                    self._supersede(tx, old_id, row, source.created_at)
-                    superseded.append(old_id)
-        session.facts_through = max(session.facts_through, max(sources, default=0))
+            for old in self._corrected(tx, draft, source, known):
+                row.pinned = row.pinned or old.pinned  # what the person pinned stays pinned in its new words
+                self._supersede(tx, old.id, row, source.created_at)
+                corrected[known.pop(old.id)] = draft.text
+                held -= words_of(old)
+            known[row.id] = as_fact(row, session.public_id)
+            held |= words_of(known[row.id])
+        through = max((message.position for message in shown.messages), default=0)
+        session.facts_through = max(session.facts_through, through)
         if refused:
-            log.info("session %s: %d facts refused: %s", session.id, len(refused), "; ".join(refused))
-        return Accepted(tuple(added), tuple(superseded), tuple(refused))
+            log.info("%d facts refused: %s", len(refused), "; ".join(refused))
+        return Accepted(tuple(added), corrected, tuple(refused))
 
     def count_use(self, tx: Session, facts: Iterable[Fact]) -> None:
         """Note which of the facts a prompt showed were relevant to its message."""
@@ -307,6 +307,23 @@ class Facts:
             raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
         return found[0], found[1]
 
+    def _corrected(self, tx: Session, draft: FactDraft, source: Message, known: Mapping[int, Fact]) -> list[Fact]:
+        """The known facts that a draft takes the place of: those it names, and those it plainly contradicts."""
+        older = [
+            fact
+            for fact in known.values()
+            if fact.valid_from <= source.created_at and fact.source_message_id != source.id
+        ]
+        contradicted = superseded(draft.text, source.content, older)
+        sources = [fact.source_message_id for fact in contradicted if fact.source_message_id is not None]
+        speakers: dict[int | None, str | None] = {None: source.name}
+        if sources:
+            found = tx.execute(select(MessageRow.id, MessageRow.name).where(MessageRow.id.in_(sources)))
+            speakers.update((message_id, name) for message_id, name in found)
+        theirs = {fact.id for fact in contradicted if speakers.get(fact.source_message_id) == source.name}
+        named = {fact.id for fact in known.values() if fact.valid_from <= source.created_at} & set(draft.supersedes)
+        return [fact for fact in known.values() if fact.id in named | theirs]
+
     def _supersede(self, tx: Session, old_id: int, new: FactRow, at: datetime) -> None:
         old = tx.get(FactRow, old_id)
         assert old is not None, "a known fact vanished within one write transaction"
@@ -338,31 +355,6 @@ def _in_scope(session: SessionRow) -> Any:
 
 def _relevant(fact: Fact) -> bool:
     return fact.score is not None and fact.score.relevance > 0
-
-
-def problem_with(draft: FactDraft, source: Message | None, facts_through: int) -> str | None:
-    """Why a draft can't become a fact; None when it can."""
-    if source is None:
-        return f"no message {draft.source} was shown"
-    if source.position <= facts_through:
-        return f"message {draft.source} was read before"
-    if source.role != "user":
-        return f"message {draft.source} is not the person's own"
-    if not draft.text.strip() or len(draft.text) > TEXT_CHARS_MAX:
-        return "empty or too long"
-    quote = _squeeze(draft.quote)
-    if not quote or quote not in _squeeze(source.content):
-        return "its quote is not in its source"
-    return None
-
-
-def _squeeze(text: str) -> str:
-    return _SPACE.sub(" ", plain(text)).strip()
-
-
-def _normal(text: str) -> str:
-    """A fact's text for finding repetitions: only case, spacing and the final stop may differ."""
-    return _squeeze(text).casefold().rstrip(".!")
 
 
 def as_revision(row: FactRevisionRow) -> FactRevision:

@@ -1,9 +1,13 @@
 """Leases: who is taking a turn in a session, and who is doing a job.
 
-A lease is a token and an expiry in the leased row, so it works between threads, processes and nodes alike, and a
-holder that is killed loses it after LEASE_SECONDS.  While a holder lives, one thread a process renews all it holds.
-No transaction stays open while a lease is held.  Whoever writes at the end of leased work checks `holds` in the same
-transaction: a holder that was suspended past its expiry must not overwrite what its successor did.
+A lease is a token and an expiry in the leased row, so it works between threads, processes and nodes alike.  A holder
+that is killed loses it at once where that can be told (see `holders`), else after LEASE_SECONDS.  While a holder
+lives, one thread a process renews all it holds.  No transaction stays open while a lease is held.
+
+Guarantee: whoever writes at the end of leased work checks `holds` in the same transaction: a holder that was suspended
+past its expiry, or whose lease a clock that was put forward let run out, does not overwrite what its successor did.
+A clock that was put back stalls nobody: an expiry further ahead than a lease lasts is brought back by whoever waits
+for it; then a living holder renews it, and a dead one's runs out.
 """
 
 from __future__ import annotations
@@ -11,7 +15,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,12 +24,16 @@ from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from memory.leases.holders import Holder
+from memory.operating import logs
 from models import Database, JobRow, SessionRow
 
 log = logging.getLogger(__name__)
 
-LEASE_SECONDS = 10.0  # how long a killed process keeps others out; three times what a busy one needs to renew
+LEASE_SECONDS = 10.0  # how long a holder that hangs keeps others out; three times what a busy one needs to renew
+RENEW_PAUSE = 1.0  # seconds until renewing is tried again, when the database failed
 RELEASE_PATIENCE = 2.0  # seconds it may take to give one back
+_LEASE = timedelta(seconds=LEASE_SECONDS)
 POLL_FIRST, POLL_LAST = 0.01, 0.25  # seconds between looks at a lease another process holds
 
 Leased = SessionRow | JobRow
@@ -44,8 +51,9 @@ class Lease:
 class Leases:
     """Takes, renews and gives back leases.  Thread-safe."""
 
-    def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
+    def __init__(self, database: Database, holder: Holder, now: Callable[[], datetime]) -> None:
         self._database = database
+        self._holder = holder
         self._now = now
         self._held: set[Lease] = set()
         self._changed = threading.Condition()
@@ -54,7 +62,9 @@ class Leases:
 
     def free(self, row: Leased) -> bool:
         """Whether nobody holds `row` now."""
-        return row.lease_token is None or row.lease_until is None or row.lease_until <= self._now()
+        if row.lease_token is None or row.lease_until is None or row.lease_until <= self._now():
+            return True
+        return self._holder.is_dead(row.lease_token)
 
     def take(self, row: Leased) -> Lease | None:
         """Take the lease on `row` in the caller's write transaction; None when somebody holds it.
@@ -63,8 +73,8 @@ class Leases:
         """
         if not self.free(row):
             return None
-        row.lease_token = uuid.uuid4().hex
-        row.lease_until = self._now() + timedelta(seconds=LEASE_SECONDS)
+        row.lease_token = self._holder.token()
+        row.lease_until = self._now() + _LEASE
         return Lease(type(row), row.id, row.lease_token)
 
     def give_back(self, row: Leased) -> None:
@@ -97,7 +107,8 @@ class Leases:
         try:
             self._give_back(lease)
         except SQLAlchemyError as error:
-            log.error("a lease could not be given back, and runs out in %g seconds: %s", LEASE_SECONDS, error)
+            told = logs.fields(seconds=LEASE_SECONDS, error=logs.told(error))
+            log.error("a lease could not be given back, and runs out by itself", extra=told)
         self.ended(lease)
 
     def _give_back(self, lease: Lease) -> None:
@@ -110,18 +121,32 @@ class Leases:
         while time.monotonic() < deadline:
             with self._database.read() as tx:
                 row = tx.get(table, row_id)
-                if not isinstance(row, Leased) or self.free(row):
-                    return True
+            if not isinstance(row, Leased) or self.free(row):
+                return True
+            self.shorten(row)
             with self._changed:  # woken at once by a holder in this process; others are looked for
                 self._changed.wait(pause)
             pause = min(pause * 2, POLL_LAST)
         return False
+
+    def shorten(self, row: Leased) -> None:
+        """Bring the expiry of a lease that somebody holds back to where one taken now would have it, if it is beyond
+        any that can be: then the clock was put back meanwhile.  In a transaction of its own."""
+        now = self._now()
+        if row.lease_token is None or row.lease_until is None or row.lease_until <= now + 2 * _LEASE:
+            return
+        ahead = (row.lease_until - now).total_seconds()
+        log.warning("the clock was put back: a lease is shortened", extra=logs.fields(seconds_ahead=ahead))
+        with self._database.write() as tx:
+            _change(tx, Lease(type(row), row.id, row.lease_token), lease_until=now + _LEASE)
 
     def close(self) -> None:
         """Stop renewing.  Leases still held run out by themselves."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+            if not self._held:  # else the kernel tells of our end
+                self._holder.end()
 
     def _renew_forever(self) -> None:
         due = time.monotonic() + LEASE_SECONDS / 3
@@ -136,12 +161,17 @@ class Leases:
                     continue
                 held = tuple(self._held)
             due = time.monotonic() + LEASE_SECONDS / 3
-            if held:
-                self._renew(held)
+            try:
+                if held:
+                    self._renew(held)
+            except SQLAlchemyError as error:  # those who work on may still have the database when they end
+                due = time.monotonic() + RENEW_PAUSE
+                figures = logs.fields(leases=len(held), error=logs.told(error))
+                log.error("leases could not be renewed; trying again", extra=figures)
 
     def _renew(self, held: tuple[Lease, ...]) -> None:
-        until = self._now() + timedelta(seconds=LEASE_SECONDS)
         with self._database.write() as tx:
+            until = self._now() + _LEASE  # read here, as waiting for the transaction takes time too
             for lease in held:
                 _change(tx, lease, lease_until=until)
 

@@ -1,0 +1,48 @@
+"""The OpenAPI document, made from the schemas and docstrings when it is first asked for.
+
+It takes ten times as long as everything else at the start of a process, and most processes are never asked.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from flask import Response
+from flask_smorest import Api, Blueprint
+
+from schemas.errors import Error
+
+
+class DocumentedApi(Api):
+    """flask-smorest with our shape of errors in the document it writes, and that written late."""
+
+    ERROR_SCHEMA = Error
+    DEFAULT_ERROR_RESPONSE_NAME = None  # each call says which errors it answers
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._writing = threading.Lock()
+        self._unwritten: list[Callable[[], None]] = []
+        super().__init__(*args, **options)
+
+    def later(self, write: Callable[[], None]) -> None:
+        """Have a part of the document written before it is given out."""
+        self._unwritten.append(write)
+
+    def _openapi_json(self) -> Response:
+        with self._writing:
+            while self._unwritten:
+                self._unwritten[0]()
+                del self._unwritten[0]
+        response: Response = super()._openapi_json()
+        return response
+
+
+class DocumentedBlueprint(Blueprint):
+    """Calls that a `DocumentedApi` documents."""
+
+    def register_views_in_doc(self, api: DocumentedApi, app: Any, spec: Any, **named: Any) -> None:
+        """Late; see the module."""
+        register = super().register_views_in_doc
+        api.later(lambda: register(api, app, spec, **named))

@@ -1,0 +1,262 @@
+"""Many people waiting for a slow model at once: how near Recap's throughput comes to the model's own.
+
+    python -m benchmarks.concurrency                          # 300 streams of a 3 s model, 2 workers
+    python -m benchmarks.concurrency --streams 20 --turns 1   # a minute's look
+
+A scripted model streams each reply over a fixed time, PIECES pieces of it, however many ask at once.  Each stream is a
+conversation of its own, which sends its next message when the reply is over; so with nothing in between a turn would
+take as long as the model does, and that is the ideal.  What is asked: the share of it that is reached, how much later
+than the model's the first text comes, how much longer than the model's a turn is, and that no turn fails.
+
+Recap is spoken to over HTTP alone.  Model, people and Recap share the machine's cores: on two of them the share says
+how much of the machine is left, and more streams than it bears show as turns that grow longer, not as errors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from benchmarks.results import RESULTS, machine, machine_line, percentiles, stored
+from benchmarks.serving import Server, free_port, terminable
+from benchmarks.upstream import MAIN, MINI, completion, digested
+
+PIECES = 10  # of a reply: the first comes after a tenth of the model's time
+REPLY = ["Written", "down.", "What", "comes", "after", "that,", "and", "who", "has", "to", "know", "of", "it?"]
+TOLD = "On day {day} the tide was at {metres} metres and the ferry {ferry} brought crates for the lighthouse."
+MORE_SECONDS = 120.0  # after the ideal time: what takes longer counts as failed
+
+
+@dataclass
+class Taken:
+    """What the turns took: seconds beyond the model's until the first text and until the end, and what went wrong."""
+
+    first_text: list[float] = field(default_factory=list)
+    turn: list[float] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+class SlowModel:
+    """An OpenAI-compatible server that takes `seconds` for a streamed reply, for any number of them at once."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.most = 0  # replies that were being written at the same time
+        self._writing = 0
+
+    async def serve(self, port: int) -> asyncio.Server:
+        return await asyncio.start_server(self._connected, "127.0.0.1", port, backlog=1024)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while (body := await _request(reader)) is not None:
+                if body["model"] == MAIN:
+                    await self._write(writer)
+                else:
+                    text = json.dumps(digested(body["messages"][-1]["content"]), ensure_ascii=False)
+                    content = json.dumps(completion(MINI, text), ensure_ascii=False).encode()
+                    writer.write(_HEAD + b"Content-Length: %d\r\n\r\n" % len(content) + content)
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # connections that Recap holds open when all is measured, or drops when it is ended
+        finally:
+            writer.close()
+
+    async def _write(self, writer: asyncio.StreamWriter) -> None:
+        self._writing += 1
+        self.most = max(self.most, self._writing)
+        due = time.monotonic()
+        writer.write(_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        for piece in range(PIECES):
+            due += self.seconds / PIECES
+            await asyncio.sleep(due - time.monotonic())  # by the clock, so that many pieces don't add up to more
+            at, end = (len(REPLY) * part // PIECES for part in (piece, piece + 1))
+            writer.write(_event({"content": "".join(f"{word} " for word in REPLY[at:end])}))
+            await writer.drain()
+        writer.write(_event({}, "stop") + _chunk(b"data: [DONE]\n\n") + _chunk(b""))
+        self._writing -= 1
+
+
+_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+async def _request(reader: asyncio.StreamReader) -> Any:
+    """The next request's JSON body; None when the connection is closed instead."""
+    size = 0
+    if not await reader.readline():
+        return None
+    while line := (await reader.readline()).strip():
+        name, _, value = line.partition(b":")
+        size = int(value) if name.lower() == b"content-length" else size
+    return json.loads(await reader.readexactly(size))
+
+
+def _event(delta: Mapping[str, str], reason: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    about = {"id": "chatcmpl-bench", "object": "chat.completion.chunk", "created": 1, "model": MAIN}
+    return _chunk(b"data: " + json.dumps({**about, "choices": [choice]}).encode() + b"\n\n")
+
+
+def _chunk(content: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(content), content)
+
+
+def measured(streams: int, turns: int, seconds: float, workers: int, threads: int) -> dict[str, Any]:
+    """The figures of `streams` conversations of `turns` turns each.  Raises RuntimeError when Recap does not start."""
+    port = free_port()
+    with (
+        terminable(),
+        tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
+        Server(
+            Path(folder) / "data",
+            OPENAI_BASE_URL=f"http://127.0.0.1:{port}/v1",
+            OPENAI_MODEL=MAIN,
+            OPENAI_SUMMARY_MODEL=MINI,
+            WEB_WORKERS=str(workers),
+            WEB_THREADS=str(threads),
+        ) as server,
+    ):
+        model, taken = SlowModel(seconds), Taken()
+        took = asyncio.run(_all(server.url, model, port, taken, streams, turns))
+    done = len(taken.turn)
+    ideal = streams / seconds
+    return {
+        "streams": streams,
+        "turns": streams * turns,
+        "model_seconds": seconds,
+        "workers": workers,
+        "threads": threads,
+        "at_once": model.most,
+        "ideal_per_second": round(ideal, 1),
+        "turns_per_second": round(done / took, 1),
+        "share_percent": round(100 * done / took / ideal, 1),
+        "first_text_beyond_ms": percentiles([1000 * one for one in taken.first_text]),
+        "turn_beyond_ms": percentiles([1000 * one for one in taken.turn]),
+        "failed": len(taken.errors),
+        "first_failure": taken.errors[0] if taken.errors else None,
+    }
+
+
+async def _all(url: str, model: SlowModel, port: int, taken: Taken, streams: int, turns: int) -> float:
+    """Take all turns; the seconds from the first message to the last reply's end."""
+    async with await model.serve(port):
+        await _talk(url, model, Taken(), "warm-up", 1)
+        begun = time.monotonic()
+        try:
+            async with asyncio.timeout(turns * model.seconds + MORE_SECONDS):
+                await asyncio.gather(*(_talk(url, model, taken, f"stream-{n}", turns) for n in range(streams)))
+        except TimeoutError:
+            taken.errors += ["did not end in time"] * (streams * turns - len(taken.turn) - len(taken.errors))
+        return time.monotonic() - begun
+
+
+async def _talk(url: str, model: SlowModel, taken: Taken, session: str, turns: int) -> None:
+    for day in range(1, turns + 1):
+        said = TOLD.format(day=day, metres=len(session) + day, ferry=session)
+        try:
+            first, whole = await _turn(url, {"session_id": session, "message": said, "stream": True})
+        except (OSError, ValueError, asyncio.IncompleteReadError) as error:
+            taken.errors.append(f"{type(error).__name__}: {error}")
+            continue
+        taken.first_text.append(first - model.seconds / PIECES)
+        taken.turn.append(whole - model.seconds)
+
+
+async def _turn(url: str, body: Mapping[str, Any]) -> tuple[float, float]:
+    """Seconds to the first text and to the end.  Raises OSError, and ValueError for what is no whole reply."""
+    host, content = urlsplit(url), json.dumps(body).encode()
+    begun, first, reply = time.monotonic(), 0.0, ""
+    reader, writer = await asyncio.open_connection(host.hostname, host.port)
+    try:
+        # HTTP/1.0: the events come as they are, and end with the connection.
+        head = f"POST /api/chat HTTP/1.0\r\nHost: {host.netloc}\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
+        status = (await reader.readline()).split(b" ")[1:2]
+        while (await reader.readline()).strip():
+            pass
+        if status != [b"200"]:
+            raise ValueError(f"status {status}: {(await reader.read(300)).decode('utf-8', 'replace')}")
+        async for line in reader:
+            event = line.removeprefix(b"data: ").strip()
+            if event == b"[DONE]":
+                break
+            if event:
+                told = json.loads(event)
+                reply += told["choices"][0]["delta"].get("content", "") if "choices" in told else ""
+                first = first or (time.monotonic() if reply else 0.0)
+        else:
+            raise ValueError(f"the reply broke off: {line.decode('utf-8', 'replace')[:300]}")
+        whole = time.monotonic() - begun
+    finally:
+        writer.close()
+    if reply.split() != REPLY:
+        raise ValueError(f"not what the model said: {reply[:300]}")
+    return first - begun, whole
+
+
+def table(results: Mapping[str, Any]) -> str:
+    """The figures, one a line."""
+    figures = results["figures"]
+    first, turn = figures["first_text_beyond_ms"], figures["turn_beyond_ms"]
+    rows = [
+        ("streams at once", f"{figures['at_once']:,} of {figures['streams']:,}"),
+        ("turns", f"{figures['turns']:,}"),
+        ("turns a second", f"{figures['turns_per_second']:,.1f} of an ideal {figures['ideal_per_second']:,.1f}"),
+        ("share of the ideal, %", f"{figures['share_percent']:.1f}"),
+        ("first text beyond the model's, ms", _percentiles(first)),
+        ("turn beyond the model's, ms", _percentiles(turn)),
+        ("failed turns", f"{figures['failed']:,}"),
+    ]
+    lines = [f"{label:36}{value:>28}" for label, value in rows]
+    if figures["first_failure"]:
+        lines += ["", f"The first failure: {figures['first_failure']}"]
+    serving = (
+        f"{figures['workers']} workers of {figures['threads']} threads; the model takes {figures['model_seconds']:g} s."
+    )
+    return "\n".join([*lines, "", serving, machine_line(results["machine"])])
+
+
+def _percentiles(of: Mapping[str, float]) -> str:
+    return f"p50 {of['p50']:,.0f}, p95 {of['p95']:,.0f}" if of else "-"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    description, _, details = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.concurrency",
+        description=description,
+        epilog=details,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--streams", type=int, default=300, help="conversations at once (default: %(default)s)")
+    parser.add_argument("--turns", type=int, default=5, help="of each conversation (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="a reply of the model takes (default: %(default)s)")
+    parser.add_argument("--workers", type=int, default=2, help="WEB_WORKERS (default: %(default)s)")
+    parser.add_argument(
+        "--threads", type=int, help="WEB_THREADS (default: as many as streams, as workers don't share evenly)"
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    if min(options.streams, options.turns, options.workers, options.threads or 1) < 1 or options.seconds <= 0:
+        parser.error("streams, turns, seconds, workers and threads must be above zero")
+    threads = options.threads or options.streams
+    try:
+        figures = measured(options.streams, options.turns, options.seconds, options.workers, threads)
+    except RuntimeError as error:
+        raise SystemExit(f"The benchmark broke off: {error}") from error
+    results = {"machine": machine(), "figures": figures}
+    file = stored(options.results, "concurrency", results)
+    print(table(results))
+    print(f"\nAs JSON: {file}")
+
+
+if __name__ == "__main__":
+    main()

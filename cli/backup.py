@@ -1,0 +1,80 @@
+"""`flask backup` and `flask restore`: all that is stored, as one file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from alembic.script import ScriptDirectory
+from flask import current_app
+from flask.cli import with_appcontext
+from flask_migrate import upgrade
+
+from app import create_app, services_of
+from cli.engine import engine
+from memory.errors import RecapError
+from memory.operating.backup import back_up
+from memory.operating.backup import restore as put_back
+from memory.services import utc_now
+
+
+@click.command("backup")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@with_appcontext
+def backup(file: Path, force: bool) -> None:
+    """Write all that is stored to FILE, beside a running server.
+
+    Keys are in it as digests, words as they are: the file is for your eyes only, and so are its copies.
+    """
+    try:
+        made = back_up(engine().database.engine, file, force=force)
+    except (RecapError, OSError) as error:
+        raise click.ClickException(_told(error)) from error
+    click.echo(f"{made.path}: {made}.")
+
+
+@click.command("restore")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@with_appcontext
+def restore(file: Path) -> None:
+    """Put the backup FILE in the place of the database.  Stop the server first.
+
+    The database that was there is kept beside it, under the date.
+    """
+    services = engine()
+    try:
+        restored, former = put_back(
+            services.database.engine,
+            services.settings.data_dir,
+            file,
+            known_revisions=_revisions(),
+            upgrade=_upgrade,
+            now=utc_now(),
+        )
+    except (RecapError, OSError) as error:
+        raise click.ClickException(_told(error)) from error
+    click.echo(f"Restored: {restored}.")
+    if former is not None:
+        click.echo(f"The database that was there is {former}. Delete it when you don't need it any more.")
+    click.echo("What was erased, and which keys were revoked, since that backup is back too: do it again.", err=True)
+
+
+def _revisions() -> set[str]:
+    """The schemas this Recap knows: its own and those before it."""
+    folder = current_app.extensions["migrate"].directory
+    return {script.revision for script in ScriptDirectory(folder).walk_revisions()}
+
+
+def _upgrade(file: Path) -> None:
+    """Bring the schema of a database file up to date."""
+    settings = replace(engine().settings, database_url=f"sqlite:///{file.absolute()}", log_level="warning")
+    other = create_app(settings)
+    with other.app_context():
+        upgrade()
+    services_of(other).database.engine.dispose()
+
+
+def _told(error: Exception) -> str:
+    return error.message if isinstance(error, RecapError) else f"{error}. No file was left behind."

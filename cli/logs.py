@@ -1,0 +1,21 @@
+"""`flask logs`: finding in the logs what they name by a hash alone."""
+
+from __future__ import annotations
+
+import click
+from flask.cli import AppGroup
+
+from cli.engine import engine
+from memory.operating.logs import Names, Private
+
+logs = AppGroup("logs", help="The logs, which name people and sessions by a hash alone.")
+
+
+@logs.command("hash")
+@click.argument("name")
+@click.option("--session", "kind", flag_value="session", help="NAME is a session's id.")
+@click.option("--user", "kind", flag_value="user", default="user", help="NAME is a user_id; the default.")
+@click.option("--tenant", default="default", show_default=True, help="Whose it is.")
+def show(name: str, kind: str, tenant: str) -> None:
+    """Say by which hash this installation's logs name a person or a session."""
+    click.echo(Names.of(engine().settings.data_dir).hash(Private(kind, tenant, name)))

@@ -1,0 +1,312 @@
+"""Grounding: whether a fact that the mini model proposes rests on words the person said.
+
+A small model may quote what nobody said, quote the assistant, give a figure that is nowhere, or say the opposite of its
+source.  So of a fact, with its quote and its source, is asked:
+
+    the source     is a message that was shown and not read before, and the person's own
+    the quote      stands in it letter by letter (white space, typographic marks and a final stop may differ), as whole
+                   words, outside of pasted blocks of a prompt; and it tells something, or is all that was said
+    numbers        of the text were said: there, or by the person about the same thing.  Dates may be worked out from
+                   words like "tomorrow", and years from when it was said
+    negations      agree: a "not" has something to rest on, and what follows a "not" in the source is not stated without
+    names          one of them, if there are any, stands somewhere in what was shown
+
+In doubt a fact is let through: this is a net for what is plainly not there, not a judge of paraphrases.
+
+Guarantee: pure, and linear in what was said.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from itertools import pairwise
+
+from memory.domain import Fact, FactDraft, Message, Sections
+from memory.facts.grounding_words import (
+    DATE,
+    MULTIPLIERS,
+    NEGATION,
+    NEGATIVE,
+    NUMBER_WORDS,
+    ONE,
+    RELATIVE_TIME,
+    counted,
+)
+from memory.llm.extractive.wording import is_unspaced, names, stem, stems, straight, word_set
+from memory.quoting import one_line, plain, without_blocks
+
+TEXT_CHARS_MAX = 500
+QUOTE_WORDS_MIN = 3  # of a quote that tells nothing by itself, like "I do"
+AROUND = 200  # characters about a quote in which a "not" may stand
+
+_EDGES = " .!\"'"  # of a quote, which models add
+_TYPOGRAPHIC = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "..."})
+_DIGITS = re.compile(
+    r"(\d{1,3}(?:[.,'’\u00a0\u202f]\d{3})+(?!\d)|\d+)(?:\s?(k|m|thousand|million|千|万|萬)(?![^\W\d_]))?", re.I
+)
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[,.;:!?。，；！？\n]")
+_SKIPPED = word_set("a an the that to really very even actually any much currently")
+_MID_SENTENCE = re.compile(r"[:.!?;(\"“«]\s*[^\W\d_](?![A-Z])")  # where a capital tells nothing
+_OTHER_LETTERS = re.compile(r"(?![a-zA-Z\u3400-\u9fff])[^\W\d_]")  # of languages whose "not" is not read here
+_AFTER_NOT = re.compile(r"(?:not|no|never|without|neither|nor|cannot)$|.*n't$")
+
+_BEFORE_TOLD = re.compile(
+    r"^(?:\[\d+\]\s*|[-*•]\s+|\d{4}-\d\d-\d\d(?: \d\d:\d\d)? (?:user|assistant)(?: \"[^\"]*\")?: "
+    r"|(?:the )?(?:user|person) "
+    r"|(?:yes|yeah|yep|right|ok|okay|so|well|indeed|exactly|correct|again|still)\s*[,:;.!-]+\s*"
+    r"|(?:and |so |but )?(?:as )?(?:you|I|we)(?:'ve| have)? (?:already |just )?(?:told|said|say|mentioned|know|knew"
+    r"|remember(?:ed)?|noted|wrote)(?: (?:me|you|us))?(?: (?:before|earlier|already))?(?: that\b)?[\s,:-]*"
+    r"|[\"'“«\s]+)+",
+    re.I,
+)
+_AFTER_TOLD = re.compile(
+    r"(?:[\s,]*(?:as (?:you|I) (?:said|told (?:me|you)|know|mentioned)(?: (?:before|earlier))?|,\s*(?:right|correct)"
+    r"|\(said [\d-]{10}\)|[?!.\"'”»]))+$",
+    re.I,
+)
+_PARTS = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the mini model was shown: messages, the facts known and the summary before them."""
+
+    messages: Sequence[Message]
+    known: Sequence[Fact] = ()
+    summary: Sections = Sections()
+
+    def source(self, draft: FactDraft) -> Message | None:
+        return next((message for message in self.messages if message.position == draft.source), None)
+
+    def texts(self) -> Iterator[str]:
+        """All of it."""
+        for message in self.messages:
+            yield message.name or ""
+            yield message.content
+        yield from (fact.text for fact in self.known)
+        yield str(self.summary)
+
+
+def problem_with(draft: FactDraft, shown: Shown, facts_through: int) -> str | None:
+    """Why a draft can't become a fact; None when it can.  What stands up to `facts_through` was read before."""
+    source = shown.source(draft)
+    if source is None:
+        return f"no message {draft.source} was shown"
+    if source.position <= facts_through:
+        return f"message {draft.source} was read before"
+    if source.role != "user":
+        return f"message {draft.source} is not the person's own"
+    if not draft.text.strip() or len(draft.text) > TEXT_CHARS_MAX:
+        return "empty or too long"
+    said = without_blocks(source.content)
+    if not _quoted(draft.quote, said):
+        return "its quote is not in its source"
+    if not _telling(draft.quote, said):
+        return "its quote says nothing by itself"
+    if not _numbers_said(draft.text, source, said, shown):
+        return "it has a number that was not said"
+    if not _negations_agree(draft.text, draft.quote, said):
+        return "its source says the opposite"
+    if not _names_known(draft.text, said, shown):
+        return "it has a name that was not said"
+    return None
+
+
+def same_text(text: str) -> str:
+    """A fact's text for finding repetitions: only case, spacing and the final stop may differ."""
+    return one_line(text).casefold().rstrip(".!")
+
+
+def words_of(fact: Fact) -> set[str]:
+    """What a fact says, for `repeats`: its text, and the words it rests on."""
+    return {same_text(fact.text), same_text(fact.quote)} - {""}
+
+
+def repeats(text: str, held: Set[str]) -> bool:
+    """Whether a fact's text says only what is `held` by known facts: word for word, or told back ("You said I ...")."""
+    told, held = told_back(text), held | {""}
+    return same_text(text) in held or told in held or all(told_back(part) in held for part in _parts(told))
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in _PARTS.split(text) if part.strip()]
+
+
+def told_back(text: str) -> str:
+    """`text` without what frames words that somebody says again."""
+    return same_text(_BEFORE_TOLD.sub("", _AFTER_TOLD.sub("", straight(one_line(text)))))
+
+
+# ---------------------------------------------------------------- the quote
+
+
+def _quoted(quote: str, said: str) -> bool:
+    quote, said = _compared(quote), _compared(said)
+    if quote not in said:
+        quote = quote.strip(_EDGES)
+    return bool(quote) and any(_whole(said, place, place + len(quote)) for place in _places(quote, said))
+
+
+def _compared(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", plain(text)).translate(_TYPOGRAPHIC).split())
+
+
+def _places(quote: str, said: str) -> Iterator[int]:
+    place = said.find(quote)
+    while place >= 0:
+        yield place
+        place = said.find(quote, place + len(quote))
+
+
+def _whole(said: str, start: int, end: int) -> bool:
+    """Whether `said[start:end]` begins and ends where words do, in scripts that keep them apart."""
+    return not any(0 < at < len(said) and _in_word(said[at - 1]) and _in_word(said[at]) for at in (start, end))
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() and not is_unspaced(character)
+
+
+def _telling(quote: str, said: str) -> bool:
+    """Whether a quote holds more than words which stand in nearly every message."""
+    whole = _compared(quote).strip(_EDGES) == _compared(said).strip(_EDGES)
+    return whole or bool(stems(quote)) or len(quote.split()) >= QUOTE_WORDS_MIN
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def _numbers_said(text: str, source: Message, said: str, shown: Shown) -> bool:
+    wanted = _without_dates_worked_out(text, source, said)
+    if not _numbers(wanted, required=True):
+        return True
+    allowed = _forms(said) | {str(source.created_at.year + years) for years in (-1, 0, 1)}
+    about = _topics(text)
+    own = (without_blocks(message.content) for message in shown.messages if message.role == "user")
+    for other in (*own, *(fact.text for fact in shown.known)):
+        if about & _topics(other):
+            allowed |= _forms(other)
+    return all(any(form in allowed for form in forms) for forms in _numbers(wanted, required=True))
+
+
+def _without_dates_worked_out(text: str, source: Message, said: str) -> str:
+    """`text` without dates that may have been worked out, from words of time or from when it was said."""
+    if RELATIVE_TIME.search(said):
+        return DATE.sub(" ", text)
+    day = source.created_at
+    of_that_day = {str(number) for number in (day.year, day.month, day.day)}
+    return DATE.sub(lambda date: " " if _forms(date.group()) <= of_that_day else date.group(), text)
+
+
+def _forms(text: str) -> set[str]:
+    """Every number of `text` in every form in which it may be said again."""
+    return {form for forms in _numbers(text) for form in forms}
+
+
+def _numbers(text: str, required: bool = False) -> list[set[str]]:
+    """The numbers of `text`, each in its forms; what must have been said is told from what counts as said."""
+    text = unicodedata.normalize("NFKC", plain(text))
+    found = []
+    afternoon = re.search(r"[ap]\.?m\b|o'?clock|noon|evening|night|下午|晚上|:\d\d", text, re.I) is not None
+    for match in _DIGITS.finditer(text):
+        value = int(re.sub(r"\D", "", match[1])[:18])
+        if not value:
+            continue  # of an hour, or of nothing
+        forms = {value, value * MULTIPLIERS.get((match[2] or "").lower(), 1)}
+        if afternoon and 0 < value <= 24:
+            forms |= {value + 12, value - 12}
+        found.append({str(form) for form in forms if form > 0})
+        if not required and not match[1].isdigit():
+            found.append({str(int(part[:18])) for part in re.split(r"\D", match[1])})
+    words = re.findall(r"[^\W\d_]+", straight(text).casefold())
+    if required:
+        found += [{str(NUMBER_WORDS[word])} for word in words if counted(word)]
+    else:
+        found += [{str(NUMBER_WORDS[word])} for word in words if word in NUMBER_WORDS]
+        found += [{str(NUMBER_WORDS[character])} for character in text if character in NUMBER_WORDS]
+        found += [{"1"}] if ONE.search(text) else []
+        found += [{str(tens + unit)} for tens, unit in _compounds(words)]
+        found += [{str(10 + unit), str(10 * unit)} for unit in range(1, 10) if "十" in text]
+    return found
+
+
+def _compounds(words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Tens and units that stand together: twenty-five."""
+    for first, second in pairwise(words):
+        tens, unit = NUMBER_WORDS.get(first, 0), NUMBER_WORDS.get(second, 0)
+        if 20 <= tens < 100 and 0 < unit < 10:
+            yield tens, unit
+
+
+def _topics(text: str) -> set[str]:
+    return {word for word in stems(text) if not any(character.isdigit() for character in word)}
+
+
+# ---------------------------------------------------------------- negations
+
+
+def _negations_agree(text: str, quote: str, said: str) -> bool:
+    text, said = straight(text), straight(said)
+    if NEGATION.search(text):
+        return NEGATIVE.search(said) is not None or _OTHER_LETTERS.search(said) is not None
+    near = _around(straight(_compared(quote)), _compared(said))
+    spoken = {stem(word.casefold()) for word in _WORD.findall(near)}
+    own = " ".join(word for word in _WORD.findall(text) if stem(word.casefold()) not in spoken)
+    return NEGATIVE.search(own) is not None or not _denied(text, near)
+
+
+def _around(quote: str, said: str) -> str:
+    place = max(0, said.find(quote.strip(_EDGES)))
+    return said[max(0, place - AROUND) : place + len(quote) + AROUND]
+
+
+def _denied(text: str, said: str) -> bool:
+    """Whether the longest run of words that `text` shares with what was said follows a "not" wherever it stands."""
+    mine = [stem(word.casefold()) for word in _WORD.findall(text)]
+    spoken = [word.casefold() for word in _WORD.findall(said)]
+    theirs = [stem(word) for word in spoken]
+    telling = set(stems(text))
+    longest, ends = 0, set[int]()
+    row = [0] * (len(mine) + 1)
+    for place, word in enumerate(theirs):
+        new = [0] * (len(mine) + 1)
+        for at, other in enumerate(mine):
+            if word == other and word[:1].isalnum():
+                new[at + 1] = row[at] + 1
+                if telling & set(mine[at - row[at] : at + 1]) and new[at + 1] >= longest:
+                    ends = {place} if new[at + 1] > longest else ends | {place}
+                    longest = new[at + 1]
+        row = new
+    return bool(ends) and all(_after_not(spoken, end - longest) for end in ends)
+
+
+def _after_not(spoken: Sequence[str], place: int) -> bool:
+    while place >= 0 and spoken[place] in _SKIPPED:
+        place -= 1
+    return place >= 0 and _AFTER_NOT.match(spoken[place]) is not None
+
+
+# ---------------------------------------------------------------- names
+
+
+def _names_known(text: str, said: str, shown: Shown) -> bool:
+    found = names(_MID_SENTENCE.sub(lambda start: start.group().lower(), text))
+    found = [name for name in found if name not in NUMBER_WORDS and not DATE.search(name)]
+    if not found or text.istitle():
+        return True
+    words = {word.casefold() for part in (said, *shown.texts()) for word in re.findall(r"[^\W\d_]+", part)}
+    initials = "".join(name[0] for name in found)
+    return initials in words or any(_known(name, words) for name in found)
+
+
+def _known(name: str, words: Iterable[str]) -> bool:
+    """Whether one of `words` is the name, a form of it (PostgreSQL, Postgres) or holds it."""
+    if is_unspaced(name):
+        return any(name in word for word in words)
+    return any(
+        name == word or (min(len(name), len(word)) >= 4 and (name.startswith(word) or word.startswith(name)))
+        for word in words
+    )

@@ -1,0 +1,152 @@
+"""Jobs as they are seen: what waits, what failed and why, and trying it again.
+
+`outbox` runs them.  A caller sees the jobs of its own owners; an operator at the command line sees all (no caller).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from memory.domain import Caller
+from memory.errors import NotFound
+from memory.jobs.outbox import Outbox
+from memory.paging import Page, decode_cursor, page_of
+from models import Database, JobRow, OwnerRow, SessionRow
+
+LATE = timedelta(seconds=60)  # due for longer than a worker that lives lets any job wait while it has no other
+
+
+@dataclass(frozen=True)
+class JobInfo:
+    """A job as it is shown: what it is, how it stands, why it failed."""
+
+    id: int
+    kind: str
+    state: str
+    session_id: str | None
+    attempts: int
+    run_at: datetime
+    error: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """How many jobs there are, by kind and state.  `late`: none is being done, and one has been due for so long."""
+
+    counts: Mapping[tuple[str, str], int]
+    late: timedelta | None
+
+    @property
+    def by_state(self) -> dict[str, int]:
+        """How many there are in each state."""
+        totals: dict[str, int] = {}
+        for (_, state), count in self.counts.items():
+            totals[state] = totals.get(state, 0) + count
+        return totals
+
+    def warning(self, who: str) -> str | None:
+        """What is wrong, if jobs are late; `who` is the setting JOBS."""
+        if self.late is None:
+            return None
+        cause = (
+            "No worker seems to run: start `flask --app wsgi jobs work`, or set JOBS=web."
+            if who == "worker"
+            else "The web workers should, and their log says what keeps them from it."
+        )
+        return (
+            f"Jobs have been due for {self.late.total_seconds() / 60:.0f} minutes and nobody does them: summaries are "
+            f"not updated and new messages not indexed, but none is lost and all are searched. {cause}"
+        )
+
+
+class Jobs:
+    """Reads and retries jobs."""
+
+    def __init__(self, database: Database, outbox: Outbox, now: Callable[[], datetime]) -> None:
+        self._database = database
+        self._outbox = outbox
+        self._now = now
+
+    def page(
+        self,
+        caller: Caller | None,
+        state: str | None = None,
+        session_id: str | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> Page[JobInfo]:
+        """The caller's jobs, oldest first."""
+        query = _visible(caller).order_by(JobRow.id).limit(limit + 1)
+        if state:
+            query = query.where(JobRow.state == state)
+        if session_id:
+            query = query.where(SessionRow.public_id == session_id)
+        if cursor:
+            query = query.where(JobRow.id > decode_cursor(cursor, int)[0])
+        with self._database.read() as tx:
+            infos = [_info(row, public_id) for row, public_id in tx.execute(query)]
+        return page_of(infos, limit, lambda info: (info.id,))
+
+    def retry(self, caller: Caller | None, job_id: int) -> JobInfo:
+        """Make a failed or waiting job due now.  Raises NotFound."""
+        with self._database.write() as tx:
+            found = tx.execute(_visible(caller).where(JobRow.id == job_id)).first()
+            if found is None:
+                raise NotFound("job_not_found", f"There is no job {job_id}; a job that has succeeded is gone.")
+            row, public_id = found
+            if row.state != "running":
+                self._make_due(row)
+            info = _info(row, public_id)
+        self._outbox.notify()
+        return info
+
+    def retry_failed(self) -> int:
+        """Make every failed job due now, whosever it is; how many they were."""
+        with self._database.write() as tx:
+            failed = tx.scalars(select(JobRow).where(JobRow.state == "failed")).all()
+            for row in failed:
+                self._make_due(row)
+        self._outbox.notify()
+        return len(failed)
+
+    def backlog(self, tx: Session) -> Backlog:
+        """How the jobs of all owners stand."""
+        now = self._now()
+        by_kind = select(JobRow.kind, JobRow.state, func.count()).group_by(JobRow.kind, JobRow.state)
+        counts = {(kind, state): count for kind, state, count in tx.execute(by_kind)}
+        due = tx.scalar(select(func.min(JobRow.run_at)).where(JobRow.state == "pending"))
+        taken = any(state == "running" for _, state in counts)  # who is busy takes the others when it can
+        late = now - due if due is not None and not taken and now - due > LATE else None
+        return Backlog(counts, late)
+
+    def _make_due(self, row: JobRow) -> None:
+        row.state, row.attempts, row.run_at, row.updated_at = "pending", 0, self._now(), self._now()
+
+
+def _visible(caller: Caller | None) -> Any:
+    query = (
+        select(JobRow, SessionRow.public_id)
+        .outerjoin(OwnerRow, OwnerRow.id == JobRow.owner_id)
+        .outerjoin(SessionRow, SessionRow.id == JobRow.session_id)
+    )
+    if caller is None:
+        return query
+    tenant = func.coalesce(OwnerRow.tenant, JobRow.payload["tenant"].as_string())  # an erasure outlives its owner
+    query = query.where(tenant == caller.tenant)
+    if caller.user_id is not None:
+        query = query.where(OwnerRow.kind == "user", OwnerRow.name == caller.user_id)
+    return query
+
+
+def _info(row: JobRow, public_id: str | None) -> JobInfo:
+    return JobInfo(
+        row.id, row.kind, row.state, public_id, row.attempts, row.run_at, row.error, row.created_at, row.updated_at
+    )

@@ -1,0 +1,375 @@
+"""The outbox: work that happens after a reply, as rows that commit together with what caused them.
+
+Guarantee: a job that was enqueued runs to its end at least once, whatever is killed meanwhile; handlers are
+idempotent, and two workers never run the same job.  A job that fails, or whose process ends before it, is tried again
+after a pause that grows, so that others have their turn first, and after JOB_ATTEMPTS tries stays, with its error,
+until somebody retries it or new work for the same key arrives.  Asking for a job that is already waiting merges with
+it.  Owners take turns: one with thousands of jobs due does not hold up another's.  A clock that was put back makes
+jobs due, never later.
+
+`listing` is how they are seen and retried.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from memory.errors import RecapError
+from memory.jobs.reasons import reason
+from memory.leases.leases import Lease, Leases
+from memory.operating import logs
+from memory.operating.metrics import Metrics
+from models import Database, JobRow, OwnerRow, SessionRow
+
+log = logging.getLogger(__name__)
+
+BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
+POLL_SECONDS = 2.0  # how soon a job is noticed that another process left behind
+TROUBLE_SECONDS = 30.0  # the longest pause while the database fails; a turn that is stored ends it
+CLOCK_SECONDS = 60.0  # how far the clocks of several machines may differ; what was asked for later than that is due
+SERVED_MAX = 500  # owners who wait for the others, since a job of theirs was taken last
+ABANDONED = "The process that did it ended before the job was done."
+
+
+@dataclass(frozen=True)
+class Job:
+    """A piece of work as its handler sees it."""
+
+    id: int
+    kind: str
+    key: str
+    owner_id: int | None
+    session_row_id: int | None
+    payload: Mapping[str, Any]
+    revision: int
+    whose: Mapping[str, Any] = field(default_factory=dict)  # for the log
+
+
+Handler = Callable[[Job], None]
+
+
+@dataclass(frozen=True)
+class _Lane:
+    """The kinds that some workers take, and the owners whose jobs they took in this round."""
+
+    kinds: tuple[str, ...]
+    served: deque[int] = field(default_factory=lambda: deque(maxlen=SERVED_MAX))
+
+
+class Outbox:
+    """Enqueues, claims and runs jobs."""
+
+    def __init__(
+        self, database: Database, leases: Leases, now: Callable[[], datetime], attempts: int, metrics: Metrics
+    ) -> None:
+        self._database = database
+        self._leases = leases
+        self._now = now
+        self._attempts = attempts
+        self._metrics = metrics
+        self._handlers: dict[str, Handler] = {}
+        self._wake = threading.Condition()
+        self._threads: list[threading.Thread] = []
+        self._running: set[Lease] = set()
+        self._stopping = False
+
+    def register(self, kind: str, handler: Handler) -> None:
+        """Say who does jobs of `kind`."""
+        self._handlers[kind] = handler
+
+    # -- asking for work
+
+    def enqueue(
+        self,
+        tx: Session,
+        kind: str,
+        key: str | int,
+        *,
+        owner_id: int | None,
+        session_row_id: int | None = None,
+        delay: float = 0.0,
+        postpone: bool = False,
+        insist: bool = False,
+        payload: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Ask for a job in the caller's write transaction, due in `delay` seconds; call `notify` after it committed.
+
+        If it waits already, the earlier time holds; with `postpone` the later one does (a debounce).  One that failed
+        and is to be tried again keeps its pause, unless somebody does `insist`.  The payload of one without an owner
+        says in `tenant` whose it is.
+        """
+        now = self._now()
+        due = now + timedelta(seconds=delay)
+        row = tx.scalar(select(JobRow).where(JobRow.kind == kind, JobRow.key == str(key)))
+        if row is None:
+            tx.add(
+                JobRow(
+                    kind=kind,
+                    key=str(key),
+                    owner_id=owner_id,
+                    session_id=session_row_id,
+                    payload=dict(payload) if payload else None,
+                    state="pending",
+                    run_at=due,
+                    created_at=now,
+                    updated_at=now,
+                )
+            )
+            return
+        row.payload = dict(payload) if payload else row.payload
+        again = row.state == "running" and row.run_at <= now  # its time passed when it was taken
+        if row.state == "running":
+            row.revision += 1
+        elif row.state == "failed" or insist:  # new work for it is a new chance
+            row.state, row.attempts, row.run_at = "pending", 0, due
+        elif row.attempts:  # it keeps its pause
+            return
+        row.run_at = due if again or (postpone and delay) else min(row.run_at, due)
+        row.updated_at = now
+
+    def notify(self) -> None:
+        """Wake this process's workers: something may be due, or due sooner."""
+        with self._wake:
+            self._wake.notify_all()
+
+    # -- doing it
+
+    def start(self, lanes: Mapping[Sequence[str], int]) -> None:
+        """Start worker threads: so many for the kinds of each lane.  Slow kinds must not hold up others."""
+        for kinds, count in lanes.items():
+            lane = _Lane(tuple(kinds))
+            for _ in range(count):
+                name = f"recap-jobs-{len(self._threads)}-{'-'.join(kinds)}"
+                thread = threading.Thread(target=self._work, args=(lane,), name=name, daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def retire(self) -> None:
+        """Take no job any more; those that run go on.  May be called by a handler of signals: it takes no lock."""
+        self._stopping = True
+
+    def stop(self, timeout: float) -> None:
+        """Let running jobs end, at most `timeout` seconds; the others are for the next process, from now on."""
+        self.retire()
+        self.notify()
+        deadline = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        self._threads.clear()
+        with self._wake:
+            left = tuple(self._running)
+        for lease in left:
+            self._hand_back(lease)
+
+    def run_due(
+        self, kinds: Sequence[str] | None = None, *, each: Callable[[Job, str | None], None] = lambda *_: None
+    ) -> int:
+        """Run every job that is due now, in this thread, and say how many ran; `each` is told of it and its error."""
+        lane = _Lane(tuple(kinds or self._handlers))
+        count = 0
+        while claimed := self._next(lane):
+            each(claimed[0], self._run(*claimed))
+            count += 1
+        return count
+
+    def run_now(self, kind: str, key: str | int) -> str | None:
+        """Run this one job in this thread, due or not; its error, or None when it went well or is not to be had."""
+        with self._database.read() as tx:
+            row_id = tx.scalar(select(JobRow.id).where(JobRow.kind == kind, JobRow.key == str(key)))
+        claimed = self._claim(row_id, due=False) if row_id else None
+        return self._run(*claimed) if claimed else None
+
+    def _work(self, lane: _Lane) -> None:
+        trouble = POLL_SECONDS  # grows while the database fails, so that a disk that is full fills no log
+        while not self._stopping:
+            pause = POLL_SECONDS
+            try:
+                if claimed := self._next(lane):
+                    self._run(*claimed)
+                    pause = 0.0
+                else:
+                    pause = self._pause(lane)
+                trouble = POLL_SECONDS
+            except SQLAlchemyError as error:
+                pause, trouble = trouble, min(TROUBLE_SECONDS, trouble * 2)
+                figures = logs.fields(kinds=lane.kinds, seconds=pause, error=logs.told(error))
+                log.error("jobs: the database failed; trying again", extra=figures)
+            except Exception:  # a worker outlives whatever goes wrong
+                log.exception("jobs: looking for work failed; trying again", extra=logs.fields(kinds=lane.kinds))
+            with self._wake:
+                if pause and not self._stopping:
+                    self._wake.wait(pause)
+
+    def _pause(self, lane: _Lane) -> float:
+        query = select(func.min(JobRow.run_at)).where(JobRow.kind.in_(lane.kinds), JobRow.state == "pending")
+        with self._database.read() as tx:
+            due = tx.scalar(query)
+        if due is None:
+            return POLL_SECONDS
+        return min(POLL_SECONDS, max(0.001, (due - self._now()).total_seconds()))
+
+    def _next(self, lane: _Lane) -> tuple[Job, Lease] | None:
+        """Take the lane's next job: the one that is due for longest, of an owner who had none since the others had."""
+        running = select(JobRow).where(JobRow.kind.in_(lane.kinds), JobRow.state == "running")
+        owner = func.coalesce(JobRow.owner_id, 0)
+        query = (
+            select(JobRow.id, owner)
+            .where(JobRow.kind.in_(lane.kinds), JobRow.state == "pending", self._due())
+            .order_by(JobRow.run_at, JobRow.id)
+            .limit(4)  # others may be first at some
+        )
+        with self._wake:
+            served = tuple(lane.served)
+        with self._database.read() as tx:
+            taken = tx.scalars(running).all()
+            due = tx.execute(query.where(owner.not_in(served))).all()
+            if served and not due:
+                due = tx.execute(query).all()
+                with self._wake:
+                    lane.served.clear()  # a new round
+        for row in taken:
+            self._look_after(row)
+        for row_id, owner_id in due:
+            claimed = self._claim(row_id, due=True)
+            if claimed:
+                with self._wake:
+                    lane.served.append(owner_id)
+                return claimed
+        return None
+
+    def _due(self) -> ColumnElement[bool]:
+        """Its time has come, or it was asked for in the future: then the clock was put back, and nobody knows."""
+        now = self._now()
+        return or_(JobRow.run_at <= now, JobRow.updated_at > now + timedelta(seconds=CLOCK_SECONDS))
+
+    def _claim(self, row_id: int, *, due: bool) -> tuple[Job, Lease] | None:
+        """Take this job, with `due` only if it is; None when it is not to be had."""
+        query = select(JobRow).where(JobRow.id == row_id)
+        if due:
+            query = query.where(JobRow.state == "pending", self._due())
+        with self._database.write() as tx:
+            row = tx.scalar(query)
+            lease = self._leases.take(row) if row is not None else None
+            if row is None or lease is None:
+                return None
+            row.state, row.updated_at = "running", self._now()
+            row.attempts += 1
+            job = Job(
+                row.id,
+                row.kind,
+                row.key,
+                row.owner_id,
+                row.session_id,
+                row.payload or {},
+                row.revision,
+                _whose(tx, row),
+            )
+        self._leases.keep(lease)
+        return job, lease
+
+    def _run(self, job: Job, lease: Lease) -> str | None:
+        with self._wake:
+            self._running.add(lease)
+        began, outcome = time.perf_counter(), "done"
+        try:
+            with logs.about(job=job.id, kind=job.kind, **job.whose):
+                error = self._do(job)
+            with self._database.write() as tx:
+                row = tx.get(JobRow, job.id)
+                if row is not None and self._leases.holds(row, lease):
+                    if error is None and row.revision == job.revision:
+                        tx.delete(row)
+                    else:
+                        self._settle(row, error)
+                        outcome = _outcome(row)
+            self._metrics.job_over(job.kind, outcome, time.perf_counter() - began)
+        finally:  # also when that could not be written: then the lease runs out, and it is done again
+            with self._wake:
+                self._running.discard(lease)
+            self._leases.ended(lease)
+        return error
+
+    def _do(self, job: Job) -> str | None:
+        """Have it done; why it failed, if it did."""
+        try:
+            self._handlers[job.kind](job)
+        except RecapError as failure:
+            log.warning("job failed", extra=logs.fields(said=reason(failure)))
+            return reason(failure)
+        except Exception as failure:  # one poisoned job must not end the worker
+            log.exception("job failed")
+            return reason(failure)
+        return None
+
+    def _look_after(self, row: JobRow) -> None:
+        """A running job whose process has ended failed by that: with the pause of one that fails, a job that takes its
+        worker down does not go on to the next before others had their turn, nor more often than any."""
+        if not self._leases.free(row):
+            self._leases.shorten(row)
+            return
+        with self._database.write() as tx:
+            left = tx.get(JobRow, row.id)
+            if left is not None and left.state == "running" and self._leases.free(left):
+                log.warning("job abandoned", extra=logs.fields(job=row.id, kind=row.kind, tries=row.attempts))
+                self._settle(left, ABANDONED)
+                self._metrics.job_over(row.kind, "abandoned")
+
+    def _hand_back(self, lease: Lease) -> None:
+        """A job that this process has no time for any more: due, as if it had not been taken."""
+        try:
+            with self._database.write() as tx:
+                row = tx.get(JobRow, lease.row_id)
+                if row is not None and self._leases.holds(row, lease):
+                    self._leases.give_back(row)
+                    row.state, row.updated_at = "pending", self._now()
+                    row.attempts -= 1
+                    log.warning("job did not end in time; it is done again", extra=logs.fields(job=row.id))
+        except SQLAlchemyError as error:
+            log.error(
+                "job could not be handed back; it is done again after a pause",
+                extra=logs.fields(job=lease.row_id, error=logs.told(error)),
+            )
+        self._leases.ended(lease)
+
+    def _settle(self, row: JobRow, error: str | None) -> None:
+        """Put back a job that failed, or (no error) one that was asked for again while it ran."""
+        now = self._now()
+        self._leases.give_back(row)
+        row.updated_at = now
+        row.error = error
+        if error is None:
+            row.state, row.attempts = "pending", 0
+        else:
+            row.state = "failed" if row.attempts >= self._attempts else "pending"
+            row.run_at = now + timedelta(seconds=_pause_after(row.attempts))
+
+
+def _whose(tx: Session, row: JobRow) -> dict[str, Any]:
+    """Whose job it is, as the log tells it."""
+    session = tx.get(SessionRow, row.session_id) if row.session_id is not None else None
+    owner = tx.get(OwnerRow, row.owner_id) if row.owner_id is not None else None
+    return {
+        "owner": logs.Private(owner.kind, owner.tenant, owner.name) if owner is not None else None,
+        "session": logs.Private("session", session.tenant, session.public_id) if session is not None else None,
+    }
+
+
+def _outcome(row: JobRow) -> str:
+    if row.error is None:  # asked for again while it ran
+        return "done"
+    return "dead" if row.state == "failed" else "retried"
+
+
+def _pause_after(attempts: int) -> float:
+    return min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(attempts - 1, 9))

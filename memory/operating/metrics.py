@@ -1,0 +1,295 @@
+"""Metrics: what happened, counted for Prometheus.
+
+`Metrics` has a method for each thing that is counted, named after it; nothing else knows Prometheus.
+
+Guarantee: no label holds an id, a name or a word of anybody's: only routes as they are written in the code, codes of
+our own list, kinds and modes.  Counting takes microseconds and never fails a turn.  Where processes share a folder
+(`share`) the text is of all of them, whichever is asked; a counter goes on when the worker that counted has died.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+    values,
+)
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+from memory.domain import Usage
+
+log = logging.getLogger(__name__)
+
+FOLDER = "metrics"  # in the data directory: what several processes count together
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+ROOM = {"counter": 1 << 18, "histogram": 1 << 19, "gauge_livesum": 1 << 14}  # bytes: three times what all series take
+CODES_MAX = 200  # more than there are: what is beyond is `other`
+
+# Our own work takes milliseconds, the model's seconds, up to MODEL_TIMEOUT; a histogram of both needs both ends.
+PHASE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+# What a person notices: at once, a moment, a wait, too long.
+FIRST_TEXT_BUCKETS = (0.1, 0.25, 0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120)
+# From a look-up to a reply; fewer, as there is a series for each route.
+REQUEST_BUCKETS = (0.005, 0.025, 0.1, 0.2, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+
+TURN_OUTCOMES = ("answered", "interrupted", "replayed", "failed", "refused")
+FACT_OUTCOMES = ("added", "superseded", "repeated", "refused")
+METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
+_CODE = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+disable_created_metrics()  # a second series for each, which nobody asked for
+
+
+@dataclass(frozen=True)
+class TurnFigures:
+    """What a turn came to.  `api` is `chat` or `completions`, `outcome` one of TURN_OUTCOMES, `phases` seconds by name.
+
+    The rest is of turns that were answered: `mode` of recall, `excerpts` recalled, tokens `spent` and those of the
+    full history; `without_memory`: a client's request went on although memory failed.
+    """
+
+    api: str
+    outcome: str
+    phases: Mapping[str, float]
+    first_text: float | None = None
+    spent: Usage | None = None
+    full_history_tokens: int = 0
+    mode: str = "off"
+    excerpts: int = 0
+    without_memory: bool = False
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is read when the metrics are: jobs by kind and state (None: the database can't be read), and the version."""
+
+    version: str
+    jobs: Mapping[tuple[str, str], int] | None
+
+
+class Metrics:
+    """Counts what happens in this process.  Thread-safe."""
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+        self._make()
+
+    # -- what happened
+
+    def request_came(self) -> None:
+        """A request is being answered from now on."""
+        self._in_flight.inc()
+
+    def request_over(self, method: str, route: str, status: int, seconds: float, code: str | None) -> None:
+        """A request was answered; `route` as it is written in the code, `code` that of its error."""
+        self._in_flight.dec()
+        method = method if method in METHODS else "other"
+        self._requests[method, route, str(status)].inc()
+        self._request_seconds[route,].observe(seconds)
+        if code is not None:
+            self._errors[self._bounded(code),].inc()
+
+    def turn_over(self, turn: TurnFigures) -> None:
+        """A turn came to its end, one way or another."""
+        self._turns[turn.api, turn.outcome].inc()
+        for phase, seconds in turn.phases.items():
+            self._phase_seconds[phase,].observe(seconds)
+        if turn.first_text is not None:
+            self._first_text_seconds.observe(turn.first_text)
+        if turn.without_memory:
+            self._without_memory.inc()
+        if turn.spent is None:
+            return
+        self._spent("main", turn.spent)
+        self._history_tokens.inc(turn.full_history_tokens)
+        self._saved_tokens.inc(max(0, turn.full_history_tokens - turn.spent.prompt_tokens))
+        self._recalls[turn.mode, "found" if turn.excerpts else "nothing"].inc()
+        self._excerpts.inc(turn.excerpts)
+
+    def digested(self, spent: Usage) -> None:
+        """The mini model answered, usably or not."""
+        self._spent("mini", spent)
+
+    def facts_taken(self, counts: Mapping[str, int]) -> None:
+        """What became of facts that the mini model proposed, by FACT_OUTCOMES."""
+        for outcome, count in counts.items():
+            self._facts[outcome,].inc(count)
+
+    def job_over(self, kind: str, outcome: str, seconds: float | None = None) -> None:
+        """A run of a job ended: `done`, `retried` (it will be tried again), `dead` (it will not), or `abandoned` by a
+        process that ended before it, nobody knows when."""
+        self._jobs[kind, outcome].inc()
+        if seconds is not None:
+            self._job_seconds[kind,].observe(seconds)
+
+    # -- over several processes
+
+    def share(self, folder: Path) -> None:
+        """Count together with the other processes that share `folder`, from now on; what was counted is left behind.
+
+        For the whole process, so for one that serves and nothing else.  Where the folder can't be written, the
+        figures stay this process's own: `recap_metrics_shared` says 0, and the log says why.
+        """
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for kind, size in ROOM.items():
+                _allocate(folder / f"{kind}_{os.getpid()}.db", size)
+        except OSError as error:
+            log.warning("metrics are of each process alone: its folder can't be written (%s)", error.strerror)
+            return
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+        values.ValueClass = values.MultiProcessValue()
+        self._folder = folder
+        self._make()
+
+    # -- the text
+
+    def text(self, standing: Standing) -> bytes:
+        """All metrics in Prometheus' text format."""
+        at_scrape = CollectorRegistry(auto_describe=False)
+        at_scrape.register(_AtScrape(standing, shared=self._folder is not None))
+        counted = self._registry
+        if self._folder is not None:
+            counted = CollectorRegistry()
+            MultiProcessCollector(counted, str(self._folder))
+        return generate_latest(counted) + generate_latest(at_scrape)
+
+    # -- inside
+
+    def _make(self) -> None:
+        registry = self._registry = CollectorRegistry()
+
+        def counter(name: str, about: str, *labels: str) -> _Series:
+            return _Series(Counter(f"recap_{name}", about, labels, registry=registry))
+
+        def histogram(name: str, about: str, buckets: tuple[float, ...], *labels: str) -> _Series:
+            return _Series(Histogram(f"recap_{name}", about, labels, buckets=buckets, registry=registry))
+
+        self._in_flight = Gauge(
+            "recap_http_requests_in_flight",
+            "Requests being answered now.",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
+        self._requests = counter("http_requests", "Requests, by route.", "method", "route", "status")
+        self._request_seconds = histogram(
+            "http_request_seconds", "From a request to the end of its answer.", REQUEST_BUCKETS, "route"
+        )
+        self._errors = counter("errors", "Errors answered, by their code.", "code")
+        self._turns = counter("turns", "Turns, by the API they came by and how they ended.", "api", "outcome")
+        self._without_memory = counter("turns_without_memory", "Clients' turns answered although memory failed.")[()]
+        self._phase_seconds = histogram("turn_phase_seconds", "Time a turn spent in a phase.", PHASE_BUCKETS, "phase")
+        self._first_text_seconds = histogram(
+            "turn_first_text_seconds", "From a message to the first text of a streamed reply.", FIRST_TEXT_BUCKETS
+        )[()]
+        self._tokens = counter("tokens", "Tokens of model calls, as the provider counts them.", "model", "kind")
+        self._history_tokens = counter("full_history_tokens", "Prompt tokens that all of the history would take.")[()]
+        self._saved_tokens = counter("saved_tokens", "Prompt tokens saved against that, in turns that saved any.")[()]
+        self._recalls = counter("recalls", "Answered turns, by recall mode and outcome.", "mode", "outcome")
+        self._excerpts = counter("recalled_excerpts", "Excerpts of earlier messages shown to the main model.")[()]
+        self._facts = counter("facts", "Facts the mini model proposed, by what became of them.", "outcome")
+        self._jobs = counter("jobs_run", "Runs of jobs, by how they ended.", "kind", "outcome")
+        self._job_seconds = histogram("job_seconds", "Time a run of a job took.", PHASE_BUCKETS, "kind")
+        self._codes: set[str] = set()
+        for api in ("chat", "completions"):  # known series begin at 0, so that the first event is an increase
+            for outcome in TURN_OUTCOMES:
+                self._turns[api, outcome].inc(0)
+        for outcome in FACT_OUTCOMES:
+            self._facts[outcome,].inc(0)
+
+    def _spent(self, model: str, usage: Usage) -> None:
+        self._tokens[model, "prompt"].inc(usage.prompt_tokens)
+        self._tokens[model, "cached"].inc(usage.cached_tokens)
+        self._tokens[model, "completion"].inc(usage.completion_tokens)
+
+    def _bounded(self, code: str) -> str:
+        if code not in self._codes:
+            if len(self._codes) >= CODES_MAX or not _CODE.fullmatch(code):
+                return "other"
+            self._codes.add(code)
+        return code
+
+
+class _Series(dict[tuple[str, ...], Any]):
+    """A metric's series by the values of their labels: made once, since finding one takes longer than counting."""
+
+    def __init__(self, metric: Counter | Histogram) -> None:
+        super().__init__()
+        self._metric = metric
+
+    def __missing__(self, labels: tuple[str, ...]) -> Any:
+        self[labels] = self._metric.labels(*labels) if labels else self._metric
+        return self[labels]
+
+
+class _AtScrape:
+    """What is looked up when it is asked for, so that it is the same from every process."""
+
+    def __init__(self, standing: Standing, shared: bool) -> None:
+        self._standing = standing
+        self._shared = shared
+
+    def collect(self) -> Iterator[Metric]:
+        build = GaugeMetricFamily("recap_build_info", "1; the version that runs.", labels=["version"])
+        build.add_metric([self._standing.version], 1)
+        yield build
+        shared = "1: these figures are of all worker processes; 0: of the one that answered alone."
+        yield GaugeMetricFamily("recap_metrics_shared", shared, int(self._shared))
+        jobs = self._standing.jobs
+        yield GaugeMetricFamily("recap_database_up", "Whether the database can be read.", int(jobs is not None))
+        waiting = GaugeMetricFamily("recap_jobs", "Jobs in the database, by state.", labels=["kind", "state"])
+        for (kind, state), count in (jobs or {}).items():
+            waiting.add_metric([kind, state], count)
+        yield waiting
+
+
+def begin(folder: Path) -> None:
+    """Before the first worker starts: what an earlier run left in `folder` goes.
+
+    What a process counts that lives and is not of this server (`flask jobs work`) stays.  No error where the folder
+    can't be written: `share` tells.
+    """
+    for path in folder.glob("*.db"):
+        counted_by = path.stem.rpartition("_")[2]
+        if path.name.startswith("gauge") or not _alive(counted_by):
+            try:
+                path.unlink(missing_ok=True)
+            except OSError:  # read-only: nobody will count there
+                return
+
+
+def ended(folder: Path, pid: int) -> None:
+    """A worker has died, and with it what it was in the middle of; what it counted stays."""
+    mark_process_dead(pid, str(folder))
+
+
+def _alive(pid: str) -> bool:
+    if not pid.isdigit() or int(pid) == os.getpid():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # there is one, of somebody else
+        return True
+    return True
+
+
+def _allocate(path: Path, size: int) -> None:
+    """Make the file with all its bytes there: one that a full disk can't back would end the process that maps it."""
+    if not path.exists():
+        path.write_bytes(bytes(size))

@@ -1,0 +1,65 @@
+"""Checksums of segments: bytes that were overwritten are noticed, where Whoosh would read another number and go on.
+
+A segment is one file that never changes once it is written, so its sum is taken then and kept beside its name, in the
+table of contents.  It is checked when this process first meets the file, and again when the file's time, size or
+place says that somebody touched it: afterwards a search pays one `stat` a segment.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import zlib
+from pathlib import Path
+from typing import Any
+
+from whoosh.writing import SegmentWriter
+
+FORMAT = 2
+"""What an index is that has them; one made before counts as none, and is made again."""
+
+_BLOCK = 1 << 20
+_KNOWN_MAX = 16_384  # some 3 MB of memory; one that is forgotten is summed once more
+
+_intact: dict[tuple[int, int, int, int, int], None] = {}  # in the order they were met
+_noting = threading.Lock()
+
+
+class SummingWriter(SegmentWriter):
+    """Whoosh's writer, whose segments know their sum."""
+
+    def _finalize_segment(self) -> Any:
+        segment = super()._finalize_segment()
+        segment.sum = _sum(_file(Path(self.storage.folder), segment))
+        return segment
+
+
+def intact(folder: Path, segment: Any) -> bool:
+    """Whether the segment's file is as it was written.  Raises FileNotFoundError where there is none."""
+    file = _file(folder, segment)
+    status = file.stat()
+    seen = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size, segment.sum)
+    if seen in _intact:
+        return True
+    if _sum(file) != segment.sum:
+        return False
+    with _noting:
+        _intact[seen] = None
+        if len(_intact) > _KNOWN_MAX:
+            del _intact[next(iter(_intact))]
+    return True
+
+
+def _file(folder: Path, segment: Any) -> Path:
+    return folder / segment.make_filename(segment.COMPOUND_EXT)
+
+
+def _sum(file: Path) -> int:
+    total = 0
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        while block := os.read(descriptor, _BLOCK):
+            total = zlib.crc32(block, total)
+    finally:
+        os.close(descriptor)
+    return total

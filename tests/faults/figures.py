@@ -1,0 +1,28 @@
+"""How large a run is, from the environment, and its figures, on the terminal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+
+def size(name: str, default: int) -> int:
+    """The environment's `name`, or what is promised."""
+    return int(os.environ.get(name) or default)
+
+
+def seed() -> int:
+    """What the choices of a run are made from, so that it can be run again."""
+    return size("FAULTS_SEED", 1)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that `share` (0 to 1) of them do not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def report(title: str, **figures: object) -> None:
+    """Print figures of a run; `pytest -s` shows them."""
+    told = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in figures.items())
+    print(f"\n{title}: {told}", flush=True)

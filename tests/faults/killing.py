@@ -1,0 +1,115 @@
+"""kill -9 at any moment while clients chat: the whole group of processes, its first one, or a worker."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from memory.leases.leases import LEASE_SECONDS
+from tests.faults.chatters import Chatter, never_back, stored_once
+from tests.faults.figures import report
+from tests.serving import Api, Server, eventually, rows, sound
+
+CHATTERS = 8
+SKEW_SECONDS = 1.0
+
+
+def killed_and_found_whole(server: Server, cycles: int, seed: int) -> None:
+    """Kill `cycles` times under eight chatting clients; then assert that nothing acknowledged was lost or doubled."""
+    chance = random.Random(seed)
+    begun = time.monotonic()
+    killed: Counter[str] = Counter()
+    chatters = [
+        Chatter(server, f"session-{number}", f"user-{number % 6}", stream=number % 2 == 0) for number in range(CHATTERS)
+    ]
+    server.start()
+    for chatter in chatters:
+        chatter.start()
+    for _ in range(cycles):
+        _progress(chatters, chance.randint(1, 12))
+        time.sleep(chance.uniform(0.0, 0.3))
+        whom = chance.choice(["group", "first", "worker"])
+        killed[whom] += 1
+        _kill(server, whom, chance)
+        _no_lease_beyond_its_time(server)
+    for chatter in chatters:
+        chatter.finish()
+    with Api(server) as api:
+        api.jobs_done(seconds=120.0)
+    assert server.stop() == 0
+    chatted = time.monotonic() - begun
+
+    for chatter in chatters:
+        assert chatter.problems == []
+        stored_once(server, chatter)
+        never_back(chatter)
+    assert rows(server, "SELECT count(*) FROM jobs") == [(0,)]
+    now = _stored(datetime.now(UTC))
+    assert rows(server, "SELECT public_id FROM sessions WHERE lease_until > ?", now) == []
+    sound(server)
+    log = server.log.read_text(errors="replace")
+    assert "Traceback" not in log
+    assert "database is locked" not in log
+    report(
+        f"{cycles} kill -9 cycles",
+        seed=seed,
+        killed=dict(killed),
+        turns_acknowledged=sum(len(chatter.answers) for chatter in chatters),
+        asked_again=sum(chatter.broken for chatter in chatters),
+        looks_at_summaries=sum(len(chatter.summaries) for chatter in chatters),
+        newest_summary=max(chatter.summaries[-1] for chatter in chatters),
+        seconds=round(chatted),
+    )
+
+
+def _progress(chatters: list[Chatter], turns: int) -> None:
+    """Wait until `turns` more were acknowledged: each cycle does some work."""
+    wanted = sum(len(chatter.answers) for chatter in chatters) + turns
+
+    def come() -> bool:
+        return sum(len(chatter.answers) for chatter in chatters) >= wanted or any(c.problems for c in chatters)
+
+    assert eventually(come, 120.0), "no turn is acknowledged any more"
+    assert [problem for chatter in chatters for problem in chatter.problems] == []
+
+
+def _kill(server: Server, whom: str, chance: random.Random) -> None:
+    """Kill the group, the first process or a worker; the server runs again, or goes on, afterwards."""
+    workers = _children(server.pid)
+    if whom == "worker" and workers:
+        os.kill(chance.choice(workers), signal.SIGKILL)  # the first process starts another
+        return
+    if whom == "first":
+        os.kill(server.pid, signal.SIGKILL)
+        # The workers see that they are orphans and leave by themselves; a service manager would not wait for long.
+        eventually(lambda: not any(map(_runs, workers)), chance.uniform(0.0, 3.0))
+    server.kill()
+    server.start()
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def _no_lease_beyond_its_time(server: Server) -> None:
+    """Whoever was killed keeps others out for LEASE_SECONDS and no longer."""
+    latest = _stored(datetime.now(UTC) + timedelta(seconds=LEASE_SECONDS + SKEW_SECONDS))
+    for table in ("sessions", "jobs"):
+        assert rows(server, f"SELECT id, lease_until FROM {table} WHERE lease_until > ?", latest) == []
+
+
+def _stored(moment: datetime) -> str:
+    """A time as the database writes it."""
+    return moment.strftime("%Y-%m-%d %H:%M:%S.%f")

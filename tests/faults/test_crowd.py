@@ -1,0 +1,93 @@
+"""300 clients at once on a model that takes 3 seconds: everybody is answered, everything is stored once."""
+
+from __future__ import annotations
+
+import resource
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.faults.chatters import Answer, say
+from tests.faults.figures import percentile, report, size
+from tests.faults.pinging import pinging
+from tests.serving import Api, Server, migrated_server, model_process, model_settings, rows, sound
+
+pytestmark = pytest.mark.faults
+
+TURNS_EACH = 3
+MODEL_SECONDS = 3.0
+
+
+def test_a_crowd_is_answered_and_the_server_stays_awake(tmp_path: Path, migrated: Path) -> None:
+    clients = size("FAULTS_CLIENTS", 300)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4 * clients + 200)), hard))  # servers inherit it
+    with (
+        model_process("--main-delay", str(MODEL_SECONDS), "--reply", "All right, noted.", "--forgetful") as url,
+        migrated_server(tmp_path, migrated, **model_settings(url), WEB_THREADS="300", WEB_WORKERS="2") as server,
+    ):
+        server.start()
+        begun = time.monotonic()
+        with pinging(server.url) as pings, ThreadPoolExecutor(clients) as pool:
+            together = threading.Barrier(clients)
+            talks = [pool.submit(_talk, server, number, together) for number in range(clients)]
+            answers = {number: talk.result() for number, talk in enumerate(talks)}
+        seconds = time.monotonic() - begun
+        with Api(server) as api:
+            api.jobs_done(seconds=300.0)
+        assert server.stop() == 0
+        log = server.log.read_text(errors="replace")
+        stored = rows(
+            server,
+            "SELECT public_id, messages.id, role, content FROM messages JOIN sessions ON sessions.id = session_id"
+            " ORDER BY session_id, position",
+        )
+        turns = sorted(took for talk in answers.values() for took, _ in talk)
+        report(
+            f"{clients} clients, {MODEL_SECONDS:g} s a model call",
+            turns=len(turns),
+            seconds=round(seconds, 1),
+            turn_median=round(percentile(turns, 0.5), 2),
+            turn_p95=round(percentile(turns, 0.95), 2),
+            live_asked=len(pings),
+            live_median_ms=round(percentile(pings, 0.5) * 1000),
+            live_p95_ms=round(percentile(pings, 0.95) * 1000),
+            live_p99_ms=round(percentile(pings, 0.99) * 1000),
+            live_worst_ms=round(max(pings) * 1000),
+        )
+        expected = [
+            row
+            for number, talk in answers.items()
+            for _, answer in talk
+            for row in (
+                (f"session-{number}", answer.user_message_id, "user", answer.words),
+                (f"session-{number}", answer.message_id, "assistant", answer.reply),
+            )
+        ]
+        assert sorted(stored) == sorted(expected)
+        for number in answers:
+            mine = [row for row in stored if row[0] == f"session-{number}"]
+            assert mine == [row for row in expected if row[0] == f"session-{number}"], "in the order they were said"
+        assert "database is locked" not in log
+        assert "Traceback" not in log
+        sound(server)
+        # The worst few are printed: on a machine that others use they tell of those.
+        assert percentile(pings, 0.99) * 1000 <= size("FAULTS_LIVE_MS", 200), "it does not say in time that it lives"
+
+
+def _talk(server: Server, number: int, together: threading.Barrier) -> list[tuple[float, Answer]]:
+    """A client's turns, each with the seconds it took.  What isn't a success raises."""
+    taken: list[tuple[float, Answer]] = []
+    with httpx2.Client(base_url=server.url, timeout=180.0, trust_env=False) as http:
+        together.wait(60)
+        for turn in range(TURNS_EACH):
+            words = f"Client {number} says thing number {turn}."
+            begun = time.perf_counter()
+            session, user = f"session-{number}", f"user-{number}"
+            answer = say(http, session, user, words, words, stream=(number + turn) % 2 == 0)
+            taken.append((time.perf_counter() - begun, answer))
+    return taken

@@ -1,0 +1,216 @@
+"""Disks that are full, or take no writes any more: told clearly, nothing acknowledged is lost, no restart is needed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.faults.chatters import Answer, Refused, say
+from tests.faults.figures import report
+from tests.serving import Api, Server, eventually, migrated_server, model_process, model_settings, rows, sound
+
+pytestmark = pytest.mark.faults
+
+MEGABYTES = 16
+PASSED_ON = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Is anybody there?"}]
+
+
+class Disk:
+    """A small file system of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._filler = folder / "filler"
+
+    def mount(self, *options: str) -> None:
+        subprocess.run(["mount", *options, str(self.folder)], check=True, capture_output=True, text=True)
+
+    def fill(self) -> None:
+        """Leave not a byte."""
+        with self._filler.open("ab", buffering=0) as filler:
+            for size in (1 << 16, 1 << 12, 1):
+                try:
+                    while filler.write(bytes(size)):
+                        pass
+                except OSError:
+                    continue
+
+    def free(self) -> None:
+        self._filler.unlink()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    made = Disk(folder)
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("only root can mount a small file system")
+    try:
+        made.mount("-t", "tmpfs", "-o", f"size={MEGABYTES}m", "recap-faults")
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"no file system can be mounted here: {error.stderr.strip()}")
+    try:
+        yield made
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=False, capture_output=True)
+
+
+@pytest.fixture
+def server(disk: Disk, migrated: Path) -> Iterator[Server]:
+    with ExitStack() as stack:
+        url = stack.enter_context(model_process("--reply", "All right."))
+        server = stack.enter_context(migrated_server(disk.folder, migrated, **model_settings(url)))
+        server.log = disk.folder.with_name("server.log")  # a full disk says so elsewhere
+        yield server
+
+
+def chat(api: Api, words: str) -> Answer:
+    return say(api.http, "s", "ada", words, words[:50], stream=len(words) % 2 == 0)
+
+
+def refusal(answer: httpx2.Response, code: str) -> str:
+    """The message of an error that has to be this one."""
+    assert answer.status_code == 503, answer.text
+    error = answer.json()["error"]
+    assert error["code"] == code and error["type"] == "server_error", answer.text
+    assert answer.headers["X-Request-ID"]
+    return str(error["message"])
+
+
+def stored(server: Server) -> list[tuple[Any, ...]]:
+    return rows(server, "SELECT id, role, content FROM messages ORDER BY position")
+
+
+def test_a_full_disk_refuses_clearly_loses_nothing_and_goes_on_when_there_is_space(server: Server, disk: Disk) -> None:
+    server.start()
+    with Api(server) as api:
+        answers = [chat(api, f"Before, number {number}.") for number in range(5)]
+        api.jobs_done()
+        workers = _workers(server)
+        disk.fill()
+        refused: list[str] = []
+        for number in range(2000):  # what the database has room for in its own files goes on for a while
+            words = f"On a full disk, number {number}, about the lighthouse. " + "It is a long story. " * 40
+            try:
+                answers.append(chat(api, words))
+            except Refused as refusal_:
+                assert '"code":"disk_full"' in str(refusal_).replace(" ", ""), refusal_
+                kept = "Your message is kept" in str(refusal_)
+                assert kept or "Nothing of this request was stored" in str(refusal_)
+                assert bool(rows(server, "SELECT 1 FROM messages WHERE content = ?", words)) == kept
+                refused.append(words)
+                if len(refused) == 20:
+                    break
+        assert len(refused) == 20, "the disk does not get full"
+
+        assert [message["content"] for message in api.messages("s")][:2] == ["Before, number 0.", "All right."]
+        assert api.get("/api/search", q="before number 3", user_id="ada")["results"]
+        assert api.get("/health/live") == {"status": "ok"}
+        ready = api.http.get("/health/ready")
+        assert ready.status_code == 503
+        assert "full" in ready.json()["data_dir"] and "no restart" in ready.json()["data_dir"]
+        appended = api.http.post(
+            "/api/sessions/t/messages", json={"messages": [{"role": "user", "content": "x" * 90000}]}
+        )
+        assert "Nothing of this request was stored" in refusal(appended, "disk_full")
+        passed = api.http.post("/v1/chat/completions", json={"model": "m", "messages": PASSED_ON, "user": "bob"})
+        assert passed.status_code == 200
+        assert passed.json()["choices"][0]["message"]["content"] == "All right."
+        assert _workers(server) == workers, "a worker died of it"
+
+        disk.free()
+        answers += [chat(api, words) for words in refused]  # each with the key it had
+        answers.append(chat(api, "And after."))
+        api.jobs_done(seconds=90.0)
+        assert api.get("/health/ready")["status"] == "ready"
+        assert api.get("/api/search", q="and after", user_id="ada")["results"][0]["content"] == "And after."
+        assert _workers(server) == workers, "it needed a restart"
+    assert server.stop() == 0
+    expected = [
+        row
+        for answer in answers
+        for row in ((answer.user_message_id, "user", answer.words), (answer.message_id, "assistant", answer.reply))
+    ]
+    mine = [row for row in stored(server) if row[0] in {row[0] for row in expected}]
+    assert sorted(mine) == sorted(expected)
+    assert len(rows(server, "SELECT 1 FROM messages WHERE content LIKE 'On a full disk%'")) == len(
+        [answer for answer in answers if answer.words.startswith("On a full")]
+    )
+    sound(server)
+    lines = server.log.read_text().splitlines()
+    assert len(lines) < 3000, "the log fills the next disk"
+    report("disk full", turns=len(answers), refused=len(refused), log_lines=len(lines))
+
+
+def test_a_full_disk_keeps_the_index_from_nothing_but_its_work(server: Server, disk: Disk) -> None:
+    """The database has room in its own files; the index, which writes new ones, has none."""
+    server.start()
+    with Api(server) as api:
+        long = [{"role": "user", "content": f"Note {n} about lighthouse {n}. " * 20} for n in range(300)]
+        api.append("s", long, user_id="ada")
+        api.jobs_done("index")
+        disk.fill()
+        for number in (7, 123):
+            found = api.get("/api/search", q=f"lighthouse {number}", user_id="ada")["results"]
+            assert found[0]["content"] == long[number]["content"]
+        segments = list((server.data_dir / "index").rglob("*.seg"))
+        segments[0].write_bytes(b"")  # damaged, too: a job can't make it again yet
+        for number in (8, 124):
+            found = api.get("/api/search", q=f"lighthouse {number}", user_id="ada")["results"]
+            assert found[0]["content"] == long[number]["content"]
+        disk.free()
+        api.append("s", [{"role": "user", "content": "The last lighthouse."}], user_id="ada")
+        api.jobs_done("index", seconds=120.0)
+        assert eventually(lambda: not rows(server, "SELECT 1 FROM messages WHERE indexed_in IS NULL"))
+    assert server.stop() == 0
+    sound(server)
+
+
+def test_a_read_only_data_directory_can_be_read_and_says_what_to_do(server: Server, disk: Disk) -> None:
+    server.start()
+    with Api(server) as api:
+        before = [chat(api, f"Number {number} about the lighthouse.") for number in range(4)]
+        api.jobs_done()
+    assert server.stop() == 0
+
+    disk.mount("-o", "remount,ro")
+    server.start()
+    try:
+        with Api(server) as api:
+            assert [message["content"] for message in api.messages("s")][::2] == [answer.words for answer in before]
+            assert len(api.get("/api/search", q="lighthouse", user_id="ada")["results"]) == 4
+            assert api.get("/api/sessions/s/summary")["latest"]["version"] > 0
+            told = refusal(
+                api.http.post("/api/chat", json={"session_id": "s", "message": "Hello?"}), "database_read_only"
+            )
+            assert "Nothing of this request was stored" in told and "Make it writable" in told
+            ready = api.http.get("/health/ready")
+            assert ready.status_code == 503 and "Make it writable" in ready.json()["data_dir"]
+            passed = api.http.post("/v1/chat/completions", json={"model": "m", "messages": PASSED_ON, "user": "ada"})
+            assert passed.status_code == 200
+            assert passed.headers["X-Memory-Error"] == "database_read_only"
+            log = server.log.read_text()
+            assert "Make it writable" in log, "it says so when it starts"
+
+            disk.mount("-o", "remount,rw")
+            after = chat(api, "It can be written again.")
+            api.jobs_done()
+            assert api.get("/health/ready")["status"] == "ready"
+            assert after.words in [message["content"] for message in api.messages("s")]
+        assert server.stop() == 0
+    finally:
+        disk.mount("-o", "remount,rw")
+    sound(server)
+
+
+def _workers(server: Server) -> list[int]:
+    return sorted(int(child) for child in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split())

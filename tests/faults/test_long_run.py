@@ -1,0 +1,151 @@
+"""24,000 turns: a worker's memory, descriptors and threads are at the end what they were half-way.
+
+Half-way the caches of texts are full: they hold some 8,000 each.  A run of fewer turns measures how they fill, and may
+fail by that alone.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import linear_regression
+
+import httpx2
+import pytest
+
+from tests.faults.chatters import say
+from tests.faults.figures import report, seed, size
+from tests.serving import Api, Server, migrated_server, model_process, model_settings, rows, sound
+
+pytestmark = pytest.mark.faults
+
+CLIENTS = 12
+LONG_SESSIONS = 6  # which take a fifth of all turns
+SAMPLE_SECONDS = 2.0
+GROWTH_MB = 12.0  # a worker's, by the slope of the second half: what caches that are bounded may still fill
+GROWTH_COUNT = 6.0  # of descriptors, and of threads
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A worker as the kernel sees it, after so many turns."""
+
+    turns: int
+    megabytes: float
+    descriptors: int
+    threads: int
+
+
+class Turns:
+    """How many were taken, by whomever."""
+
+    def __init__(self, wanted: int) -> None:
+        self.taken = 0
+        self._left = wanted
+        self._lock = threading.Lock()
+
+    def begin(self) -> bool:
+        with self._lock:
+            self._left -= 1
+            return self._left >= 0
+
+    def end(self) -> None:
+        with self._lock:
+            self.taken += 1
+
+
+def test_nothing_grows_over_many_turns(tmp_path: Path, migrated: Path) -> None:
+    wanted = size("FAULTS_TURNS", 24_000)
+    turns = Turns(wanted)
+    sessions = max(20, wanted // 60)
+    with (
+        model_process("--reply", "All right, noted.", "--forgetful") as url,
+        migrated_server(tmp_path, migrated, **{**model_settings(url), "SUMMARY_DEBOUNCE": "1"}) as server,
+    ):
+        server.start()
+        begun = time.monotonic()
+        over = threading.Event()
+        samples: dict[int, list[Sample]] = {pid: [] for pid in _workers(server)}
+        with ThreadPoolExecutor(CLIENTS + 1) as pool:
+            watching = pool.submit(_watch, server, samples, turns, over)
+            talking = [pool.submit(_talk, server, turns, sessions, number) for number in range(CLIENTS)]
+            said = sum((talk.result() for talk in talking), Counter())
+            seconds = time.monotonic() - begun
+            with Api(server) as api:
+                api.jobs_done(seconds=600.0)
+            over.set()
+            watching.result()
+        assert _workers(server) == sorted(samples), "a worker ended"
+        assert server.stop() == 0
+        report(
+            f"{wanted} turns",
+            sessions=len(said),
+            longest_session=max(said.values()),
+            seconds=round(seconds),
+            turns_a_second=round(wanted / seconds, 1),
+        )
+        problems = [problem for pid, seen in samples.items() for problem in _growth(pid, seen)]
+        counted = rows(
+            server, "SELECT public_id, message_count FROM sessions WHERE public_id LIKE 'session-%' ORDER BY public_id"
+        )
+        assert dict(counted) == {session: 2 * count for session, count in said.items()}
+        assert problems == []
+        sound(server)
+
+
+def _talk(server: Server, turns: Turns, sessions: int, number: int) -> Counter[str]:
+    """Take turns in any of the sessions until there were enough; how many in each."""
+    chance = random.Random(f"{seed()} {number}")
+    said: Counter[str] = Counter()
+    with httpx2.Client(base_url=server.url, timeout=120.0, trust_env=False) as http:
+        while turns.begin():
+            which = chance.randrange(LONG_SESSIONS) if chance.random() < 0.2 else chance.randrange(sessions)
+            words = f"Note {number}-{said.total()}: boat {chance.randrange(10**6)} came to harbour {which} at noon."
+            say(http, f"session-{which}", f"user-{which // 2}", words, words, stream=chance.random() < 0.5)
+            said[f"session-{which}"] += 1
+            turns.end()
+    return said
+
+
+def _watch(server: Server, samples: dict[int, list[Sample]], turns: Turns, over: threading.Event) -> None:
+    while not over.wait(SAMPLE_SECONDS):
+        for pid, seen in samples.items():
+            seen.append(_sample(pid, turns.taken))
+
+
+def _sample(pid: int, turns: int) -> Sample:
+    process = Path(f"/proc/{pid}")
+    status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines() if ":" in line)
+    descriptors = len(list((process / "fd").iterdir()))
+    return Sample(turns, int(status["VmRSS"].split()[0]) / 1024, descriptors, int(status["Threads"]))
+
+
+def _growth(pid: int, seen: list[Sample]) -> list[str]:
+    """Print a worker's figures, and say what grew: by the slope of its second half, over that half."""
+    half = [sample for sample in seen if sample.turns >= seen[-1].turns / 2]
+    at = [float(sample.turns) for sample in half]
+    span = at[-1] - at[0]
+    problems = []
+    for name, most in (("megabytes", GROWTH_MB), ("descriptors", GROWTH_COUNT), ("threads", GROWTH_COUNT)):
+        values = [float(getattr(sample, name)) for sample in half]
+        grown = linear_regression(at, values).slope * span
+        report(
+            f"  worker {pid}, {name}",
+            first=round(getattr(seen[0], name), 1),
+            half_way=round(values[0], 1),
+            last=round(values[-1], 1),
+            most=round(max(values), 1),
+            growth_of_second_half=f"{grown:+.2f}",
+        )
+        if grown > most:
+            problems.append(f"worker {pid}: {grown:+.1f} {name} over {span:.0f} turns")
+    return problems
+
+
+def _workers(server: Server) -> list[int]:
+    return sorted(int(child) for child in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split())

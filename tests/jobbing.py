@@ -1,0 +1,94 @@
+"""What the tests of jobs share: a clock of their own, and an application with jobs that do what a test says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from flask import Flask
+
+from api.context import EXTENSION
+from app import services_of
+from memory.errors import ModelError
+from memory.jobs.outbox import Job, _Lane
+from memory.services import Services, build
+from models import JobRow, OwnerRow
+from tests.resources import read_all
+
+TRIES = 6  # of JOB_ATTEMPTS, unless a test sets it
+
+
+class Clock:
+    """A time the test moves on."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2024, 6, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def tick(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+class Bench:
+    """An application on the test's clock; `work` is what jobs of kind `probe` do."""
+
+    def __init__(self, app: Flask, clock: Clock) -> None:
+        self.clock = clock
+        self.client = app.test_client()
+        self.services = self.process(app)
+        app.extensions[EXTENSION] = self.services
+        self.app = app
+        self.work: Callable[[Job], None] = lambda job: None
+        self.done: list[str] = []
+        self.owner_id = self.owner("ada")
+
+    def owner(self, name: str) -> int:
+        """A new person's row."""
+        with self.services.database.write() as tx:
+            owner = OwnerRow(tenant="default", kind="user", name=name, created_at=self.clock())
+            tx.add(owner)
+            tx.flush()
+            return owner.id
+
+    def process(self, app: Flask) -> Services:
+        """Another engine on the same data, as another process has."""
+        services = build(services_of(app).settings, services_of(app).database.engine, now=self.clock)
+        services.outbox.register("probe", self._run)
+        return services
+
+    def _run(self, job: Job) -> None:
+        self.work(job)
+        self.done.append(job.key)
+
+    def ask(self, key: str = "a", kind: str = "probe", **options: Any) -> None:
+        options.setdefault("owner_id", self.owner_id)
+        with self.services.database.write() as tx:
+            self.services.outbox.enqueue(tx, kind, key, **options)
+
+    def take(self, services: Services | None = None) -> JobRow:
+        """Have the next job taken by a process that goes no further; its row."""
+        engine = services or self.services
+        claimed = engine.outbox._next(_Lane(("probe",)))
+        assert claimed is not None
+        with engine.database.read() as tx:
+            return tx.get_one(JobRow, claimed[0].id)
+
+    def run(self) -> list[str]:
+        """Run what is due; the keys of the jobs that were done."""
+        self.done.clear()
+        self.services.outbox.run_due(["probe"])
+        return list(self.done)
+
+    def jobs(self, **query: Any) -> list[dict[str, Any]]:
+        return read_all(self.client, "/api/jobs", **query)
+
+    def job(self) -> dict[str, Any]:
+        (job,) = self.jobs()
+        return dict(job)
+
+
+def fail(job: Job) -> None:
+    raise ModelError("model_down", "The model is down.")

@@ -1,0 +1,180 @@
+"""Without a key this machine alone is served: by the addresses the server takes, and by the look of each request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from app import services_of
+from config import Settings, SettingsError
+from memory.access.anonymous import is_loopback, refuse_strangers
+from tests.conftest import MakeApp
+from tests.resources import good
+from tests.serving import migrated_server
+from tests.talking import failed
+from tests.test_auth import with_key
+
+OURS = [
+    "127.0.0.1",
+    "127.8.9.10",
+    "::1",
+    "[::1]",
+    "::ffff:127.0.0.1",
+    "localhost",
+    "LOCALHOST",
+    "localhost.",
+    "a.localhost",
+]
+OTHERS = [
+    "",
+    "0.0.0.0",
+    "::",
+    "192.168.1.5",
+    "10.0.0.1",
+    "::ffff:10.0.0.1",
+    "fe80::1",
+    "recap",
+    "localhost.evil.example",
+]
+KEY = "key-of-acme-0123456789"
+
+
+@pytest.mark.parametrize("host", OURS)
+def test_what_is_this_machine(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", [*OTHERS, "127.0.0.1.evil.example", "2130706433", "0x7f.1", "evil.example"])
+def test_what_is_another_or_may_be(host: str) -> None:
+    assert not is_loopback(host)
+
+
+# -- starting
+
+
+def settings_of(app: Flask, **changes: Any) -> Settings:
+    return Settings(data_dir=services_of(app).settings.data_dir, log_level="warning", **changes)
+
+
+@pytest.mark.parametrize("address", [(host, 8000) for host in OURS] + ["/run/recap.sock", 7, ("::1", 8000, 0, 0)])
+def test_out_of_others_reach_the_server_starts(app: Flask, address: object) -> None:
+    refuse_strangers(settings_of(app), [address])
+
+
+@pytest.mark.parametrize("host", OTHERS)
+def test_within_others_reach_it_does_not_start_without_a_key(app: Flask, host: str) -> None:
+    with pytest.raises(SettingsError, match=r"HOST.*flask --app wsgi keys create.*RECAP_ALLOW_ANONYMOUS=1"):
+        refuse_strangers(settings_of(app), [("127.0.0.1", 8000), (host, 8000)])
+
+
+def test_with_a_key_or_a_word_it_starts_anywhere(app: Flask) -> None:
+    anywhere = [("0.0.0.0", 8000)]
+    refuse_strangers(settings_of(app, allow_anonymous=True), anywhere)
+    refuse_strangers(
+        settings_of(app, api_keys=Settings.from_env({"RECAP_API_KEYS": f"acme:{KEY}"}, None).api_keys), anywhere
+    )
+    keys = services_of(app).keys
+    keys.revoke(keys.create("acme")[1].id)
+    refuse_strangers(settings_of(app), anywhere)  # a revoked one is asked for as well
+
+
+def test_a_database_that_is_not_there_has_no_keys(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="RECAP_ALLOW_ANONYMOUS"):
+        refuse_strangers(Settings(data_dir=tmp_path / "none"), [("0.0.0.0", 8000)])
+
+
+# The second: the address it really takes counts, not the setting.
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{"HOST": "0.0.0.0"}, {"GUNICORN_CMD_ARGS": "--bind 0.0.0.0:0"}], ids=str)
+def test_gunicorn_refuses_to_start_on_any_other_address_and_says_why(
+    tmp_path: Path, migrated: Path, settings: dict[str, str]
+) -> None:
+    refused = pytest.raises(RuntimeError, match=r"does not start on 0\.0\.0\.0")
+    with migrated_server(tmp_path, migrated, **settings) as server, refused:
+        server.start()
+    assert "Traceback" not in server.log.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{"RECAP_ALLOW_ANONYMOUS": "1"}, {"RECAP_API_KEYS": f"acme:{KEY}"}], ids=str)
+def test_gunicorn_starts_anywhere_when_it_may(tmp_path: Path, migrated: Path, settings: dict[str, str]) -> None:
+    with migrated_server(tmp_path, migrated, HOST="0.0.0.0", **settings) as server:
+        server.start()
+        assert server.stop() == 0
+
+
+# -- each request
+
+REFUSED = [
+    ({"REMOTE_ADDR": "192.168.1.7"}, "another machine"),
+    ({"REMOTE_ADDR": "::ffff:192.168.1.7"}, "another machine"),
+    ({"HTTP_X_FORWARDED_FOR": "203.0.113.9"}, "another machine"),
+    ({"HTTP_X_FORWARDED_FOR": "203.0.113.9, 127.0.0.1"}, "another machine"),
+    ({"HTTP_HOST": "evil.example"}, "Host"),
+    ({"HTTP_HOST": "evil.example:8000"}, "Host"),
+    ({"HTTP_HOST": "127.0.0.1.evil.example"}, "Host"),
+    ({"HTTP_HOST": "[::1"}, "Host"),
+    ({"HTTP_HOST": ""}, "Host"),
+    ({"HTTP_ORIGIN": "https://evil.example"}, "another site"),
+    ({"HTTP_ORIGIN": "http://localhost.evil.example"}, "another site"),
+    ({"HTTP_ORIGIN": "null"}, "another site"),
+    ({"HTTP_ORIGIN": "http://["}, "another site"),
+]
+SERVED = [
+    {},
+    {"REMOTE_ADDR": "::1"},
+    {"REMOTE_ADDR": ""},  # a Unix socket
+    {"HTTP_HOST": "127.0.0.1:8000"},
+    {"HTTP_HOST": "[::1]:8000"},
+    {"HTTP_HOST": "localhost:8000", "HTTP_ORIGIN": "http://localhost:8000"},
+    {"HTTP_HOST": "127.0.0.1:8000", "HTTP_ORIGIN": "http://127.0.0.1:8000"},
+    {"HTTP_ORIGIN": "http://localhost:5173"},  # another program of this machine's; whether it may read is for CORS
+    {"HTTP_X_FORWARDED_FOR": "127.0.0.1"},
+]
+
+
+@pytest.mark.parametrize(("look", "told"), REFUSED)
+def test_a_request_that_is_not_this_machines_own_is_refused(app: Flask, look: dict[str, str], told: str) -> None:
+    client = app.test_client()
+    for answer in (
+        client.get("/api/sessions", environ_overrides=look),
+        client.post("/api/chat", json={"message": "hello"}, environ_overrides=look),
+        client.get("/api/nothing", environ_overrides=look),
+    ):
+        found = failed(answer, 403, "not_local")
+        assert told in found["message"] and "Nothing was done" in found["message"]
+    answer = client.post("/v1/chat/completions", json={"messages": []}, environ_overrides=look)
+    assert (answer.status_code, answer.json["error"]["code"]) == (403, "not_local")
+    assert good(client.get("/api/sessions"))["items"] == []
+
+
+@pytest.mark.parametrize("look", SERVED)
+def test_this_machines_own_requests_are_served(app: Flask, look: dict[str, str]) -> None:
+    assert app.test_client().get("/api/sessions", environ_overrides=look).status_code == 200
+
+
+@pytest.mark.parametrize("look", [look for look, _ in REFUSED if "REMOTE_ADDR" in look or "HTTP_ORIGIN" in look])
+def test_where_a_key_is_asked_for_it_is_the_key_that_counts(app: Flask, look: dict[str, str]) -> None:
+    key, _ = services_of(app).keys.create("acme")
+    assert with_key(app, key).get("/api/sessions", environ_overrides=look).status_code == 200
+
+
+@pytest.mark.parametrize(("look", "_told"), REFUSED)
+def test_whoever_comes_is_served_where_that_is_allowed(make_app: MakeApp, look: dict[str, str], _told: str) -> None:
+    answer = make_app(allow_anonymous=True).test_client().get("/api/sessions", environ_overrides=look)
+    assert answer.status_code == 200, answer.text
+
+
+def test_a_site_that_may_call_is_served_without_a_key_on_this_machine(make_app: MakeApp) -> None:
+    client = make_app(cors_origins=("https://app.example.com",)).test_client()
+    for origin, status in (("https://app.example.com", 200), ("https://other.example.com", 403)):
+        assert client.get("/api/sessions", headers={"Origin": origin}).status_code == status
+
+
+def test_what_is_nobodys_is_served_to_all(app: Flask) -> None:
+    for address in ("/", "/health/live", "/openapi.json"):
+        with app.test_client().get(address, environ_overrides={"HTTP_HOST": "recap.example"}) as answer:
+            assert answer.status_code == 200, address

@@ -1,0 +1,367 @@
+"""`flask backup` and `flask restore`: a copy of a live database, and a way back to it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from flask import Flask
+from flask_migrate import downgrade
+
+from app import services_of
+from cli import register_commands
+from memory.errors import InvalidRequest
+from memory.operating.backup import back_up, examine
+from memory.operating.data_lock import DataLock
+from tests.conftest import MakeApp
+from tests.serving import Api, Server, eventually, migrated_server, rows, sound
+from tests.talking import chat, stored
+
+Flasks = Callable[..., Result]
+
+
+@pytest.fixture
+def run(make_app: MakeApp) -> Flasks:
+    """Runs a flask command in an application of its own, as another process would: `run("backup", file)`."""
+
+    def run(*command: object, app: Flask | None = None) -> Result:
+        mine = app or make_app()
+        if "backup" not in mine.cli.commands:
+            register_commands(mine)
+        result = mine.test_cli_runner().invoke(args=[str(part) for part in command])
+        services_of(mine).database.engine.dispose()
+        return result
+
+    return run
+
+
+@pytest.fixture
+def backup(app: Flask, run: Flasks, tmp_path: Path) -> Path:
+    """A backup of one session with one turn, `before`."""
+    chat(app.test_client(), "My cat is called Miso.", session_id="before", user_id="ada")
+    file = tmp_path / "backup.db"
+    assert run("backup", file).exit_code == 0
+    return file
+
+
+@pytest.fixture
+def stopped(app: Flask, backup: Path) -> Flask:
+    """The application the backup is of, with nobody connected any more."""
+    services_of(app).stop()
+    services_of(app).database.engine.dispose()
+    return app
+
+
+def messages(file: Path) -> list[str]:
+    with closing(sqlite3.connect(file)) as database:
+        return [row[0] for row in database.execute("SELECT content FROM messages ORDER BY id")]
+
+
+def execute(file: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(file)) as database, database:
+        for statement in statements:
+            database.execute(statement)
+
+
+# -- taking one
+
+
+def test_a_backup_holds_what_was_said_and_is_for_its_owners_eyes(backup: Path) -> None:
+    assert messages(backup)[0] == "My cat is called Miso."
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+    found = examine(backup)
+    assert (found.sessions, found.messages) == (1, 2)
+    assert sorted(path.name for path in backup.parent.glob("*backup*")) == ["backup.db"], "one file, and no leftovers"
+
+
+def test_the_command_says_what_is_in_it(app: Flask, run: Flasks, tmp_path: Path) -> None:
+    chat(app.test_client(), "Hello")
+    result = run("backup", tmp_path / "b.db")
+    assert f"{tmp_path / 'b.db'}: 1 sessions, 2 messages, the newest of 20" in result.output
+
+
+def test_a_backup_is_never_written_over_another_unless_that_is_said(app: Flask, run: Flasks, backup: Path) -> None:
+    before = backup.read_bytes()
+    chat(app.test_client(), "And my dog Rex.", session_id="after")
+    result = run("backup", backup)
+    assert result.exit_code == 1 and "--force" in result.output
+    assert backup.read_bytes() == before
+    assert run("backup", backup, "--force").exit_code == 0
+    assert "And my dog Rex." in messages(backup)
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+
+
+def test_the_database_itself_is_no_place_for_a_backup(run: Flasks, backup: Path, tmp_path: Path) -> None:
+    database = tmp_path / "data" / "recap.db"
+    result = run("backup", database, "--force")
+    assert result.exit_code == 1 and "it is the database" in result.output
+    assert len(messages(database)) == 2
+
+
+def test_a_backup_that_cannot_be_written_leaves_nothing(run: Flasks, app: Flask, tmp_path: Path) -> None:
+    chat(app.test_client(), "Hello")
+    result = run("backup", tmp_path / "missing" / "b.db")
+    assert result.exit_code == 1 and "No such file or directory" in result.output
+    assert not (tmp_path / "missing").exists()
+
+
+def test_nothing_that_was_erased_before_is_in_a_backup(app: Flask, run: Flasks, tmp_path: Path) -> None:
+    """Not in a free page either, as it may be in the database until that is written anew."""
+    client = app.test_client()
+    chat(client, "quicksilver " * 2000, session_id="s", user_id="ada")
+    tables = ("jobs", "turns", "messages", "sessions")
+    execute(tmp_path / "data" / "recap.db", "PRAGMA secure_delete = OFF", *(f"DELETE FROM {name}" for name in tables))
+    assert run("backup", tmp_path / "b.db").exit_code == 0
+    everything = b"".join(file.read_bytes() for file in (tmp_path / "data").glob("recap.db*"))
+    assert b"quicksilver" in everything, "the control: it is still in the database's pages"
+    assert b"quicksilver" not in (tmp_path / "b.db").read_bytes()
+
+
+def test_a_damaged_database_gives_no_backup(stopped: Flask, run: Flasks, backup: Path, tmp_path: Path) -> None:
+    database = tmp_path / "data" / "recap.db"
+    _damage(database)
+    result = run("backup", tmp_path / "b.db")
+    assert result.exit_code == 1 and "flask restore" in result.output
+    assert not (tmp_path / "b.db").exists()
+    assert list(tmp_path.glob(".*part*")) == []
+
+
+def test_postgresql_has_its_own_ways(tmp_path: Path) -> None:
+    class Elsewhere:
+        class dialect:
+            name = "postgresql"
+
+    with pytest.raises(InvalidRequest, match="pg_dump"):
+        back_up(Elsewhere(), tmp_path / "b.db")  # type: ignore[arg-type]
+
+
+# -- bringing one back
+
+
+def test_a_restore_brings_back_what_the_backup_holds_and_keeps_the_rest_beside_it(
+    app: Flask, make_app: MakeApp, run: Flasks, backup: Path, tmp_path: Path
+) -> None:
+    chat(app.test_client(), "My dog is called Rex.", session_id="after", user_id="ada")
+    services_of(app).stop()
+    services_of(app).database.engine.dispose()
+    result = run("restore", backup)
+    assert result.exit_code == 0, result.output
+    client = make_app().test_client()
+    assert [one["id"] for one in client.get("/api/sessions").json["items"]] == ["before"]
+    assert stored(client, "before")[0]["content"] == "My cat is called Miso."
+    (former,) = (tmp_path / "data").glob("recap-until-*.db")
+    assert str(former) in result.output
+    assert "My dog is called Rex." in messages(former), "also what was in its log"
+    assert stat.S_IMODE((tmp_path / "data" / "recap.db").stat().st_mode) == 0o600
+    assert backup.exists(), "the backup is still there"
+
+
+def test_a_restored_database_serves_and_finds(
+    app: Flask, make_app: MakeApp, run: Flasks, backup: Path, tmp_path: Path
+) -> None:
+    """The index, which knows what was said since, goes; rows are searched at once and indexed again."""
+    services = services_of(app)
+    services.outbox.run_due()
+    assert eventually(lambda: services.outbox.run_due() or not _waiting(app))
+    index = tmp_path / "data" / "index"
+    assert any(index.iterdir())
+    services.stop()
+    services.database.engine.dispose()
+    assert run("restore", backup).exit_code == 0
+    assert not index.exists()
+    restored = make_app()
+    client = restored.test_client()
+    found = client.get("/api/search", query_string={"q": "cat", "user_id": "ada"}).json["results"]
+    assert found[0]["content"] == "My cat is called Miso."
+    assert "Miso" in chat(client, "What is my cat called?", session_id="new", user_id="ada")["reply"]
+    assert eventually(lambda: services_of(restored).outbox.run_due() or not _waiting(restored))
+    assert all(one.consistent and not one.waiting for one in services_of(restored).indexing.verify())
+
+
+def _waiting(app: Flask) -> list[Any]:
+    return [job for job in app.test_client().get("/api/jobs").json["items"] if job["state"] == "pending"]
+
+
+def test_what_was_being_done_is_nobodys_after_a_restore(
+    stopped: Flask, make_app: MakeApp, run: Flasks, backup: Path, tmp_path: Path
+) -> None:
+    execute(
+        backup,
+        "UPDATE sessions SET lease_token = 't', lease_until = '2999-01-01 00:00:00', stop_token = 't'",
+        "UPDATE jobs SET state = 'running', lease_token = 't', lease_until = '2999-01-01 00:00:00'",
+    )
+    assert run("restore", backup).exit_code == 0
+    restored = make_app()
+    assert {job["state"] for job in restored.test_client().get("/api/jobs").json["items"]} == {"pending"}
+    chat(restored.test_client(), "And where does it sleep?", session_id="before", user_id="ada")
+
+
+def test_an_older_backup_is_brought_up_to_date(
+    stopped: Flask, make_app: MakeApp, run: Flasks, backup: Path, tmp_path: Path
+) -> None:
+    older = make_app(database_url=f"sqlite:///{backup}")
+    with older.app_context():
+        downgrade(revision="0003")
+    services_of(older).database.engine.dispose()
+    execute(backup, "PRAGMA journal_mode = DELETE")
+    assert examine(backup).revision == "0003"
+    result = run("restore", backup)
+    assert result.exit_code == 0, result.output
+    assert examine(tmp_path / "data" / "recap.db").revision > "0003"
+    assert stored(make_app().test_client(), "before")[0]["content"] == "My cat is called Miso."
+
+
+def test_a_backup_of_a_newer_recap_is_refused(stopped: Flask, run: Flasks, backup: Path, tmp_path: Path) -> None:
+    execute(backup, "UPDATE alembic_version SET version_num = '9999_of_the_future'")
+    _refused(run("restore", backup), tmp_path, "newer Recap")
+
+
+def test_a_damaged_backup_is_refused(stopped: Flask, run: Flasks, backup: Path, tmp_path: Path) -> None:
+    _damage(backup)
+    _refused(run("restore", backup), tmp_path, "damaged")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database at all", b"SQLite format 3\0" + bytes(4096)])
+def test_what_is_no_backup_is_refused(
+    stopped: Flask, run: Flasks, backup: Path, tmp_path: Path, content: bytes
+) -> None:
+    backup.write_bytes(content)
+    _refused(run("restore", backup), tmp_path, "no backup of Recap")
+
+
+def test_a_database_of_something_else_is_refused(stopped: Flask, run: Flasks, backup: Path, tmp_path: Path) -> None:
+    backup.unlink()
+    execute(backup, "CREATE TABLE notes (text)")
+    _refused(run("restore", backup), tmp_path, "no backup of Recap")
+    _refused(run("restore", tmp_path / "nowhere.db"), tmp_path, "There is no file")
+
+
+def test_nothing_is_restored_under_a_running_server(app: Flask, run: Flasks, backup: Path, tmp_path: Path) -> None:
+    services_of(app).start()
+    _refused(run("restore", backup), tmp_path, "runs on")
+    services_of(app).stop()
+    services_of(app).database.engine.dispose()
+    assert run("restore", backup).exit_code == 0
+
+
+def test_no_server_starts_while_a_restore_is_under_way(make_app: MakeApp, tmp_path: Path) -> None:
+    app = make_app()
+    with DataLock(tmp_path / "data").alone(), pytest.raises(Exception, match="is being restored"):
+        services_of(app).start()
+    services_of(app).start()
+
+
+def test_somebody_else_who_has_the_database_open_is_noticed(
+    stopped: Flask, run: Flasks, backup: Path, tmp_path: Path
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "data" / "recap.db")) as shell:
+        shell.execute("SELECT count(*) FROM messages").fetchone()
+        _refused(run("restore", backup), tmp_path, "has")
+    assert run("restore", backup).exit_code == 0
+
+
+def test_a_damaged_database_is_replaced_and_kept(
+    stopped: Flask, make_app: MakeApp, run: Flasks, backup: Path, tmp_path: Path
+) -> None:
+    database = tmp_path / "data" / "recap.db"
+    _damage(database)
+    damaged = database.read_bytes()
+    result = run("restore", backup)
+    assert result.exit_code == 0, result.output
+    (former,) = (tmp_path / "data").glob("recap-until-*.db")
+    assert former.read_bytes() == damaged
+    assert stored(make_app().test_client(), "before")[0]["content"] == "My cat is called Miso."
+
+
+def test_a_backup_is_brought_back_where_there_is_no_database(
+    stopped: Flask, make_app: MakeApp, run: Flasks, backup: Path, tmp_path: Path
+) -> None:
+    shutil.rmtree(tmp_path / "data")
+    (tmp_path / "data").mkdir()
+    result = run("restore", backup)
+    assert result.exit_code == 0, result.output
+    assert stored(make_app().test_client(), "before")[0]["content"] == "My cat is called Miso."
+
+
+def _refused(result: Result, tmp_path: Path, why: str) -> None:
+    """The command said so, and all is as it was."""
+    assert result.exit_code == 1, result.output
+    assert why in result.output
+    data = tmp_path / "data"
+    assert messages(data / "recap.db")[0] == "My cat is called Miso."
+    assert list(data.glob("recap-until-*")) == list(data.glob(".*part*")) == []
+
+
+def _damage(database: Path) -> None:
+    """Write nonsense over the pages after the first."""
+    database.with_name(f"{database.name}-wal").unlink(missing_ok=True)
+    size = database.stat().st_size
+    with database.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(size - 4096))
+
+
+# -- whole processes
+
+
+@pytest.mark.slow
+def test_a_backup_under_load_restores_every_message_acknowledged_before_it_began(
+    tmp_path: Path, migrated: Path
+) -> None:
+    file = tmp_path / "backup.db"
+    with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0") as server:
+        server.start()
+        acknowledged, made = _while_chatting(server, lambda: server.flask("backup", str(file)))
+        assert made.returncode == 0, made.stdout + made.stderr
+        refused = server.flask("restore", str(file))
+        assert refused.returncode == 1 and "stop it first" in refused.stderr
+        assert server.stop() == 0
+        done = server.flask("restore", str(file))
+        assert done.returncode == 0, done.stdout + done.stderr
+        there = {row[0] for row in rows(server, "SELECT content FROM messages WHERE role = 'user'")}
+        assert acknowledged and acknowledged - there == set()
+        server.start()
+        with Api(server) as api:
+            api.jobs_done()
+            assert api.chat("new", "Hello again.", user_id="ada")["reply"]
+            api.jobs_done()
+        assert server.stop() == 0
+        sound(server)
+
+
+def _while_chatting(server: Server, work: Callable[[], Any]) -> tuple[set[str], Any]:
+    """Do `work` while four clients chat; what was acknowledged before it began, and what it gave."""
+    acknowledged: set[str] = set()
+    over = threading.Event()
+
+    def talk(number: int) -> None:
+        with Api(server) as api:
+            for turn in range(10_000):
+                if over.is_set():
+                    return
+                text = f"I am client {number}, and this is message {turn}."
+                api.chat(f"s{number}", text, user_id="ada")
+                acknowledged.add(text)
+
+    threads = [threading.Thread(target=talk, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        assert eventually(lambda: len(acknowledged) > 40, 60.0)
+        before = set(acknowledged)
+        result = work()
+        assert len(acknowledged) > len(before), "they went on meanwhile"
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join(60.0)
+    return before, result

@@ -1,0 +1,240 @@
+"""Budgets: what model calls took is counted for the owner and the day, and above DAILY_TOKENS nothing new is begun."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from app import services_of
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer, Status, Text, ToolCalls
+from tests.resources import append, error, good, rows_of, said
+from tests.talking import answering, ask, at, chat, failed, jobs, stored, stream, summary
+
+COST = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}
+HUNDRED = Text("Fine.", usage=COST)
+
+
+@pytest.fixture
+def spending(make_app: MakeApp, model_server: ModelServer) -> Any:
+    """Makes an application with a budget, whose summaries wait until they are asked for."""
+
+    def make(daily_tokens: int, **more: Any) -> Flask:
+        return make_app(**at(model_server, daily_tokens=daily_tokens, **more))
+
+    return make
+
+
+def complete(client: FlaskClient, words: str, user: str) -> TestResponse:
+    """POST /v1/chat/completions for a person."""
+    body = {"model": "main-model", "messages": [{"role": "user", "content": words}], "user": user}
+    return client.post("/v1/chat/completions", json=body)
+
+
+def today(app: Flask, user_id: str) -> int:
+    tokens: int = good(app.test_client().get(f"/api/users/{user_id}"))["tokens_today"]
+    return tokens
+
+
+def test_turns_are_counted_for_the_person_and_the_day(spending: Any, model_server: ModelServer) -> None:
+    app = spending(0)
+    model_server.main.queue(HUNDRED, HUNDRED, HUNDRED)
+    chat(app.test_client(), "Hello", session_id="one", user_id="ada")
+    stream(app.test_client(), "Hello again", session_id="two", user_id="ada")
+    chat(app.test_client(), "Hello", session_id="three", user_id="bob")
+    assert (today(app, "ada"), today(app, "bob")) == (200, 100)
+
+
+def test_a_day_that_is_spent_refuses_before_anything_is_stored(spending: Any, model_server: ModelServer) -> None:
+    app = spending(100)
+    client = app.test_client()
+    model_server.main.queue(HUNDRED)
+    chat(client, "Hello", session_id="s", user_id="ada")
+    before = rows_of(services_of(app))
+    asked = len(model_server.requests)
+    for body in ({"session_id": "s"}, {"session_id": "new"}, {"stream": True}, {"temporary": True}):
+        answer = ask(client, "And again", user_id="ada", **body)
+        told = failed(answer, 429, "daily_tokens_spent")
+        midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+        assert f"{midnight:%Y-%m-%d} 00:00 UTC" in told["message"] and told["type"] == "rate_limit_error"
+        left = (midnight - datetime.now(UTC)).total_seconds()
+        assert left - 5 <= int(answer.headers["Retry-After"]) <= left + 5
+    assert rows_of(services_of(app)) == before and len(model_server.requests) == asked
+
+
+def test_the_turn_that_reaches_the_budget_is_answered(spending: Any, model_server: ModelServer) -> None:
+    client = spending(150).test_client()
+    model_server.main.queue(HUNDRED, HUNDRED)
+    for _ in range(2):
+        chat(client, "Hello", user_id="ada")
+    failed(ask(client, "Hello", user_id="ada"), 429, "daily_tokens_spent")
+
+
+def test_another_person_and_another_day_are_not_touched(spending: Any, model_server: ModelServer) -> None:
+    app = spending(100)
+    client = app.test_client()
+    model_server.main.queue(HUNDRED, HUNDRED, HUNDRED)
+    chat(client, "Hello", user_id="ada")
+    chat(client, "Hello", user_id="bob")
+    yesterday = datetime.now(UTC).date() - timedelta(days=1)
+    with closing(sqlite3.connect(services_of(app).settings.data_dir / "recap.db")) as database, database:
+        database.execute("UPDATE spending SET day = ?", (yesterday.isoformat(),))
+    chat(client, "Good morning", user_id="ada")
+    assert today(app, "ada") == 100
+
+
+def test_a_session_without_a_person_has_a_budget_of_its_own(spending: Any, model_server: ModelServer) -> None:
+    client = spending(100).test_client()
+    model_server.main.queue(HUNDRED, HUNDRED)
+    chat(client, "Hello", session_id="one")
+    failed(ask(client, "Hello", session_id="one"), 429, "daily_tokens_spent")
+    chat(client, "Hello", session_id="two")
+
+
+def test_a_retry_of_an_answered_turn_costs_nothing_and_is_answered(spending: Any, model_server: ModelServer) -> None:
+    client = spending(100).test_client()
+    model_server.main.queue(HUNDRED)
+    first = chat(client, "Hello", session_id="s", user_id="ada", key="k")
+    assert chat(client, "Hello", session_id="s", user_id="ada", key="k")["reply"] == first["reply"]
+
+
+# -- what counts
+
+
+def test_a_temporary_turn_counts_for_whom_it_names(spending: Any, model_server: ModelServer) -> None:
+    app = spending(100)
+    model_server.main.queue(HUNDRED, HUNDRED)
+    chat(app.test_client(), "Hello", user_id="ada", temporary=True)
+    assert today(app, "ada") == 100
+    assert good(app.test_client().get("/api/users/ada"))["messages"] == 0
+    failed(ask(app.test_client(), "Hello", user_id="ada", temporary=True), 429, "daily_tokens_spent")
+    chat(app.test_client(), "Hello", temporary=True)  # of nobody
+
+
+def test_without_a_budget_a_temporary_turn_leaves_nobody_behind(spending: Any, model_server: ModelServer) -> None:
+    app = spending(0)
+    model_server.main.queue(HUNDRED)
+    chat(app.test_client(), "Hello", user_id="ada", temporary=True)
+    assert set(rows_of(services_of(app)).values()) == {0}
+
+
+def test_summaries_count_the_mini_models_tokens(spending: Any, model_server: ModelServer) -> None:
+    app = spending(0)
+    model_server.main.queue(HUNDRED)
+    chat(app.test_client(), "My cat is called Miso.", session_id="s", user_id="ada")
+    services_of(app).outbox.run_due()
+    made = summary(app.test_client(), "s")["latest"]["usage"]
+    assert today(app, "ada") == 100 + made["prompt_tokens"] + made["completion_tokens"]
+
+
+def test_a_refused_summary_has_been_paid_for(spending: Any, model_server: ModelServer) -> None:
+    app = spending(0)
+    model_server.main.queue(HUNDRED)
+    model_server.mini.queue(Text('{"summary": {}}', usage=COST), Text('{"summary": {}}', usage=COST))
+    chat(app.test_client(), "My cat is called Miso.", session_id="s", user_id="ada")
+    services_of(app).outbox.run_due()
+    assert [job["error"] for job in jobs(app.test_client())] != []
+    assert today(app, "ada") == 300
+
+
+def test_a_repair_that_fails_leaves_the_first_answer_paid_for(spending: Any, model_server: ModelServer) -> None:
+    app = spending(0)
+    model_server.main.queue(HUNDRED)
+    model_server.mini.queue(Text('{"summary": {}}', usage=COST), Status(400))
+    chat(app.test_client(), "My cat is called Miso.", session_id="s", user_id="ada")
+    services_of(app).outbox.run_due()
+    assert today(app, "ada") == 200
+
+
+def test_every_round_of_looking_back_counts_even_if_the_last_fails(spending: Any, model_server: ModelServer) -> None:
+    app = spending(0)
+    client = app.test_client()
+    model_server.main.queue(ToolCalls((("conversation_search", {"query": "cat"}),)), HUNDRED)
+    answer = chat(client, "What is my cat called?", user_id="ada", recall="tools")
+    assert today(app, "ada") == answer["usage"]["total_tokens"] > 100
+    model_server.main.queue(ToolCalls((("conversation_search", {"query": "dog"}),)), Status(400))
+    before = today(app, "ada")
+    failed(ask(client, "What is my dog called?", user_id="ada", recall="tools"), 502, "model_rejected_request")
+    assert today(app, "ada") > before
+
+
+def test_a_turn_that_is_stopped_before_its_first_word_counts(spending: Any, model_server: ModelServer) -> None:
+    app = spending(0)
+    client = app.test_client()
+    append(client, "s", [said("My cat is called Miso.")], user_id="ada")
+    before = today(app, "ada")
+    with (
+        pytest.raises(AssertionError, match="turn_stopped"),
+        answering(model_server, app, "Hello", session_id="s", user_id="ada"),
+    ):
+        good(client.post("/api/sessions/s/stop"))
+    assert today(app, "ada") > before
+
+
+def test_a_preview_counts_and_is_refused_when_the_day_is_spent(spending: Any, model_server: ModelServer) -> None:
+    app = spending(1)
+    client = app.test_client()
+    append(client, "s", [said("My cat is called Miso.")], user_id="ada")
+    good(client.post("/api/sessions/s/summary/preview", json={}))
+    spent = today(app, "ada")
+    assert spent > 1
+    failed(client.post("/api/sessions/s/summary/preview", json={}), 429, "daily_tokens_spent")
+    failed(client.post("/api/sessions/s/summary/refresh"), 429, "daily_tokens_spent")
+    assert today(app, "ada") == spent
+
+
+# -- clients of the OpenAI protocol
+
+
+def test_a_client_does_not_get_past_a_spent_day(spending: Any, model_server: ModelServer) -> None:
+    app = spending(100)
+    client = app.test_client()
+    model_server.main.queue(HUNDRED)
+    assert complete(client, "Hello", "ada").status_code == 200
+    asked = len(model_server.requests)
+    for words in ("And again", "### Task:\nA title.\n<chat_history>\nHello\n</chat_history>"):
+        answer = complete(client, words, "ada")
+        told = error(answer, 429)
+        assert (told["type"], told["code"]) == ("rate_limit_error", "daily_tokens_spent")
+        assert int(answer.headers["Retry-After"]) >= 1
+    assert len(model_server.requests) == asked
+    assert len(stored(client, good(client.get("/api/sessions"))["items"][0]["id"])) == 2
+
+
+def test_a_database_that_is_busy_lets_no_client_past_a_spent_day(
+    spending: Any, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.turn.admission.CLIENT_PATIENCE", 0.05)
+    app = spending(100)
+    client = app.test_client()
+    model_server.main.queue(HUNDRED, HUNDRED)
+    assert complete(client, "Hello", "ada").status_code == 200
+    with closing(sqlite3.connect(services_of(app).settings.data_dir / "recap.db")) as other:
+        other.execute("BEGIN IMMEDIATE")
+        error(complete(client, "And again", "ada"), 429)
+        through = complete(client, "Hello", "bob")
+        assert through.status_code == 200 and through.headers["X-Memory-Error"] == "database_unavailable"
+
+
+def test_what_is_only_passed_on_counts_for_whom_it_names(spending: Any, model_server: ModelServer) -> None:
+    app = spending(1000)
+    model_server.main.queue(HUNDRED)
+    title = "### Task:\nA title.\n<chat_history>\nHello\n</chat_history>"
+    assert complete(app.test_client(), title, "ada").status_code == 200
+    assert today(app, "ada") == 100
+
+
+def test_erasing_a_person_erases_what_they_spent(spending: Any, model_server: ModelServer) -> None:
+    app = spending(0)
+    client: FlaskClient = app.test_client()
+    model_server.main.queue(HUNDRED)
+    chat(client, "Hello", user_id="ada")
+    good(client.delete("/api/users/ada"))
+    assert rows_of(services_of(app))["spending"] == 0

@@ -1,0 +1,185 @@
+"""A clock that is put back, as when a machine's was wrong: nothing stalls, hides or changes its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import services_of
+from memory.services import build
+from tests.conftest import MakeApp
+from tests.resources import good
+from tests.talking import chat, jobs, said, stored, summary
+
+AHEAD = datetime(2026, 5, 20, 15, 0, tzinfo=UTC)
+RIGHT = AHEAD - timedelta(days=3)  # Sunday the 17th
+
+
+class Clock:
+    """What a machine believes the time is; each look at it is a little later than the last."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+
+    def __call__(self) -> datetime:
+        self._now += timedelta(milliseconds=1)
+        return self._now
+
+    def set(self, now: datetime) -> None:
+        self._now = now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(AHEAD)
+
+
+@pytest.fixture
+def make(make_app: MakeApp, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Flask]:
+    """Applications that go by the clock."""
+    monkeypatch.setattr("app.build", partial(build, now=clock))
+    return make_app
+
+
+@pytest.fixture
+def app(make: Callable[..., Flask]) -> Flask:
+    return make()
+
+
+@pytest.fixture
+def ada(app: Flask) -> Callable[..., dict[str, Any]]:
+    """Says something in session s and lets the jobs that are due be done."""
+
+    def says(words: str, **more: Any) -> dict[str, Any]:
+        answer = chat(app.test_client(), words, session_id=more.pop("session_id", "s"), user_id="ada", **more)
+        services_of(app).outbox.run_due()
+        return answer
+
+    return says
+
+
+def facts(client: FlaskClient, **query: Any) -> list[str]:
+    return [fact["text"] for fact in good(client.get("/api/facts", query_string={"user_id": "ada", **query}))["items"]]
+
+
+def found(client: FlaskClient, q: str, **query: Any) -> list[str]:
+    results = good(client.get("/api/search", query_string={"q": q, "user_id": "ada", **query}))["results"]
+    return [result["content"] for result in results if result["role"] == "user"]
+
+
+def test_turns_go_on_and_messages_keep_their_order(ada: Callable[..., Any], clock: Clock, client: FlaskClient) -> None:
+    ada("My cat is called Miso.")
+    clock.set(RIGHT)
+    ada("My dog is called Rex.")
+    ada("What is my cat called?")
+    listed = stored(client, "s")
+    assert [message["position"] for message in listed] == [1, 2, 3, 4, 5, 6]
+    assert [message["content"] for message in listed if message["role"] == "user"] == [
+        "My cat is called Miso.",
+        "My dog is called Rex.",
+        "What is my cat called?",
+    ]
+    assert "Miso" in listed[-1]["content"]
+    assert listed[0]["created_at"] > listed[2]["created_at"], "times are what the clock said then"
+
+
+def test_jobs_asked_for_in_what_is_now_the_future_are_done_now(make: Callable[..., Flask], clock: Clock) -> None:
+    app = make(summary_debounce=30.0)
+    client = app.test_client()
+    chat(client, "My cat is called Miso.", session_id="s", user_id="ada")
+    assert [job["state"] for job in jobs(client)] == ["pending"]
+    clock.set(RIGHT)
+    services_of(app).outbox.run_due()
+    assert jobs(client) == jobs(client, "index") == []
+    assert summary(client, "s")["state"] == "current"
+
+
+def test_summaries_go_forward(ada: Callable[..., Any], clock: Clock, client: FlaskClient) -> None:
+    ada("I need a boat that carries four people.")
+    ada("It must not cost more than 9000 euros.")
+    before = summary(client, "s")["latest"]
+    clock.set(RIGHT)
+    ada("The colour has to be blue.")
+    after = summary(client, "s")
+    assert after["state"] == "current"
+    assert after["latest"]["version"] > before["version"]
+    assert after["latest"]["through"] == 6
+    versions = good(client.get("/api/sessions/s/summary/versions"))["items"]
+    assert [version["version"] for version in versions] == sorted((v["version"] for v in versions), reverse=True)
+    assert versions[0]["version"] == after["latest"]["version"]
+
+
+def test_facts_that_begin_in_what_is_now_the_future_hold(
+    ada: Callable[..., Any], clock: Clock, client: FlaskClient
+) -> None:
+    ada("I live in Tallinn.")
+    (tallinn,) = [text for text in facts(client) if "Tallinn" in text]
+    clock.set(RIGHT)
+    assert tallinn in facts(client)
+    answer = ada("Where do I live?", session_id="other")
+    assert "Tallinn" in answer["reply"]
+
+
+def test_a_correction_counts_once_the_clock_has_passed_what_it_corrects(
+    ada: Callable[..., Any], clock: Clock, client: FlaskClient
+) -> None:
+    """Words that are older than a fact, as those of an import are, do not correct it; these can't be told from them."""
+    ada("I live in Tallinn.")
+    clock.set(RIGHT)
+    ada("We moved: I live in Lyon now.")
+    assert not any("Lyon" in text for text in facts(client))
+    clock.set(AHEAD + timedelta(minutes=1))
+    ada("I said that we moved: I live in Lyon now.")
+    now = facts(client)
+    assert any("Lyon" in text for text in now)
+    assert not any("Tallinn" in text for text in now)
+    assert "Lyon" in ada("Where do I live?", session_id="other")["reply"]
+
+
+def test_what_was_said_is_found_by_its_words_and_by_the_time_it_was_said_at(
+    ada: Callable[..., Any], clock: Clock, client: FlaskClient
+) -> None:
+    ada("The lighthouse was painted red.")
+    clock.set(RIGHT)
+    ada("The lighthouse was painted white.")
+    assert sorted(found(client, "lighthouse painted")) == [
+        "The lighthouse was painted red.",
+        "The lighthouse was painted white.",
+    ]
+    early = {"after": "2026-05-17T00:00:00Z", "before": "2026-05-18T00:00:00Z"}
+    late = {"after": "2026-05-20T00:00:00Z", "before": "2026-05-21T00:00:00Z"}
+    assert found(client, "lighthouse", **early) == ["The lighthouse was painted white."]
+    assert found(client, "lighthouse", **late) == ["The lighthouse was painted red."]
+
+
+def test_an_answer_that_was_given_is_given_again(app: Flask, clock: Clock, client: FlaskClient) -> None:
+    first = chat(client, "Hello.", session_id="s", key="k")
+    clock.set(RIGHT)
+    assert chat(client, "Hello.", session_id="s", key="k")["message_id"] == first["message_id"]
+    assert len(said(client, "s")) == 2
+
+
+def test_a_clock_that_jumps_to_and_fro_leaves_everything_in_order(
+    ada: Callable[..., Any], app: Flask, clock: Clock, client: FlaskClient
+) -> None:
+    for number in range(12):
+        clock.set(AHEAD + timedelta(hours=(-1) ** number * 7 * number))
+        ada(f"Thing number {number} is a boat called Boat{number}.")
+    services_of(app).outbox.run_due()
+    clock.set(AHEAD + timedelta(days=30))
+    services_of(app).outbox.run_due()
+    assert [position for position, _ in enumerate(stored(client, "s"), 1)] == [
+        m["position"] for m in stored(client, "s")
+    ]
+    users = [words for role, words in said(client, "s") if role == "user"]
+    assert users == [f"Thing number {number} is a boat called Boat{number}." for number in range(12)]
+    assert summary(client, "s")["state"] == "current"
+    assert jobs(client) == jobs(client, "index") == []
+    (verified,) = services_of(app).indexing.verify()
+    assert verified.consistent and not verified.waiting

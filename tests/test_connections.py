@@ -1,0 +1,47 @@
+"""While models work no turn holds a connection to the database, so a few connections serve any number of turns."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import pytest
+from flask import Flask
+
+from app import services_of
+from tests.completing import post, talk
+from tests.model_server import Delay, ModelServer
+from tests.serving import eventually
+from tests.talking import ask, meanwhile
+
+TURNS = 12  # of each sort; more than there would be connections, if each held one
+
+
+@pytest.mark.parametrize("sort", ["plain", "streamed", "completions", "completions streamed", "temporary"])
+def test_turns_hold_no_connection_while_their_models_work(
+    model_app: Flask, model_server: ModelServer, sort: str
+) -> None:
+    pool = services_of(model_app).database.engine.pool
+    answered = threading.Event()
+    model_server.main.default = lambda body: Delay(answered, "At last.")
+    with ExitStack() as stack:
+        answers = [stack.enter_context(meanwhile(_turn(model_app, sort, number))) for number in range(TURNS)]
+        try:
+            model_server.wait_for_requests(TURNS, 30.0)
+            assert eventually(lambda: pool.checkedout() == 0), "a turn that waits for its model holds a connection"
+        finally:
+            answered.set()
+    for (text,) in answers:
+        assert "At last." in text or ('"At"' in text and '" last."' in text), text  # whole, or piece by piece
+    assert pool.checkedout() == 0
+
+
+def _turn(app: Flask, sort: str, number: int) -> Callable[[], str]:
+    """Takes a turn, and reads what it is answered to its end."""
+    client, streamed = app.test_client(), sort.endswith("streamed")
+    if sort.startswith("completions"):
+        return lambda: post(client, talk("Hello?"), session=f"s{number}", user=f"u{number}", stream=streamed).text
+    if sort == "temporary":
+        return lambda: ask(client, "Hello?", user_id=f"u{number}", temporary=True).text
+    return lambda: ask(client, "Hello?", session_id=f"s{number}", user_id=f"u{number}", stream=streamed).text

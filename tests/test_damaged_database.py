@@ -1,0 +1,201 @@
+"""A database file that is damaged: a clear refusal with the way to restore, nothing hidden, nothing that spins."""
+
+from __future__ import annotations
+
+import logging
+import random
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import event
+
+from app import services_of
+from tests.completing import post, sent, talk
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer
+from tests.openai_calls import scripted_server
+from tests.resources import append, good, said
+from tests.serving import eventually
+from tests.talking import ask, at, chat, events, failed
+
+PAGE = 4096
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with scripted_server() as server:
+        server.main.default = lambda body: "An answer."
+        yield server
+
+
+@pytest.fixture
+def make(make_app: MakeApp, server: ModelServer) -> Callable[..., Flask]:
+    return lambda **changes: make_app(**at(server, **changes))
+
+
+@pytest.fixture
+def file(make: Callable[..., Flask]) -> Path:
+    """The file of a database with a conversation of 400 messages, which nobody has open."""
+    app = make()
+    engine = services_of(app)
+    append(app.test_client(), "s", [said(f"Note {n} about lighthouse {n}. " * 8) for n in range(400)], user_id="ada")
+    chat(app.test_client(), "Hello.", session_id="t", user_id="ada")
+    engine.outbox.run_due()
+    engine.database.engine.dispose()
+    return engine.settings.data_dir / "recap.db"
+
+
+def pages_of(file: Path, table: str) -> list[int]:
+    """The pages that hold a table's rows, but for the first, which leads to the others."""
+    with closing(sqlite3.connect(file)) as database:
+        (root,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+        try:
+            found = database.execute("SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'", (table,))
+            leaves = [page for (page,) in found]
+        except sqlite3.OperationalError:  # built without dbstat
+            leaves = []
+    return leaves or [root]
+
+
+def overwrite(file: Path, pages: list[int], seed: int = 1) -> None:
+    """Put noise in place of pages, as a failing disk does."""
+    chance = random.Random(seed)
+    with file.open("r+b") as stream:
+        for page in pages:
+            stream.seek((page - 1) * PAGE)
+            stream.write(chance.randbytes(PAGE))
+
+
+def test_a_damaged_page_is_refused_with_the_way_to_restore(make: Callable[..., Flask], file: Path) -> None:
+    overwrite(file, pages_of(file, "messages"))
+    client = make().test_client()
+    for answer in (
+        ask(client, "Hello?", session_id="s", user_id="ada"),
+        client.get("/api/sessions/s/messages"),
+        client.get("/api/search?q=lighthouse&user_id=ada"),
+    ):
+        told = failed(answer, 503, "database_damaged")
+        assert "damaged" in told["message"]
+        assert "Nothing of this request was stored" in told["message"]
+        assert "restore FILE" in told["message"] and "docs/operations.md" in told["message"]
+    assert good(client.get("/api/facts?user_id=ada"))["items"] is not None  # what lies elsewhere can be read
+
+
+def test_a_file_that_is_no_database_is_refused_alike(make: Callable[..., Flask], file: Path) -> None:
+    overwrite(file, [1])
+    client = make().test_client()
+    failed(client.get("/api/sessions"), 503, "database_damaged")
+    ready = client.get("/health/ready")
+    assert ready.status_code == 503
+    assert ready.json["database"].startswith("damaged") and "restore FILE" in ready.json["database"]
+
+
+def test_readiness_tells_of_damage_anywhere_and_in_every_process_until_it_is_restored(
+    make: Callable[..., Flask], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = file.with_name("copy.db")
+    shutil.copy(file, whole)
+    one, other = make().test_client(), make().test_client()
+    assert good(one.get("/health/ready"))["database"] == "ok"
+    overwrite(file, pages_of(file, "messages"))
+    failed(one.get("/api/sessions/s/messages"), 503, "database_damaged")
+    for client in (one, other):
+        ready = client.get("/health/ready")
+        assert ready.status_code == 503 and ready.json["database"].startswith("damaged")
+
+    whole.replace(file)
+    monkeypatch.setattr("models.trouble.RECHECK_SECONDS", 0.0)
+    later = time.monotonic() + 1000
+    monkeypatch.setattr("models.trouble.time.monotonic", lambda: later)
+    for client in (one, other):
+        assert good(client.get("/health/ready"))["database"] == "ok"
+        assert len(good(client.get("/api/sessions/s/messages", query_string={"limit": 100}))["items"]) == 100
+    assert list(file.parent.glob("*.damaged")) == []
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_client_gets_the_models_answer_all_the_same(
+    make: Callable[..., Flask], file: Path, server: ModelServer, streamed: bool
+) -> None:
+    overwrite(file, pages_of(file, "messages"))
+    client = make().test_client()
+    asked = [{"role": "system", "content": "Be brief."}, *talk("Hello.")]
+    answer = post(client, asked, user="ada", session="s", stream=streamed)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["X-Memory-Error"] == "database_damaged"
+    assert sent(server)[-1]["messages"] == asked
+    assert "answer" in answer.text
+
+
+class FullDisk:
+    """The disk of an application's database: `fill` leaves no room for another page, `free` does."""
+
+    def __init__(self, app: Flask) -> None:
+        self._engine = services_of(app).database.engine
+        event.listen(self._engine, "connect", self._limit)
+        self._pages = 2**30
+
+    def fill(self) -> None:
+        with self._engine.connect() as connection:
+            self._pages = connection.exec_driver_sql("PRAGMA page_count").scalar() or 0
+        self._engine.dispose()
+
+    def free(self) -> None:
+        self._pages = 2**30
+        self._engine.dispose()
+
+    def _limit(self, connection: Any, _record: Any) -> None:
+        connection.execute(f"PRAGMA max_page_count = {self._pages}")
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_reply_that_cannot_be_stored_says_that_the_message_is_kept(
+    make: Callable[..., Flask], server: ModelServer, streamed: bool
+) -> None:
+    app = make()
+    client, disk = app.test_client(), FullDisk(app)
+
+    def long(_: Any) -> str:
+        disk.fill()
+        return "long" * 20_000
+
+    server.main.queue(long)
+    answer = ask(client, "Keep this.", session_id="s", stream=streamed)
+    told = events(answer.text)[-1]["error"] if streamed else failed(answer, 503, "disk_full")
+    assert told["code"] == "disk_full"
+    assert "The reply was not stored. Your message is kept: send it again in session s" in told["message"]
+    assert stored_words(client) == ["Keep this."]
+
+    too_long = ask(client, "And this. " * 7000, session_id="t")
+    assert "Nothing of this request was stored." in failed(too_long, 503, "disk_full")["message"]
+    failed(client.get("/api/sessions/t"), 404, "session_not_found")
+
+    disk.free()
+    assert chat(client, "Keep this.", session_id="s")["reply"] == "An answer."
+    assert stored_words(client) == ["Keep this.", "An answer."]
+
+
+def stored_words(client: FlaskClient) -> list[str]:
+    return [message["content"] for message in good(client.get("/api/sessions/s/messages"))["items"]]
+
+
+def test_jobs_do_not_spin_nor_fill_the_log(
+    make: Callable[..., Flask], file: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.jobs.outbox.POLL_SECONDS", 0.05)
+    overwrite(file, pages_of(file, "ix_jobs_due"))
+    engine = services_of(make())
+    with caplog.at_level(logging.ERROR):
+        engine.start()
+        assert eventually(lambda: len(caplog.records) >= 30)  # some five of each of the workers
+        count = len(caplog.records)
+        assert not eventually(lambda: len(caplog.records) > count + 10, seconds=1.5)
+        engine.stop()

@@ -1,0 +1,110 @@
+"""Damage to the index that shows itself only as other bytes, or as files nobody can read: nothing is missed for it."""
+
+from __future__ import annotations
+
+import logging
+import random
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import services_of
+from search_index import SearchIndex
+from tests.resources import append, good, said
+from tests.searching import Rows, found, message, seeded
+
+LIGHTHOUSES = [said(f"Note {n} about lighthouse number {n}.") for n in range(60)]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> SearchIndex:
+    return SearchIndex(tmp_path)
+
+
+def overwrite(file: Path, place: int, chance: random.Random) -> None:
+    """Change one byte where it stands."""
+    content = bytearray(file.read_bytes())
+    content[place] ^= chance.randrange(1, 256)
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whichever_byte_is_overwritten_the_same_is_found(tmp_path: Path, seed: int) -> None:
+    """Most bytes of a segment are numbers: read on, a wrong one would hide a message, or show another."""
+    chance = random.Random(seed)
+    index, rows = SearchIndex(tmp_path), Rows(*seeded(30), message(31, "lighthouse"))
+    expected = [found(index, rows, text) for text in ("lighthouse", "apple river", "tea")]
+    rows.index(index, ids=range(1, 20))
+    rows.index(index)
+    kind = chance.choice(["*.seg", "*.seg", "*.seg", "*.toc"])
+    file = chance.choice(sorted(next(tmp_path.iterdir()).glob(kind)))
+    overwrite(file, chance.randrange(file.stat().st_size), chance)
+    assert [found(index, rows, text) for text in ("lighthouse", "apple river", "tea")] == expected
+
+
+def test_what_was_overwritten_is_not_carried_into_the_next_segment(index: SearchIndex, tmp_path: Path) -> None:
+    rows = Rows(*(message(number, "tea") for number in range(1, 40)))
+    before = rows.index(index, ids=range(1, 39))
+    (file,) = next(tmp_path.iterdir()).glob("*.seg")
+    overwrite(file, file.stat().st_size // 2, random.Random(1))
+    assert rows.index(index, ids=[39]) != before
+    assert index.held("ana")[1] == {39}, "what the damaged one held is to be indexed again"
+
+
+def test_an_index_without_sums_is_made_again(
+    index: SearchIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = Rows(*seeded(5))
+    with monkeypatch.context() as earlier:
+        earlier.setattr("search_index.whoosh_index.FORMAT", 1)
+        before = rows.index(index)
+    assert index.held("ana") == ("none", set())
+    assert rows.index(index) != before
+    assert index.held("ana")[1] == {1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("what", ["*.seg", "*.toc", "generation"])
+def test_an_index_that_cannot_be_read_is_done_without(
+    index: SearchIndex, tmp_path: Path, what: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = Rows(*seeded(30), message(31, "lighthouse"))
+    rows.index(index)
+    (file,) = next(tmp_path.iterdir()).glob(what)
+    file.unlink()
+    file.mkdir()  # opening it fails, as a forbidden file or a failing disk would
+    for _ in range(3):
+        assert found(index, rows, "lighthouse") == [31]
+    told = [record for record in caplog.records if "can't be read" in record.message]
+    assert len(told) == 1
+    file.rmdir()
+    assert found(index, rows, "lighthouse") == [31]
+
+
+@pytest.mark.parametrize("how", ["truncated", "overwritten", "deleted", "garbage in the contents"])
+def test_searches_go_on_and_a_job_makes_the_index_again(
+    app: Flask, client: FlaskClient, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = services_of(app)
+    append(client, "s", LIGHTHOUSES, user_id="ada")
+    engine.outbox.run_due()
+    segment = next(engine.settings.index_dir.rglob("*.seg"))
+    if how == "truncated":
+        segment.write_bytes(segment.read_bytes()[:-100])
+    elif how == "overwritten":
+        overwrite(segment, 3000, random.Random(1))
+    elif how == "deleted":
+        segment.unlink()
+    else:
+        next(segment.parent.glob("*.toc")).write_bytes(b"\xff\x00garbage" * 40)
+
+    with caplog.at_level(logging.WARNING):
+        for number in (41, 17, 5):
+            results = good(client.get("/api/search", query_string={"q": f"lighthouse {number}", "user_id": "ada"}))
+            assert results["results"][0]["content"] == f"Note {number} about lighthouse number {number}."
+    assert [record.levelname for record in caplog.records] == ["WARNING"], "told once"
+
+    assert engine.outbox.run_due() > 0
+    (verified,) = engine.indexing.verify()
+    assert (verified.consistent, verified.indexed, verified.waiting) == (True, 60, 0)

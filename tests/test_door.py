@@ -1,0 +1,325 @@
+"""The door: limits by key and by address, sites that may call from a browser, and what every answer tells a browser."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from config import Settings
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer, Status
+from tests.resources import error, good
+from tests.talking import at, chat, failed
+
+ADA, BOB = "key-of-acme-0123456789", "key-of-globex-0123456789"
+KEYS = Settings.from_env({"RECAP_API_KEYS": f"acme:{ADA},globex:{BOB}"}, None).api_keys
+SITE, OTHER_SITE = "https://app.example.com", "https://evil.example.com"
+OPEN = ("/", "/health/live", "/health/ready", "/openapi.json", "/docs/", "/static/js/main.js")
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def from_address(address: str, **more: str) -> dict[str, Any]:
+    """What `FlaskClient.get` takes for a request that comes from `address`."""
+    return {"environ_base": {"REMOTE_ADDR": address}, "headers": more}
+
+
+# -- how often
+
+
+def test_a_key_above_its_limit_is_told_when_to_come_again(make_app: MakeApp) -> None:
+    client = make_app(api_keys=KEYS, rate_limit="3 per minute").test_client()
+    for _ in range(3):
+        good(client.get("/api/sessions", headers=bearer(ADA)))
+    answer = client.get("/api/sessions", headers=bearer(ADA))
+    assert failed(answer, 429, "rate_limit_exceeded")["type"] == "rate_limit_error"
+    assert 1 <= int(answer.headers["Retry-After"]) <= 60
+
+
+def test_what_is_refused_has_done_nothing(make_app: MakeApp) -> None:
+    client = make_app(rate_limit="1 per minute").test_client()
+    chat(client, "My cat is called Miso.", session_id="s")
+    failed(client.post("/api/chat", json={"message": "And my dog Rex.", "session_id": "s"}), 429, "rate_limit_exceeded")
+    again = make_app().test_client()
+    assert [message["role"] for message in good(again.get("/api/sessions/s/messages"))["items"]] == [
+        "user",
+        "assistant",
+    ]
+
+
+def test_one_keys_requests_do_not_count_for_another(make_app: MakeApp) -> None:
+    client = make_app(api_keys=KEYS, rate_limit="1 per minute").test_client()
+    good(client.get("/api/sessions", headers=bearer(ADA)))
+    error(client.get("/api/facts", headers=bearer(ADA)), 429)
+    good(client.get("/api/sessions", headers=bearer(BOB)))
+
+
+def test_where_no_key_is_asked_for_addresses_are_counted(make_app: MakeApp) -> None:
+    client = make_app(allow_anonymous=True, rate_limit="1 per minute").test_client()
+    good(client.get("/api/sessions", **from_address("203.0.113.7")))
+    error(client.get("/api/sessions", **from_address("203.0.113.7", Authorization="Bearer anything")), 429)
+    good(client.get("/api/sessions", **from_address("203.0.113.8")))
+
+
+def test_an_ipv6_network_is_one_address(make_app: MakeApp) -> None:
+    client = make_app(allow_anonymous=True, rate_limit="1 per minute").test_client()
+    good(client.get("/api/sessions", **from_address("2001:db8:1:2::7")))
+    error(client.get("/api/sessions", **from_address("2001:db8:1:2:ffff::8")), 429)
+    good(client.get("/api/sessions", **from_address("2001:db8:1:3::7")))
+
+
+def test_health_and_the_page_are_never_refused(make_app: MakeApp) -> None:
+    client = make_app(rate_limit="1 per hour").test_client()
+    good(client.get("/api/sessions"))
+    error(client.get("/api/sessions"), 429)
+    for path in OPEN:
+        for _ in range(2):
+            with client.get(path) as answer:
+                assert answer.status_code == 200, path
+
+
+def test_openai_clients_are_refused_in_their_own_form(make_app: MakeApp) -> None:
+    client = make_app(rate_limit="1 per minute").test_client()
+    good(client.get("/v1/models"))
+    answer = client.get("/v1/models")
+    told = error(answer, 429)
+    assert set(told) == {"message", "type", "param", "code"}
+    assert (told["type"], told["code"]) == ("rate_limit_error", "rate_limit_exceeded")
+    assert int(answer.headers["Retry-After"]) >= 1
+
+
+def test_unless_it_is_set_this_machine_is_not_limited_where_no_key_is_asked_for(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.limits.USUAL", "2 per minute")
+    client = make_app(allow_anonymous=True).test_client()
+    for _ in range(4):
+        good(client.get("/api/sessions"))
+    for _ in range(2):
+        good(client.get("/api/sessions", **from_address("203.0.113.7")))
+    error(client.get("/api/sessions", **from_address("203.0.113.7")), 429)
+    client = make_app(api_keys=KEYS).test_client()
+    for _ in range(2):
+        good(client.get("/api/sessions", headers=bearer(ADA)))
+    error(client.get("/api/sessions", headers=bearer(ADA)), 429)
+
+
+def test_a_redis_that_is_away_stops_nobody_and_each_worker_counts_for_itself(make_app: MakeApp) -> None:
+    client = make_app(rate_limit="2 per minute", rate_limit_storage="redis://127.0.0.1:1/0").test_client()
+    for _ in range(2):
+        good(client.get("/api/sessions"))
+    error(client.get("/api/sessions"), 429)
+
+
+def test_an_address_that_tries_keys_is_turned_away_with_any_key(make_app: MakeApp) -> None:
+    client = make_app(api_keys=KEYS, rate_limit="off").test_client()
+    guesser = "203.0.113.7"
+    for number in range(20):
+        path = "/api/sessions" if number % 2 else "/api/nothing"
+        error(client.get(path, **from_address(guesser, **bearer(f"key-of-acme-{number:010}"))), 401)
+    answer = client.get("/api/nothing", **from_address(guesser, **bearer(ADA)))
+    failed(answer, 429, "too_many_wrong_keys")
+    assert 1 <= int(answer.headers["Retry-After"]) <= 60
+    good(client.get("/api/sessions", **from_address("203.0.113.8", **bearer(ADA))))
+    good(client.get("/health/live", **from_address(guesser, **bearer(ADA))))
+
+
+def test_requests_without_a_key_and_refusals_of_the_model_server_are_no_guesses(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
+    client = make_app(**at(model_server, api_keys=KEYS)).test_client()
+    for _ in range(21):
+        error(client.get("/api/sessions"), 401)
+        model_server.main.queue(Status(401, {"error": {"message": "No.", "type": "x", "code": "y", "param": None}}))
+        body = {"messages": [{"role": "user", "content": "Hello"}]}
+        client.post("/v1/chat/completions", json=body, headers=bearer(ADA))
+    good(client.get("/api/sessions", headers=bearer(ADA)))
+
+
+def test_behind_a_proxy_the_callers_own_address_counts(make_app: MakeApp) -> None:
+    settings = {"allow_anonymous": True, "rate_limit": "1 per minute"}
+    client = make_app(**settings, trusted_proxies=1).test_client()
+    proxied = {"X-Forwarded-For": "198.51.100.9, 203.0.113.7"}
+    good(client.get("/api/sessions", headers=proxied))
+    error(client.get("/api/sessions", headers={"X-Forwarded-For": "198.51.100.10, 203.0.113.7"}), 429)
+    good(client.get("/api/sessions", headers={"X-Forwarded-For": "203.0.113.8"}))
+    client = make_app(**settings).test_client()  # nobody is believed who says so himself
+    good(client.get("/api/sessions", headers=proxied))
+    error(client.get("/api/sessions", headers={"X-Forwarded-For": "203.0.113.8"}), 429)
+
+
+def test_the_log_says_when_all_who_come_through_a_proxy_are_one(
+    make_app: MakeApp, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = make_app(api_keys=KEYS).test_client()
+    for _ in range(25):
+        client.get("/api/sessions", headers={**bearer("wrong"), "X-Forwarded-For": "203.0.113.7"})
+    assert [record.message for record in caplog.records if "TRUSTED_PROXIES" in record.message] == [
+        "all who come through a proxy count as one address, and are turned away: set TRUSTED_PROXIES"
+    ]
+
+
+# -- how much
+
+
+def send_in_pieces(client: FlaskClient, path: str, body: bytes, mimetype: str = "application/json") -> TestResponse:
+    """POST a body whose length nobody was told, as gunicorn hands it over."""
+    unknown = {"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
+    return client.post(path, input_stream=io.BytesIO(body), content_type=mimetype, environ_overrides=unknown)
+
+
+def test_a_body_too_large_is_refused_whether_it_says_so_or_not(client: FlaskClient) -> None:
+    large = b'{"message": "' + b"x" * (33 << 20) + b'"}'
+    for path in ("/api/chat", "/v1/chat/completions", "/v1/embeddings", "/api/sessions/s/messages", "/api/facts"):
+        for answer in (
+            client.post(path, data=large, content_type="application/json"),
+            send_in_pieces(client, path, large),
+        ):
+            told = error(answer, 413)
+            assert told["code"] == "body_too_large" and "Nothing was stored" in told["message"]
+    assert good(client.get("/api/sessions"))["items"] == []
+
+
+def test_a_body_of_unknown_length_is_read_and_has_to_be_json(client: FlaskClient) -> None:
+    assert send_in_pieces(client, "/api/chat", b'{"message": "Hello"}').status_code == 200
+    answer = send_in_pieces(client, "/api/chat", b"message=Hello", "application/x-www-form-urlencoded")
+    failed(answer, 415, "not_json")
+
+
+def test_json_nested_without_end_is_refused(client: FlaskClient) -> None:
+    for path in ("/api/chat", "/v1/chat/completions", "/api/import?user_id=ada"):
+        answer = client.post(path, data=b"[" * 200_000, content_type="application/json")
+        assert answer.status_code in (400, 422), path
+        assert answer.json["error"]["message"]
+
+
+def test_a_client_sends_so_many_messages_and_no_more(client: FlaskClient) -> None:
+    messages = [{"role": "user", "content": "Hello"}] * 10_001
+    told = error(client.post("/v1/chat/completions", json={"messages": messages}), 400)
+    assert told["param"] == "messages"
+    assert good(client.get("/api/sessions"))["items"] == []
+
+
+# -- from which pages
+
+
+@pytest.fixture
+def listed(make_app: MakeApp) -> FlaskClient:
+    return make_app(api_keys=KEYS, cors_origins=(SITE,)).test_client()
+
+
+def preflight(client: FlaskClient, origin: str, path: str = "/api/chat") -> TestResponse:
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,x-session-id"}
+    return client.options(path, headers={"Origin": origin, **asked})
+
+
+def cors_headers(answer: TestResponse) -> dict[str, str]:
+    return {name: value for name, value in answer.headers if name.startswith("Access-Control-")}
+
+
+def test_no_other_site_may_call_unless_it_is_listed(make_app: MakeApp, listed: FlaskClient) -> None:
+    unlisted = make_app(api_keys=KEYS).test_client()
+    for client, origin in ((unlisted, SITE), (listed, OTHER_SITE), (listed, "null"), (listed, SITE + ".evil.com")):
+        assert cors_headers(preflight(client, origin)) == {}
+        assert cors_headers(client.get("/api/sessions", headers={"Origin": origin, **bearer(ADA)})) == {}
+
+
+def test_a_listed_site_may_call_and_read_what_memory_says(listed: FlaskClient) -> None:
+    asked = preflight(listed, SITE)
+    assert asked.status_code == 204 and asked.data == b""
+    assert asked.headers["Access-Control-Allow-Origin"] == SITE
+    assert "POST" in asked.headers["Access-Control-Allow-Methods"]
+    assert asked.headers["Access-Control-Allow-Headers"] == "authorization,x-session-id"
+    answer = listed.post(
+        "/v1/chat/completions",
+        json={"messages": [{"role": "user", "content": "Hello"}]},
+        headers={"Origin": SITE, **bearer(ADA)},
+    )
+    assert good(answer) and answer.headers["Access-Control-Allow-Origin"] == SITE
+    shown = answer.headers["Access-Control-Expose-Headers"].split(", ")
+    assert {name for name, _ in answer.headers if name.startswith("X-")} - {"X-Content-Type-Options"} <= set(shown)
+    assert {"X-Memory-Session-Id", "X-Memory-Error", "X-Request-ID", "Retry-After"} <= set(shown)
+
+
+def test_streams_and_errors_can_be_read_by_a_listed_site(listed: FlaskClient) -> None:
+    origin = {"Origin": SITE}
+    body = {"message": "Hello", "stream": True}
+    with listed.post("/api/chat", json=body, headers={**origin, **bearer(ADA)}) as streamed:
+        assert streamed.headers["Access-Control-Allow-Origin"] == SITE
+        assert streamed.text.endswith("data: [DONE]\n\n")
+    for answer, status in (
+        (listed.get("/api/sessions", headers=origin), 401),
+        (listed.get("/api/sessions/none", headers={**origin, **bearer(ADA)}), 404),
+        (listed.post("/api/chat", json={}, headers={**origin, **bearer(ADA)}), 422),
+    ):
+        error(answer, status)
+        assert answer.headers["Access-Control-Allow-Origin"] == SITE
+
+
+def test_no_site_is_let_in_with_cookies_or_by_a_star(listed: FlaskClient) -> None:
+    for answer in (preflight(listed, SITE), listed.get("/api/sessions", headers={"Origin": SITE, **bearer(ADA)})):
+        assert "Access-Control-Allow-Credentials" not in answer.headers
+        assert "*" not in cors_headers(answer).values()
+        assert "Origin" in answer.headers["Vary"]
+
+
+# -- what browsers are told
+
+
+def answers(client: FlaskClient) -> Iterator[tuple[str, TestResponse]]:
+    """One of each kind of answer, closed when the next is asked for."""
+    for path in (*OPEN, "/docs/swagger-ui.css", "/api/sessions", "/api/sessions/none", "/nothing", "/v1/models"):
+        with client.get(path) as answer:
+            yield path, answer
+    with client.post("/api/chat", json={"message": "Hello", "stream": True}) as answer:
+        yield "a stream", answer
+    with client.post("/api/chat", json={"message": "Hello"}) as answer:
+        yield "a reply", answer
+    with client.post("/v1/chat/completions", data="{", content_type="application/json") as answer:
+        yield "an error", answer
+
+
+def test_every_answer_carries_the_headers_of_the_door(client: FlaskClient) -> None:
+    for what, answer in answers(client):
+        headers = answer.headers
+        assert headers["X-Content-Type-Options"] == "nosniff", what
+        assert headers["Referrer-Policy"] == "no-referrer", what
+        assert headers["Cross-Origin-Opener-Policy"] == headers["Cross-Origin-Resource-Policy"] == "same-origin", what
+        assert "microphone=()" in headers["Permissions-Policy"], what
+        policy = headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy, what
+        assert headers["X-Request-ID"], what
+
+
+def test_nothing_with_words_in_it_is_kept_and_files_are(client: FlaskClient) -> None:
+    for what, answer in answers(client):
+        is_file = what == "/" or what.startswith(("/static/", "/docs/swagger-ui"))
+        assert answer.headers["Cache-Control"] == ("no-cache" if is_file else "no-store"), what
+        if is_file and what != "/":
+            assert answer.headers["ETag"], what
+
+
+def test_the_docs_run_their_own_script_and_no_other(app: Flask) -> None:
+    client = app.test_client()
+    policy = client.get("/docs/").headers["Content-Security-Policy"]
+    scripts = next(part for part in policy.split("; ") if part.startswith("script-src"))
+    assert scripts.startswith("script-src 'self' 'sha256-") and "unsafe" not in scripts
+    other = client.get("/docs/", headers={"Host": "other.localhost"}).headers["Content-Security-Policy"]
+    assert other == policy, "the page's script must not hold what a request says"
+
+
+def test_the_limiters_own_lines_name_nobody(make_app: MakeApp, caplog: pytest.LogCaptureFixture) -> None:
+    client = make_app(allow_anonymous=True, rate_limit="1 per minute", log_level="debug").test_client()
+    with caplog.at_level(logging.DEBUG):
+        for _ in range(3):
+            client.get("/api/sessions", **from_address("203.0.113.7"))
+    assert "203.0.113.7" not in caplog.text

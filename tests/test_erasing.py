@@ -1,0 +1,605 @@
+"""Erasing a message, facts, a session, a person: not a byte is left, and what is left is right.
+
+(A person: more in test_users.  Whole processes: test_erasing_processes.  What a client sends of it again:
+test_erasing_clients.)
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import update
+
+import memory.erasing.erasing
+from app import services_of
+from models import JobRow
+from search_index import WordLlamaEmbedder
+from search_index.vectors import packed
+from tests.conftest import MakeApp
+from tests.model_server import Delay, ModelServer, Status
+from tests.resources import append, digest_of, error, fact, good, read_all, said
+from tests.talking import answering, ask, at, chat, failed, meanwhile, prompts, stored, summary
+from tests.talking import said as stored_words
+from tests.traces import traces as traces_in
+
+SENTINEL = "Xylozarquon"  # a word that is in nothing else
+SECRET = f"{SENTINEL} is my secret."
+NONE = dict.fromkeys(memory.erasing.erasing.KINDS, 0)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What gathers for some seconds is due now; tests run the jobs when they want them done."""
+    monkeypatch.setattr(memory.erasing.erasing, "SOON", 0.0)
+
+
+@pytest.fixture
+def app(make_app: MakeApp, model_server: ModelServer) -> Flask:
+    return make_app(**at(model_server))
+
+
+def traces(app: Flask, word: str = SENTINEL) -> dict[str, int]:
+    return traces_in(services_of(app).settings.data_dir, word)
+
+
+def places(app: Flask) -> set[str]:
+    """The kinds of files that the word is in, once the log has been copied into the database."""
+    with services_of(app).database.engine.connect() as connection:
+        connection.connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)")
+    return {"index" if path.startswith("index/") else path for path in traces(app)}
+
+
+def jobs_done(app: Flask, *kinds: str) -> None:
+    """Let all jobs run, or those of these kinds, due or not."""
+    services = services_of(app)
+    with services.database.write() as tx:
+        tx.execute(update(JobRow).values(run_at=JobRow.created_at))
+    services.outbox.run_due(kinds or None)
+    assert [job for job in read_all(app.test_client(), "/api/jobs") if job["state"] == "failed"] == []
+
+
+def messages(client: FlaskClient, session: str = "s", **query: Any) -> list[dict[str, Any]]:
+    return read_all(client, f"/api/sessions/{session}/messages", **query)
+
+
+def id_of(client: FlaskClient, words: str, session: str = "s", **query: Any) -> int:
+    """The id of the one message with these words in it."""
+    (found,) = [message["id"] for message in messages(client, session, **query) if words in message["content"]]
+    return int(found)
+
+
+def erase(client: FlaskClient, words: str, session: str = "s", **query: Any) -> dict[str, Any]:
+    """Erase the one message with these words in it: the receipt."""
+    return good(client.delete(f"/api/sessions/{session}/messages/{id_of(client, words, session, **query)}"))
+
+
+def counted(receipt: dict[str, Any]) -> dict[str, int]:
+    """What of a receipt is not nothing."""
+    return {kind: count for kind, count in receipt["erased"].items() if count}
+
+
+def told(app: Flask, server: ModelServer, *facts: dict[str, Any], **sections: Any) -> None:
+    """Let the mini model bring the summary up to date with this, and the index follow."""
+    server.mini.queue(digest_of(*facts, **sections))
+    jobs_done(app, "summary", "index")
+
+
+def neighbours(app: Flask, server: ModelServer) -> dict[str, Any]:
+    """Another person with a past of their own, and how it looks."""
+    client = app.test_client()
+    if client.get("/api/users/bob").status_code == 404:
+        for number in range(3):
+            append(client, f"bobs-{number}", [said("I like sencha.", name="Bob")], user_id="bob")
+            told(app, server, fact("Likes sencha", 1, "I like sencha"), topic="Sencha")
+            chat(client, "And oolong.", session_id=f"bobs-{number}", user_id="bob")
+            jobs_done(app)
+    found = good(client.get("/api/search?q=sencha&user_id=bob"))["results"]
+    export = good(client.get("/api/users/bob/export"))
+    return {"export": {**export, "exported_at": None}, "found": [hit["message_id"] for hit in found]}
+
+
+# -- a message
+
+
+@pytest.fixture
+def past(app: Flask, model_server: ModelServer) -> Iterator[FlaskClient]:
+    """Ada's session `s`, which begins with her secret, with all that came of it, and others before and after."""
+    client = app.test_client()
+    neighbours(app, model_server)
+    model_server.main.queue("I will keep it.", "Green, then.", "It is safe with me.")
+    chat(client, SECRET, session_id="s", user_id="ada", name=f"{SENTINEL} Ada", key=f"{SENTINEL}-key")
+    told(app, model_server, fact(f"{SENTINEL} is my secret", 1, scope="user"), topic=f"About {SENTINEL}")
+    chat(client, "I like green tea.", session_id="s", user_id="ada")
+    told(app, model_server, fact("Likes green tea", 3, "I like green tea"), topic=f"{SENTINEL} and tea")
+    good(client.put("/api/sessions/s/summary", json={"sections": {"topic": f"{SENTINEL}, tea, and more"}}))
+    chat(client, "Do you remember my secret?", session_id="later", user_id="ada")
+    told(app, model_server, topic="Secrets")
+    assert good(client.get("/api/sessions/s"))["title"] == SECRET
+    yield client
+
+
+def test_not_a_byte_of_an_erased_message_is_left(app: Flask, past: FlaskClient, model_server: ModelServer) -> None:
+    before = neighbours(app, model_server)
+    assert {"recap.db", "recap.db-wal", "index"} <= places(app), "the scan finds what is there"
+    secret = id_of(past, SECRET)
+    receipt = good(past.delete(f"/api/sessions/s/messages/{secret}?user_id=ada"))
+    assert {**receipt, "erased": {}, "erased_at": ""} == {
+        "session_id": "s",
+        "message_id": secret,
+        "erased": {},
+        "erased_at": "",
+        "pending": ["search_index", "database_files"],
+    }
+    assert datetime.fromisoformat(receipt["erased_at"]).tzinfo is not None
+    assert receipt["erased"] == {
+        **NONE,
+        "messages": 1,
+        "turns": 1,
+        "summaries": 3,
+        "edited_summaries": 1,
+        "facts": 1,
+        "fact_revisions": 1,
+        "index_documents": 1,
+    }
+    model_server.mini.queue(digest_of(topic="Tea alone"))
+    came = len(model_server.requests)
+    jobs_done(app)
+    assert traces(app) == {}
+    assert SENTINEL not in str(model_server.requests[came:][0].body), "the summary is made from what is left"
+    assert neighbours(app, model_server) == before
+
+
+def test_an_erased_message_is_nowhere_to_be_seen(app: Flask, past: FlaskClient, model_server: ModelServer) -> None:
+    recalled = good(past.get(f"/api/sessions/later/turns/{messages(past, 'later')[0]['id']}"))
+    assert SECRET in str(recalled["memory"]), "the other session's turn shows it"
+    secret = id_of(past, SECRET)
+    model_server.mini.queue(digest_of(topic="Tea alone"))
+    erase(past, SECRET)
+    for address in (
+        "/api/sessions?user_id=ada",
+        "/api/sessions/s",
+        "/api/sessions/s/messages",
+        "/api/sessions/s/summary",
+        "/api/sessions/s/summary/versions",
+        "/api/sessions/s/turns",
+        f"/api/sessions/later/turns/{messages(past, 'later')[0]['id']}",
+        "/api/facts?user_id=ada",
+        "/api/facts?session_id=s",
+        "/api/users/ada/export",
+        f"/api/search?q={SENTINEL}&user_id=ada&window=3",
+        "/api/search?q=secret&user_id=ada&window=3",
+        "/api/jobs",
+    ):
+        assert SENTINEL not in past.get(address).text, address
+    assert [message["position"] for message in messages(past)] == [2, 3, 4]
+    assert good(past.get("/api/sessions/s"))["title"] == "I like green tea."
+    assert error(past.get(f"/api/sessions/s/messages?around={secret}"), 404)["code"] == "message_not_found"
+    assert error(past.delete(f"/api/sessions/s/messages/{secret}"), 404)["code"] == "message_not_found"
+    failed(ask(past, "Otherwise.", session_id="s", replaces=secret), 404, "message_not_found")
+    assert [fact["text"] for fact in read_all(past, "/api/facts", user_id="ada")] == ["Likes green tea"]
+
+
+def test_an_erased_message_is_in_no_prompt(app: Flask, past: FlaskClient, model_server: ModelServer) -> None:
+    erase(past, SECRET)
+    chat(past, "What is my secret?", session_id="s", user_id="ada", recall="always")
+    chat(past, "Do you know my secret?", session_id="new", user_id="ada", recall="always")
+    jobs_done(app)
+    chat(past, "And now, my secret?", session_id="s", user_id="ada", recall="always")
+    assert SENTINEL not in str(prompts(model_server)[-3:]) and "green tea" in str(prompts(model_server)[-3])
+    assert SENTINEL not in str(prompts(model_server, "mini")[-1])
+    assert all(owner.consistent for owner in services_of(app).indexing.verify())
+
+
+def test_the_summary_is_made_anew_from_the_version_before(app: Flask, model_server: ModelServer) -> None:
+    client = app.test_client()
+    for words, topic in (("I like tea.", "Tea"), (SECRET, f"Tea, {SENTINEL}"), ("I like jam.", f"{SENTINEL}, jam")):
+        append(client, "s", [said(words), said("Noted.", "assistant")])
+        told(app, model_server, fact(words.rstrip("."), len(messages(client)) - 1), topic=topic)
+    assert counted(erase(client, SECRET))["summaries"] == 2
+    shown = summary(client, "s")
+    assert shown["state"] == "pending" and shown["latest"]["sections"]["topic"] == "Tea"
+    assert (shown["latest"]["version"], shown["latest"]["author"], shown["latest"]["restores"]) == (4, "erasure", 1)
+    model_server.mini.queue(digest_of(fact("I like jam", 5), topic="Tea and jam"))
+    jobs_done(app)
+    asked = str(prompts(model_server, "mini")[-1])
+    assert SENTINEL not in asked and "Tea" in asked
+    assert "I like jam." in asked and "[4] 2" in asked and "[3] 2" not in asked
+    shown = summary(client, "s")
+    assert (shown["state"], shown["latest"]["sections"]["topic"]) == ("current", "Tea and jam")
+    assert [version["version"] for version in read_all(client, "/api/sessions/s/summary/versions")] == [5, 4, 1]
+    texts = [fact["text"] for fact in read_all(client, "/api/facts", session_id="s")]
+    assert texts == ["I like jam", "I like tea"], "what was read before is not taken once more"
+
+
+def test_a_summary_that_never_knew_the_message_stays(app: Flask, model_server: ModelServer) -> None:
+    client = app.test_client()
+    append(client, "s", [said("I like tea."), said("Noted.", "assistant")])
+    told(app, model_server, topic="Tea")
+    append(client, "s", [said(SECRET)])
+    receipt = erase(client, SECRET)
+    assert counted(receipt) == {"messages": 1}
+    shown = summary(client, "s")
+    assert (shown["state"], shown["latest"]["version"]) == ("current", 1), "nothing is left to be summarised"
+    came = len(model_server.requests)
+    jobs_done(app)
+    assert len(model_server.requests) == came and traces(app) == {}
+
+
+def test_all_of_a_session_may_be_erased_one_by_one(app: Flask, past: FlaskClient, model_server: ModelServer) -> None:
+    for message in messages(past):
+        good(past.delete(f"/api/sessions/s/messages/{message['id']}"))
+    assert messages(past) == [] and good(past.get("/api/sessions/s"))["title"] == ""
+    jobs_done(app)
+    assert traces(app) == {} and traces(app, "green tea") == {}
+    shown = summary(past, "s")
+    assert shown["state"] == "current" and not any(shown["latest"]["sections"].values())
+    answers = [chat(past, "Hello?", session_id=session, user_id="ada", recall="off") for session in ("s", "fresh")]
+    assert len({answer["usage"]["full_history_tokens"] for answer in answers}) == 1
+    assert messages(past)[0]["position"] == 5
+    assert good(past.get("/api/sessions/s"))["title"] == "Hello?"
+
+
+def test_only_what_the_message_corrected_holds_again(app: Flask, model_server: ModelServer) -> None:
+    client = app.test_client()
+    known: list[int] = []
+    for number, town in enumerate(("Bergen", SENTINEL, "Lyon")):
+        append(client, "s", [said(f"I live in {town}.")])
+        told(app, model_server, fact(f"Lives in {town}", number + 1, f"I live in {town}", supersedes=known[-1:]))
+        known = [item["id"] for item in read_all(client, "/api/facts", session_id="s")]
+    assert counted(erase(client, SENTINEL))["facts"] == 1
+    assert [item["text"] for item in read_all(client, "/api/facts", session_id="s")] == ["Lives in Lyon"]
+    assert [one["text"] for one in good(client.get(f"/api/facts/{known[0]}/history"))["items"]] == [
+        "Lives in Bergen",
+        "Lives in Bergen",
+        "Lives in Lyon",
+    ]
+    erase(client, "Lyon")
+    assert [item["text"] for item in read_all(client, "/api/facts", session_id="s")] == ["Lives in Bergen"]
+
+
+def test_a_reply_is_a_message_of_its_own(app: Flask, model_server: ModelServer) -> None:
+    client = app.test_client()
+    model_server.main.queue(f"{SENTINEL} suits you.")
+    first = chat(client, "What tea suits me?", session_id="s", user_id="ada", key="k")
+    told(app, model_server, topic=f"{SENTINEL} was proposed")
+    assert counted(erase(client, SENTINEL)) == {"messages": 1, "summaries": 1, "index_documents": 1}
+    jobs_done(app)
+    assert traces(app) == {} and stored_words(client, "s") == [("user", "What tea suits me?")]
+    turn = good(client.get(f"/api/sessions/s/turns/{first['user_message_id']}"))
+    assert turn["state"] == "finished" and turn["memory"] is not None
+    model_server.main.queue("Any.")
+    again = chat(client, "What tea suits me?", session_id="s", user_id="ada", replaces=first["user_message_id"])
+    assert again["reply"] == "Any." and [role for role, _ in stored_words(client, "s")] == ["user", "assistant"]
+
+
+def test_a_retry_is_not_answered_from_what_was_erased(app: Flask, model_server: ModelServer) -> None:
+    client = app.test_client()
+    for session, gone, left in (("one", SECRET, "assistant"), ("two", "Noted", "user")):
+        model_server.main.queue("Noted.")
+        chat(client, SECRET, session_id=session, key=session)
+        came = len(model_server.requests)
+        erase(client, gone, session)
+        failed(ask(client, SECRET, session_id=session, key=session), 409, "idempotency_key_reused")
+        assert len(model_server.requests) == came
+        assert [role for role, _ in stored_words(client, session)] == [left]
+
+
+def test_a_replaced_message_is_erased_where_it_is(app: Flask, model_server: ModelServer) -> None:
+    client = app.test_client()
+    chat(client, "Hello.", session_id="s", user_id="ada")
+    model_server.main.queue("Noted.", "Noted.")
+    old = chat(client, SECRET, session_id="s", user_id="ada")
+    told(app, model_server, fact(f"Has {SENTINEL}", 3, SENTINEL), topic=SENTINEL)
+    chat(client, "I like tea.", session_id="s", user_id="ada", replaces=old["user_message_id"])
+    told(app, model_server, topic="Tea")
+    kept = read_all(client, "/api/sessions/s/summary/versions")
+    receipt = erase(client, SENTINEL, branch=1)
+    assert counted(receipt) == {"messages": 1, "turns": 1, "summaries": 1}
+    jobs_done(app)
+    assert traces(app) == {}
+    assert [message["content"] for message in messages(client, branch=1)] == ["Noted."]
+    left = read_all(client, "/api/sessions/s/summary/versions")
+    assert left == [version for version in kept if not version["replaced"]]
+
+
+def test_a_summary_of_the_person_that_outlived_the_replaced_message_goes_too(
+    app: Flask, model_server: ModelServer
+) -> None:
+    client = app.test_client()
+    model_server.main.queue("Noted.", "Noted.")
+    old = chat(client, SECRET, session_id="s")
+    good(client.put("/api/sessions/s/summary", json={"sections": {"topic": SENTINEL}}))
+    chat(client, "I like tea.", session_id="s", replaces=old["user_message_id"])
+    told(app, model_server, topic=f"{SENTINEL} and tea")
+    assert counted(erase(client, SENTINEL, branch=1)) == {
+        "messages": 1,
+        "turns": 1,
+        "summaries": 2,
+        "edited_summaries": 1,
+    }
+    model_server.mini.queue(digest_of(topic="Tea"))
+    jobs_done(app)
+    assert traces(app) == {} and summary(client, "s")["latest"]["sections"]["topic"] == "Tea"
+
+
+def test_a_version_of_a_branch_goes_with_a_message_before_the_branch(app: Flask, model_server: ModelServer) -> None:
+    client = app.test_client()
+    model_server.main.queue("Noted.")
+    chat(client, SECRET, session_id="s")
+    second = chat(client, "I like jam.", session_id="s")
+    told(app, model_server, topic=f"{SENTINEL} and jam")
+    chat(client, "I like tea.", session_id="s", replaces=second["user_message_id"])
+    told(app, model_server, topic=f"{SENTINEL} and tea")
+    assert counted(erase(client, SENTINEL))["summaries"] == 2
+    model_server.mini.queue(digest_of(topic="Tea"))
+    jobs_done(app)
+    assert traces(app) == {}
+
+
+def test_a_title_that_somebody_gave_stays(app: Flask, past: FlaskClient) -> None:
+    good(past.patch("/api/sessions/s", json={"title": "Mine"}))
+    erase(past, SECRET)
+    assert good(past.get("/api/sessions/s"))["title"] == "Mine"
+
+
+def test_what_was_erased_is_not_appended_again(app: Flask) -> None:
+    client = app.test_client()
+    sent = [said(SECRET, external_id=f"{SENTINEL}-1"), said("Noted.", "assistant", external_id="2")]
+    first = append(client, "s", sent)
+    erase(client, SECRET)
+    again = append(client, "s", [*sent, said("More.", external_id="3")])
+    assert (again["created"], again["message_ids"][:2]) == (1, first["message_ids"])
+    jobs_done(app)
+    assert traces(app) == {} and stored_words(client, "s") == [("assistant", "Noted."), ("user", "More.")]
+
+
+def test_what_was_erased_does_not_come_back_with_an_old_export(
+    app: Flask, past: FlaskClient, model_server: ModelServer
+) -> None:
+    old = past.get("/api/users/ada/export").data
+    erase(past, SECRET)
+    model_server.mini.queue(digest_of(topic="Tea alone"))
+    jobs_done(app)
+    new = past.get("/api/users/ada/export").data
+    for document in (old, new):
+        done = good(past.post("/api/import?user_id=ada", data=document, content_type="application/json"))
+        assert done["renamed"] == {} and not any(done["created"].values())
+    jobs_done(app)
+    assert traces(app) == {} and len(messages(past)) == 3
+    good(past.delete("/api/users/ada"))
+    good(past.post("/api/import?user_id=ada", data=new, content_type="application/json"))
+    assert [message["position"] for message in messages(past)] == [2, 3, 4]
+    assert summary(past, "s")["latest"]["sections"]["topic"] == "Tea alone"
+    again = good(past.get("/api/users/ada/export"))["sessions"]
+    assert {session["id"]: len(session["messages"]) for session in again} == {"s": 4, "later": 2}, "with the place"
+
+
+def test_while_a_reply_is_written_erasing_waits(app: Flask, past: FlaskClient, model_server: ModelServer) -> None:
+    with answering(model_server, app, "Hello?", session_id="s", user_id="ada") as release:
+        with meanwhile(lambda: erase(app.test_client(), SECRET)) as done:
+            release.set()
+        assert counted(done[0])["messages"] == 1
+    assert [message["position"] for message in messages(past)] == [2, 3, 4, 5, 6]
+
+
+def test_a_reply_that_does_not_end_is_said(
+    app: Flask, past: FlaskClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory.erasing.erasing, "APPEND_WAIT", 0.05)
+    secret = id_of(past, SECRET)
+    with answering(model_server, app, "Hello?", session_id="s", user_id="ada"):
+        answer = past.delete(f"/api/sessions/s/messages/{secret}")
+        assert failed(answer, 409, "session_busy")["message"].endswith("try this again later.")
+        assert answer.headers["Retry-After"]
+    assert id_of(past, SECRET) == secret
+
+
+def test_a_summary_that_is_being_made_from_it_is_made_again(app: Flask, model_server: ModelServer) -> None:
+    client = app.test_client()
+    append(client, "s", [said("I like tea."), said(SECRET), said("Noted.", "assistant")])
+    release = threading.Event()
+    late = digest_of(fact(f"Has {SENTINEL}", 2, SENTINEL), topic=SENTINEL)
+    model_server.mini.queue(Delay(release, late), digest_of(topic="Tea"))
+    with meanwhile(lambda: services_of(app).outbox.run_due(["summary"])):
+        model_server.wait_for_requests(1)
+        erase(client, SECRET)
+        release.set()
+    jobs_done(app)
+    assert SENTINEL not in str(prompts(model_server, "mini")[-1])
+    assert summary(client, "s")["latest"]["sections"]["topic"] == "Tea"
+    assert traces(app) == {} and read_all(client, "/api/facts", session_id="s") == []
+
+
+def test_what_a_job_tripped_over_is_forgotten(app: Flask, model_server: ModelServer) -> None:
+    client = app.test_client()
+    append(client, "s", [said(SECRET), said("Noted.", "assistant")])
+    model_server.mini.queue(Status(400, {"error": {"message": f"I can't stand {SENTINEL}"}}))
+    services_of(app).outbox.run_due(["summary"])
+    assert [job["error"] is not None for job in read_all(client, "/api/jobs") if job["kind"] == "summary"] == [True]
+    erase(client, SECRET)
+    assert [job["error"] for job in read_all(client, "/api/jobs") if job["kind"] == "summary"] == [None]
+    services_of(app).outbox.run_due(["index", "scrub"])
+    assert traces(app) == {}
+
+
+def test_its_meaning_goes_from_the_index_too(app: Flask, past: FlaskClient) -> None:
+    index = services_of(app).settings.index_dir
+    (vector,) = packed(WordLlamaEmbedder(), [f"{SENTINEL} Ada: {SECRET}"])
+
+    def held() -> int:
+        return sum(path.read_bytes().count(vector) for path in index.rglob("*") if path.is_file())
+
+    assert held() == 1
+    erase(past, SECRET)
+    services_of(app).outbox.run_due(["index"])
+    assert held() == 0
+
+
+def test_many_erased_one_after_the_other_cost_one_pass_over_the_files(
+    app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = app.test_client()
+    append(client, "s", [said(f"{SENTINEL} {number}") for number in range(12)])
+    facts = [good(client.post("/api/facts", json={"session_id": "s", "text": f"{SENTINEL} {n}"}))["id"] for n in (1, 2)]
+    jobs_done(app)
+    passes: list[bool] = []
+    database = services_of(app).database
+    scrub = database.scrub
+    monkeypatch.setattr(database, "scrub", lambda: passes.append(True) or scrub())
+    for message in messages(client):
+        good(client.delete(f"/api/sessions/s/messages/{message['id']}"))
+    for fact_id in facts:
+        good(client.delete(f"/api/facts/{fact_id}"))
+    assert passes == []
+    jobs_done(app)
+    assert passes == [True] and traces(app) == {}
+
+
+@pytest.mark.parametrize("user", [None, "bob"])
+def test_only_ones_own_messages_can_be_erased(past: FlaskClient, user: str | None) -> None:
+    secret = id_of(past, SECRET)
+    append(past, "other", [said("Hello.")], **({"user_id": user} if user else {}))
+    query = f"?user_id={user}" if user else ""
+    assert error(past.delete(f"/api/sessions/other/messages/{secret}{query}"), 404)["code"] == "message_not_found"
+    assert error(past.delete(f"/api/sessions/s/messages/{secret}?user_id=eve"), 404)["code"] == "session_not_found"
+    assert error(past.delete("/api/sessions/none/messages/1"), 404)["code"] == "session_not_found"
+    assert id_of(past, SECRET) == secret
+
+
+# -- facts
+
+
+def test_not_a_byte_of_a_forgotten_fact_is_left(app: Flask, model_server: ModelServer) -> None:
+    client = app.test_client()
+    before = neighbours(app, model_server)
+    append(client, "s", [said("I moved to the sea.")], user_id="ada")
+    told(app, model_server, fact("Lives by the sea", 1, "I moved to the sea", scope="user"))
+    (old,) = [item["id"] for item in read_all(client, "/api/facts", user_id="ada")]
+    good(client.patch(f"/api/facts/{old}", json={"text": f"Lives by the sea of {SENTINEL}"}))
+    append(client, "s", [said("I moved to the hills.")], user_id="ada")
+    told(app, model_server, fact("Lives in the hills", 2, "I moved to the hills", supersedes=[old]))
+    (new,) = [item["id"] for item in read_all(client, "/api/facts", user_id="ada")]
+    good(client.patch(f"/api/facts/{new}", json={"text": f"Lives in the hills of {SENTINEL}"}))
+    model_server.main.queue("Those.")
+    answer = chat(client, "Which hills do I live in?", session_id="s", user_id="ada")
+    assert SENTINEL in str(answer["memory"]["facts"])
+    jobs_done(app)
+    assert {"recap.db", "recap.db-wal"} <= places(app), "the scan finds what is there"
+
+    receipt = good(client.delete(f"/api/facts/{new}"))
+    assert (receipt["fact_id"], receipt["pending"]) == (new, ["database_files"])
+    assert receipt["erased"] == {**NONE, "facts": 2, "fact_revisions": 5}
+    assert error(client.delete(f"/api/facts/{new}"), 404)["code"] == "fact_not_found"
+    assert read_all(client, "/api/facts", user_id="ada") == []
+    assert read_all(client, "/api/facts", user_id="ada", as_of=messages(client)[0]["created_at"]) == []
+    assert SENTINEL not in client.get(f"/api/sessions/s/turns/{answer['user_message_id']}").text
+    jobs_done(app)
+    assert traces(app) == {}
+    assert [message["content"] for message in messages(client)][:2] == ["I moved to the sea.", "I moved to the hills."]
+    assert neighbours(app, model_server) == before
+
+
+def test_many_facts_are_forgotten_with_one_receipt(app: Flask) -> None:
+    client = app.test_client()
+    ids = [good(client.post("/api/facts", json={"user_id": "ada", "text": f"{SENTINEL} {n}"}))["id"] for n in range(3)]
+    receipt = good(client.post("/api/facts/forget", json={"user_id": "ada", "ids": [*ids, 999]}))
+    assert (receipt["forgotten"], receipt["pending"]) == (3, ["database_files"])
+    assert counted(receipt) == {"facts": 3, "fact_revisions": 3}
+    jobs_done(app)
+    assert traces(app) == {}
+    receipt = good(client.post("/api/facts/forget", json={"user_id": "ada", "ids": ids}))
+    assert (receipt["forgotten"], receipt["pending"], counted(receipt)) == (0, [], {})
+    assert read_all(client, "/api/jobs") == []
+
+
+def test_a_corrected_fact_is_forgotten_without_its_correction(app: Flask, model_server: ModelServer) -> None:
+    client = app.test_client()
+    append(client, "s", [said("I live in Bergen.")])
+    told(app, model_server, fact("Lives in Bergen", 1, "I live in Bergen"))
+    (old,) = [item["id"] for item in read_all(client, "/api/facts", session_id="s")]
+    append(client, "s", [said("I live in Lyon.")])
+    told(app, model_server, fact("Lives in Lyon", 2, "I live in Lyon", supersedes=[old]))
+    assert counted(good(client.delete(f"/api/facts/{old}"))) == {"facts": 1, "fact_revisions": 2}
+    assert [item["text"] for item in read_all(client, "/api/facts", session_id="s")] == ["Lives in Lyon"]
+
+
+# -- a session
+
+
+@pytest.mark.parametrize("user", [None, "ada"])
+def test_not_a_byte_of_an_erased_session_is_left(app: Flask, model_server: ModelServer, user: str | None) -> None:
+    client = app.test_client()
+    before = neighbours(app, model_server)
+    whose = {"user_id": user} if user else {}
+    append(client, "stays", [said("I like mate.")], **whose)
+    told(app, model_server, fact("Likes mate", 1, "I like mate"), topic="Mate")
+    name = f"{SENTINEL}-session"
+    append(client, name, [said(SECRET, external_id=f"{SENTINEL}-1", name=f"{SENTINEL} Ada")], **whose)
+    told(app, model_server, fact(f"Has {SENTINEL}", 1, SENTINEL), topic=SENTINEL)
+    model_server.main.queue(f"{SENTINEL}, then.", "No.")
+    first = chat(client, f"Again {SENTINEL}.", session_id=name, key=f"{SENTINEL}-key", **whose)
+    chat(client, f"No, {SENTINEL}!", session_id=name, replaces=first["user_message_id"], **whose)
+    good(client.patch(f"/api/sessions/{name}", json={"title": SENTINEL, "system_prompt": f"Be {SENTINEL}."}))
+    good(client.put(f"/api/sessions/{name}/summary", json={"sections": {"topic": f"My {SENTINEL}"}}))
+    mine = good(client.post("/api/facts", json={"session_id": name, "text": f"Mine is {SENTINEL}", **whose}))
+    good(client.patch(f"/api/facts/{mine['id']}", json={"pinned": True}))
+    jobs_done(app, "index")
+    assert {"recap.db", "recap.db-wal", "index"} <= places(app), "the scan finds what is there"
+
+    receipt = good(client.delete(f"/api/sessions/{name}"))
+    assert traces(app) == {}, "nothing has to be waited for"
+    assert (receipt["session_id"], receipt["pending"]) == (name, [])
+    assert receipt["erased"] == {
+        "sessions": 1,
+        "messages": 5,
+        "turns": 2,
+        "summaries": receipt["erased"]["summaries"],
+        "edited_summaries": 1,
+        "facts": 2,
+        "fact_revisions": 3,
+        "jobs": receipt["erased"]["jobs"],
+        "index_documents": 3,
+    }
+    assert receipt["erased"]["summaries"] >= 2
+    assert error(client.delete(f"/api/sessions/{name}"), 404)["code"] == "session_not_found"
+    assert stored(client, "stays")[0]["content"] == "I like mate."
+    assert summary(client, "stays")["latest"]["sections"]["topic"] == "Mate"
+    assert neighbours(app, model_server) == before
+
+
+def test_a_person_who_was_corrected_in_an_erased_session_is_who_they_were(
+    app: Flask, model_server: ModelServer
+) -> None:
+    """A -> B -> C: without B's session, C corrects A."""
+    client = app.test_client()
+    known: list[int] = []
+    for number, town in enumerate(("Bergen", "Oslo", "Lyon")):
+        append(client, f"s{number}", [said(f"I live in {town}.")], user_id="ada")
+        sent = fact(f"Lives in {town}", 1, f"I live in {town}", scope="user", supersedes=known[-1:])
+        told(app, model_server, sent)
+        known = [item["id"] for item in read_all(client, "/api/facts", user_id="ada")]
+    good(client.delete("/api/sessions/s1"))
+    assert [item["text"] for item in read_all(client, "/api/facts", user_id="ada")] == ["Lives in Lyon"]
+    good(client.delete("/api/sessions/s2"))
+    assert [item["text"] for item in read_all(client, "/api/facts", user_id="ada")] == ["Lives in Bergen"]
+
+
+# -- caches
+
+
+def test_another_process_forgets_texts_before_it_looks_into_an_index_again(
+    app: Flask, make_app: MakeApp, model_server: ModelServer
+) -> None:
+    other = services_of(make_app(**at(model_server)))  # on the same data
+    append(app.test_client(), "s", [said(SECRET)], user_id="ada")
+    services_of(app).outbox.run_due(["index"])
+    other.index._remembered = {SECRET: b""}
+    erase(app.test_client(), SECRET)
+    other.index.held("anybody")
+    assert other.index._remembered == {}

@@ -1,0 +1,176 @@
+"""A client that keeps its own copy of a conversation goes on sending what was erased: it is not stored again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+import memory.erasing.erasing
+from app import services_of
+from memory.clients.identity import kinship
+from memory.clients.reconcile import Said, reconcile
+from tests.completing import Person, complete, post, sent, talk, user
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer
+from tests.resources import good, read_all
+from tests.talking import at, sessions
+from tests.traces import traces
+
+SENTINEL = "Xylozarquon"
+SECRET = f"{SENTINEL} is my secret."
+
+
+@pytest.fixture
+def app(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Flask:
+    monkeypatch.setattr(memory.erasing.erasing, "SOON", 0.0)
+    model_server.main.default = lambda body: "Noted."
+    return make_app(**at(model_server))
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()
+
+
+def erase(client: FlaskClient, session: str, position: int) -> None:
+    (message,) = [one for one in read_all(client, f"/api/sessions/{session}/messages") if one["position"] == position]
+    good(client.delete(f"/api/sessions/{session}/messages/{message['id']}"))
+
+
+def nothing_left(app: Flask) -> bool:
+    services_of(app).outbox.run_due(["index", "scrub"])
+    return traces(services_of(app).settings.data_dir, SENTINEL) == {}
+
+
+def test_a_client_that_sends_all_of_it_again_goes_on(
+    app: Flask, client: FlaskClient, model_server: ModelServer
+) -> None:
+    person = Person(client, user="ada")
+    person.says(SECRET)
+    person.says("I like tea.")
+    erase(client, "s", 1)
+    person.says("And jam.")
+    assert SECRET in str(person.last_sent)
+    assert SENTINEL not in str(sent(model_server)[-1]), "it is kept from the model too"
+    person.says("And bread.", alone=True)
+    held = read_all(client, "/api/sessions/s/messages")
+    assert [(one["position"], one["content"]) for one in held if one["role"] == "user"] == [
+        (3, "I like tea."),
+        (5, "And jam."),
+        (7, "And bread."),
+    ]
+    assert read_all(client, "/api/sessions/s/messages", branch=1) == []
+    assert good(client.get("/api/search?q=secret&user_id=ada"))["results"] == []
+
+
+def test_nothing_of_it_is_left_while_the_client_goes_on(app: Flask, client: FlaskClient) -> None:
+    person = Person(client, user="ada")
+    person.says(SECRET)
+    person.says("I like tea.")
+    services_of(app).outbox.run_due()
+    erase(client, "s", 1)
+    person.says("And jam.")
+    services_of(app).outbox.run_due(["summary"])
+    assert nothing_left(app)
+
+
+def test_a_conversation_without_an_id_is_found_by_its_first_message_though_it_is_erased(
+    app: Flask, client: FlaskClient
+) -> None:
+    person = Person(client, None, user="ada")
+    person.says(SECRET)
+    (session,) = sessions(client)
+    erase(client, session["id"], 1)
+    erase(client, session["id"], 2)
+    person.says("I like tea.")
+    assert [one["id"] for one in sessions(client)] == [session["id"]]
+    assert [one["position"] for one in read_all(client, f"/api/sessions/{session['id']}/messages")] == [3, 4]
+    assert nothing_left(app)
+
+
+def test_a_conversation_that_was_erased_takes_no_other_in(app: Flask, client: FlaskClient) -> None:
+    complete(client, talk("I like tea."), None, user="ada")
+    (session,) = sessions(client)
+    erase(client, session["id"], 1)
+    complete(client, talk("Another thing.", "Noted.", "And more of it."), None, user="ada")
+    assert len(sessions(client)) == 2
+
+
+def test_what_is_asked_now_is_asked_again_not_taken_for_what_was_erased(app: Flask, client: FlaskClient) -> None:
+    complete(client, [user(SECRET)], user="ada")
+    erase(client, "s", 1)
+    complete(client, [user("Something else?")], user="ada")
+    assert [one["content"] for one in read_all(client, "/api/sessions/s/messages")] == [
+        "Noted.",
+        "Something else?",
+        "Noted.",
+    ]
+    assert nothing_left(app)
+
+
+def test_calls_of_tools_and_their_results_are_erased_with_all_they_carry(
+    app: Flask, client: FlaskClient, model_server: ModelServer
+) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": f'{{"for": "{SENTINEL}"}}'}}
+    exchange = [
+        user("What is there?"),
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": f"{SENTINEL} is there."},
+    ]
+    complete(client, exchange, user="ada")
+    services_of(app).outbox.run_due(["index"])
+    assert not nothing_left(app)
+    erase(client, "s", 2)
+    erase(client, "s", 3)
+    assert nothing_left(app)
+    answer = post(client, [*exchange, *talk("x", "Noted.")[1:], user("And now?")], user="ada")
+    assert answer.status_code == 200 and "X-Memory-Error" not in answer.headers
+    assert [one["position"] for one in read_all(client, "/api/sessions/s/messages")] == [1, 4, 5, 6]
+    assert SENTINEL not in str(sent(model_server)[-1])
+    assert nothing_left(app)
+
+
+# -- the rules
+
+
+def said(*texts: str) -> list[Said]:
+    """Messages by turns, the person first; of one written as "-" the place is left."""
+    line = [Said("assistant" if place % 2 else "user", text) for place, text in enumerate(texts)]
+    return [replace(one, text="", erased=True) if one.text == "-" else one for one in line]
+
+
+@pytest.mark.parametrize(
+    ("line", "list_sent", "kept", "new"),
+    [
+        pytest.param("- a1 u2 a2", "u1 a1 u2 a2 u3", 4, 4, id="the first one erased"),
+        pytest.param("u1 - u2 a2", "u1 a1 u2 a2 u3", 4, 4, id="an answer erased"),
+        pytest.param("- - - -", "u1 a1 u2 a2 u3", 4, 4, id="all erased"),
+        pytest.param("u1 a1 - -", "u1 a1 u2 a2 u3", 4, 4, id="the end erased"),
+        pytest.param("- a1", "u2", 2, 0, id="the newest message alone, after one question"),
+        pytest.param("-", "u2", 1, 0, id="the newest message alone, in place of nothing"),
+        pytest.param("u1 a1 -", "u1 a1 u2", 2, 2, id="asked again after it was erased"),
+        pytest.param("- a1 u2 a2", "u1 a1 u2b", 2, 2, id="a question edited"),
+        pytest.param("u1 a1 u2 a2 - - u4 a4", "u2 a2 u3 a3 u4 a4 u5", 8, 6, id="without the oldest"),
+    ],
+)
+def test_what_a_client_may_send(line: str, list_sent: str, kept: int, new: int) -> None:
+    plan = reconcile(said(*line.split()), said(*list_sent.split()))
+    assert (plan.keep, plan.new) == (kept, new)
+
+
+@pytest.mark.parametrize(
+    ("line", "other", "list_sent"),
+    [
+        ("- -", "u1 a1", "u1 a1 u2"),
+        ("- a1 - a2", "u1 a1 u2 a2", "u1 a1 u2 a2 u3"),
+    ],
+)
+def test_a_conversation_whose_words_are_known_is_nearer(line: str, other: str, list_sent: str) -> None:
+    def near(stored: Sequence[str]) -> tuple[int, int]:
+        return kinship(said(*stored), said(*list_sent.split()), busy=False, named=True)
+
+    assert near(other.split()) > near(line.split()) > (0, 0)

@@ -1,0 +1,157 @@
+"""Jobs as a caller sees them, and health when nobody does them."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from benchmarks.serving import ROOT
+from config import Settings
+from memory.jobs.listing import LATE
+from tests.conftest import MakeApp
+from tests.jobbing import Bench, Clock, fail
+from tests.model_server import ModelServer
+from tests.resources import append, error, good, read_all, said
+from tests.talking import at, chat, jobs, summary
+
+
+@pytest.fixture
+def bench(app: Flask) -> Iterator[Bench]:
+    bench = Bench(app, Clock())
+    yield bench
+    bench.services.stop()
+
+
+def test_a_persons_jobs_are_theirs(client: FlaskClient) -> None:
+    append(client, "one", [said("hello")], user_id="ada")
+    append(client, "two", [said("hello")], user_id="bob")
+    append(client, "three", [said("hello")])
+    kinds = [(job["kind"], job["session_id"]) for job in read_all(client, "/api/jobs", user_id="ada", limit=1)]
+    assert kinds == [("index", None), ("summary", "one")]
+    assert len(read_all(client, "/api/jobs", limit=1)) == 6
+    (job,) = read_all(client, "/api/jobs", session_id="two")
+    error(client.post(f"/api/jobs/{job['id']}/retry?user_id=ada"), 404)
+    error(client.post("/api/jobs/999/retry"), 404)
+    assert good(client.post(f"/api/jobs/{job['id']}/retry?user_id=bob"))["session_id"] == "two"
+
+
+def test_jobs_are_found_by_their_state_page_by_page(bench: Bench) -> None:
+    bench.work = fail
+    for number in range(7):
+        bench.ask(str(number))
+    for _ in range(6):
+        bench.run()
+        bench.clock.tick(300)
+    for number in range(7, 10):
+        bench.ask(str(number))
+    everything = [job["id"] for job in bench.jobs(limit=2)]
+    assert everything == sorted(everything) and len(everything) == 10
+    assert [job["id"] for job in bench.jobs(state="failed", limit=2)] == everything[:7]
+    assert [job["id"] for job in bench.jobs(state="pending", limit=2)] == everything[7:]
+    assert bench.jobs(state="running") == []
+    assert {job["error"] for job in bench.jobs(state="failed")} == {"The model is down."}
+    for query in ("state=done", "cursor=nonsense", "limit=0"):
+        error(bench.client.get(f"/api/jobs?{query}"), 422)
+
+
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_how_often_a_job_is_tried_is_a_setting(make_app: MakeApp, attempts: int) -> None:
+    bench = Bench(make_app(job_attempts=attempts), Clock())
+    bench.work = fail
+    bench.ask("a")
+    for number in range(1, attempts + 1):
+        assert bench.services.outbox.run_due(["probe"]) == 1
+        assert bench.job()["state"] == ("failed" if number == attempts else "pending")
+        bench.clock.tick(300)
+    assert bench.services.outbox.run_due(["probe"]) == 0
+    bench.services.stop()
+
+
+# -- health
+
+
+def ready(bench: Bench) -> dict[str, Any]:
+    return good(bench.client.get("/health/ready"))
+
+
+@pytest.mark.parametrize(("who", "told"), [("worker", "flask --app wsgi jobs work"), ("web", "log")])
+def test_jobs_that_nobody_does_are_told(make_app: MakeApp, who: str, told: str) -> None:
+    bench = Bench(make_app(jobs=who), Clock())
+    assert "jobs_late" not in ready(bench)
+    bench.ask("a")
+    bench.clock.tick(LATE.total_seconds())
+    assert "jobs_late" not in ready(bench)
+    bench.clock.tick(120)
+    body = ready(bench)
+    assert (body["status"], body["jobs"]) == ("ready", {"pending": 1})
+    assert "due for 3 minutes" in body["jobs_late"] and told in body["jobs_late"]
+    bench.run()
+    assert "jobs_late" not in ready(bench)
+    bench.services.stop()
+
+
+def test_jobs_that_wait_for_their_time_or_for_a_busy_worker_are_not_late(bench: Bench) -> None:
+    bench.ask("later", delay=3600.0)
+    bench.clock.tick(600)
+    assert "jobs_late" not in ready(bench)
+    seen: list[dict[str, Any]] = []
+    bench.ask("a")
+    bench.ask("b")
+    bench.clock.tick(600)
+    assert "jobs_late" in ready(bench)
+    bench.work = lambda job: seen.append(ready(bench))
+    bench.run()
+    assert len(seen) == 2 and not any("jobs_late" in body for body in seen)
+
+
+# -- ending
+
+
+@pytest.mark.parametrize(
+    ("environ", "seconds"),
+    [
+        ({}, 375),  # three calls of a model that may take two minutes each, and a quarter for running jobs
+        ({"MODEL_TIMEOUT": "20", "RECALL_TOOL_ROUNDS": "5"}, 115),
+        ({"MODEL_TIMEOUT": "20", "SUMMARY_MODE": "inline"}, 115),  # with the summary and its repair
+    ],
+)
+def test_a_server_that_is_ended_waits_for_all_the_calls_a_turn_may_make(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, environ: dict[str, str], seconds: int
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where there is no .env
+    for item in fields(Settings):
+        monkeypatch.setenv(item.metadata["env"], environ.get(item.metadata["env"], ""))
+    assert runpy.run_path(str(ROOT / "gunicorn.conf.py"))["graceful_timeout"] == seconds
+
+
+# -- JOBS=worker
+
+
+def test_with_workers_of_their_own_the_web_leaves_jobs_alone(make_app: MakeApp, model_server: ModelServer) -> None:
+    web = Bench(make_app(jobs="worker", **at(model_server)), Clock())
+    web.services.start()
+    try:
+        assert chat(web.client, "I drink tea.", session_id="s", user_id="bob")["reply"]
+        assert not web.services.outbox._threads
+        assert {job["state"] for job in web.jobs()} == {"pending"}
+        found = good(web.client.get("/api/search?q=tea&user_id=bob"))["results"]
+        assert found[0]["content"] == "I drink tea."
+        erased = good(web.client.delete("/api/users/bob"))  # at once, by itself
+        assert erased["pending"] == [] and web.jobs() == []
+    finally:
+        web.services.stop()
+
+
+def test_inline_summaries_are_made_by_the_turn_all_the_same(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(jobs="worker", **at(model_server, summary_mode="inline"))
+    client = app.test_client()
+    chat(client, "I drink tea.", session_id="s")
+    assert summary(client, "s")["state"] == "current"
+    assert jobs(client) == []

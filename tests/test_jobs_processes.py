@@ -1,0 +1,225 @@
+"""Jobs in whole processes: workers of their own, ended, killed and suspended, and gunicorn as `make run` starts it."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app import create_app, services_of
+from benchmarks.serving import ROOT
+from config import Settings
+from memory.leases.leases import LEASE_SECONDS
+from tests.model_server import Body, Delay, ModelServer
+from tests.resources import append, digest_of, said
+from tests.serving import Api, Server, eventually, migrated_server, model_settings, rows
+
+pytestmark = pytest.mark.slow
+
+VERSIONS = "SELECT public_id, version FROM summaries JOIN sessions ON sessions.id = session_id ORDER BY 1, 2"
+JOBS = "SELECT key, state, attempts FROM jobs WHERE kind = 'summary' ORDER BY id"
+NAMED = re.compile(r"I am (session-\d+)\.")
+
+
+@pytest.fixture
+def server(tmp_path: Path, migrated: Path, model_server: ModelServer) -> Iterator[Server]:
+    """A server that leaves jobs to workers of their own; not started."""
+    with migrated_server(tmp_path, migrated, JOBS="worker", **model_settings(model_server.url)) as server:
+        yield server
+
+
+def log_of(server: Server) -> str:
+    return server.log.read_text() if server.log.exists() else ""
+
+
+@contextmanager
+def worker(server: Server) -> Iterator[subprocess.Popen[bytes]]:
+    """`flask jobs work`, logging where the server does; it has begun, and whatever comes, is over after the block."""
+    before = log_of(server).count("Doing jobs")
+    command = [sys.executable, "-m", "flask", "--app", "wsgi", "jobs", "work"]
+    with (
+        server.log.open("ab") as log,
+        subprocess.Popen(command, cwd=ROOT, env=server.environ, stdout=log, stderr=log) as process,
+    ):
+        try:
+            assert eventually(lambda: log_of(server).count("Doing jobs") > before, 60), log_of(server)
+            yield process
+        finally:
+            process.kill()
+
+
+def fill(server: Server, count: int) -> list[str]:
+    """Store so many sessions, each with something to summarise, without a server."""
+    names = [f"session-{number}" for number in range(count)]
+    client = create_app(Settings(data_dir=server.data_dir, log_level="warning")).test_client()
+    for name in names:
+        append(client, name, [said(f"I am {name}.")])
+    services_of(client.application).stop()
+    services_of(client.application).database.engine.dispose()
+    return names
+
+
+def holds(server: Server, process: subprocess.Popen[bytes]) -> bool:
+    """Whether it is this process that holds the only job that runs: it has the file open that the lease names."""
+    ((token,),) = rows(server, "SELECT lease_token FROM jobs WHERE state = 'running'")
+    name = token.partition("-")[2].partition(".")[0]
+    return any(path.readlink().match(f"processes/{name}") for path in Path(f"/proc/{process.pid}/fd").iterdir())
+
+
+def prolong(server: Server) -> datetime:
+    """Let the only lease there is last as long as any could; until when."""
+    until = datetime.now(UTC) + timedelta(seconds=2 * LEASE_SECONDS)
+    with closing(sqlite3.connect(server.data_dir / "recap.db", timeout=15)) as database, database:
+        database.execute("UPDATE jobs SET lease_until = ? WHERE state = 'running'", (str(until.replace(tzinfo=None)),))
+    return until
+
+
+def asked(model_server: ModelServer) -> list[str]:
+    """The sessions that the mini model was asked about, in order."""
+    prompts = (str(request.body["messages"]) for request in list(model_server.requests) if request.model == "mini")
+    return [match[1] for prompt in prompts if (match := NAMED.search(prompt))]
+
+
+def test_a_worker_of_its_own_does_what_the_web_workers_leave(server: Server, model_server: ModelServer) -> None:
+    server.start()
+    with worker(server) as process, Api(server) as api:
+        for number in range(3):
+            assert api.chat("s", f"Thing {number}.", user_id="ada")["reply"]
+        api.jobs_done()
+        assert api.get("/api/sessions/s/summary")["state"] == "current"
+        assert "jobs_late" not in api.get("/health/ready")
+        process.terminate()
+        assert process.wait(20) == 0
+        api.chat("s", "Thing 3.", user_id="ada")
+        assert {job["state"] for job in api.get("/api/jobs")["items"]} == {"pending"}
+    assert server.stop() == 0
+
+
+def test_a_worker_that_is_ended_finishes_what_it_does_and_leaves_the_rest(
+    server: Server, model_server: ModelServer
+) -> None:
+    fill(server, 8)
+    release = threading.Event()
+    model_server.mini.default = lambda body: Delay(release, digest_of(topic="Done"))
+    with worker(server) as process:
+        assert model_server.wait_for(lambda: len(asked(model_server)) == 4, 30)  # as many as it does at once
+        process.terminate()
+        assert eventually(lambda: "Finishing the jobs that run" in log_of(server))
+        release.set()
+        assert process.wait(20) == 0
+    assert len(set(asked(model_server))) == len(rows(server, VERSIONS)) == 4
+    assert [(state, attempts) for _, state, attempts in rows(server, JOBS)] == [("pending", 0)] * 4
+    assert "Traceback" not in log_of(server)
+
+
+def test_two_workers_never_do_the_same_job(server: Server, model_server: ModelServer) -> None:
+    names = fill(server, 30)
+
+    def slowly(body: Body) -> Any:
+        time.sleep(0.02)
+        return digest_of(topic="Done")
+
+    model_server.mini.default = slowly
+    with worker(server), worker(server):
+        assert eventually(lambda: not rows(server, JOBS), 40)
+    assert Counter(asked(model_server)) == Counter(names)
+    assert rows(server, VERSIONS) == [(name, 1) for name in sorted(names)]
+
+
+def test_what_a_killed_worker_did_another_does_without_waiting_for_its_lease(
+    server: Server, model_server: ModelServer
+) -> None:
+    fill(server, 1)
+    release = threading.Event()
+    model_server.mini.queue(Delay(release, digest_of(topic="Lost")))
+    try:
+        with worker(server) as one, worker(server) as other:
+            assert model_server.wait_for(lambda: len(asked(model_server)) == 1, 30)
+            killed = next(process for process in (one, other) if holds(server, process))
+            killed.send_signal(signal.SIGKILL)
+            killed.wait(10)
+            until = prolong(server)
+            assert eventually(lambda: rows(server, JOBS) != [("1", "running", 1)], 40)
+            noticed = time.time()
+            assert eventually(lambda: not rows(server, JOBS), 40)
+    finally:
+        release.set()
+    assert noticed < until.timestamp()
+    assert rows(server, VERSIONS) == [("session-0", 1)]
+
+
+def test_a_worker_that_was_suspended_overwrites_nothing(server: Server, model_server: ModelServer) -> None:
+    fill(server, 1)
+    release = threading.Event()
+    model_server.mini.queue(Delay(release, digest_of(topic="Late")))
+    model_server.mini.default = lambda body: digest_of(topic="In time")
+    with worker(server) as suspended:
+        assert model_server.wait_for(lambda: len(asked(model_server)) == 1, 30)
+        suspended.send_signal(signal.SIGSTOP)
+        with worker(server):
+            assert eventually(lambda: not rows(server, JOBS), LEASE_SECONDS + 30)
+        release.set()
+        suspended.send_signal(signal.SIGCONT)
+        suspended.terminate()
+        assert suspended.wait(30) == 0
+    assert rows(server, "SELECT version, json_extract(sections, '$.topic') FROM summaries") == [(1, "In time")]
+
+
+def test_a_session_whose_worker_was_killed_is_free_at_once(
+    tmp_path: Path, migrated: Path, model_server: ModelServer
+) -> None:
+    release = threading.Event()
+    model_server.main.queue(Delay(release, "lost"))
+    with migrated_server(tmp_path, migrated, **model_settings(model_server.url)) as server, ExitStack() as stack:
+        server.start()
+        api = stack.enter_context(Api(server))
+        with ThreadPoolExecutor() as pool:
+            lost = pool.submit(stack.enter_context(Api(server)).chat, "s", "One.")
+            assert model_server.wait_for(lambda: len(model_server.requests) == 1, 30)
+            assert api.get("/api/sessions/s")["busy"]
+            server.kill()
+            assert lost.exception(10) is not None
+        server.start()
+        assert not api.get("/api/sessions/s")["busy"]
+        assert api.get("/api/sessions/s/turns")["items"][0]["state"] == "broken_off"
+        assert api.chat("s", "One.")["reply"]
+        assert [message["role"] for message in api.messages("s")] == ["user", "assistant"]
+        release.set()
+
+
+def test_web_workers_that_are_ended_take_no_job_while_replies_are_finished(
+    tmp_path: Path, migrated: Path, model_server: ModelServer
+) -> None:
+    reply, digested = threading.Event(), threading.Event()
+    settings = {**model_settings(model_server.url), "WEB_WORKERS": "1"}
+    with migrated_server(tmp_path, migrated, **settings) as server:
+        server.start()
+        model_server.mini.queue(Delay(digested, digest_of(topic="Begun before")))
+        model_server.main.queue(Delay(reply, "A reply that arrives."))
+        with Api(server) as api, ThreadPoolExecutor() as pool:
+            api.append("session-0", [{"role": "user", "content": "I am session-0."}])
+            assert model_server.wait_for(lambda: asked(model_server) == ["session-0"], 30)
+            turn = pool.submit(api.chat, "session-1", "I am session-1.")
+            assert model_server.wait_for(lambda: len(model_server.requests) == 2, 30)
+            server.signal(signal.SIGTERM)
+            assert eventually(lambda: "Handling signal: term" in log_of(server))
+            reply.set()
+            assert turn.result(20)["reply"] == "A reply that arrives."
+            digested.set()
+        assert server.wait() == 0
+        assert rows(server, VERSIONS) == [("session-0", 1)]
+        assert asked(model_server) == ["session-0"]
+        assert [(state, attempts) for _, state, attempts in rows(server, JOBS)] == [("pending", 0)]

@@ -1,0 +1,206 @@
+"""Two processes' worth of engines on one database: work that was taken over is not overwritten by who had it before.
+
+Each engine has its own leases, threads and workers; the clock is the test's, so that one is suspended, or clocks jump,
+without anybody waiting.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy.exc import OperationalError
+
+from memory.jobs.outbox import BACKOFF_FIRST
+from memory.leases.leases import LEASE_SECONDS
+from memory.services import Services
+from models import SessionRow
+from tests.conftest import MakeApp
+from tests.jobbing import Bench, Clock
+from tests.model_server import Body, Delay, ModelServer
+from tests.resources import append, digest_of, good, read_all, said
+from tests.serving import eventually
+from tests.talking import answering, ask, at, chat, failed, meanwhile
+from tests.talking import said as all_said
+
+
+@pytest.fixture
+def app(make_app: MakeApp, model_server: ModelServer) -> Flask:
+    return make_app(**at(model_server, model_timeout=30.0))
+
+
+@pytest.fixture
+def bench(app: Flask) -> Iterator[Bench]:
+    bench = Bench(app, Clock())
+    yield bench
+    bench.services.stop()
+
+
+@pytest.fixture
+def other(bench: Bench) -> Iterator[Services]:
+    """The other process."""
+    services = bench.process(bench.app)
+    yield services
+    services.stop()
+
+
+def versions(bench: Bench) -> list[tuple[int, str, int]]:
+    """The summary's versions, oldest first: number, topic, the last message covered."""
+    items = read_all(bench.client, "/api/sessions/s/summary/versions")
+    return [(item["version"], item["sections"]["topic"], item["through"]) for item in reversed(items)]
+
+
+def late(bench: Bench, model_server: ModelServer, before: Callable[[], None]) -> None:
+    """A process updates the summary and is suspended while the mini model works, during which `before` is done."""
+    release = threading.Event()
+    model_server.mini.queue(Delay(release, digest_of(topic="Late")))
+    asked = len(model_server.requests)
+    with meanwhile(lambda: bench.services.outbox.run_due(["summary"])):
+        model_server.wait_for_requests(asked + 1)
+        before()
+        release.set()
+
+
+def taken_over(bench: Bench, other: Services, model_server: ModelServer, topic: str) -> None:
+    """The other process notices that the lease has run out, waits the pause, and does the job."""
+    model_server.mini.queue(digest_of(topic=topic))
+    bench.clock.tick(LEASE_SECONDS + 1)
+    assert other.outbox.run_due(["summary"]) == 0
+    bench.clock.tick(BACKOFF_FIRST)
+    assert other.outbox.run_due(["summary"]) == 1
+
+
+def test_an_old_summary_never_overwrites_a_newer_one(bench: Bench, other: Services, model_server: ModelServer) -> None:
+    append(bench.client, "s", [said("I drink tea.")])
+
+    def meanwhile_elsewhere() -> None:
+        append(bench.client, "s", [said("And coffee.")])
+        taken_over(bench, other, model_server, "In time")
+
+    late(bench, model_server, meanwhile_elsewhere)
+    assert versions(bench) == [(1, "In time", 2)]
+    assert [job for job in bench.jobs() if job["kind"] == "summary"] == []
+    assert good(bench.client.get("/api/sessions/s/summary"))["state"] == "current"
+
+
+def test_a_late_summary_that_was_overtaken_goes_on_with_what_is_new(
+    bench: Bench, other: Services, model_server: ModelServer
+) -> None:
+    append(bench.client, "s", [said("I drink tea.")])
+
+    def meanwhile_elsewhere() -> None:
+        taken_over(bench, other, model_server, "In time")
+        append(bench.client, "s", [said("And coffee.")])
+        model_server.mini.queue(digest_of(topic="All of it"))
+
+    late(bench, model_server, meanwhile_elsewhere)
+    bench.services.outbox.run_due(["summary"])
+    assert versions(bench) == [(1, "In time", 1), (2, "All of it", 2)]
+
+
+def test_facts_of_a_late_summary_are_not_added_twice(bench: Bench, other: Services, model_server: ModelServer) -> None:
+    append(bench.client, "s", [said("I drink tea.")])
+    late(bench, model_server, lambda: taken_over(bench, other, model_server, "In time"))
+    facts = read_all(bench.client, "/api/facts", session_id="s")
+    assert len(facts) == len({fact["text"] for fact in facts})
+    assert len(versions(bench)) == 1
+
+
+# -- clocks that jump
+
+
+def leave_a_lease(bench: Bench, services: Services) -> None:
+    """Have the session held by a process that dies now: nobody renews that."""
+    with services.database.write() as tx:
+        assert services.leases.take(tx.query(SessionRow).one()) is not None
+
+
+def seconds_left(bench: Bench) -> float:
+    """For how long the session's lease goes on, by the clock as it is."""
+    with bench.services.database.read() as tx:
+        until = tx.query(SessionRow).one().lease_until
+    assert until is not None
+    return (until - bench.clock()).total_seconds()
+
+
+@pytest.mark.parametrize("seconds", [-18_000, -36])
+def test_a_clock_that_is_put_back_does_not_keep_a_dead_holders_session_from_others(
+    bench: Bench, other: Services, seconds: float
+) -> None:
+    chat(bench.client, "one", session_id="s")
+    leave_a_lease(bench, other)
+    bench.clock.tick(seconds)
+    with meanwhile(lambda: chat(bench.client, "two", session_id="s")):
+        assert eventually(lambda: seconds_left(bench) <= LEASE_SECONDS)
+        bench.clock.tick(LEASE_SECONDS)
+    assert [words for _, words in all_said(bench.client, "s")][::2] == ["one", "two"]
+
+
+def test_a_clock_that_is_put_back_does_not_keep_appends_waiting(bench: Bench, other: Services) -> None:
+    append(bench.client, "s", [said("one")])
+    leave_a_lease(bench, other)
+    bench.clock.tick(-18_000)
+    with meanwhile(lambda: append(bench.client, "s", [said("two")])):
+        assert eventually(lambda: seconds_left(bench) <= LEASE_SECONDS)
+        bench.clock.tick(LEASE_SECONDS)
+    assert [words for _, words in all_said(bench.client, "s")] == ["one", "two"]
+
+
+def test_a_living_holder_keeps_its_lease_though_others_shortened_it(
+    bench: Bench, other: Services, model_server: ModelServer
+) -> None:
+    with answering(model_server, bench.app, "one", session_id="s"):
+        bench.clock.tick(-3600)
+        with other.database.read() as tx:
+            row = tx.query(SessionRow).one()
+        other.leases.shorten(row)
+        held = tuple(bench.services.leases._held)
+        bench.clock.tick(LEASE_SECONDS - 1)
+        bench.services.leases._renew(held)  # which its thread does every third of that time, by another clock
+        bench.clock.tick(LEASE_SECONDS - 1)
+        with other.database.read() as tx:
+            assert not other.leases.free(tx.query(SessionRow).one())
+    assert [role for role, _ in all_said(bench.client, "s")] == ["user", "assistant"]
+
+
+def test_when_the_clock_jumps_forward_two_hold_a_session_and_one_writes(
+    bench: Bench, other: Services, model_server: ModelServer
+) -> None:
+    def meanwhile_elsewhere(body: Body) -> str:
+        bench.clock.tick(3600)
+        with other.database.write() as tx:
+            row = tx.query(SessionRow).one()
+            lease = other.leases.take(row)
+            assert lease is not None
+        return "too late"
+
+    model_server.main.queue(meanwhile_elsewhere)
+    failed(ask(bench.client, "one", session_id="s"), 409, "turn_lost")
+    assert all_said(bench.client, "s") == [("user", "one")]
+
+
+# -- the thread that renews
+
+
+def test_renewing_goes_on_after_the_database_failed(
+    bench: Bench, other: Services, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("memory.leases.leases.LEASE_SECONDS", 0.03)
+    monkeypatch.setattr("memory.leases.leases.RENEW_PAUSE", 0.01)
+    renew, tries, renewed = bench.services.leases._renew, [], threading.Event()
+
+    def fails_first(held: Any) -> None:
+        tries.append(held)
+        if len(tries) < 3:
+            raise OperationalError("UPDATE", None, Exception("disk I/O error"))
+        renew(held)
+        renewed.set()
+
+    monkeypatch.setattr(bench.services.leases, "_renew", fails_first)
+    bench.ask("a")
+    bench.take()
+    assert renewed.wait(10)
+    assert "could not be renewed" in caplog.text

@@ -1,0 +1,468 @@
+"""Keys that are made and revoked while the service runs: whom they let in, what for, and that none is stored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import event, update
+
+from app import services_of
+from cli import register_commands
+from config import ApiKey
+from memory.access.keys import KNOWN_SECONDS, PREFIX, SCOPES, KeyHolder, Keys
+from memory.errors import InvalidRequest, NotFound
+from memory.services import utc_now
+from models import Database, KeyRow
+from tests.resources import append, error, good, said
+from tests.serving import Api, eventually, migrated_server
+from tests.talking import failed
+from tests.test_auth import METHODS, with_key
+
+CONFIGURED = ApiKey("acme", "key-of-acme-0123456789")
+
+
+class Clock:
+    """A monotonic clock that a test turns."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def database(app: Flask) -> Database:
+    return services_of(app).database
+
+
+@pytest.fixture
+def keys(database: Database, clock: Clock) -> Keys:
+    return Keys([CONFIGURED], database, utc_now, clock)
+
+
+def another_process(database: Database, clock: Clock, *configured: ApiKey) -> Keys:
+    return Keys(configured, database, utc_now, clock)
+
+
+@contextmanager
+def statements(database: Database) -> Iterator[list[str]]:
+    """The SQL that is sent while the block runs, but what begins and ends transactions."""
+    sent: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
+        if not statement.startswith(("BEGIN", "PRAGMA")):
+            sent.append(statement)
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        event.remove(database.engine, "before_cursor_execute", note)
+
+
+def made(app: Flask, tenant: str = "default", **more: Any) -> tuple[FlaskClient, int]:
+    """A client with a new key, and the key's id."""
+    key, info = services_of(app).keys.create(tenant, **more)
+    return with_key(app, key), info.id
+
+
+# -- whom a key lets in
+
+
+def test_a_made_key_is_its_holders(keys: Keys) -> None:
+    key, info = keys.create("acme", "ada", ["read", "chat"], "her phone")
+    assert re.fullmatch(r"recap_[\w-]{43}", key), "256 bits"
+    assert keys.identify(key) == KeyHolder("acme", "ada", frozenset({"chat", "read"}), f"made-{info.id}")
+    assert (info.scopes, info.label, info.revoked_at) == (("chat", "read"), "her phone", None)
+    assert key.startswith(info.hint) and len(info.hint) == len(PREFIX) + 4
+
+
+def test_a_key_of_the_settings_may_do_everything_in_its_tenant(keys: Keys) -> None:
+    assert keys.identify(CONFIGURED.key) == KeyHolder("acme", None, frozenset(SCOPES), "set-1")
+
+
+@pytest.mark.parametrize("wrong", ["", PREFIX, CONFIGURED.key[:-1], CONFIGURED.key + "x", "clé", "\ud800"])
+def test_any_other_key_is_nobodys(keys: Keys, wrong: str) -> None:
+    keys.create("acme")
+    assert keys.identify(wrong) is None
+
+
+def test_no_two_keys_are_alike(keys: Keys) -> None:
+    assert len({keys.create("acme")[0] for _ in range(50)}) == 50
+
+
+def test_a_key_is_asked_for_from_the_first_on_and_after_the_last_was_revoked(database: Database, clock: Clock) -> None:
+    keys = another_process(database, clock)
+    assert not keys.required
+    key, info = keys.create("acme")
+    assert keys.required
+    keys.revoke(info.id)
+    assert keys.required and keys.identify(key) is None
+    assert another_process(database, clock).required, "after a restart too"
+
+
+def test_a_key_in_the_settings_is_asked_for_without_a_look_at_the_database(keys: Keys, database: Database) -> None:
+    with statements(database) as sent:
+        assert keys.required and keys.identify(CONFIGURED.key)
+    assert sent == []
+
+
+def test_a_revoked_key_is_refused_by_every_process_soon(keys: Keys, database: Database, clock: Clock) -> None:
+    other = another_process(database, clock)
+    key, info = keys.create("acme")
+    assert other.identify(key)
+    first = keys.revoke(info.id).revoked_at
+    assert keys.identify(key) is None, "at once where it was revoked"
+    clock.seconds += KNOWN_SECONDS
+    assert other.identify(key) is None
+    assert keys.revoke(info.id).revoked_at == first, "once more changes nothing"
+
+
+def test_a_new_key_is_known_to_every_process_soon(keys: Keys, database: Database, clock: Clock) -> None:
+    other = another_process(database, clock)
+    assert not other.required
+    key, _ = keys.create("acme")
+    clock.seconds += KNOWN_SECONDS
+    assert other.required and other.identify(key)
+
+
+def test_the_check_asks_the_database_once_in_two_seconds_whatever_keys_come(
+    keys: Keys, database: Database, clock: Clock
+) -> None:
+    key, _ = keys.create("acme")
+    with statements(database) as sent:
+        for number in range(20):
+            clock.seconds += KNOWN_SECONDS / 25
+            assert keys.identify(key)
+            assert keys.identify(f"wrong-{number}") is None
+    assert len(sent) == 1
+
+
+def test_what_is_revoked_while_the_rows_are_read_is_not_known_for_longer(
+    keys: Keys, database: Database, clock: Clock
+) -> None:
+    """What was read is as old as the beginning of reading it."""
+    other = another_process(database, clock)
+    key, info = keys.create("acme")
+
+    def slow(*_: Any) -> None:
+        clock.seconds += KNOWN_SECONDS / 2
+
+    event.listen(database.engine, "after_cursor_execute", slow)
+    try:
+        assert other.identify(key)
+    finally:
+        event.remove(database.engine, "after_cursor_execute", slow)
+    keys.revoke(info.id)
+    clock.seconds += KNOWN_SECONDS / 2
+    assert other.identify(key) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "param"),
+    [
+        ({"tenant": "a b"}, "tenant"),
+        ({"tenant": ""}, "tenant"),
+        ({"tenant": "x" * 65}, "tenant"),
+        ({"user_id": ""}, "user_id"),
+        ({"user_id": "a\nb"}, "user_id"),
+        ({"user_id": "\udcff"}, "user_id"),
+        ({"user_id": "x" * 257}, "user_id"),
+        ({"scopes": []}, "scopes"),
+        ({"scopes": ["chat", "root"]}, "scopes"),
+        ({"label": "x" * 201}, "label"),
+        ({"label": "a\x1b[31m"}, "label"),
+    ],
+)
+def test_what_no_request_could_be_of_makes_no_key(keys: Keys, change: dict[str, Any], param: str) -> None:
+    with pytest.raises(InvalidRequest, match="No key was made") as caught:
+        keys.create(**{"tenant": "acme", **change})
+    assert caught.value.param == param
+    assert keys.all() == []
+
+
+def test_a_key_that_is_not_there_can_not_be_revoked(keys: Keys) -> None:
+    with pytest.raises(NotFound, match="There is no key 7"):
+        keys.revoke(7)
+
+
+def test_the_key_itself_is_in_no_byte_of_the_data(app: Flask, keys: Keys) -> None:
+    key, info = keys.create("acme", "ada")
+    folder: Path = services_of(app).settings.data_dir
+    everything = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert b"acme" in everything and info.hint.encode() in everything, "the row was not seen"
+    assert key.encode() not in everything
+    assert key.removeprefix(info.hint).encode() not in everything
+
+
+def test_a_second_row_can_not_have_a_digest_that_is_taken(keys: Keys, database: Database) -> None:
+    _, first = keys.create("acme")
+    keys.create("globex")
+    with pytest.raises(Exception, match="UNIQUE"), database.write() as tx:
+        tx.execute(update(KeyRow).values(digest="the same"))
+    assert [one.id for one in keys.all()] == [first.id, first.id + 1]
+
+
+# -- scopes
+
+
+def calls(client: FlaskClient) -> dict[str, str]:
+    """Every call of the document that asks for a key, and the scope it names."""
+    paths = good(client.get("/openapi.json"))["paths"]
+    return {
+        f"{method.upper()} {path}": call["x-scope"]
+        for path, methods in paths.items()
+        for method, call in methods.items()
+        if method.upper() in METHODS and call.get("security")
+    }
+
+
+CHATTING = {
+    "POST /api/chat",
+    "POST /api/sessions",
+    "POST /api/sessions/{session_id}/messages",
+    "POST /api/sessions/{session_id}/stop",
+    "POST /v1/chat/completions",
+    "POST /v1/embeddings",
+    "GET /v1/models",
+    "GET /v1/models/{model}",
+}
+LOOKING = {"POST /api/sessions/{session_id}/summary/preview"}  # beside what is read with GET
+NOT_JUST_LOOKING = {"GET /api/users/{user_id}/export"}
+
+
+def test_each_call_asks_for_the_scope_the_document_names(client: FlaskClient) -> None:
+    for call, scope in calls(client).items():
+        method = call.split(" ")[0]
+        if call in CHATTING:
+            assert scope == "chat", call
+        elif call in LOOKING or (method == "GET" and call not in NOT_JUST_LOOKING | {"GET /api/me"}):
+            assert scope == "read", call
+        elif call == "GET /api/me":
+            assert scope == "any"
+        else:
+            assert scope == "admin", call
+    assert set(calls(client)) >= CHATTING | LOOKING | NOT_JUST_LOOKING
+
+
+@pytest.mark.parametrize("scope", list(SCOPES))
+def test_a_key_may_do_what_its_scope_says_and_nothing_else(app: Flask, scope: str) -> None:
+    client, _ = made(app, scopes=[scope])
+    allowed = 0
+    for call, needed in calls(client).items():
+        method, path = call.split(" ")
+        address = re.sub(r"\{(\w+_id)\}|\{\w+\}", "1", path)
+        answer = client.open(address, method=method, json={} if method != "GET" else None)
+        if needed in (scope, "any"):
+            assert answer.status_code not in (401, 403), f"{call}: {answer.text}"
+            allowed += 1
+        else:
+            told = error(answer, 403)
+            assert told["code"] == "scope_missing" and f"`{needed}`" in told["message"], call
+            assert path.startswith("/v1/") or told["type"] == "permission_error"
+        answer.close()
+    assert allowed > 1
+
+
+def test_a_refused_call_does_nothing(app: Flask) -> None:
+    full, _ = made(app)
+    append(full, "tea", [said("I like sencha.")])
+    for client in (made(app, scopes=["chat"])[0], made(app, scopes=["read"])[0]):
+        failed(client.delete("/api/sessions/tea"), 403, "scope_missing")
+        failed(client.put("/api/prompts/brief", json={"text": "Be brief."}), 403, "scope_missing")
+    assert good(full.get("/api/sessions/tea"))["message_count"] == 1
+    failed(full.get("/api/prompts/brief"), 404, "prompt_not_found")
+
+
+def test_an_address_that_is_not_there_is_told_to_any_key(app: Flask) -> None:
+    client, _ = made(app, scopes=["read"])
+    failed(client.get("/api/nothing"), 404, "not_found")
+    failed(client.post("/api/me", json={}), 405, "method_not_allowed")
+
+
+def test_a_route_without_a_mark_asks_for_admin(app: Flask) -> None:
+    """As one would be that is added beside the blueprints."""
+    app.add_url_rule("/forgotten", "forgotten", lambda: "everything", methods=["GET"])
+    failed(app.test_client().get("/forgotten", headers={"Host": "recap.example"}), 403, "not_local")
+    reading, _ = made(app, scopes=["read", "chat"])
+    failed(app.test_client().get("/forgotten"), 401, "api_key_missing")
+    failed(reading.get("/forgotten"), 403, "scope_missing")
+    assert made(app)[0].get("/forgotten").text == "everything"
+
+
+def test_a_key_that_is_revoked_is_told_so(app: Flask) -> None:
+    client, key_id = made(app)
+    assert client.get("/api/sessions").status_code == 200
+    services_of(app).keys.revoke(key_id)
+    told = failed(client.get("/api/sessions"), 401, "api_key_unknown")
+    assert "revoked" in told["message"]
+
+
+# -- one person's key
+
+
+def test_a_bound_key_is_its_persons_without_naming_them(app: Flask) -> None:
+    ada, _ = made(app, user_id="ada")
+    append(ada, "tea", [said("I like sencha.")])
+    fact = good(ada.post("/api/facts", json={"text": "Likes sencha"}))
+    assert good(ada.get("/api/sessions/tea"))["user_id"] == "ada"
+    assert [one["id"] for one in good(ada.get("/api/facts"))["items"]] == [fact["id"]]
+    assert [one["content"] for one in good(ada.get("/api/search?q=sencha"))["results"]] == ["I like sencha."]
+    assert good(ada.get("/api/users/ada"))["facts"] == 1
+    assert good(ada.get("/api/sessions?user_id=ada"))["items"][0]["id"] == "tea"
+
+
+def test_what_an_openai_client_says_with_a_bound_key_is_its_persons(app: Flask) -> None:
+    ada, _ = made(app, user_id="ada")
+    body = {"model": "any", "messages": [{"role": "user", "content": "I like sencha."}]}
+    answer = ada.post("/v1/chat/completions", json=body)
+    assert answer.status_code == 200, answer.text
+    assert good(ada.get(f"/api/sessions/{answer.headers['X-Memory-Session-Id']}"))["user_id"] == "ada"
+    assert ada.post("/v1/chat/completions", json={**body, "user": "ada"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "more"),
+    [
+        ({"X-OpenWebUI-User-Id": "bob"}, {}),
+        ({"x-litellm-end-user-id": "bob"}, {}),
+        ({}, {"user": "bob"}),
+        ({}, {"safety_identifier": "bob"}),
+        ({"X-OpenWebUI-User-Id": "bob"}, {"user": "ada"}),
+    ],
+)
+def test_an_openai_client_with_a_bound_key_can_name_nobody_else(
+    app: Flask, headers: dict[str, str], more: dict[str, str]
+) -> None:
+    ada, _ = made(app, user_id="ada")
+    body = {"model": "any", "messages": [{"role": "user", "content": "Hello"}], **more}
+    answer = ada.post("/v1/chat/completions", json=body, headers=headers)
+    assert (answer.status_code, answer.json["error"]["code"]) == (404, "user_not_found")
+    assert good(made(app)[0].get("/api/sessions"))["items"] == []
+
+
+def test_a_bound_key_reads_prompts_and_changes_none(app: Flask) -> None:
+    ada, _ = made(app, user_id="ada")
+    assert good(ada.get("/api/prompts"))["items"]
+    failed(ada.put("/api/prompts/brief", json={"text": "Be brief."}), 403, "key_of_one_person")
+    failed(ada.get("/api/prompts/brief"), 404, "prompt_not_found")
+
+
+def test_everyone_learns_whom_their_key_speaks_for(app: Flask) -> None:
+    everything = {"tenant": "default", "user_id": None, "scopes": ["chat", "read", "admin"]}
+    assert good(app.test_client().get("/api/me")) == everything
+    bound, _ = made(app, "acme", user_id="ada", scopes=["read", "chat"])
+    assert good(bound.get("/api/me")) == {"tenant": "acme", "user_id": "ada", "scopes": ["chat", "read"]}
+    failed(app.test_client().get("/api/me"), 401, "api_key_missing")
+
+
+def test_a_conversation_without_an_id_is_never_anothers_of_the_same_first_words(app: Flask) -> None:
+    """Nobody can lay out a session with the id that another's conversation will look for."""
+    ada, bob = made(app, user_id="ada")[0], made(app, user_id="bob")[0]
+    body = {"model": "any", "messages": [{"role": "user", "content": "Good morning, Recap"}]}
+    hers = ada.post("/v1/chat/completions", json=body).headers["X-Memory-Session-Id"]
+    assert ada.delete(f"/api/sessions/{hers}").status_code in (200, 204)
+    append(bob, hers, [said("Good morning, Recap")])
+    answer = ada.post("/v1/chat/completions", json=body)
+    assert answer.headers["X-Memory-Session-Id"] != hers
+    assert good(bob.get(f"/api/sessions/{hers}"))["message_count"] == 1
+
+
+def test_one_persons_idempotency_key_is_not_anothers(app: Flask) -> None:
+    ada, bob = made(app, user_id="ada")[0], made(app, user_id="bob")[0]
+    body = {"model": "any", "messages": [{"role": "user", "content": "I like sencha."}]}
+    for path, sent in (("/api/chat", {"message": "I like sencha."}), ("/v1/chat/completions", body)):
+        once = {"Idempotency-Key": f"once {path}"}
+        first = ada.post(path, json=sent, headers=once)
+        assert ada.post(path, json=sent, headers=once).json["id"] == first.json["id"], "a retry is a retry"
+        others = bob.post(path, json=sent, headers=once)
+        assert others.status_code == 200 and others.json["id"] != first.json["id"], path
+
+
+# -- the command
+
+
+def run(app: Flask, *arguments: str) -> Result:
+    register_commands(app)
+    return app.test_cli_runner().invoke(args=["keys", *arguments])
+
+
+def test_the_command_makes_a_key_and_shows_it_once(app: Flask) -> None:
+    done = run(
+        app, "create", "--tenant", "acme", "--user", "ada", "--scope", "chat", "--scope", "read", "--label", "phone"
+    )
+    assert done.exit_code == 0, done.output
+    key = done.stdout.strip()
+    assert key.startswith(PREFIX) and "\n" not in key, "the key alone, for a script to take"
+    assert "shown this once" in done.stderr and "of ada in the tenant acme, with chat, read" in done.stderr
+    assert good(with_key(app, key).get("/api/me"))["user_id"] == "ada"
+    listed = run(app, "list").output
+    assert all(text in listed for text in ("acme", "ada", "chat, read", "phone", key[:10]))
+    assert key not in listed
+
+
+def test_the_command_makes_a_key_for_everything_unless_told_otherwise(app: Flask) -> None:
+    key = run(app, "create").stdout.strip()
+    found = good(with_key(app, key).get("/api/me"))
+    assert found == {"tenant": "default", "user_id": None, "scopes": ["chat", "read", "admin"]}
+
+
+def test_the_command_revokes(app: Flask) -> None:
+    key = run(app, "create").stdout.strip()
+    done = run(app, "revoke", "1")
+    assert done.exit_code == 0 and "within 2 seconds" in done.output
+    failed(with_key(app, key).get("/api/me"), 401, "api_key_unknown")
+    revoked = re.search(r"^1 .*$", run(app, "list").output, re.M)
+    assert revoked and len(re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d", revoked[0])) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["create", "--scope", "root"], "'root' is not one of"),
+        (["create", "--tenant", "a b"], "A tenant is"),
+        (["revoke", "7"], "There is no key 7"),
+        (["revoke", "ada"], "not a valid integer"),
+    ],
+)
+def test_the_command_says_what_can_not_be_done(app: Flask, arguments: list[str], told: str) -> None:
+    done = run(app, *arguments)
+    assert done.exit_code != 0 and told in done.output
+
+
+@pytest.mark.slow
+def test_keys_come_and_go_beside_a_running_server(tmp_path: Path, migrated: Path) -> None:
+    """Two workers, in the end both of them: a connection of its own for each request may come to either."""
+    with migrated_server(tmp_path, migrated, WEB_WORKERS="2") as server:
+        server.start()
+
+        def statuses(key: str | None = None) -> set[int]:
+            found = set()
+            for _ in range(12):
+                with Api(server) as api:
+                    headers = {"Authorization": f"Bearer {key}"} if key else {}
+                    found.add(api.http.get("/api/sessions", headers=headers).status_code)
+            return found
+
+        assert statuses() == {200}
+        key = server.flask("keys", "create").stdout.strip()
+        assert eventually(lambda: statuses() == {401}), "the door closes"
+        assert eventually(lambda: statuses(key) == {200})
+        assert server.flask("keys", "revoke", "1").returncode == 0
+        assert eventually(lambda: 200 not in statuses(key)), "who tries on is turned away for trying, too"
+        assert statuses() == {401}, "and the door stays closed"
+        assert server.stop() == 0

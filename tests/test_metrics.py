@@ -1,0 +1,441 @@
+"""/metrics: each thing that happens is counted once, under no name of anybody's, by however many processes."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import select
+
+from app import services_of
+from config import ApiKey
+from memory.operating.metrics import CODES_MAX, Metrics, Standing, TurnFigures, begin
+from memory.services import Services
+from models import JobRow
+from tests.conftest import MakeApp
+from tests.measuring import Figures, scraped
+from tests.model_server import CutStream, ModelServer, Status, Text, digest
+from tests.resources import append, said
+from tests.serving import Api, Server, eventually, migrated_server, rows
+from tests.talking import answering, ask, at, chat, failed, stream
+
+ROOT = Path(__file__).resolve().parent.parent
+OPERATIONS = ROOT / "docs/operations.md"
+METRICS_KEY = "prometheus-reads-with-this"
+
+
+@pytest.fixture
+def model_client(model_app: Flask) -> FlaskClient:
+    return model_app.test_client()
+
+
+# -- what is counted
+
+
+def test_a_turn_is_counted_with_its_phases(client: FlaskClient) -> None:
+    before = scraped(client)
+    assert before("recap_turns_total") == 0
+    chat(client, "My cat is called Miso.", session_id="s")
+    figures = scraped(client)
+    assert figures("recap_turns_total", api="chat", outcome="answered") == figures("recap_turns_total") == 1
+    for phase in ("admit", "recall", "compose", "answer", "record"):
+        assert figures("recap_turn_phase_seconds_count", phase=phase) == 1
+    assert figures("recap_turn_phase_seconds_count", phase="summary") == 0
+    assert figures("recap_turn_first_text_seconds_count") == 0, "a reply that is not streamed has no first text"
+
+
+def test_the_summary_is_a_phase_where_the_turn_waits_for_it(make_app: MakeApp) -> None:
+    client = make_app(summary_mode="inline").test_client()
+    chat(client, "My cat is called Miso.")
+    assert scraped(client)("recap_turn_phase_seconds_count", phase="summary") == 1
+
+
+def test_a_streamed_turn_says_when_its_first_text_came(client: FlaskClient) -> None:
+    stream(client, "My cat is called Miso.")
+    assert scraped(client)("recap_turn_first_text_seconds_count") == 1
+
+
+def test_tokens_are_the_providers(model_client: FlaskClient, model_server: ModelServer) -> None:
+    usage = {"prompt_tokens": 90, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 64}}
+    model_server.main.queue(Text("Noted.", usage=usage))
+    answer = chat(model_client, "My cat is called Miso.")
+    figures = scraped(model_client)
+    assert figures("recap_tokens_total", model="main", kind="prompt") == 90
+    assert figures("recap_tokens_total", model="main", kind="cached") == 64
+    assert figures("recap_tokens_total", model="main", kind="completion") == 7
+    assert figures("recap_full_history_tokens_total") == answer["usage"]["full_history_tokens"]
+    assert figures("recap_saved_tokens_total") == max(0, answer["usage"]["saved_tokens"])
+
+
+@pytest.mark.parametrize(
+    "details", [None, {}, "some", {"cached_tokens": None}, {"cached_tokens": -1}, {"cached_tokens": "many"}]
+)
+def test_a_provider_that_says_nothing_of_its_cache_had_nothing_in_it(
+    model_client: FlaskClient, model_server: ModelServer, details: Any
+) -> None:
+    usage = {"prompt_tokens": 90, "completion_tokens": 7, "prompt_tokens_details": details}
+    model_server.main.queue(Text("Noted.", usage=usage))
+    chat(model_client, "My cat is called Miso.")
+    assert scraped(model_client)("recap_tokens_total", model="main", kind="cached") == 0
+
+
+def test_saved_tokens_never_fall(client: FlaskClient) -> None:
+    """A short conversation costs more than its history would, which must not take back what others saved."""
+    answer = chat(client, "Hello")
+    assert answer["usage"]["saved_tokens"] < 0
+    assert scraped(client)("recap_saved_tokens_total") == 0
+
+
+def test_looks_back_are_counted_by_what_they_brought(client: FlaskClient) -> None:
+    chat(client, "My cat is called Miso.", session_id="one", user_id="ada")
+    answer = chat(client, "What is my cat called?", session_id="two", user_id="ada")
+    figures = scraped(client)
+    assert len(answer["memory"]["excerpts"]) == figures("recap_recalled_excerpts_total") == 1
+    assert figures("recap_recalls_total", mode="auto", outcome="found") == 1
+    assert figures("recap_recalls_total", mode="auto", outcome="nothing") == 1
+    chat(client, "What is my cat called?", recall="off")
+    assert scraped(client)("recap_recalls_total", mode="off", outcome="nothing") == 1
+
+
+def test_what_the_mini_model_took_and_found_is_counted(client: FlaskClient, services: Services) -> None:
+    chat(client, "My name is Ada and I live in Lyon.", session_id="s", user_id="ada")
+    services.outbox.run_due()
+    figures = scraped(client)
+    facts = client.get("/api/facts", query_string={"user_id": "ada"}).json["items"]
+    assert figures("recap_facts_total", outcome="added") == len(facts) > 0
+    assert figures("recap_tokens_total", model="mini", kind="prompt") > 0
+    assert figures("recap_tokens_total", model="mini", kind="completion") > 0
+
+
+def test_facts_that_do_not_hold_up_are_counted(model_app: Flask, model_server: ModelServer) -> None:
+    client = model_app.test_client()
+    chat(client, "My cat is called Miso.", session_id="s")
+    made_up = {"text": "Has a dog", "source": 1, "quote": "my dog", "category": "other", "importance": 3}
+    model_server.mini.queue({"summary": {"topic": "Cats"}, "facts": [made_up]})
+    services_of(model_app).outbox.run_due()
+    figures = scraped(client)
+    assert figures("recap_facts_total", outcome="refused") == 1
+    assert figures("recap_facts_total", outcome="added") == 0
+
+
+def test_an_unusable_summary_is_paid_for_all_the_same(model_app: Flask, model_server: ModelServer) -> None:
+    client = model_app.test_client()
+    chat(client, "My cat is called Miso.", session_id="s")
+    usage = {"prompt_tokens": 50, "completion_tokens": 5}
+    model_server.mini.queue(Text("{", usage=usage), Text("{", usage=usage))
+    services_of(model_app).outbox.run_due()
+    figures = scraped(client)
+    assert figures("recap_tokens_total", model="mini", kind="prompt") == 100, "the repair too"
+    assert figures("recap_jobs_run_total", kind="summary", outcome="retried") == 1
+
+
+# -- what goes wrong
+
+
+def test_a_turn_that_fails_is_counted_with_its_code(model_client: FlaskClient, model_server: ModelServer) -> None:
+    model_server.main.queue(Status(401))
+    code = ask(model_client, "Hello").json["error"]["code"]
+    figures = scraped(model_client)
+    assert figures("recap_turns_total", outcome="failed") == 1
+    assert figures("recap_errors_total", code=code) == figures("recap_errors_total") == 1
+    assert figures("recap_http_requests_total", route="/api/chat", status="502") == 1
+
+
+def test_a_stream_that_breaks_off_is_an_error_though_its_status_was_good(
+    model_client: FlaskClient, model_server: ModelServer
+) -> None:
+    model_server.main.queue(CutStream(after=3))
+    with ask(model_client, "Count.", stream=True) as response:
+        assert "model_cut_off" in response.text
+    figures = scraped(model_client)
+    assert figures("recap_turns_total", outcome="failed") == 1
+    assert figures("recap_errors_total", code="model_cut_off") == 1
+    assert figures("recap_http_requests_total", route="/api/chat", status="200") == 1
+
+
+def test_a_turn_that_is_refused_is_no_failure(client: FlaskClient) -> None:
+    chat(client, "Hello", key="k")
+    chat(client, "Hello", key="k")
+    failed(ask(client, "Goodbye", key="k"), 409, "idempotency_key_reused")
+    figures = scraped(client)
+    assert figures("recap_turns_total", outcome="answered") == 1
+    assert figures("recap_turns_total", outcome="replayed") == 1
+    assert figures("recap_turns_total", outcome="refused") == 1
+    assert figures("recap_turns_total", outcome="failed") == 0
+
+
+def test_a_clients_turn_is_of_the_other_api(client: FlaskClient) -> None:
+    body = {"model": "m", "user": "ada", "messages": [{"role": "user", "content": "My cat is called Miso."}]}
+    assert client.post("/v1/chat/completions", json=body).status_code == 200
+    assert scraped(client)("recap_turns_total", api="completions", outcome="answered") == 1
+
+
+def test_requests_too_many_are_counted(make_app: MakeApp) -> None:
+    client = make_app(rate_limit="2 per minute").test_client()
+    answers = [client.get("/api/sessions").status_code for _ in range(4)]
+    assert answers == [200, 200, 429, 429]
+    figures = Figures(services_of(client.application).figures("test").decode())
+    assert figures("recap_http_requests_total", route="/api/sessions", status="429") == 2
+    assert figures("recap_errors_total") == 2
+
+
+def test_a_job_is_counted_by_how_it_ended(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server, job_attempts=2))
+    client, outbox = app.test_client(), services_of(app).outbox
+    chat(client, "My cat is called Miso.", session_id="s")
+    model_server.mini.default = lambda body: Status(401)
+    outbox.run_due()
+    figures = scraped(client)
+    assert figures("recap_jobs_run_total", kind="summary", outcome="retried") == 1
+    assert figures("recap_jobs", kind="summary", state="pending") == 1
+    client.post("/api/sessions/s/summary/refresh")  # which is a new chance
+    outbox.run_due(["summary"])
+    outbox.run_now("summary", _key(app))
+    figures = scraped(client)
+    assert figures("recap_jobs_run_total", kind="summary", outcome="dead") == 1
+    assert figures("recap_jobs", kind="summary", state="failed") == 1
+    assert figures("recap_job_seconds_count", kind="summary") == 3
+    model_server.mini.default = digest
+    client.post("/api/sessions/s/summary/refresh")
+    outbox.run_due(["summary"])
+    figures = scraped(client)
+    assert figures("recap_jobs_run_total", kind="summary", outcome="done") == 1
+    assert figures("recap_jobs", kind="summary") == 0
+
+
+def _key(app: Flask) -> str:
+    """What the one summary job is about."""
+    with services_of(app).database.read() as tx:
+        return tx.scalars(select(JobRow.key).where(JobRow.kind == "summary")).one()
+
+
+# -- requests
+
+
+def test_a_request_is_counted_by_its_route_method_and_status(client: FlaskClient) -> None:
+    client.get("/api/sessions/nobodys")
+    client.get("/no/such/address")
+    client.open("/api/sessions", method="BREW")
+    figures = scraped(client)
+    assert figures("recap_http_requests_total", method="GET", route="/api/sessions/<session_id>", status="404") == 1
+    assert figures("recap_http_requests_total", method="GET", route="none", status="404") == 1
+    assert figures("recap_http_requests_total", method="other", status="405") == 1
+    assert figures("recap_http_request_seconds_count") == 3
+
+
+def test_requests_in_flight_are_those_being_answered(model_app: Flask, model_server: ModelServer) -> None:
+    client = model_app.test_client()
+    with answering(model_server, model_app, "Hello"):
+        assert scraped(client)("recap_http_requests_in_flight") == 2, "the turn, and this one"
+    assert scraped(client)("recap_http_requests_in_flight") == 1
+
+
+def test_no_label_holds_what_is_anybodys(client: FlaskClient, services: Services) -> None:
+    personal = {"tangerine", "person-of-acme", "session-nineteen", "key-seventeen", "brief-of-mine", "request-twelve"}
+    append(client, "session-nineteen", [said("tangerine")], user_id="person-of-acme")
+    ask(client, "tangerine", session_id="session-nineteen", user_id="person-of-acme", key="key-seventeen")
+    ask(client, "tangerine", session_id="session-nineteen", user_id="someone-else")
+    client.get("/api/users/person-of-acme/tangerine", headers={"X-Request-ID": "request-twelve"})
+    client.put("/api/prompts/brief-of-mine", json={"text": "tangerine"})
+    client.open("/tangerine", method="TANGERINE")
+    services.outbox.run_due()
+    figures = scraped(client)
+    assert figures("recap_http_requests_total") >= 6
+    shown = figures.text.lower()
+    assert [word for word in personal if word in shown] == []
+    known = re.compile(r"[a-z_]+|[0-9]{3}|[A-Z]+|[0-9.]+|\+Inf|/[\w/<>:()=.,-]*")
+    assert [value for value in figures.labels if not known.fullmatch(value)] == []
+
+
+def test_codes_are_bounded_whoever_makes_them_up() -> None:
+    metrics = Metrics()
+    for number in range(CODES_MAX + 50):
+        metrics.request_came()
+        metrics.request_over("GET", "/", 400, 0.1, f"code_{number}")
+    metrics.request_over("GET", "/", 400, 0.1, "a sentence of somebody's")
+    figures = Figures(metrics.text(Standing("1", {})).decode())
+    (errors,) = [family for family in figures.families if family.name == "recap_errors"]
+    assert len(errors.samples) == CODES_MAX + 1
+    assert figures("recap_errors_total", code="other") == 51
+
+
+# -- where they can be read
+
+
+def test_applications_of_one_process_count_for_themselves(make_app: MakeApp) -> None:
+    one, other = make_app().test_client(), make_app().test_client()
+    chat(one, "Hello")
+    assert scraped(one)("recap_turns_total") == 1
+    assert scraped(other)("recap_turns_total") == 0
+
+
+def test_a_database_that_cannot_be_read_is_told_and_not_fatal(make_app: MakeApp, tmp_path: Path) -> None:
+    client = make_app(database_url=f"sqlite:///{tmp_path / 'empty.db'}", metrics_key=METRICS_KEY).test_client()
+    figures = scraped(client, **_bearer(METRICS_KEY))
+    assert figures("recap_database_up") == 0
+    assert figures("recap_build_info", version=client.application.config["API_VERSION"]) == 1
+
+
+def test_with_api_keys_the_metrics_have_a_key_of_their_own(make_app: MakeApp) -> None:
+    tenants = (ApiKey("acme", "key-of-acme-0123456789"),)
+    client = make_app(api_keys=tenants, metrics_key=METRICS_KEY).test_client()
+    for headers in ({}, _bearer("key-of-acme-0123456789"), {"Authorization": METRICS_KEY}, _bearer(METRICS_KEY[:-1])):
+        failed(client.get("/metrics", headers=headers), 401, "metrics_key_missing")
+    assert scraped(client, **_bearer(METRICS_KEY))("recap_errors_total", code="metrics_key_missing") == 4
+    refused = client.get("/api/sessions", headers=_bearer(METRICS_KEY))
+    failed(refused, 401, "api_key_unknown")  # and opens nothing else
+
+
+def test_without_a_metrics_key_nobody_reads_them_where_keys_are_asked_for(make_app: MakeApp) -> None:
+    client = make_app(api_keys=(ApiKey("acme", "key-of-acme-0123456789"),)).test_client()
+    for headers in ({}, {"Authorization": "Bearer "}, {"Authorization": "Bearer"}):
+        failed(client.get("/metrics", headers=headers), 401, "metrics_key_missing")
+
+
+def test_without_keys_the_metrics_are_for_this_machine(client: FlaskClient) -> None:
+    refused = client.get("/metrics", environ_base={"REMOTE_ADDR": "203.0.113.7"})
+    failed(refused, 403, "not_local")
+
+
+def _bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def test_every_metric_is_described_and_no_other() -> None:
+    metrics = Metrics()
+    metrics.turn_over(TurnFigures("chat", "answered", {}))
+    there = Figures(metrics.text(Standing("1", {("index", "pending"): 1})).decode()).names
+    told = set(re.findall(r"^\| `(recap_\w+)", OPERATIONS.read_text("utf-8"), re.M))
+    assert sorted(there - told) == [], "metrics that docs/operations.md does not describe"
+    assert sorted(told - there) == [], "metrics in docs/operations.md that there are not"
+    assert all(name.endswith(("_total", "_seconds", "_info")) or "_" in name for name in there)
+
+
+def test_readiness_says_how_memory_is_set(make_app: MakeApp) -> None:
+    client = make_app(recall="tools", summary_prompt="short").test_client()
+    ready = client.get("/health/ready").json
+    assert (ready["recall"], ready["summary_prompt"]) == ("tools", "short")
+
+
+# -- over several processes
+
+
+def test_a_folder_that_cannot_be_written_leaves_each_process_its_own(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    in_the_way = tmp_path / "metrics"
+    in_the_way.write_text("not a folder")
+    metrics = Metrics()
+    metrics.turn_over(TurnFigures("chat", "answered", {}))
+    metrics.share(in_the_way)
+    figures = Figures(metrics.text(Standing("1", {})).decode())
+    assert figures("recap_metrics_shared") == 0
+    assert figures("recap_turns_total", outcome="answered") == 1, "and goes on with what it has"
+    assert "metrics are of each process alone" in caplog.text
+
+
+def test_a_start_clears_away_what_the_dead_left_and_nothing_of_the_living(tmp_path: Path) -> None:
+    mine, parents, gone = os.getpid(), os.getppid(), _a_pid_that_is_nobodys()
+    for name in (f"counter_{mine}", f"counter_{parents}", f"histogram_{gone}", f"gauge_livesum_{parents}"):
+        (tmp_path / f"{name}.db").write_bytes(bytes(64))
+    begin(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [f"counter_{parents}.db"]
+    begin(tmp_path / "missing")
+
+
+def _a_pid_that_is_nobodys() -> int:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    return child
+
+
+@pytest.mark.slow
+def test_two_workers_figures_are_of_both_whichever_is_asked(tmp_path: Path, migrated: Path) -> None:
+    with migrated_server(tmp_path, migrated, WEB_WORKERS="2") as server:
+        server.start()
+        served = _chat_with_both(server)
+        for _ in range(6):  # so that either answers
+            figures = _scraped(server)
+            assert figures("recap_metrics_shared") == 1
+            assert figures("recap_turns_total", outcome="answered") == served
+            assert figures("recap_http_requests_total", route="/api/chat", status="200") == served
+            assert figures("recap_turn_phase_seconds_count", phase="answer") == served
+            assert figures("recap_http_requests_in_flight") == 1
+        with Api(server) as api:
+            api.jobs_done()
+        (done,) = rows(server, "SELECT count(*) FROM messages WHERE indexed_in IS NOT NULL")[0]
+        assert done == 2 * served
+        assert _scraped(server)("recap_jobs") == 0
+        assert _scraped(server)("recap_jobs_run_total", outcome="done") > 0
+
+
+@pytest.mark.slow
+def test_a_killed_workers_counts_stay_and_what_it_was_doing_does_not(tmp_path: Path, migrated: Path) -> None:
+    with migrated_server(tmp_path, migrated, WEB_WORKERS="2") as server:
+        server.start()
+        served = _chat_with_both(server)
+        victims = _workers(server)
+        for victim in victims:
+            os.kill(victim, signal.SIGKILL)
+        assert eventually(lambda: len(_workers(server) - victims) == 2)
+        figures = _scraped(server)
+        assert figures("recap_turns_total", outcome="answered") == served
+        assert figures("recap_http_requests_in_flight") == 1
+        assert server.stop() == 0
+        server.start()
+        assert _scraped(server)("recap_turns_total") == 0, "a restart begins at nothing"
+
+
+@pytest.mark.slow
+def test_a_process_for_jobs_counts_with_the_workers(tmp_path: Path, migrated: Path) -> None:
+    with migrated_server(tmp_path, migrated, JOBS="worker", SUMMARY_DEBOUNCE="0") as server:
+        server.start()
+        command = [str(Path(sys.executable).with_name("flask")), "--app", "wsgi", "jobs", "work"]
+        with subprocess.Popen(command, cwd=ROOT, env=server.environ, stderr=subprocess.DEVNULL) as worker:
+            try:
+                with Api(server) as api:
+                    api.chat("s", "My name is Ada and I live in Lyon.", user_id="ada")
+                    api.jobs_done()
+                figures = _scraped(server)
+            finally:
+                worker.terminate()
+        assert figures("recap_jobs_run_total", kind="summary", outcome="done") == 1
+        assert figures("recap_facts_total", outcome="added") > 0
+        assert figures("recap_turns_total", outcome="answered") == 1
+
+
+def _scraped(server: Server) -> Figures:
+    with Api(server) as api:  # a connection of its own
+        return Figures(api.http.get("/metrics").raise_for_status().text)
+
+
+def _chat_with_both(server: Server) -> int:
+    """Take turns until both workers have taken some; how many."""
+    served = 0
+
+    def both() -> bool:
+        nonlocal served
+        with Api(server) as api:  # a connection of its own, which either worker may accept
+            api.chat(f"s{served}", "Hello")
+        served += 1
+        folder = server.data_dir / "metrics"
+        counting = [path for path in folder.glob("counter_*.db") if b"/api/chat" in path.read_bytes()]
+        return len(counting) == 2
+
+    assert eventually(both, 60.0)
+    return served
+
+
+def _workers(server: Server) -> set[int]:
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children")
+    return {int(pid) for pid in children.read_text().split()}

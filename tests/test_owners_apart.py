@@ -1,0 +1,510 @@
+"""Owners are apart: what is another's looks like what is not there, in every call of the OpenAPI document.
+
+Each call is made with one id in it exchanged, for one of somebody else's and for one that nobody has.  The two must
+have the same status, words and headers, and cost the same SQL statements: neither what is said nor the work done for it
+may tell whether somebody has such a thing.  With ids of the caller's own the same calls have to succeed.
+
+The others are another tenant's, and another person of the same tenant's where both have keys of their own.  A new call,
+or a new field for an id, fails here until it is in the table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from app import services_of
+from tests.resources import Body, an_app, append, error, good, read_all, said
+from tests.test_auth import METHODS, with_key
+from tests.test_keys import statements
+
+SECRET = "sencha"  # of all that the other said
+CASES = ("tenants", "persons")
+
+
+@dataclass(frozen=True)
+class Id:
+    """In a request: the id of something that belongs to somebody."""
+
+    of: str
+
+
+SESSION, MESSAGE, FACT, JOB, USER, PROMPT = (Id(of) for of in ("session", "message", "fact", "job", "user", "prompt"))
+
+
+@dataclass(frozen=True)
+class Request:
+    """A call that succeeds when each Id in it is the caller's own.
+
+    `makes` are the fields whose things are made where there are none, `lists` those that narrow a list, or name things
+    that are passed over when they are not there.
+    """
+
+    query: Mapping[str, Any] = field(default_factory=dict)
+    json: Any = None
+    headers: Mapping[str, Any] = field(default_factory=dict)
+    makes: frozenset[str] = frozenset()
+    lists: frozenset[str] = frozenset()
+
+
+NO_IDS = Request()
+BY_USER = Request(query={"user_id": USER})
+HELLO = [{"role": "user", "content": "Hello there"}]
+
+
+def listing(*names: str, **query: Any) -> Request:
+    return Request(query=query, lists=frozenset(names))
+
+
+def openai(headers: Mapping[str, Any] | None = None, makes: str = "", **body: Any) -> Request:
+    said = {"model": "any", "messages": HELLO, **body}
+    return Request(json=said, headers=headers or {}, makes=frozenset([makes] if makes else []))
+
+
+# What is in a path is added from there: `{session_id}` is a session's id.
+IN_PATHS = {
+    "session_id": SESSION,
+    "message_id": MESSAGE,
+    "fact_id": FACT,
+    "job_id": JOB,
+    "user_id": USER,
+    "name": PROMPT,
+}
+IDS = IN_PATHS.keys() - {"name"} | {"around", "replaces", "ids"}  # what fields for ids are called
+
+TABLE: dict[str, tuple[Request, ...]] = {
+    "POST /api/chat": (
+        Request(
+            json={"message": "Hello there", "session_id": SESSION, "user_id": USER}, makes=frozenset({"session_id"})
+        ),
+        Request(json={"message": "Hello", "session_id": SESSION, "user_id": USER, "temporary": True}),
+        Request(json={"message": "Hello", "session_id": SESSION, "replaces": MESSAGE, "user_id": USER}),
+    ),
+    "GET /api/sessions": (listing("user_id", user_id=USER),),
+    "POST /api/sessions": (
+        Request(json={"user_id": USER}, makes=frozenset({"user_id"})),
+        Request(json={"session_id": Id("new session"), "user_id": USER}, makes=frozenset({"session_id", "user_id"})),
+    ),
+    "GET /api/sessions/{session_id}": (BY_USER,),
+    "PATCH /api/sessions/{session_id}": (Request(query={"user_id": USER}, json={"title": "Mine now"}),),
+    "DELETE /api/sessions/{session_id}": (BY_USER,),
+    "GET /api/sessions/{session_id}/messages": (
+        BY_USER,
+        Request(query={"user_id": USER, "around": MESSAGE}),
+    ),
+    "POST /api/sessions/{session_id}/messages": (
+        Request(json={"user_id": USER, "messages": HELLO}, makes=frozenset({"session_id"})),
+    ),
+    "DELETE /api/sessions/{session_id}/messages/{message_id}": (BY_USER,),
+    "POST /api/sessions/{session_id}/stop": (BY_USER,),
+    "GET /api/sessions/{session_id}/turns": (BY_USER,),
+    "GET /api/sessions/{session_id}/turns/{message_id}": (BY_USER,),
+    "GET /api/sessions/{session_id}/summary": (BY_USER,),
+    "PUT /api/sessions/{session_id}/summary": (Request(json={"user_id": USER, "sections": {"topic": "Mine now"}}),),
+    "GET /api/sessions/{session_id}/summary/versions": (BY_USER,),
+    "POST /api/sessions/{session_id}/summary/rollback": (Request(json={"user_id": USER, "version": 1}),),
+    "POST /api/sessions/{session_id}/summary/refresh": (BY_USER,),
+    "POST /api/sessions/{session_id}/summary/preview": (Request(json={"user_id": USER, "prompt": "summary"}),),
+    "GET /api/facts": (listing("user_id", user_id=USER), Request(query={"user_id": USER, "session_id": SESSION})),
+    "POST /api/facts": (
+        Request(json={"user_id": USER, "text": "Mine now"}, makes=frozenset({"user_id"})),
+        Request(json={"user_id": USER, "session_id": SESSION, "text": "Mine now"}),
+    ),
+    "PATCH /api/facts/{fact_id}": (Request(query={"user_id": USER}, json={"text": "Mine now"}),),
+    "DELETE /api/facts/{fact_id}": (BY_USER,),
+    "POST /api/facts/forget": (
+        Request(json={"user_id": USER, "ids": [FACT]}, lists=frozenset({"ids", "user_id"})),
+        Request(json={"ids": [FACT]}, lists=frozenset({"ids"})),
+    ),
+    "GET /api/facts/{fact_id}/history": (BY_USER,),
+    "GET /api/search": (
+        listing("user_id", q=SECRET, user_id=USER),
+        Request(query={"q": SECRET, "session_id": SESSION}),
+        Request(query={"q": SECRET, "session_id": SESSION, "user_id": USER}),
+    ),
+    "GET /api/users/{user_id}": (NO_IDS,),
+    "DELETE /api/users/{user_id}": (NO_IDS,),
+    "GET /api/users/{user_id}/export": (NO_IDS,),
+    "POST /api/import": (
+        Request(
+            query={"user_id": USER},
+            json={
+                "format": "recap-export",
+                "version": 1,
+                "exported_at": "2026-01-01T00:00:00Z",
+                "sessions": [],
+                "facts": [],
+            },
+            makes=frozenset({"user_id"}),
+        ),
+    ),
+    "GET /api/prompts": (NO_IDS,),
+    "GET /api/prompts/{name}": (NO_IDS,),
+    "PUT /api/prompts/{name}": (Request(json={"text": "Mine now"}, makes=frozenset({"name"})),),
+    "GET /api/jobs": (
+        listing("user_id", user_id=USER),
+        listing("session_id", "user_id", session_id=SESSION, user_id=USER),
+    ),
+    "POST /api/jobs/{job_id}/retry": (BY_USER,),
+    "GET /api/me": (NO_IDS,),
+    "POST /v1/chat/completions": (
+        *(
+            openai({name: SESSION}, makes=name)
+            for name in ("X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "x-litellm-session-id")
+        ),
+        openai(metadata={"session_id": SESSION}, makes="session_id"),
+        *(openai({name: USER}, makes=name) for name in ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")),
+        *(openai(makes=name, **{name: USER}) for name in ("user", "safety_identifier")),
+        openai({"X-Session-Id": SESSION}, user=USER, makes="X-Session-Id"),
+    ),
+    "GET /v1/models": (NO_IDS,),
+    "GET /v1/models/{model}": (NO_IDS,),  # the model server's, for all alike
+    "POST /v1/embeddings": (NO_IDS,),
+    "GET /health/live": (NO_IDS,),
+    "GET /health/ready": (NO_IDS,),
+}
+WHOLE_TENANTS = {"GET /api/prompts/{name}", "PUT /api/prompts/{name}"}  # which its persons share
+NEED_A_MODEL = {"POST /v1/embeddings", "GET /v1/models/{model}"}  # of a server, which there is none of here
+NAMES_A_PERSON = {"user_id", "user", "safety_identifier", "X-OpenWebUI-User-Id", "x-litellm-end-user-id"}
+
+
+# -- the world
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Somebody with a key, and the ids of what is theirs."""
+
+    client: FlaskClient
+    ids: Mapping[str, Any]
+
+    def everything(self) -> Body:
+        """All that is stored of them, but for what is read from the clock."""
+        jobs = [{**job, "run_at": "", "updated_at": ""} for job in read_all(self.client, "/api/jobs")]
+        user = self.ids["user"]
+        sessions = [{**one, "updated_at": ""} for one in read_all(self.client, "/api/sessions", user_id=user)]
+        exported = good(self.client.get(f"/api/users/{user}/export"))
+        turns = good(self.client.get(f"/api/sessions/{self.ids['session']}/turns"))
+        return {"jobs": jobs, "sessions": sessions, "turns": turns, "export": {**exported, "exported_at": ""}}
+
+
+@dataclass(frozen=True)
+class World:
+    """Ada calls, Bob is the other.  `nobodys` ids are as long as Bob's."""
+
+    app: Flask
+    case: str
+    ada: Owner
+    bob: Owner
+    nobodys: Mapping[str, Any]
+
+
+def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink: str) -> dict[str, Any]:
+    """One of everything for a person; its ids."""
+    append(client, session, [said(f"I like {drink}."), said(f"So {drink} it is.", "assistant")], user_id=user)
+    good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": drink}}))
+    fact = good(client.post("/api/facts", json={"user_id": user, "text": f"Likes {drink}"}))
+    turn = good(client.post("/api/chat", json={"session_id": session, "message": f"More {drink}, please."}))
+    (job, *_) = [one["id"] for one in read_all(client, "/api/jobs") if one["kind"] == "summary"]
+    if prompt is not None:
+        good(client.put(f"/api/prompts/{prompt}", json={"text": f"Be brief about {drink}."}))
+    return {
+        "session": session,
+        "new session": session,
+        "message": turn["user_message_id"],
+        "fact": fact["id"],
+        "job": job,
+        "user": user,
+        "prompt": prompt,
+    }
+
+
+MakeWorld = Callable[[str], World]
+
+
+def make_world(app: Flask, case: str) -> World:
+    keys = services_of(app).keys
+    tenants = case == "tenants"
+    bob = with_key(app, keys.create("globex" if tenants else "acme", None if tenants else "bob")[0])
+    ada = with_key(app, keys.create("acme", None if tenants else "ada")[0])
+    his = fill(bob, "bob", "bobs-tea", "brief" if tenants else None, SECRET)
+    hers = fill(ada, "ada", "adas-tea", "terse" if tenants else None, "coffee")
+    hers["new session"] = "adas-new"
+    nobodys = {"session": "nobodies", "new session": "nobodies", "user": "eve", "prompt": "vague"}
+    for of in ("message", "fact", "job"):
+        nobodys[of] = int("9" * len(str(his[of])))
+        assert nobodys[of] not in (his[of], hers[of])
+    return World(app, case, Owner(ada, hers), Owner(bob, his), nobodys)
+
+
+@pytest.fixture
+def world(app: Flask) -> MakeWorld:
+    return lambda case: make_world(app, case)
+
+
+@pytest.fixture(scope="module")
+def tenants(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[World]:
+    yield from _kept("tenants", tmp_path_factory, migrated)
+
+
+@pytest.fixture(scope="module")
+def persons(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[World]:
+    yield from _kept("persons", tmp_path_factory, migrated)
+
+
+def _kept(case: str, folders: pytest.TempPathFactory, migrated: Path) -> Iterator[World]:
+    """A world that many calls are made in, none of which may leave a trace in what is Bob's."""
+    with an_app(folders.mktemp(case), migrated) as app:
+        here = make_world(app, case)
+        before = here.bob.everything()
+        yield here
+        assert here.bob.everything() == before
+
+
+# -- asking
+
+
+def fields(call: str, request: Request) -> Iterator[str]:
+    """The names of the request's fields that hold ids."""
+    yield from (name for name in re.findall(r"\{(\w+)\}", call) if name in IN_PATHS)
+    for part in (request.query, request.headers, request.json if isinstance(request.json, dict) else {}):
+        for name, value in part.items():
+            if isinstance(value, Id) or value == [FACT]:
+                yield name
+            elif isinstance(value, dict):
+                yield from (inner for inner, at in value.items() if isinstance(at, Id))
+
+
+def ask(client: FlaskClient, call: str, request: Request, ids: Callable[[str, str], Any]) -> TestResponse:
+    """Make a call; `ids(name, of)` is the id that a field has."""
+
+    def filled(name: str, value: Any) -> Any:
+        if isinstance(value, Id):
+            return ids(name, value.of)
+        if isinstance(value, list):
+            return [filled(name, one) for one in value]
+        if isinstance(value, dict):
+            return {inner: filled(inner, one) for inner, one in value.items()}
+        return value
+
+    method, path = call.split(" ")
+    values = {name: ids(name, of.of) for name, of in IN_PATHS.items()}
+    return client.open(
+        path.format(**values, model="any"),
+        method=method,
+        query_string=filled("", request.query),
+        json=filled("", request.json),
+        headers={"X-Request-ID": "the-same", **filled("", request.headers)},
+    )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What came of a call: the answer, the id that was sent, and the SQL it took."""
+
+    answer: TestResponse
+    id: Any
+    statements: list[str]
+
+
+def told(asked: Asked) -> tuple[Any, ...]:
+    """All that an answer tells, but for the id that was asked for and what differs from one moment to the next."""
+    text = re.sub(r'"(took_ms|erased_at)":[^,}]*', "", asked.answer.text)
+    text = re.sub(rf"(?<![0-9a-z]){re.escape(str(asked.id))}(?![0-9a-z])", "*", text)
+    headers = {name: value for name, value in asked.answer.headers.items() if name != "Date"}
+    if '"took_ms"' in asked.answer.text:
+        del headers["Content-Length"]
+    return asked.answer.status_code, text, headers
+
+
+def probes(case: str, made: bool) -> list[Any]:
+    """Each call of the table and each field in it for an id; with `made` those whose things are made."""
+    found = [
+        pytest.param(call, request, name, id=f"{call} {name} {number}")
+        for call, requests in TABLE.items()
+        for number, request in enumerate(requests)
+        for name in fields(call, request)
+        if (name in request.makes and not (case == "persons" and name in NAMES_A_PERSON)) == made
+        and not (case == "persons" and call in WHOLE_TENANTS)
+    ]
+    assert len(found) > (5 if made else 60)
+    return found
+
+
+def asked(here: World, call: str, request: Request, name: str, of_whom: Mapping[str, Any]) -> Asked:
+    """Make a call with one field's id exchanged for somebody's."""
+    exchanged: list[Any] = []
+
+    def ids(field_name: str, of: str) -> Any:
+        if field_name != name:
+            return here.ada.ids[of]
+        exchanged.append(of_whom[of])
+        return of_whom[of]
+
+    with statements(services_of(here.app).database) as sent:
+        answer = ask(here.ada.client, call, request, ids)
+        answer.get_data()
+    assert exchanged, "the id was not sent"
+    return Asked(answer, exchanged[0], [one for one in sent if "FROM keys" not in one])
+
+
+def check(here: World, call: str, request: Request, name: str) -> None:
+    asked(here, call, request, name, here.nobodys)  # what is done at the first time only is done
+    theirs, nobodys = (asked(here, call, request, name, of) for of in (here.bob.ids, here.nobodys))
+    assert told(theirs) == told(nobodys)
+    assert theirs.statements == nobodys.statements
+    passed_over = name in request.lists and not (here.case == "persons" and name in NAMES_A_PERSON)
+    assert theirs.answer.status_code == (200 if passed_over else 404), theirs.answer.text
+    assert SECRET not in theirs.answer.text.lower().replace(f'"{SECRET}"', "")
+    if passed_over:
+        assert not (theirs.answer.json.get("items") or theirs.answer.json.get("results"))
+
+
+@pytest.mark.parametrize(("call", "request_", "name"), probes("tenants", made=False))
+def test_what_is_another_tenants_looks_like_what_is_not_there(
+    tenants: World, call: str, request_: Request, name: str
+) -> None:
+    check(tenants, call, request_, name)
+
+
+@pytest.mark.parametrize(("call", "request_", "name"), probes("persons", made=False))
+def test_what_is_another_persons_looks_like_what_is_not_there(
+    persons: World, call: str, request_: Request, name: str
+) -> None:
+    check(persons, call, request_, name)
+
+
+@pytest.mark.parametrize(("call", "request_", "name"), probes("persons", made=True))
+def test_nothing_is_made_in_the_place_of_another_persons(
+    persons: World, call: str, request_: Request, name: str
+) -> None:
+    """It is answered as a session that is not there is, where one has to be."""
+    theirs = asked(persons, call, request_, name, persons.bob.ids)
+    none = error(persons.ada.client.get(f"/api/sessions/{persons.nobodys['session']}"), 404)
+    found = error(theirs.answer, 404)
+    assert found["code"] == none["code"] == "session_not_found"
+    assert found["message"] == none["message"].replace(persons.nobodys["session"], theirs.id)
+
+
+def test_in_a_tenant_of_ones_own_the_same_id_is_another_thing(world: MakeWorld) -> None:
+    here = world("tenants")
+    before = here.bob.everything()
+    for call, request, name in sorted((one.values for one in probes("tenants", made=True)), key=_new_sessions_first):
+        answer = asked(here, call, request, name, here.bob.ids).answer
+        assert answer.status_code < 300, f"{call} {name}: {answer.text}"
+        assert SECRET not in answer.text.lower(), f"{call} {name}"
+    assert here.bob.everything() == before
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_calls_succeed_with_what_is_ones_own_and_leave_the_others_alone(world: MakeWorld, case: str) -> None:
+    """So it is whose the ids are, and nothing else, that the others were refused for."""
+    here = world(case)
+    before = here.bob.everything()
+    for call in sorted(TABLE, key=_erasing_last):
+        if not (case == "persons" and call in WHOLE_TENANTS):
+            for request in TABLE[call]:
+                with ask(here.ada.client, call, request, lambda _, of: here.ada.ids[of]) as answer:
+                    assert answer.status_code < 300 or call in NEED_A_MODEL, f"{call}: {answer.text}"
+    assert here.bob.everything() == before
+
+
+def _new_sessions_first(probe: Any) -> bool:
+    return probe[0] != "POST /api/sessions"
+
+
+def _erasing_last(call: str) -> tuple[bool, bool, int]:
+    """The smaller things before those that they are in; and what clients send, which may replace others, late."""
+    erases = call.startswith("DELETE") or call.endswith(("/retry", "/forget"))
+    return erases, call.endswith("/forget") or "/v1/" in call, -call.count("/")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_of_anothers_is_in_what_names_nobody(world: MakeWorld, case: str) -> None:
+    here = world(case)
+    for call in TABLE:
+        if call.startswith("GET") and "{" not in call and call != "GET /api/search":
+            answer = here.ada.client.get(call.split(" ")[1])
+            assert answer.status_code == 200
+            assert SECRET not in answer.text.lower() and "bob" not in answer.text, call
+    assert "coffee" in here.ada.client.get("/api/facts").text
+    assert SECRET in here.bob.client.get("/api/facts").text
+
+
+# -- what goes from one answer into the next request
+
+
+def listings(client: FlaskClient) -> list[str]:
+    """The addresses of every listing that comes in pages."""
+    paths = good(client.get("/openapi.json"))["paths"]
+    return [
+        path
+        for path, calls in paths.items()
+        if any(one["name"] == "cursor" for one in calls.get("get", {}).get("parameters", []))
+    ]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_cursor_that_was_made_for_another_shows_ones_own(world: MakeWorld, case: str) -> None:
+    here = world(case)
+    for owner in (here.bob, here.ada):
+        client, session = owner.client, owner.ids["session"]
+        append(client, f"{session}-2", [said(f"More of {owner.ids['user']}")], user_id=owner.ids["user"])
+        good(client.post("/api/facts", json={"user_id": owner.ids["user"], "text": "Drinks"}))
+        good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": "again"}}))
+        good(client.post("/api/chat", json={"session_id": session, "message": "And once more."}))
+    addresses = listings(here.bob.client)
+    assert len(addresses) >= 6
+    for path in addresses:
+        his = good(here.bob.client.get(path.format(session_id=here.bob.ids["session"]), query_string={"limit": 1}))
+        assert his["next_cursor"], f"{path} has one page only"
+        answer = here.ada.client.get(
+            path.format(session_id=here.ada.ids["session"]), query_string={"cursor": his["next_cursor"]}
+        )
+        assert SECRET not in answer.text.lower() and "bob" not in answer.text, path
+        whole = read_all(here.ada.client, path.format(session_id=here.ada.ids["session"]))
+        scored = [{**one, "score": None} for one in good(answer)["items"]]
+        assert all(one in [{**own, "score": None} for own in whole] for one in scored), path
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("path", ["/api/chat", "/v1/chat/completions"])
+def test_anothers_idempotency_key_is_a_new_one(world: MakeWorld, case: str, path: str) -> None:
+    here = world(case)
+    body = {"message": "The same words"} if path == "/api/chat" else {"model": "any", "messages": HELLO}
+    key = {"Idempotency-Key": "bobs"}
+    first = here.bob.client.post(path, json=body, headers=key)
+    mine = here.ada.client.post(path, json=body, headers=key)
+    assert (first.status_code, mine.status_code) == (200, 200), mine.text
+    assert mine.json["id"] != first.json["id"]
+    assert SECRET not in mine.text.lower()
+    for client, answer in ((here.bob.client, first), (here.ada.client, mine)):
+        assert client.post(path, json=body, headers=key).json["id"] == answer.json["id"], "a retry stays a retry"
+
+
+# -- the table is whole
+
+
+def test_every_call_and_every_field_for_an_id_is_in_the_table(client: FlaskClient) -> None:
+    document = good(client.get("/openapi.json"))
+    there: dict[str, set[str]] = {}
+    for path, calls in document["paths"].items():
+        for method, operation in calls.items():
+            if method.upper() in METHODS:
+                names = {one["name"] for one in operation.get("parameters", [])} | set(re.findall(r"\{(\w+)\}", path))
+                for content in operation.get("requestBody", {}).get("content", {}).values():
+                    schema = content["schema"].get("$ref", "").rpartition("/")[2]
+                    names |= set(document["components"]["schemas"].get(schema, {}).get("properties", {}))
+                there[f"{method.upper()} {path}"] = names & IDS
+    assert there.keys() == TABLE.keys(), "say in TABLE how the call is made with ids of one's own"
+    for call, names in there.items():
+        walked = {name for request in TABLE[call] for name in fields(call, request)}
+        assert names <= walked, f"{call}: say in TABLE how it is made with {names - walked}"

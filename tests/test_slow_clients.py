@@ -1,0 +1,101 @@
+"""Slow clients of a real server: they hold its threads for as long as REQUEST_TIMEOUT says, and no longer."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.serving import Api, Server, eventually, migrated_server
+
+THREADS = 2
+TIMEOUT = 2.0  # seconds
+CHAT = b"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Server]:
+    """A server of one worker with few threads."""
+    settings = {"WEB_WORKERS": "1", "WEB_THREADS": str(THREADS), "REQUEST_TIMEOUT": str(TIMEOUT)}
+    with migrated_server(tmp_path_factory.mktemp("slow"), migrated, **settings) as server:
+        server.start()
+        yield server
+
+
+def connected(server: Server, sent: bytes = b"") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=60.0)
+    connection.sendall(sent)
+    return connection
+
+
+def rest_of(connection: socket.socket, trickle: bytes = b"") -> bytes:
+    """What the server says until it closes the connection, while it is sent a byte now and then."""
+    connection.settimeout(0.1)
+    said = b""
+    deadline = time.monotonic() + 60.0
+    while time.monotonic() < deadline:
+        try:
+            if trickle:
+                connection.sendall(trickle)
+            piece = connection.recv(65536)
+        except TimeoutError:
+            continue
+        except (ConnectionResetError, BrokenPipeError):
+            return said
+        if not piece:
+            return said
+        said += piece
+    raise AssertionError("the server keeps the connection")
+
+
+def test_clients_that_trickle_a_head_do_not_keep_others_out(server: Server) -> None:
+    trickling = [connected(server, b"GET /health/live HTTP/1.1\r\nX-Slow: a") for _ in range(3 * THREADS)]
+    with Api(server) as api:
+        assert api.get("/health/live") == {"status": "ok"}
+    for connection in trickling:
+        with connection:
+            assert rest_of(connection, b"a") == b""
+
+
+@pytest.mark.parametrize("kind", [b"Content-Length: 100000", b"Transfer-Encoding: chunked"])
+def test_a_body_that_trickles_is_answered_so_and_nothing_is_stored(server: Server, kind: bytes) -> None:
+    begun = b'{"message": "Slow", "session_id": "slow", "x": "'
+    begun = b"186a0\r\n" + begun if b"chunked" in kind else begun
+    with connected(server, CHAT + kind + b"\r\n\r\n" + begun) as connection:
+        answer = rest_of(connection, b"a")
+    if answer:  # the bytes that still came may have reset the connection before it was read
+        assert answer.startswith(b"HTTP/1.1 408 ") and b'"code":"request_timeout"' in answer
+    with Api(server) as api:
+        assert api.http.get("/api/sessions/slow").status_code == 404
+
+
+def test_a_body_that_keeps_coming_may_take_longer(server: Server) -> None:
+    """Pieces of 48 KB a second for twice REQUEST_TIMEOUT, each well above the least rate."""
+    piece = b" " * 12_288
+    count = int(2 * TIMEOUT / 0.25)
+    body = b'{"message": "Hello", "session_id": "steady"' + b"," + piece * count + b'"stream": false}'
+    with connected(server, CHAT + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body)) as connection:
+        begun = time.monotonic()
+        for place in range(0, len(body), len(piece)):
+            connection.sendall(body[place : place + len(piece)])
+            eventually(lambda due=begun + place / 49_152: time.monotonic() >= due)
+        assert time.monotonic() - begun > 1.5 * TIMEOUT
+        assert rest_of(connection).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_client_that_does_not_take_its_answer_is_let_go(server: Server) -> None:
+    with Api(server) as api:
+        for number in range(6):
+            messages = [{"role": "user", "content": f"{number} {place} " + "x" * 90_000} for place in range(100)]
+            api.append(f"large-{number}", messages, user_id="ada")
+        asking = b"GET /api/users/ada/export HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        deaf = [connected(server, asking) for _ in range(3 * THREADS)]
+        assert api.get("/health/live") == {"status": "ok"}
+        for connection in deaf:
+            connection.close()
+        assert "Traceback" not in server.log.read_text()

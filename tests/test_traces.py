@@ -1,0 +1,28 @@
+"""The scan that the tests of erasing rest on finds what is there."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+
+from tests.traces import traces
+
+
+def test_a_word_is_found_however_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("It is xyloZARquon, twice: Xylozarquon.")
+    (tmp_path / "wide").write_bytes("Xylozarquon".encode("utf-16"))
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "zlib").write_bytes(b"head" + zlib.compress(b"Xylozarquon " * 50) + b"tail")
+    (tmp_path / "deep" / "gzip").write_bytes(b"head" + gzip.compress(b"a Xylozarquon"))
+    (tmp_path / "json").write_text('"\\u0078\\u0079"')
+    (tmp_path / "none").write_text("xylo zarquon")
+    (tmp_path / "xylozarquon.name").touch()
+    assert traces(tmp_path, "Xylozarquon") == {
+        "plain": 2,
+        "wide": 1,
+        "deep/zlib": 50,
+        "deep/gzip": 1,
+        "xylozarquon.name": 1,
+    }
+    assert traces(tmp_path, "xy")["json"] == 1
