@@ -14,6 +14,8 @@ bind = f"{_host}:{_settings.port}"
 workers = _settings.workers
 worker_class = "worker.TimelyWorker"  # gthread that waits for slow clients as long as REQUEST_TIMEOUT says
 threads = _settings.threads
+preload_app = True  # imported and wired once: workers share that memory, and one that dies is replaced at once
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # threads of its own don't outlive the fork
 timeout = 0  # a thread waits on the model for as long as MODEL_TIMEOUT says; gunicorn need not guess
 graceful_timeout = int(_settings.turn_seconds) + 15  # replies that are being written may end, then running jobs
 keepalive = 60
@@ -37,7 +39,10 @@ def on_starting(server):
 
 
 def when_ready(server):
-    """Ctrl-C drains, as SIGTERM does, instead of cutting replies off."""
+    """Load what the workers share.  Ctrl-C drains, as SIGTERM does, instead of cutting replies off."""
+    from app import services_of
+
+    services_of(server.app.wsgi()).index.warm_up()
     signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 
 
@@ -46,6 +51,9 @@ def post_fork(server, worker):
 
     One that is told to end takes no job any more while it finishes its replies.
     """
+    from app import services_of
+
+    services_of(worker.app.wsgi()).database.engine.dispose(close=False)  # connections are the first process's
     quit_at_once, finish = worker.handle_quit, worker.handle_exit
 
     def handle_quit(number, frame):
@@ -55,8 +63,6 @@ def post_fork(server, worker):
     def handle_exit(number, frame):
         application = getattr(worker, "wsgi", None)
         if application is not None:
-            from app import services_of
-
             services_of(application).outbox.retire()
         finish(number, frame)
 

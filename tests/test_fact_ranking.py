@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from config import FactWeights, Settings
 from memory import tokens
 from memory.domain import Fact
-from memory.facts.facts import Facts
+from memory.facts.ranking import Ranking
 from memory.quoting import fact_line
-from models import Database
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.resources import append, good, read_all, said
@@ -24,10 +23,8 @@ from tests.resources import append, good, read_all, said
 NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
 
 
-def ranking(**settings: Any) -> Facts:
-    unused: Any = None  # ranking reads no rows
-    database: Database = unused
-    return Facts(Settings(**settings), database, lambda: NOW)
+def ranking(**settings: Any) -> Ranking:
+    return Ranking(Settings(**settings))
 
 
 def held(number: int, text: str = "Likes tea", **more: Any) -> Fact:

@@ -1,6 +1,7 @@
 """Facts: ranked statements, each with its source.
 
-facts        stored, read, changed, ranked for a prompt
+facts        stored, read, changed, taken from what was said
+ranking      which of them a prompt shows, and why
 grounding    what of a proposal was really said     grounding_words   the words that takes, by language
 corrections  lines of facts that took each other's place
 """

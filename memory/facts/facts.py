@@ -2,37 +2,33 @@
 
 Guarantee: a fact taken from a conversation is grounded in the person's own message (see `grounding`), where its quote
 stands.  A correction closes the old fact's validity and never deletes it: reads show what holds now,
-`as_of` what held then.  `prioritise` decides which facts a prompt shows, and says why.
+`as_of` what held then.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import and_, bindparam, or_, select, update
 from sqlalchemy.orm import Session
 
 from config import Settings
-from memory import tokens
-from memory.domain import FACT_CATEGORIES, Caller, Fact, FactDraft, FactRevision, FactScore, Message
+from memory.domain import FACT_CATEGORIES, Caller, Fact, FactDraft, FactRevision, Message
 from memory.errors import InvalidRequest, NotFound
 from memory.facts.corrections import line_up_to
 from memory.facts.grounding import Shown, problem_with, repeats, words_of
+from memory.facts.ranking import Ranking, relevant
 from memory.llm.extractive.superseding import superseded
 from memory.paging import Page, decode_cursor, page_of
-from memory.quoting import fact_line
 from memory.sessions import find_session, find_user, owned
 from models import Database, FactRevisionRow, FactRow, MessageRow, OwnerRow, SessionRow
-from search_index.analysis import analysis_for
 
 log = logging.getLogger(__name__)
 
-HEAD_SHARE = 0.5  # of the tokens for facts; the rest is for facts that fit the message
 CONSIDERED_MAX = 500  # facts of one owner looked at for a prompt, the most important first
 KNOWN_ALREADY = "known already"
 
@@ -66,10 +62,7 @@ class Facts:
     """Reads and writes facts on behalf of callers."""
 
     def __init__(self, settings: Settings, database: Database, now: Callable[[], datetime]) -> None:
-        self._budget = settings.fact_tokens
-        self._weights = settings.fact_weights
-        self._half_life_days = settings.fact_half_life_days
-        self._terms = analysis_for(settings.search_language).terms
+        self.ranking = Ranking(settings)
         self._database = database
         self._now = now
 
@@ -109,7 +102,7 @@ class Facts:
             query = query.order_by(FactRow.id.desc()).limit(limit + 1)
             found = [as_fact(row, public_id) for row, public_id in tx.execute(query)]
         page = page_of(found, limit, lambda fact: (fact.id,))
-        return Page(self.scored(page.items, "", moment), page.next_cursor)
+        return Page(self.ranking.scored(page.items, "", moment), page.next_cursor)
 
     def add(
         self,
@@ -149,7 +142,7 @@ class Facts:
                 created_at=now,
             )
             self._keep(tx, row, "made", "person")
-            return self.scored([as_fact(row, session_id)], "", now)[0]
+            return self.ranking.scored([as_fact(row, session_id)], "", now)[0]
 
     def change(self, caller: Caller, fact_id: int, changes: dict[str, Any]) -> Fact:
         """Set `text`, `category`, `importance`, `scope` or `pinned`.  Raises NotFound, InvalidRequest."""
@@ -167,7 +160,7 @@ class Facts:
                     setattr(row, name, changes[name])
             if changes:
                 self._keep(tx, row, "edited", "person")
-            return self.scored([as_fact(row, public_id)], "", self._now())[0]
+            return self.ranking.scored([as_fact(row, public_id)], "", self._now())[0]
 
     def history(self, caller: Caller, fact_id: int) -> list[FactRevision]:
         """Every change to the fact and to those it superseded, oldest first.  Raises NotFound."""
@@ -183,14 +176,8 @@ class Facts:
 
     def current(self, tx: Session, session: SessionRow) -> list[Fact]:
         """What holds now for a session: its own facts and its person's."""
-        query = (
-            select(FactRow, SessionRow.public_id)
-            .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
-            .where(FactRow.valid_to.is_(None), _in_scope(session))
-            .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
-            .limit(CONSIDERED_MAX)
-        )
-        return [as_fact(row, public_id) for row, public_id in tx.execute(query)]
+        rows = tx.execute(_CURRENT, {"session": session.id, "owner": session.owner_id})
+        return [as_fact(row, row.public_id) for row in rows]
 
     def accept(self, tx: Session, session: SessionRow, drafts: Sequence[FactDraft], shown: Shown) -> Accepted:
         """Store the drafts that are grounded in what the mini model was `shown`, and close the facts they correct.
@@ -241,61 +228,9 @@ class Facts:
 
     def count_use(self, tx: Session, facts: Iterable[Fact]) -> None:
         """Note which of the facts a prompt showed were relevant to its message."""
-        used = [fact.id for fact in facts if _relevant(fact)]
+        used = [fact.id for fact in facts if relevant(fact)]
         if used:
             tx.execute(update(FactRow).where(FactRow.id.in_(used)).values(recalled_count=FactRow.recalled_count + 1))
-
-    # -- ranking
-
-    def for_head(self, facts: Iterable[Fact], now: datetime) -> tuple[Fact, ...]:
-        """The facts that stand in the head, whatever is asked next: HEAD_SHARE of the tokens for facts."""
-        return self.prioritise(facts, int(self._budget * HEAD_SHARE), now=now)
-
-    def for_message(self, facts: Iterable[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
-        """Of facts that are not in the head, those that go with this message: pinned, or sharing words with it."""
-        fitting = [fact for fact in self.scored(facts, message, now) if fact.pinned or _relevant(fact)]
-        return self.prioritise(fitting, self._budget - int(self._budget * HEAD_SHARE), message=message, now=now)
-
-    def prioritise(self, facts: Iterable[Fact], budget: int, *, message: str = "", now: datetime) -> tuple[Fact, ...]:
-        """The facts to show within `budget` tokens, best first, each with its score.
-
-        Pinned facts come first, then by score; one that doesn't fit is passed over for a shorter one.
-        """
-        ranked = sorted(
-            self.scored(facts, message, now),
-            key=lambda fact: (fact.pinned, fact.score.total if fact.score else 0.0, fact.id),
-            reverse=True,
-        )
-        chosen: list[Fact] = []
-        for fact in ranked:
-            cost = tokens.estimate(fact_line(fact))
-            if cost <= budget:
-                chosen.append(fact)
-                budget -= cost
-        return tuple(chosen)
-
-    def scored(self, facts: Iterable[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
-        """The facts, in their order, with their scores in view of `message` (empty: none in view)."""
-        message_terms = frozenset(self._terms(message))
-        return tuple(fact.scored(self._score(fact, message_terms, now)) for fact in facts)
-
-    def _score(self, fact: Fact, message_terms: frozenset[str], now: datetime) -> FactScore:
-        """A weighted sum of four parts in 0..1.
-
-        importance: of 5; recency: halves every FACT_HALF_LIFE_DAYS; use: how often it was relevant, saturating at
-        some 30 times; relevance: the cosine between the fact's words and the message's, as sets.
-        """
-        age_days = max(0.0, (now - fact.valid_from).total_seconds() / 86_400)
-        own = frozenset(self._terms(fact.text)) if message_terms else frozenset()
-        shared = len(own & message_terms)
-        weights = self._weights
-        score = (
-            weights.importance * fact.importance / 5,
-            weights.recency * 0.5 ** (age_days / self._half_life_days if self._half_life_days else math.inf),
-            weights.use * min(1.0, math.log1p(fact.recalled_count) / math.log(32)),
-            weights.relevance * (shared / math.sqrt(len(own) * len(message_terms)) if shared else 0.0),
-        )
-        return FactScore(sum(score), *score)
 
     # -- rows
 
@@ -349,19 +284,30 @@ class Facts:
         )
 
 
+_CURRENT = (  # made once, and read as columns: every turn asks it
+    select(*FactRow.__table__.c, SessionRow.public_id)
+    .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
+    .where(
+        FactRow.valid_to.is_(None),
+        or_(
+            FactRow.session_id == bindparam("session"),
+            and_(FactRow.owner_id == bindparam("owner"), FactRow.scope == "user"),
+        ),
+    )
+    .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
+    .limit(CONSIDERED_MAX)
+)
+
+
 def _in_scope(session: SessionRow) -> Any:
     return (FactRow.session_id == session.id) | ((FactRow.owner_id == session.owner_id) & (FactRow.scope == "user"))
-
-
-def _relevant(fact: Fact) -> bool:
-    return fact.score is not None and fact.score.relevance > 0
 
 
 def as_revision(row: FactRevisionRow) -> FactRevision:
     return FactRevision(row.fact_id, row.action, row.author, row.text, row.category, row.importance, row.pinned, row.at)
 
 
-def as_fact(row: FactRow, session_id: str | None) -> Fact:
+def as_fact(row: Any, session_id: str | None) -> Fact:
     """A row as a value; `session_id` is its session's public id."""
     return Fact(
         id=row.id,

@@ -105,7 +105,7 @@ class Jobs:
             if row.state != "running":
                 self._make_due(row)
             info = _info(row, public_id)
-        self._outbox.notify()
+        self._outbox.wake()
         return info
 
     def retry_failed(self) -> int:
@@ -114,7 +114,7 @@ class Jobs:
             failed = tx.scalars(select(JobRow).where(JobRow.state == "failed")).all()
             for row in failed:
                 self._make_due(row)
-        self._outbox.notify()
+        self._outbox.wake()
         return len(failed)
 
     def backlog(self, tx: Session) -> Backlog:

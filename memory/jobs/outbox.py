@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, bindparam, func, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -40,6 +40,8 @@ TROUBLE_SECONDS = 30.0  # the longest pause while the database fails; a turn tha
 CLOCK_SECONDS = 60.0  # how far the clocks of several machines may differ; what was asked for later than that is due
 SERVED_MAX = 500  # owners who wait for the others, since a job of theirs was taken last
 ABANDONED = "The process that did it ended before the job was done."
+
+_ASKED = select(JobRow).where(JobRow.kind == bindparam("kind"), JobRow.key == bindparam("key"))  # thrice a turn
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ class Outbox:
         self._attempts = attempts
         self._metrics = metrics
         self._handlers: dict[str, Handler] = {}
+        self._asking = threading.local()  # `soon`: this thread asked for a job due before the workers look anyway
+        self._troubled = False
         self._wake = threading.Condition()
         self._threads: list[threading.Thread] = []
         self._running: set[Lease] = set()
@@ -111,7 +115,9 @@ class Outbox:
         """
         now = self._now()
         due = now + timedelta(seconds=delay)
-        row = tx.scalar(select(JobRow).where(JobRow.kind == kind, JobRow.key == str(key)))
+        if delay < POLL_SECONDS:
+            self._asking.soon = True
+        row = tx.scalar(_ASKED, {"kind": kind, "key": str(key)})
         if row is None:
             tx.add(
                 JobRow(
@@ -139,7 +145,16 @@ class Outbox:
         row.updated_at = now
 
     def notify(self) -> None:
-        """Wake this process's workers: something may be due, or due sooner."""
+        """Wake this process's workers if this thread asked for a job that is due before they look by themselves.
+
+        Most jobs of a turn are due later: waking every worker for them would cost each turn a dozen statements.
+        """
+        if getattr(self._asking, "soon", False) or self._troubled:
+            self._asking.soon = False
+            self.wake()
+
+    def wake(self) -> None:
+        """Wake this process's workers: something is due now."""
         with self._wake:
             self._wake.notify_all()
 
@@ -162,7 +177,7 @@ class Outbox:
     def stop(self, timeout: float) -> None:
         """Let running jobs end, at most `timeout` seconds; the others are for the next process, from now on."""
         self.retire()
-        self.notify()
+        self.wake()
         deadline = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
@@ -200,8 +215,9 @@ class Outbox:
                     pause = 0.0
                 else:
                     pause = self._pause(lane)
-                trouble = POLL_SECONDS
+                trouble, self._troubled = POLL_SECONDS, False
             except SQLAlchemyError as error:
+                self._troubled = True
                 pause, trouble = trouble, min(TROUBLE_SECONDS, trouble * 2)
                 figures = logs.fields(kinds=lane.kinds, seconds=pause, error=logs.told(error))
                 log.error("jobs: the database failed; trying again", extra=figures)

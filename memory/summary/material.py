@@ -42,7 +42,7 @@ class Materials:
         return DigestMaterial(
             previous=Sections.from_dict(version.sections) if version else Sections(),
             messages=tuple(messages),
-            known_facts=self._facts.prioritise(
+            known_facts=self._facts.ranking.prioritise(
                 self._facts.current(tx, row), KNOWN_FACT_TOKENS, message=said, now=self._now()
             ),
         )

@@ -120,13 +120,13 @@ class Preparing:
         else:
             in_sight = {message.id for message in tail}
             unseen = [fact for fact in view.other_facts if fact.source_message_id not in in_sight]
-            fitting = self._facts.for_message(unseen, view.message.content, now)
+            fitting = self._facts.ranking.for_message(unseen, view.message.content, now)
         excerpts, fitting = recalled_that_fits(view, tail, recalled.excerpts, fitting, self._settings.context_tokens)
         report = MemoryReport(
             summary_version=at.summary_version,
             head_version=view.head_version,
             state=at.summary_state,
-            facts=(*self._facts.scored(view.head_facts, view.message.content, now), *fitting),
+            facts=(*self._facts.ranking.scored(view.head_facts, view.message.content, now), *fitting),
             recalled=replace(recalled, excerpts=excerpts),
             tail_messages=len(tail),
             tail_dropped=len(view.tail) - len(tail),

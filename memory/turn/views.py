@@ -87,7 +87,7 @@ class Views:
         stored, `sent` what of it all a client sent.  Raises TooLarge."""
         held = self._facts.current(tx, row)
         if row.head_facts is None:
-            row.head_facts = [fact.id for fact in self._facts.for_head(held, self._now())]
+            row.head_facts = [fact.id for fact in self._facts.ranking.for_head(held, self._now())]
         in_head = {fact_id: place for place, fact_id in enumerate(row.head_facts)}
         line = [of_columns(one) for one in tx.execute(_LINE, {"session": row.id, "after": row.head_through})]
         answered = {message.id for message in exchange}  # last almost always: one taken up late has others after it
