@@ -24,7 +24,7 @@ test-fast: $(VENV)/.dev  ## All but the slow ones and the browser's: three minut
 	$(BIN)/pytest -n auto -m "not slow and not browser and not faults"
 
 test-faults: $(VENV)/.dev  ## Crash and load: kill -9, full disk, damage, 300 clients, 24,000 turns; an hour on two cores
-	$(BIN)/pytest -s -v -p no:cacheprovider -m faults tests/faults
+	$(BIN)/pytest -s -v -p no:cacheprovider --timeout 0 -m faults tests/faults
 
 check: $(VENV)/.dev  ## Format, lint, types, patterns of insecure code, and the fast tests
 	$(BIN)/ruff format --check .
