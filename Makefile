@@ -20,7 +20,7 @@ run: $(VENV)/.runtime  ## Make the environment, bring the database up to date, s
 test: $(VENV)/.dev  ## All tests
 	$(BIN)/pytest -n auto -m "not faults"
 
-test-fast: $(VENV)/.dev  ## All but the slow ones and the browser's: three minutes on two cores
+test-fast: $(VENV)/.dev  ## All but the slow ones and the browser's: six minutes on two cores
 	$(BIN)/pytest -n auto -m "not slow and not browser and not faults"
 
 test-faults: $(VENV)/.dev  ## Crash and load: kill -9, full disk, damage, 300 clients, 24,000 turns; an hour on two cores

@@ -161,7 +161,7 @@ def test_killed_one_process_or_all_at_any_moment(tmp_path: Path, migrated: Path)
         model_process("--main-delay", "0.02") as url,
         migrated_server(tmp_path, migrated, **model_settings(url)) as server,
     ):
-        killed_and_found_whole(server, cycles=5, seed=5)
+        killed_and_found_whole(server, cycles=3, seed=5)
 
 
 def _batch(user: str, start: int) -> list[dict[str, Any]]:

@@ -235,7 +235,7 @@ def _json(parts: dict[str, Any]) -> str:
 
 def _make(path: Path) -> None:
     """A salt of our own, whichever of several processes is first."""
-    mine = path.with_name(f"{path.name}.{os.getpid()}")
+    mine = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     with os.fdopen(os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(secrets.token_bytes(32))
     try:
