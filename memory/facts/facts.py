@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, bindparam, or_, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, or_, select, update
 from sqlalchemy.orm import Session
 
 from config import Settings
@@ -92,7 +92,8 @@ class Facts:
             query = query.outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
             query = query.where(*holds if as_of is not None else (FactRow.valid_to.is_(None),))
             if session_id is not None:
-                query = query.where(_in_scope(find_session(tx, caller, session_id)))
+                session = find_session(tx, caller, session_id)
+                query = query.where(_in_scope(session.id, session.owner_id))
             for word in (q or "").split():
                 query = query.where(FactRow.text.icontains(word, autoescape=True))
             if category is not None:
@@ -284,23 +285,18 @@ class Facts:
         )
 
 
+def _in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
+    """Of a session (its row's id, or a parameter for it) and its owner: the session's own facts and its person's."""
+    return or_(FactRow.session_id == session, and_(FactRow.owner_id == owner, FactRow.scope == "user"))
+
+
 _CURRENT = (  # made once, and read as columns: every turn asks it
     select(*FactRow.__table__.c, SessionRow.public_id)
     .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
-    .where(
-        FactRow.valid_to.is_(None),
-        or_(
-            FactRow.session_id == bindparam("session"),
-            and_(FactRow.owner_id == bindparam("owner"), FactRow.scope == "user"),
-        ),
-    )
+    .where(FactRow.valid_to.is_(None), _in_scope(bindparam("session"), bindparam("owner")))
     .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
     .limit(CONSIDERED_MAX)
 )
-
-
-def _in_scope(session: SessionRow) -> Any:
-    return (FactRow.session_id == session.id) | ((FactRow.owner_id == session.owner_id) & (FactRow.scope == "user"))
 
 
 def as_revision(row: FactRevisionRow) -> FactRevision:
