@@ -11,14 +11,19 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
+
+from sqlalchemy import CursorResult, insert
+from sqlalchemy.orm import Session
 
 from memory import tokens
 from memory.domain import Message
 from memory.errors import TooLarge
-from models import MessageRow, SessionRow
+from models import MessageRow, SessionRow, table_of
 
-_M, _S = MessageRow.__table__.c, SessionRow.__table__.c
+_MESSAGES = table_of(MessageRow)
+_M, _S = _MESSAGES.c, table_of(SessionRow).c
+_NEW = insert(_MESSAGES)
 COLUMNS = (
     _M.id,
     _S.public_id,
@@ -63,6 +68,16 @@ def check_size(content: str, param: str) -> None:
             "Nothing was stored. Send it in pieces.",
             param=param,
         )
+
+
+def store_message(tx: Session, row: SessionRow, draft: MessageDraft, now: datetime) -> MessageRow:
+    """Store the next message of a session, and its row, to be read; the session's own figures change in `row`."""
+    message = add_message(row, draft, now)
+    values = {column.key: value for column in _M if (value := getattr(message, column.key)) is not None}
+    made = cast(CursorResult[Any], tx.execute(_NEW, values)).inserted_primary_key
+    assert made is not None, "one row was inserted"
+    message.id = made[0]
+    return message
 
 
 def add_message(row: SessionRow, draft: MessageDraft, now: datetime) -> MessageRow:

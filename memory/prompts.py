@@ -28,7 +28,7 @@ from sqlalchemy.orm import Session
 
 from memory.domain import Caller
 from memory.errors import InvalidRequest, NotFound
-from models import Database, PromptRow
+from models import Database, PromptRow, table_of
 
 PACKAGED = Path(__file__).parent / "prompts"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -102,10 +102,11 @@ def _environment() -> _Sandbox:
 
 _ENV = _environment()
 _compiled = lru_cache(maxsize=256)(_ENV.from_string)
+_P = table_of(PromptRow).c
 _NEWEST = (
-    select(PromptRow)
-    .where(PromptRow.tenant == bindparam("tenant"), PromptRow.name == bindparam("name"))
-    .order_by(PromptRow.version.desc())
+    select(_P.name, _P.version, _P.text, _P.created_at)
+    .where(_P.tenant == bindparam("tenant"), _P.name == bindparam("name"))
+    .order_by(_P.version.desc())
     .limit(1)
 )
 
@@ -125,7 +126,7 @@ class Prompts:
 
     def find(self, tx: Session, caller: Caller, name: str) -> Prompt:
         """`get`, within a transaction of the engine's."""
-        row = tx.scalar(_NEWEST, {"tenant": caller.tenant, "name": name})
+        row = tx.execute(_NEWEST, {"tenant": caller.tenant, "name": name}).first()
         if row is not None:
             return Prompt(row.name, row.version, row.text, "stored", row.created_at)
         if NAME.fullmatch(name):

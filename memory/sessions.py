@@ -15,18 +15,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, and_, or_, select
+from sqlalchemy import Select, and_, bindparam, or_, select, update
 from sqlalchemy.orm import Session
 
 from config import Settings
 from memory.domain import Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.jobs.outbox import Outbox
-from memory.leases.leases import Leases
+from memory.leases.leases import Lease, Leases
 from memory.messages import MessageDraft, add_message, as_message, check_size, remains
 from memory.paging import Page, decode_cursor, encode_cursor, page_of
 from memory.turn.fold import outgrown
-from models import Database, MessageRow, OwnerRow, SessionRow
+from models import Database, MessageRow, OwnerRow, SessionRow, table_of
 
 INDEX_DELAY = 2.0  # seconds in which messages gather: a commit of the index costs the same for one or for twenty
 APPEND_WAIT = 30.0  # seconds; most replies end sooner
@@ -240,6 +240,17 @@ class Sessions:
 
     # -- for the engine's own transactions
 
+    def leased(self, tx: Session, lease: Lease) -> SessionRow | None:
+        """The session's row if this is still its lease, to be read, and written by `given_back`; else None."""
+        found = tx.execute(_BY_ID, {"session": lease.row_id}).first()
+        row = SessionRow(**found._mapping) if found is not None else None
+        return row if row is not None and self._leases.holds(row, lease) else None
+
+    def given_back(self, tx: Session, row: SessionRow) -> None:
+        """Write what messages added to a `leased` row, without its lease."""
+        figures = {name: getattr(row, name) for name in ("message_count", "tokens", "created_at", "updated_at")}
+        tx.execute(_END_LEASE, {"session": row.id, **figures})
+
     def find_or_make(self, tx: Session, caller: Caller, session_id: str | None) -> SessionRow:
         """The caller's session of this id, made if there is none.  Raises NotFound when it is someone else's."""
         known = self.known(tx, caller, session_id) if session_id is not None else None
@@ -342,8 +353,15 @@ def owned(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any,
     return query
 
 
+_SESSIONS = table_of(SessionRow)
+_THIS = _SESSIONS.c.id == bindparam("session")
+_BY_ID = select(*_SESSIONS.c).where(_THIS)
+_END_LEASE = update(_SESSIONS).where(_THIS).values(lease_token=None, lease_until=None, stop_token=None)
+_NAMED = select(SessionRow).where(SessionRow.tenant == bindparam("tenant"), SessionRow.public_id == bindparam("id"))
+
+
 def _find(tx: Session, tenant: str, session_id: str) -> SessionRow | None:
-    return tx.scalar(select(SessionRow).where(SessionRow.tenant == tenant, SessionRow.public_id == session_id))
+    return tx.scalar(_NAMED, {"tenant": tenant, "id": session_id})
 
 
 def _checked(row: SessionRow | None, caller: Caller, session_id: str) -> SessionRow:

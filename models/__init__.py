@@ -1,6 +1,6 @@
 """The rows.  Alembic makes their tables (see migrations); nothing here makes a schema by itself."""
 
-from models.base import Base
+from models.base import Base, table_of
 from models.database import Database
 from models.fact import FactRevisionRow, FactRow
 from models.job import JobRow
@@ -25,4 +25,5 @@ __all__ = [
     "SpendingRow",
     "SummaryRow",
     "TurnRow",
+    "table_of",
 ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import JSON, BigInteger, DateTime, Integer, MetaData
+from sqlalchemy import JSON, BigInteger, DateTime, Integer, MetaData, Table
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import TypeDecorator
@@ -45,3 +45,9 @@ class Base(DeclarativeBase):
         }
     )
     type_annotation_map = {datetime: UTCDateTime, dict[str, Any]: JSON, list[int]: JSON}
+
+
+def table_of(row: type[Base]) -> Table:
+    """The table of these rows, for statements in the path of a turn: asked of the table, a row costs a quarter of one
+    that can be changed, and a change a fifth (docs/performance.md).  A row loaded before doesn't see such a change."""
+    return cast(Table, row.__table__)

@@ -14,8 +14,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, cast
 
-from sqlalchemy import ColumnElement, insert, select, update
+from sqlalchemy import CursorResult, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -23,9 +24,15 @@ from config import Settings
 from memory.domain import Caller, Usage
 from memory.errors import LimitReached
 from memory.sessions import find_user
-from models import Database, OwnerRow, SessionRow, SpendingRow
+from models import Database, OwnerRow, SessionRow, SpendingRow, table_of
 
 log = logging.getLogger(__name__)
+
+_SPENDING = table_of(SpendingRow)
+_S = _SPENDING.c
+_ON_DAY = _S.owner_id == bindparam("owner"), _S.day == bindparam("on")
+_SPENT = select(_S.tokens).where(*_ON_DAY)
+_MORE = update(_SPENDING).where(*_ON_DAY).values(tokens=_S.tokens + bindparam("more"))
 
 PATIENCE = 2.0  # seconds a call that is over waits to be counted by itself; whoever asked waits as long for the answer
 
@@ -63,15 +70,14 @@ class Budgets:
         if not tokens:
             return
         now = self._now()
-        more = update(SpendingRow).where(*_today(owner_id, now)).values(tokens=SpendingRow.tokens + tokens)
-        more = more.execution_options(synchronize_session=False)
-        if tx.scalar(more.returning(SpendingRow.tokens)) is not None:
+        more = {"owner": owner_id, "on": _day(now), "more": tokens}
+        if cast(CursorResult[Any], tx.execute(_MORE, more)).rowcount:
             return
         try:
             with tx.begin_nested():
-                tx.execute(insert(SpendingRow).values(owner_id=owner_id, day=_day(now), tokens=tokens))
+                tx.execute(insert(_SPENDING), {"owner_id": owner_id, "day": _day(now), "tokens": tokens})
         except IntegrityError:  # another node's turn was the day's first at the same moment
-            tx.execute(more)
+            tx.execute(_MORE, more)
 
     def charge(self, owner_id: int, spent: Sequence[Usage]) -> None:
         """Count what calls took that left nothing to store: a temporary turn, one that failed half-way, a preview.
@@ -110,7 +116,7 @@ class Budgets:
 
 def spent_today(tx: Session, owner_id: int, now: datetime) -> int:
     """What the owner's model calls have taken on the day of `now`."""
-    return tx.scalar(select(SpendingRow.tokens).where(*_today(owner_id, now))) or 0
+    return tx.scalar(_SPENT, {"owner": owner_id, "on": _day(now)}) or 0
 
 
 def owner_of(tx: Session, caller: Caller, session_id: str | None) -> int | None:
@@ -122,10 +128,6 @@ def owner_of(tx: Session, caller: Caller, session_id: str | None) -> int | None:
         return None
     named = SessionRow.tenant == caller.tenant, SessionRow.public_id == session_id
     return tx.scalar(select(SessionRow.owner_id).where(*named))
-
-
-def _today(owner_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
-    return SpendingRow.owner_id == owner_id, SpendingRow.day == _day(now)
 
 
 def _day(now: datetime) -> date:

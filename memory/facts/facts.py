@@ -25,7 +25,7 @@ from memory.facts.ranking import Ranking, relevant
 from memory.llm.extractive.superseding import superseded
 from memory.paging import Page, decode_cursor, page_of
 from memory.sessions import find_session, find_user, owned
-from models import Database, FactRevisionRow, FactRow, MessageRow, OwnerRow, SessionRow
+from models import Database, FactRevisionRow, FactRow, MessageRow, OwnerRow, SessionRow, table_of
 
 log = logging.getLogger(__name__)
 
@@ -231,7 +231,7 @@ class Facts:
         """Note which of the facts a prompt showed were relevant to its message."""
         used = [fact.id for fact in facts if relevant(fact)]
         if used:
-            tx.execute(update(FactRow).where(FactRow.id.in_(used)).values(recalled_count=FactRow.recalled_count + 1))
+            tx.execute(_USED, {"used": used})
 
     # -- rows
 
@@ -290,8 +290,14 @@ def _in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
     return or_(FactRow.session_id == session, and_(FactRow.owner_id == owner, FactRow.scope == "user"))
 
 
+_FACTS = table_of(FactRow)
+_USED = (
+    update(_FACTS)
+    .where(_FACTS.c.id.in_(bindparam("used", expanding=True)))
+    .values(recalled_count=_FACTS.c.recalled_count + 1)
+)
 _CURRENT = (  # made once, and read as columns: every turn asks it
-    select(*FactRow.__table__.c, SessionRow.public_id)
+    select(*_FACTS.c, SessionRow.public_id)
     .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
     .where(FactRow.valid_to.is_(None), _in_scope(bindparam("session"), bindparam("owner")))
     .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())

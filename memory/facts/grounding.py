@@ -181,15 +181,17 @@ def _telling(quote: str, said: str) -> bool:
 
 def _numbers_said(text: str, source: Message, said: str, shown: Shown) -> bool:
     wanted = _without_dates_worked_out(text, source, said)
-    if not _numbers(wanted, required=True):
-        return True
     allowed = _forms(said) | {str(source.created_at.year + years) for years in (-1, 0, 1)}
+    missing = [forms for forms in _numbers(wanted, required=True) if not forms & allowed]
+    if not missing:  # as almost always; what else was said is read only where it may help
+        return True
     about = _topics(text)
     own = (without_blocks(message.content) for message in shown.messages if message.role == "user")
     for other in (*own, *(fact.text for fact in shown.known)):
         if about & _topics(other):
-            allowed |= _forms(other)
-    return all(any(form in allowed for form in forms) for forms in _numbers(wanted, required=True))
+            also = _forms(other)
+            missing = [forms for forms in missing if not forms & also]
+    return not missing
 
 
 def _without_dates_worked_out(text: str, source: Message, said: str) -> str:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, bindparam, func, insert, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -30,7 +30,7 @@ from memory.jobs.reasons import reason
 from memory.leases.leases import Lease, Leases
 from memory.operating import logs
 from memory.operating.metrics import Metrics
-from models import Database, JobRow, OwnerRow, SessionRow
+from models import Database, JobRow, OwnerRow, SessionRow, table_of
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,13 @@ CLOCK_SECONDS = 60.0  # how far the clocks of several machines may differ; what 
 SERVED_MAX = 500  # owners who wait for the others, since a job of theirs was taken last
 ABANDONED = "The process that did it ended before the job was done."
 
-_ASKED = select(JobRow).where(JobRow.kind == bindparam("kind"), JobRow.key == bindparam("key"))  # thrice a turn
+_JOBS = table_of(JobRow)
+_J = _JOBS.c
+_ASKED = select(_J.id, _J.state, _J.run_at, _J.revision, _J.attempts).where(  # thrice a turn
+    _J.kind == bindparam("asked_kind"), _J.key == bindparam("asked_key")
+)
+_NEW = insert(_JOBS)
+_AGAIN = update(_JOBS).where(_J.id == bindparam("job"))
 
 
 @dataclass(frozen=True)
@@ -111,38 +117,33 @@ class Outbox:
 
         If it waits already, the earlier time holds; with `postpone` the later one does (a debounce).  One that failed
         and is to be tried again keeps its pause, unless somebody does `insist`.  The payload of one without an owner
-        says in `tenant` whose it is.
+        says in `tenant` whose it is.  Nothing is written when it would be done no sooner and no differently.
         """
         now = self._now()
         due = now + timedelta(seconds=delay)
         if delay < POLL_SECONDS:
             self._asking.soon = True
-        row = tx.scalar(_ASKED, {"kind": kind, "key": str(key)})
+        row = tx.execute(_ASKED, {"asked_kind": kind, "asked_key": str(key)}).first()
+        given: dict[str, Any] = {"payload": dict(payload)} if payload else {}
         if row is None:
-            tx.add(
-                JobRow(
-                    kind=kind,
-                    key=str(key),
-                    owner_id=owner_id,
-                    session_id=session_row_id,
-                    payload=dict(payload) if payload else None,
-                    state="pending",
-                    run_at=due,
-                    created_at=now,
-                    updated_at=now,
-                )
-            )
+            made = {"kind": kind, "key": str(key), "owner_id": owner_id, "session_id": session_row_id}
+            begun = {"state": "pending", "revision": 1, "attempts": 0, "run_at": due, "created_at": now}
+            tx.execute(_NEW, {**made, **begun, **given, "updated_at": now})
             return
-        row.payload = dict(payload) if payload else row.payload
+        changed = dict(given)
         again = row.state == "running" and row.run_at <= now  # its time passed when it was taken
         if row.state == "running":
-            row.revision += 1
+            changed["revision"] = row.revision + 1
         elif row.state == "failed" or insist:  # new work for it is a new chance
-            row.state, row.attempts, row.run_at = "pending", 0, due
-        elif row.attempts:  # it keeps its pause
-            return
-        row.run_at = due if again or (postpone and delay) else min(row.run_at, due)
-        row.updated_at = now
+            changed |= {"state": "pending", "attempts": 0, "run_at": due}
+        paused = row.state == "pending" and row.attempts and not insist  # it keeps its pause
+        if not paused:
+            waits = changed.get("run_at", row.run_at)
+            at = due if again or (postpone and delay) else min(waits, due)
+            if at != row.run_at:
+                changed["run_at"] = at
+        if changed:
+            tx.execute(_AGAIN, {"job": row.id, **changed, "updated_at": now})
 
     def notify(self) -> None:
         """Wake this process's workers if this thread asked for a job that is due before they look by themselves.

@@ -36,13 +36,14 @@ from memory.summary.digest import Digested, digest
 from memory.summary.digest_format import SUMMARY_TOKENS_MAX
 from memory.summary.material import Materials
 from memory.turn.fold import show_newest
-from models import Database, JobRow, MessageRow, SessionRow, SummaryRow
+from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, table_of
 
 log = logging.getLogger(__name__)
 
 _V = SummaryRow.__table__.c
 _SECTIONS = select(_V.sections).where(_V.session_id == bindparam("session"), _V.version == bindparam("version"))
-_UPDATE_JOB = select(JobRow).where(JobRow.kind == "summary", JobRow.key == bindparam("key"))
+_J = table_of(JobRow).c
+_UPDATE_JOB = select(_J.id, _J.state, _J.error).where(_J.kind == "summary", _J.key == bindparam("key"))
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,15 @@ class SummaryState:
     job_id: int | None
     head_version: int
     message_count: int
+
+
+@dataclass(frozen=True)
+class UpdateJob:
+    """The job that brings a session's summary up to date, and why its last try failed, if it did."""
+
+    id: int
+    state: str
+    error: str | None
 
 
 @dataclass(frozen=True)
@@ -315,7 +325,7 @@ def shown(tx: Session, row: SessionRow) -> Sections:
     return Sections.from_dict(sections) if sections else Sections()
 
 
-def standing(row: SessionRow, job: JobRow | None) -> str:
+def standing(row: SessionRow, job: UpdateJob | None) -> str:
     """How the session's summary stands to its messages: a `SummaryState.state`."""
     if job is not None and job.state == "failed":
         return "failed"
@@ -326,9 +336,10 @@ def standing(row: SessionRow, job: JobRow | None) -> str:
     return "current" if row.summary_version else "none"
 
 
-def update_job(tx: Session, row: SessionRow) -> JobRow | None:
+def update_job(tx: Session, row: SessionRow) -> UpdateJob | None:
     """The job that will bring, or failed to bring, the session's summary up to date."""
-    return tx.scalar(_UPDATE_JOB, {"key": str(row.id)})
+    job = tx.execute(_UPDATE_JOB, {"key": str(row.id)}).first()
+    return None if job is None else UpdateJob(*job)
 
 
 def state_of(tx: Session, row: SessionRow) -> SummaryState:

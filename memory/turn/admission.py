@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
-from sqlalchemy import CursorResult, Table, bindparam, func, insert, select
+from sqlalchemy import CursorResult, bindparam, func, insert, select
 from sqlalchemy.orm import Session
 
 from config import Settings
@@ -29,23 +29,23 @@ from memory.clients.conversation import calls_of
 from memory.domain import Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases.leases import Lease, Leases
-from memory.messages import MessageDraft, add_message, as_message, check_size, remains
+from memory.messages import MessageDraft, as_message, check_size, remains, store_message
 from memory.prompts import Prompts
 from memory.sessions import Sessions, find_session
 from memory.turn.fold import fold
 from memory.turn.report import MemoryReport
 from memory.turn.values import INTERRUPTED, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.views import Remembered, Views, nothing_remembered
-from models import Database, MessageRow, SessionRow, TurnRow
+from models import Database, MessageRow, SessionRow, TurnRow, table_of
 
-_M = MessageRow.__table__.c
+_M = table_of(MessageRow).c
 _AT = select(_M.id, _M.role, _M.content).where(
     _M.session_id == bindparam("session"),
     _M.branch == 0,
     _M.erased_at.is_(None),
     _M.position == bindparam("position"),
 )
-_NEW_TURN = insert(cast(Table, TurnRow.__table__))
+_NEW_TURN = insert(table_of(TurnRow))
 
 CLIENT_PATIENCE = 5.0  # seconds a client's request waits for the database before it is answered without memory
 
@@ -197,9 +197,8 @@ class Admission:
             new = False  # it may have been sent before
         else:
             self._budgets.check(tx, row.owner_id)
-            arrived = Arrived(self._message(tx, row, request, turn))
-            new = arrived.last.id is None
-        tx.flush()
+            message, new = self._message(tx, row, request, turn)
+            arrived = Arrived(message)
         turn_id = self._turn(tx, caller, request, row, turn, arrived.last, lease, new=new)
         exchange = _exchange(tx, row, arrived.last)
         fold(tx, row, self._settings, exchange)
@@ -221,8 +220,10 @@ class Admission:
         messages = [as_message(message, row) for message in exchange]
         return self._views.read(tx, caller, request, row, messages, sent=arrived.sent)
 
-    def _message(self, tx: Session, row: SessionRow, request: TurnRequest, turn: TurnRow | None) -> MessageRow:
-        """The message to answer: stored now, or by a turn that broke off."""
+    def _message(
+        self, tx: Session, row: SessionRow, request: TurnRequest, turn: TurnRow | None
+    ) -> tuple[MessageRow, bool]:
+        """The message to answer, and whether it was stored now, or by a turn that broke off."""
         replaced = None if turn or request.replaces is None else _replaceable(tx, row, request.replaces)
         message = tx.get(MessageRow, turn.user_message_id) if turn else _unanswered(tx, row, request.message, replaced)
         if message is not None and message.branch:
@@ -231,7 +232,9 @@ class Admission:
                 "The message this Idempotency-Key was first sent with got no reply and has been replaced since. "
                 "Nothing was stored; send a new message, with a key of its own.",
             )
-        return message or self._store(tx, row, MessageDraft("user", request.message, request.name), replaced)
+        if message is not None:
+            return message, False
+        return self._store(tx, row, MessageDraft("user", request.message, request.name), replaced), True
 
     def _turn(
         self,
@@ -268,8 +271,7 @@ class Admission:
     def _store(self, tx: Session, row: SessionRow, draft: MessageDraft, replaced: MessageRow | None) -> MessageRow:
         """The new message's row, in the place of `replaced` and all after it.  Raises InvalidRequest."""
         if replaced is None:
-            message = add_message(row, draft, self._now())
-            tx.add(message)
+            message = store_message(tx, row, draft, self._now())
         elif replaced.branch:
             raise InvalidRequest(
                 "already_replaced",

@@ -23,9 +23,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
-from typing import cast
 
-from sqlalchemy import Table, bindparam, update
+from sqlalchemy import bindparam, update
 
 from config import Settings
 from memory.access.budgets import Budgets
@@ -38,7 +37,7 @@ from memory.leases.leases import Lease, Leases
 from memory.llm import Chunk, Finish, Interrupt, LanguageModel, ModelRequest, Piece
 from memory.llm.counted import CountedModel
 from memory.llm.passing import in_chunks, last_chunk
-from memory.messages import MessageDraft, add_message
+from memory.messages import MessageDraft, store_message
 from memory.operating.database_errors import database_failed
 from memory.operating.metrics import Metrics
 from memory.sessions import Sessions
@@ -49,9 +48,9 @@ from memory.turn.preparing import Prepared, Preparing, forgiven
 from memory.turn.stops import Stops
 from memory.turn.values import INTERRUPTED, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.watch import Watch
-from models import Database, SessionRow, TurnRow
+from models import Database, TurnRow, table_of
 
-_END_TURN = update(cast(Table, TurnRow.__table__)).where(TurnRow.__table__.c.id == bindparam("turn"))
+_END_TURN = update(table_of(TurnRow)).where(table_of(TurnRow).c.id == bindparam("turn"))
 
 ID_CHARS = 64  # of a completion's id that are kept
 KEPT = " Your message is kept: send it again in session {}, and the turn is taken up where it broke off."
@@ -229,22 +228,20 @@ class ChatPipeline:
 
     def _store(self, admitted: Admitted, lease: Lease, request: TurnRequest, finished: TurnFinished) -> TurnFinished:
         with self._database.write(self._admission.patience(request)) as tx:
-            row = tx.get(SessionRow, lease.row_id)
-            if row is None or not self._leases.holds(row, lease):
+            row = self._sessions.leased(tx, lease)
+            if row is None:
                 raise Conflict(
                     "turn_lost",
                     "The session was erased, or this process was suspended and another took its turn. "
                     "The reply was not stored; read the session again.",
                 )
             draft = MessageDraft("assistant", storable(finished.reply), extra=reply_extra(finished.calls))
-            reply = add_message(row, draft, self._now())
-            tx.add(reply)
+            reply = store_message(tx, row, draft, self._now())
             if finished.calls:  # the exchange goes on, and is summarised when it is over
                 self._sessions.index_soon(tx, row)
             else:
                 self._sessions.follow_up(tx, row, prompt=request.prompt)
-            row.lease_token = row.lease_until = row.stop_token = None
-            tx.flush()
+            self._sessions.given_back(tx, row)
             ended = {
                 "reply_message_id": reply.id,
                 "completion_id": finished.started.completion_id,

@@ -26,12 +26,12 @@ from memory.summary.summaries import shown, standing, update_job
 from memory.turn.context import View, tail_that_fits
 from memory.turn.report import MemoryReport
 from memory.turn.values import TurnRequest
-from models import MessageRow, SessionRow, TurnRow
+from models import MessageRow, SessionRow, TurnRow, table_of
 
-_M = MessageRow.__table__.c
+_M = table_of(MessageRow).c
 _LINE = (
     select(*COLUMNS)
-    .join(SessionRow.__table__, SessionRow.__table__.c.id == _M.session_id)
+    .join(table_of(SessionRow), table_of(SessionRow).c.id == _M.session_id)
     .where(
         _M.session_id == bindparam("session"),
         _M.branch == 0,
