@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from sqlalchemy import CursorResult, insert
 from sqlalchemy.orm import Session
@@ -24,6 +24,7 @@ from models import MessageRow, SessionRow, table_of
 _MESSAGES = table_of(MessageRow)
 _M, _S = _MESSAGES.c, table_of(SessionRow).c
 _NEW = insert(_MESSAGES)
+_OF_MESSAGE = ("position", "role", "content", "created_at", "tokens", "name", "external_id", "extra")
 COLUMNS = (
     _M.id,
     _S.public_id,
@@ -70,18 +71,34 @@ def check_size(content: str, param: str) -> None:
         )
 
 
-def store_message(tx: Session, row: SessionRow, draft: MessageDraft, now: datetime) -> MessageRow:
-    """Store the next message of a session, and its row, to be read; the session's own figures change in `row`."""
-    message = add_message(row, draft, now)
-    values = {column.key: value for column in _M if (value := getattr(message, column.key)) is not None}
+class Figures(Protocol):
+    """A session as far as its messages change it."""
+
+    id: int
+    public_id: str
+    owner_id: int
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    message_count: int
+    tokens: int
+
+
+def store_message(tx: Session, session: Figures, draft: MessageDraft, now: datetime) -> Message:
+    """Store the next message of a session; the session's own figures change in `session`."""
+    values = _next(session, draft, now)
     made = cast(CursorResult[Any], tx.execute(_NEW, values)).inserted_primary_key
     assert made is not None, "one row was inserted"
-    message.id = made[0]
-    return message
+    return Message(made[0], session.public_id, **{name: values[name] for name in _OF_MESSAGE})
 
 
 def add_message(row: SessionRow, draft: MessageDraft, now: datetime) -> MessageRow:
     """The next message of a session as a row, not yet added to the transaction; keeps the session's own figures."""
+    return MessageRow(**_next(row, draft, now))
+
+
+def _next(row: Figures, draft: MessageDraft, now: datetime) -> dict[str, Any]:
+    """The next message's columns; the session's figures count it."""
     created_at = draft.created_at or now
     row.updated_at = created_at if row.message_count == 0 else max(row.updated_at, created_at)
     row.created_at = min(row.created_at, created_at)
@@ -94,19 +111,19 @@ def add_message(row: SessionRow, draft: MessageDraft, now: datetime) -> MessageR
     row.tokens += size
     if not row.title and draft.role == "user":
         row.title = title_from(draft.content)
-    return MessageRow(
-        session_id=row.id,
-        owner_id=row.owner_id,
-        position=row.message_count,
-        role=draft.role,
-        name=draft.name,
-        content=draft.content,
-        created_at=created_at,
-        external_id=draft.external_id,
-        tokens=size,
-        extra=draft.extra,
-        erased_at=draft.erased_at,
-    )
+    return {
+        "session_id": row.id,
+        "owner_id": row.owner_id,
+        "position": row.message_count,
+        "role": draft.role,
+        "name": draft.name,
+        "content": draft.content,
+        "created_at": created_at,
+        "external_id": draft.external_id,
+        "tokens": size,
+        "extra": draft.extra,
+        "erased_at": draft.erased_at,
+    }
 
 
 def remains(id: str) -> str:

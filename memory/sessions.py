@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -25,7 +25,7 @@ from memory.jobs.outbox import Outbox
 from memory.leases.leases import Lease, Leases
 from memory.messages import MessageDraft, add_message, as_message, check_size, remains
 from memory.paging import Page, decode_cursor, encode_cursor, page_of
-from memory.turn.fold import outgrown
+from memory.turn.fold import pressing
 from models import Database, MessageRow, OwnerRow, SessionRow, table_of
 
 INDEX_DELAY = 2.0  # seconds in which messages gather: a commit of the index costs the same for one or for twenty
@@ -55,6 +55,24 @@ class Appended:
     session: SessionInfo
     message_ids: tuple[int, ...]
     created: int
+
+
+@dataclass
+class LeasedSession:
+    """A session's row as the end of a turn needs it: its figures, which messages change, and the lease on it."""
+
+    id: int
+    public_id: str
+    owner_id: int
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    message_count: int
+    tokens: int
+    summary_through: int
+    head_through: int
+    head_tokens: int
+    lease_token: str | None
 
 
 class Sessions:
@@ -240,16 +258,16 @@ class Sessions:
 
     # -- for the engine's own transactions
 
-    def leased(self, tx: Session, lease: Lease) -> SessionRow | None:
-        """The session's row if this is still its lease, to be read, and written by `given_back`; else None."""
-        found = tx.execute(_BY_ID, {"session": lease.row_id}).first()
-        row = SessionRow(**found._mapping) if found is not None else None
-        return row if row is not None and self._leases.holds(row, lease) else None
+    def leased(self, tx: Session, lease: Lease) -> LeasedSession | None:
+        """The session that a turn was begun in, if it has it still."""
+        found = tx.execute(_LEASED, {"session": lease.row_id}).first()
+        session = LeasedSession(*found) if found is not None else None
+        return session if session is not None and self._leases.holds(session, lease) else None
 
-    def given_back(self, tx: Session, row: SessionRow) -> None:
-        """Write what messages added to a `leased` row, without its lease."""
-        figures = {name: getattr(row, name) for name in ("message_count", "tokens", "created_at", "updated_at")}
-        tx.execute(_END_LEASE, {"session": row.id, **figures})
+    def give_back(self, tx: Session, session: LeasedSession) -> None:
+        """Write what the turn's messages changed, and give its lease back."""
+        figures = {name: getattr(session, name) for name in ("message_count", "tokens", "created_at", "updated_at")}
+        tx.execute(_GIVE_BACK, {"session": session.id, **figures})
 
     def find_or_make(self, tx: Session, caller: Caller, session_id: str | None) -> SessionRow:
         """The caller's session of this id, made if there is none.  Raises NotFound when it is someone else's."""
@@ -261,19 +279,24 @@ class Sessions:
         row = _find(tx, caller.tenant, session_id)
         return None if row is None else _checked(row, caller, session_id)
 
-    def index_soon(self, tx: Session, row: SessionRow, delay: float = INDEX_DELAY) -> None:
+    def index_soon(self, tx: Session, row: SessionRow | LeasedSession, delay: float = INDEX_DELAY) -> None:
         """Ask for the owner's new messages to be indexed."""
         self._outbox.enqueue(tx, "index", row.owner_id, owner_id=row.owner_id, delay=delay)
 
     def follow_up(
-        self, tx: Session, row: SessionRow, *, index_delay: float = INDEX_DELAY, prompt: str | None = None
+        self,
+        tx: Session,
+        row: SessionRow | LeasedSession,
+        *,
+        index_delay: float = INDEX_DELAY,
+        prompt: str | None = None,
     ) -> None:
         """Ask for what a session's new messages call for: to be indexed, and to be summarised (with `prompt`).
 
-        The summary waits for a pause in the talk, and not at all once the tail has outgrown its limits.
+        The summary waits for a pause in the talk, and not at all where the next fold needs it.
         """
         self.index_soon(tx, row, index_delay)
-        full = outgrown(row, self._settings)
+        full = pressing(tx, row, self._settings)
         if full or row.message_count - row.summary_through >= 2 * self._settings.summary_every - 1:
             self._outbox.enqueue(
                 tx,
@@ -355,8 +378,8 @@ def owned(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any,
 
 _SESSIONS = table_of(SessionRow)
 _THIS = _SESSIONS.c.id == bindparam("session")
-_BY_ID = select(*_SESSIONS.c).where(_THIS)
-_END_LEASE = update(_SESSIONS).where(_THIS).values(lease_token=None, lease_until=None, stop_token=None)
+_LEASED = select(*(_SESSIONS.c[field.name] for field in fields(LeasedSession))).where(_THIS)
+_GIVE_BACK = update(_SESSIONS).where(_THIS).values(lease_token=None, lease_until=None, stop_token=None)
 _NAMED = select(SessionRow).where(SessionRow.tenant == bindparam("tenant"), SessionRow.public_id == bindparam("id"))
 
 

@@ -25,9 +25,9 @@ from memory.branches import replace_from
 from memory.clients.conversation import ClientRequest, Sent, said
 from memory.clients.identity import PREFIX, TRUNCATED_MIN, kinship, numbered, opening
 from memory.clients.reconcile import Said, common, reconcile
-from memory.domain import Caller
+from memory.domain import Caller, Message
 from memory.leases.leases import Leases
-from memory.messages import add_message
+from memory.messages import add_message, as_message
 from memory.sessions import Sessions, find_user
 from memory.turn.values import INTERRUPTED
 from models import MessageRow, OwnerRow, SessionRow, TurnRow
@@ -54,7 +54,7 @@ class Arrived:
     `sent` gives stored messages as the client sent them, by their ids.
     """
 
-    last: MessageRow
+    last: Message
     sent: Mapping[int, Sent] = field(default_factory=dict)
 
 
@@ -139,10 +139,10 @@ class Arrivals:
             tx.add(rows[-1])
         tx.flush()
         if not rows:
-            return Arrived(tx.get_one(MessageRow, line[-1].id), as_sent)
+            return Arrived(as_message(tx.get_one(MessageRow, line[-1].id), row), as_sent)
         self._sessions.index_soon(tx, row)
         as_sent |= {stored.id: one for stored, one in zip(rows, new, strict=True)}
-        return Arrived(rows[-1], as_sent)
+        return Arrived(as_message(rows[-1], row), as_sent)
 
     def _nearest(
         self, tx: Session, caller: Caller, kin: Sequence[SessionRow], sent: Sequence[Said]

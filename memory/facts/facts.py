@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, or_, select, update
+from sqlalchemy import ColumnElement, String, and_, bindparam, cast, or_, select, update
 from sqlalchemy.orm import Session
 
 from config import Settings
@@ -26,10 +26,12 @@ from memory.llm.extractive.superseding import superseded
 from memory.paging import Page, decode_cursor, page_of
 from memory.sessions import find_session, find_user, owned
 from models import Database, FactRevisionRow, FactRow, MessageRow, OwnerRow, SessionRow, table_of
+from search_index.remembered import remembered
 
 log = logging.getLogger(__name__)
 
 CONSIDERED_MAX = 500  # facts of one owner looked at for a prompt, the most important first
+STANDING_MAX = 2048  # values of facts kept for the next turn, of whomever: 1 kB each
 KNOWN_ALREADY = "known already"
 
 
@@ -178,7 +180,7 @@ class Facts:
     def current(self, tx: Session, session: SessionRow) -> list[Fact]:
         """What holds now for a session: its own facts and its person's."""
         rows = tx.execute(_CURRENT, {"session": session.id, "owner": session.owner_id})
-        return [as_fact(row, row.public_id) for row in rows]
+        return [_as_it_stands(tuple(row)) for row in rows]
 
     def accept(self, tx: Session, session: SessionRow, drafts: Sequence[FactDraft], shown: Shown) -> Accepted:
         """Store the drafts that are grounded in what the mini model was `shown`, and close the facts they correct.
@@ -296,13 +298,34 @@ _USED = (
     .where(_FACTS.c.id.in_(bindparam("used", expanding=True)))
     .values(recalled_count=_FACTS.c.recalled_count + 1)
 )
+_COLUMNS = tuple(field.name for field in fields(Fact) if field.name not in ("session_id", "score"))
+_TIMES = ("valid_from", "valid_to", "created_at")
 _CURRENT = (  # made once, and read as columns: every turn asks it
-    select(*_FACTS.c, SessionRow.public_id)
+    select(
+        *(cast(_FACTS.c[name], String).label(name) if name in _TIMES else _FACTS.c[name] for name in _COLUMNS),
+        SessionRow.public_id,
+    )
     .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
     .where(FactRow.valid_to.is_(None), _in_scope(bindparam("session"), bindparam("owner")))
     .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
     .limit(CONSIDERED_MAX)
 )
+
+
+@remembered(STANDING_MAX)
+def _as_it_stands(row: tuple[Any, ...]) -> Fact:
+    """A row of `_CURRENT`, with its times as the database writes them, as a value.
+
+    Remembered by all that it says: turn after turn reads the same ones, and making hundreds of values out of rows
+    costs more than to read them.
+    """
+    *columns, session_id = row
+    told = dict(zip(_COLUMNS, columns, strict=True))
+    for name in _TIMES:
+        told[name] = datetime.fromisoformat(told[name]).replace(tzinfo=UTC) if told[name] is not None else None
+    if told["category"] not in FACT_CATEGORIES:
+        told["category"] = "other"
+    return Fact(session_id=session_id, **told)
 
 
 def as_revision(row: FactRevisionRow) -> FactRevision:

@@ -15,7 +15,8 @@ from search_index.analysis import Analysis, analysis_for
 from search_index.remembered import remembered
 
 HEAD_SHARE = 0.5  # of the tokens for facts; the rest is for facts that fit the message
-TERMS_REMEMBERED = 4096  # texts of facts whose words are kept in mind: each turn ranks the same ones
+TEXTS_REMEMBERED = 2048  # facts and messages of which words and lengths are kept, 3 kB each: turns rank the same ones
+Parts = tuple[float, float, float, float]
 
 
 class Ranking:
@@ -25,8 +26,8 @@ class Ranking:
         self._budget = settings.fact_tokens
         self._weights = settings.fact_weights
         self._half_life_days = settings.fact_half_life_days
-        self._terms = partial(_terms, analysis_for(settings.search_language))
-        self._terms_of_fact = remembered(TERMS_REMEMBERED)(self._terms)
+        self._cost = remembered(TEXTS_REMEMBERED)(_cost)
+        self._terms = remembered(TEXTS_REMEMBERED)(partial(_terms, analysis_for(settings.search_language)))
 
     def for_head(self, facts: Iterable[Fact], now: datetime) -> tuple[Fact, ...]:
         """The facts that stand in the head, whatever is asked next: HEAD_SHARE of the tokens for facts."""
@@ -34,38 +35,55 @@ class Ranking:
 
     def for_message(self, facts: Iterable[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
         """Of facts that are not in the head, those that go with this message: pinned, or sharing words with it."""
-        fitting = [fact for fact in self.scored(facts, message, now) if fact.pinned or relevant(fact)]
-        return _chosen(fitting, self._budget - int(self._budget * HEAD_SHARE))
+        terms = self._terms(message)
+        sharing = (fact for fact in facts if fact.pinned or not terms.isdisjoint(self._terms(fact.text)))
+        ranked = self._ranked(sharing, terms, now)
+        fitting = ((fact, parts) for fact, parts in ranked if fact.pinned or _relevance(parts) > 0)
+        return self._chosen(fitting, self._budget - int(self._budget * HEAD_SHARE))
 
     def prioritise(self, facts: Iterable[Fact], budget: int, *, message: str = "", now: datetime) -> tuple[Fact, ...]:
         """The facts to show within `budget` tokens, best first, each with its score.
 
         Pinned facts come first, then by score; one that doesn't fit is passed over for a shorter one.
         """
-        return _chosen(self.scored(facts, message, now), budget)
+        return self._chosen(self._ranked(facts, self._terms(message), now), budget)
 
     def scored(self, facts: Iterable[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
         """The facts, in their order, with their scores in view of `message` (empty: none in view)."""
-        message_terms = self._terms(message)
-        return tuple(fact.scored(self._score(fact, message_terms, now)) for fact in facts)
+        terms = self._terms(message)
+        return tuple(_with_score(fact, self._parts(fact, terms, now)) for fact in facts)
 
-    def _score(self, fact: Fact, message_terms: frozenset[str], now: datetime) -> FactScore:
-        """A weighted sum of four parts in 0..1.
+    def _ranked(self, facts: Iterable[Fact], terms: frozenset[str], now: datetime) -> list[tuple[Fact, Parts]]:
+        """The facts, best first, and what their scores are made of: hundreds, of which a prompt shows a dozen."""
+        ranked = [(fact, self._parts(fact, terms, now)) for fact in facts]
+        return sorted(ranked, key=lambda one: (one[0].pinned, sum(one[1]), one[0].id), reverse=True)
+
+    def _parts(self, fact: Fact, message_terms: frozenset[str], now: datetime) -> Parts:
+        """The weighted parts of a fact's score, each in 0..1 times its weight.
 
         importance: of 5; recency: halves every FACT_HALF_LIFE_DAYS; use: how often it was relevant, saturating at
         some 30 times; relevance: the cosine between the fact's words and the message's, as sets.
         """
         age_days = max(0.0, (now - fact.valid_from).total_seconds() / 86_400)
-        own = self._terms_of_fact(fact.text) if message_terms else frozenset()
+        own = self._terms(fact.text) if message_terms else frozenset()
         shared = len(own & message_terms)
         weights = self._weights
-        score = (
+        return (
             weights.importance * fact.importance / 5,
             weights.recency * 0.5 ** (age_days / self._half_life_days if self._half_life_days else math.inf),
             weights.use * min(1.0, math.log1p(fact.recalled_count) / math.log(32)),
             weights.relevance * (shared / math.sqrt(len(own) * len(message_terms)) if shared else 0.0),
         )
-        return FactScore(sum(score), *score)
+
+    def _chosen(self, ranked: Iterable[tuple[Fact, Parts]], budget: int) -> tuple[Fact, ...]:
+        """Of ranked facts those that fit, each with its score."""
+        chosen: list[Fact] = []
+        for fact, parts in ranked:
+            cost = self._cost(fact)
+            if cost <= budget:
+                chosen.append(_with_score(fact, parts))
+                budget -= cost
+        return tuple(chosen)
 
 
 def relevant(fact: Fact) -> bool:
@@ -73,19 +91,18 @@ def relevant(fact: Fact) -> bool:
     return fact.score is not None and fact.score.relevance > 0
 
 
+def _relevance(parts: Parts) -> float:
+    return parts[-1]
+
+
+def _with_score(fact: Fact, parts: Parts) -> Fact:
+    return fact.scored(FactScore(sum(parts), *parts))
+
+
 def _terms(analysis: Analysis, text: str) -> frozenset[str]:
     return frozenset(analysis.terms(text))
 
 
-def _chosen(scored: Iterable[Fact], budget: int) -> tuple[Fact, ...]:
-    """Of facts with their scores, the best that fit."""
-    ranked = sorted(
-        scored, key=lambda fact: (fact.pinned, fact.score.total if fact.score else 0.0, fact.id), reverse=True
-    )
-    chosen: list[Fact] = []
-    for fact in ranked:
-        cost = tokens.estimate(fact_line(fact))
-        if cost <= budget:
-            chosen.append(fact)
-            budget -= cost
-    return tuple(chosen)
+def _cost(fact: Fact) -> int:
+    """Tokens of a fact's line."""
+    return tokens.estimate(fact_line(fact))

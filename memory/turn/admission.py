@@ -197,44 +197,28 @@ class Admission:
             new = False  # it may have been sent before
         else:
             self._budgets.check(tx, row.owner_id)
-            message, new = self._message(tx, row, request, turn)
-            arrived = Arrived(message)
+            known = self._message(tx, row, request, turn)
+            new = known is None
+            arrived = Arrived(known or self._store(tx, row, request))
         turn_id = self._turn(tx, caller, request, row, turn, arrived.last, lease, new=new)
         exchange = _exchange(tx, row, arrived.last)
         fold(tx, row, self._settings, exchange)
-        remembered = self._read(tx, caller, request, row, exchange, arrived)
+        remembered = self._views.read(tx, caller, request, row, exchange, sent=arrived.sent)
         crowded = len(remembered.tail) < len(remembered.view.tail)
         if crowded and fold(tx, row, self._settings, exchange, crowded=True):
-            remembered = self._read(tx, caller, request, row, exchange, arrived)
+            remembered = self._views.read(tx, caller, request, row, exchange, sent=arrived.sent)
         return Admitted(remembered, row.public_id, lease, turn_id)
 
-    def _read(
-        self,
-        tx: Session,
-        caller: Caller,
-        request: TurnRequest,
-        row: SessionRow,
-        exchange: Sequence[MessageRow],
-        arrived: Arrived,
-    ) -> Remembered:
-        messages = [as_message(message, row) for message in exchange]
-        return self._views.read(tx, caller, request, row, messages, sent=arrived.sent)
-
-    def _message(
-        self, tx: Session, row: SessionRow, request: TurnRequest, turn: TurnRow | None
-    ) -> tuple[MessageRow, bool]:
-        """The message to answer, and whether it was stored now, or by a turn that broke off."""
-        replaced = None if turn or request.replaces is None else _replaceable(tx, row, request.replaces)
-        message = tx.get(MessageRow, turn.user_message_id) if turn else _unanswered(tx, row, request.message, replaced)
+    def _message(self, tx: Session, row: SessionRow, request: TurnRequest, turn: TurnRow | None) -> Message | None:
+        """The message to answer, if a turn that broke off has stored it."""
+        message = tx.get(MessageRow, turn.user_message_id) if turn else _unanswered(tx, row, request)
         if message is not None and message.branch:
             raise Conflict(
                 "message_replaced",
                 "The message this Idempotency-Key was first sent with got no reply and has been replaced since. "
                 "Nothing was stored; send a new message, with a key of its own.",
             )
-        if message is not None:
-            return message, False
-        return self._store(tx, row, MessageDraft("user", request.message, request.name), replaced), True
+        return None if message is None else as_message(message, row)
 
     def _turn(
         self,
@@ -243,7 +227,7 @@ class Admission:
         request: TurnRequest,
         row: SessionRow,
         known: TurnRow | None,
-        message: MessageRow,
+        message: Message,
         lease: Lease,
         *,
         new: bool,
@@ -268,8 +252,10 @@ class Admission:
             setattr(turn, name, value)
         return turn.id
 
-    def _store(self, tx: Session, row: SessionRow, draft: MessageDraft, replaced: MessageRow | None) -> MessageRow:
-        """The new message's row, in the place of `replaced` and all after it.  Raises InvalidRequest."""
+    def _store(self, tx: Session, row: SessionRow, request: TurnRequest) -> Message:
+        """The new message, stored in the place of the one it replaces and all after it.  Raises InvalidRequest."""
+        draft = MessageDraft("user", request.message, request.name)
+        replaced = _replaced(tx, row, request)
         if replaced is None:
             message = store_message(tx, row, draft, self._now())
         elif replaced.branch:
@@ -279,7 +265,8 @@ class Admission:
                 param="replaces",
             )
         else:
-            message = replace_from(tx, row, replaced.position, draft, self._settings, self._now())
+            stored = replace_from(tx, row, replaced.position, draft, self._settings, self._now())
+            message = as_message(stored, row)
         self._sessions.index_soon(tx, row)
         return message
 
@@ -337,7 +324,7 @@ def _answered(turn: TurnRow) -> bool:
     return turn.finished_at is not None and turn.finish_reason != INTERRUPTED
 
 
-def _exchange(tx: Session, row: SessionRow, last: MessageRow) -> Sequence[MessageRow]:
+def _exchange(tx: Session, row: SessionRow, last: Message) -> Sequence[Message]:
     """The messages to answer: what the person said last, and what followed up to `last`."""
     if last.role == "user":
         return [last]
@@ -351,11 +338,17 @@ def _exchange(tx: Session, row: SessionRow, last: MessageRow) -> Sequence[Messag
     if asked is None:
         return [last]
     query = select(MessageRow).where(*line, MessageRow.position >= asked).order_by(MessageRow.position)
-    return tx.scalars(query).all()
+    return [as_message(message, row) for message in tx.scalars(query)]
 
 
-def _replaceable(tx: Session, row: SessionRow, message_id: int) -> MessageRow:
-    """A user message of the session, replaced or not.  Raises NotFound and InvalidRequest."""
+def _replaced(tx: Session, row: SessionRow, request: TurnRequest) -> MessageRow | None:
+    """The user message of the session that a request replaces, replaced already or not; None: it replaces none.
+
+    Raises NotFound and InvalidRequest.
+    """
+    message_id = request.replaces
+    if message_id is None:
+        return None
     message = tx.get(MessageRow, message_id)
     if message is None or message.session_id != row.id or message.erased_at is not None:
         raise NotFound(
@@ -373,13 +366,14 @@ def _replaceable(tx: Session, row: SessionRow, message_id: int) -> MessageRow:
     return message
 
 
-def _unanswered(tx: Session, row: SessionRow, content: str, replaced: MessageRow | None) -> MessageRow | None:
+def _unanswered(tx: Session, row: SessionRow, request: TurnRequest) -> MessageRow | None:
     """The session's last message, if it is the same words and no reply came to it.
 
     To a request that replaces a message, only one that stands where that does, or did.
     """
+    replaced = _replaced(tx, row, request)
     last = tx.execute(_AT, {"session": row.id, "position": row.message_count}).first()
-    if last is None or (last.role, last.content) != ("user", content):
+    if last is None or (last.role, last.content) != ("user", request.message):
         return None
     return tx.get(MessageRow, last.id) if replaced is None or replaced.position == row.message_count else None
 

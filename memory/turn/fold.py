@@ -12,15 +12,34 @@ is slow, or down), the tail stays as long as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 
 from config import Settings
-from models import MessageRow, SessionRow
+from memory.domain import Message
+from models import JobRow, MessageRow, SessionRow
+
+TURN = 2  # messages: what is said, and its answer
+
+_BEING_MADE = select(JobRow.id).where(
+    JobRow.kind == "summary", JobRow.key == bindparam("session"), JobRow.state == "running"
+)
 
 
-def outgrown(row: SessionRow, settings: Settings, exchange: Sequence[MessageRow] = ()) -> bool:
+class Lengths(Protocol):
+    """A session as far as its tail's length goes."""
+
+    id: int
+    message_count: int
+    tokens: int
+    summary_through: int
+    head_through: int
+    head_tokens: int
+
+
+def outgrown(row: Lengths, settings: Settings, exchange: Sequence[Message] = ()) -> bool:
     """Whether the session's tail is longer than the prompt should carry word for word; its last messages, the
     `exchange` that is to be answered and stored already, are no part of it."""
     messages = row.message_count - row.head_through - len(exchange)
@@ -28,8 +47,24 @@ def outgrown(row: SessionRow, settings: Settings, exchange: Sequence[MessageRow]
     return messages > settings.tail_messages_max or size > settings.tail_tokens_max
 
 
+def pressing(tx: Session, row: Lengths, settings: Settings) -> bool:
+    """Whether the session's summary is wanted now, and can't wait for a pause in the talk: another turn like those of
+    the tail makes it too long, and no summary stands in for any of it, nor is one being made.
+
+    Asked a turn ahead, the summary is there when the fold is due.  That turn is left out of it at no loss: a fold keeps
+    the last messages anyway.
+    """
+    if row.summary_through > row.head_through:  # the next fold makes room already
+        full = row.message_count - row.summary_through + TURN > settings.tail_messages_max
+    else:
+        messages, size = row.message_count - row.head_through, row.tokens - row.head_tokens
+        another = size * TURN / max(messages, TURN)
+        full = messages + TURN > settings.tail_messages_max or size + another > settings.tail_tokens_max
+    return full and tx.scalar(_BEING_MADE, {"session": str(row.id)}) is None
+
+
 def fold(
-    tx: Session, row: SessionRow, settings: Settings, exchange: Sequence[MessageRow], *, crowded: bool = False
+    tx: Session, row: SessionRow, settings: Settings, exchange: Sequence[Message], *, crowded: bool = False
 ) -> bool:
     """At the start of a turn on the messages `exchange`: advance the head if a summary can stand in for the tail's
     start, and the tail has outgrown its limits or is `crowded`: it does not fit the prompt."""

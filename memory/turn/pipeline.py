@@ -241,7 +241,7 @@ class ChatPipeline:
                 self._sessions.index_soon(tx, row)
             else:
                 self._sessions.follow_up(tx, row, prompt=request.prompt)
-            self._sessions.given_back(tx, row)
+            self._sessions.give_back(tx, row)
             ended = {
                 "reply_message_id": reply.id,
                 "completion_id": finished.started.completion_id,
