@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -40,12 +41,11 @@ class Database:
         self.engine = engine
         self._sqlite = engine.dialect.name == "sqlite"
         self._writing = threading.Lock()
-        self._reads = sessionmaker(engine, expire_on_commit=False, autoflush=False)
-        self._writes = sessionmaker(
-            engine.execution_options(recap_write=True) if self._sqlite else engine,
-            expire_on_commit=False,
-            autoflush=False,  # what is written, and when, is said by flush: not by whichever query comes next
-        )
+        # What is written, and when, is said by flush: not by whichever query comes next.
+        sessions = partial(sessionmaker, expire_on_commit=False, autoflush=False)
+        self._reads = sessions(engine)
+        writing = partial(engine.execution_options, recap_write=True)  # which SQLite alone is told
+        self._writes = {synced: sessions(writing(recap_synced=synced)) for synced in (True, False)}
         name = engine.url.database if self._sqlite else None
         self._damage = Damage(Path(name) if name and name != ":memory:" else None)
         if self._sqlite:
@@ -62,19 +62,23 @@ class Database:
             yield session
 
     @contextmanager
-    def write(self, patience: float | None = None) -> Iterator[Session]:
+    def write(self, patience: float | None = None, *, synced: bool = True) -> Iterator[Session]:
         """A transaction that commits at the end of the block, or rolls back when the block raises.
+
+        It survives a power cut from then on; on SQLite one that is not `synced` does only once the next has ended
+        that is, and a kill all the same.  That is for what nobody is told of before: the disk takes a few milliseconds
+        to say that something is on it.
 
         Raises OperationalError when others keep it waiting for BUSY_TIMEOUT_MS, or for `patience` seconds.
         """
         if not self._sqlite:
-            with self._writes.begin() as session:
+            with self._writes[synced].begin() as session:
                 yield session
             return
         if not self._writing.acquire(timeout=-1 if patience is None else patience):
             raise OperationalError("BEGIN IMMEDIATE", None, TimeoutError("other writes of this process take too long"))
         try:
-            with self._writes.begin() as session:
+            with self._writes[synced].begin() as session:
                 if patience is not None:
                     session.connection(execution_options={"recap_patience_ms": int(patience * 1000)})
                 yield session
@@ -166,7 +170,7 @@ def _prepare_sqlite(connection: Any, record: Any) -> None:
     for pragma in (
         f"busy_timeout = {BUSY_TIMEOUT_MS}",
         *(() if record.info.get("recap_immutable") else ("journal_mode = WAL",)),
-        "synchronous = FULL",  # what is acknowledged survives a power cut, at 0.2 ms a commit on an SSD
+        "synchronous = FULL",  # what is acknowledged survives a power cut
         "foreign_keys = ON",
         "secure_delete = ON",  # what is erased is overwritten
     ):
@@ -187,4 +191,8 @@ def _begin_sqlite(connection: Any) -> None:
     if writing and connection.info.get("recap_patience_ms", BUSY_TIMEOUT_MS) != patience:
         connection.exec_driver_sql(f"PRAGMA busy_timeout = {patience}")
         connection.info["recap_patience_ms"] = patience
+    synced = options.get("recap_synced", True)
+    if writing and connection.info.get("recap_synced", True) != synced:
+        connection.exec_driver_sql(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
+        connection.info["recap_synced"] = synced
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")

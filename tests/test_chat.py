@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from sqlalchemy import Connection, event
 
 from app import services_of
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer, NoUsage, Text
+from tests.model_server import ModelServer, NoUsage, Status, Text
 from tests.talking import ask, at, chat, failed, jobs, meanwhile, prompts, question, said, sessions, stored, summary
+
+FULL = 2  # SQLite's `PRAGMA synchronous`: what commits is on the disk
 
 
 @pytest.fixture
@@ -250,3 +253,25 @@ def test_others_write_while_a_model_works(make_app: MakeApp, model_server: Model
     with meanwhile(lambda: chat(app.test_client(), "Hello", session_id="s")) as answers:
         model_server.wait_for_requests(1)
     assert answers[0]["reply"] == "201"
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_power_cut_takes_back_nothing_that_anybody_was_told_of(
+    make_app: MakeApp, model_server: ModelServer, streaming: bool, answered: bool
+) -> None:
+    app = make_app(**at(model_server))
+    synced: list[bool] = []
+
+    @event.listens_for(services_of(app).database.engine, "commit")
+    def note(connection: Connection) -> None:
+        synced.append(connection.exec_driver_sql("PRAGMA synchronous").scalar() == FULL)
+
+    if not answered:
+        model_server.main.queue(Status(400))
+    with ask(app.test_client(), "Tea?", session_id="tea", stream=streaming) as response:
+        for _ in response.iter_encoded():
+            assert synced[-1], "the disk has all that was committed until now"
+    assert response.status_code == (200 if answered else 502)
+    assert synced[-1] and len(said(app.test_client(), "tea")) == 1 + answered
+    assert streaming or not synced[0], "one wait for the disk is enough"

@@ -11,9 +11,10 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import ColumnElement, String, and_, bindparam, cast, or_, select, update
+from sqlalchemy import ColumnElement, CursorResult, String, and_, bindparam, insert, or_, select, update
+from sqlalchemy import cast as converted
 from sqlalchemy.orm import Session
 
 from config import Settings
@@ -200,29 +201,16 @@ class Facts:
             if problem is not None or source is None:
                 refused.append(str(problem))
                 continue
-            row = FactRow(
-                owner_id=session.owner_id,
-                session_id=session.id,
-                source_message_id=source.id,
-                text=draft.text,
-                category=draft.category,
-                importance=draft.importance,
-                scope=draft.scope,
-                quote=draft.quote,
-                pinned=False,
-                recalled_count=0,
-                valid_from=source.created_at,
-                created_at=self._now(),
-            )
-            self._keep(tx, row, "made", "model")
-            added.append(row.id)
-            for old in self._corrected(tx, draft, source, known):
-                row.pinned = row.pinned or old.pinned  # what the person pinned stays pinned in its new words
-                self._supersede(tx, old.id, row, source.created_at)
+            replaced = self._corrected(tx, draft, source, known)
+            pinned = any(old.pinned for old in replaced)  # what the person pinned stays pinned in its new words
+            new = self._made(tx, session, draft, source, pinned)
+            added.append(new.id)
+            for old in replaced:
+                self._supersede(tx, old.id, new.id, source.created_at)
                 corrected[known.pop(old.id)] = draft.text
                 held -= words_of(old)
-            known[row.id] = as_fact(row, session.public_id)
-            held |= words_of(known[row.id])
+            known[new.id] = new
+            held |= words_of(new)
         through = max((message.position for message in shown.messages), default=0)
         session.facts_through = max(session.facts_through, through)
         if refused:
@@ -262,29 +250,44 @@ class Facts:
         named = {fact.id for fact in known.values() if fact.valid_from <= source.created_at} & set(draft.supersedes)
         return [fact for fact in known.values() if fact.id in named | theirs]
 
-    def _supersede(self, tx: Session, old_id: int, new: FactRow, at: datetime) -> None:
+    def _made(self, tx: Session, session: SessionRow, draft: FactDraft, source: Message, pinned: bool) -> Fact:
+        """A draft, stored."""
+        told: dict[str, Any] = {
+            "text": draft.text,
+            "category": draft.category,
+            "importance": draft.importance,
+            "scope": draft.scope,
+            "source_message_id": source.id,
+            "quote": draft.quote,
+            "pinned": pinned,
+            "recalled_count": 0,
+            "valid_from": source.created_at,
+            "created_at": self._now(),
+        }
+        of = {"owner_id": session.owner_id, "session_id": session.id}
+        made = cast(CursorResult[Any], tx.execute(insert(_FACTS), {**told, **of})).inserted_primary_key
+        assert made is not None, "one row was inserted"
+        fact = Fact(id=made[0], session_id=session.public_id, valid_to=None, superseded_by=None, **told)
+        self._revised(tx, fact, "made", "model")
+        return fact
+
+    def _supersede(self, tx: Session, old_id: int, new_id: int, at: datetime) -> None:
         old = tx.get(FactRow, old_id)
         assert old is not None, "a known fact vanished within one write transaction"
         old.valid_to = at
-        old.superseded_by = new.id
+        old.superseded_by = new_id
         self._keep(tx, old, "superseded", "model")
 
     def _keep(self, tx: Session, row: FactRow, action: str, author: str) -> None:
         """Add `row` if it is new, and a revision that says how it is now."""
         tx.add(row)
         tx.flush()
-        tx.add(
-            FactRevisionRow(
-                fact_id=row.id,
-                action=action,
-                author=author,
-                text=row.text,
-                category=row.category,
-                importance=row.importance,
-                pinned=row.pinned,
-                at=self._now(),
-            )
-        )
+        self._revised(tx, row, action, author)
+
+    def _revised(self, tx: Session, fact: Fact | FactRow, action: str, author: str) -> None:
+        now = {"text": fact.text, "category": fact.category, "importance": fact.importance, "pinned": fact.pinned}
+        done = {"fact_id": fact.id, "action": action, "author": author, "at": self._now()}
+        tx.execute(insert(table_of(FactRevisionRow)), {**done, **now})
 
 
 def _in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
@@ -302,7 +305,7 @@ _COLUMNS = tuple(field.name for field in fields(Fact) if field.name not in ("ses
 _TIMES = ("valid_from", "valid_to", "created_at")
 _CURRENT = (  # made once, and read as columns: every turn asks it
     select(
-        *(cast(_FACTS.c[name], String).label(name) if name in _TIMES else _FACTS.c[name] for name in _COLUMNS),
+        *(converted(_FACTS.c[name], String).label(name) if name in _TIMES else _FACTS.c[name] for name in _COLUMNS),
         SessionRow.public_id,
     )
     .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)

@@ -37,8 +37,10 @@ from memory.facts.grounding_words import (
 )
 from memory.llm.extractive.wording import is_unspaced, names, stem, stems, straight, word_set
 from memory.quoting import one_line, plain, without_blocks
+from search_index.remembered import remembered
 
 TEXT_CHARS_MAX = 500
+FACTS_REMEMBERED = 2048  # whose words are kept in mind: each summary compares new ones with the same hundreds
 QUOTE_WORDS_MIN = 3  # of a quote that tells nothing by itself, like "I do"
 AROUND = 200  # characters about a quote in which a "not" may stand
 
@@ -54,7 +56,7 @@ _OTHER_LETTERS = re.compile(r"(?![a-zA-Z\u3400-\u9fff])[^\W\d_]")  # of language
 _AFTER_NOT = re.compile(r"(?:not|no|never|without|neither|nor|cannot)$|.*n't$")
 
 _BEFORE_TOLD = re.compile(
-    r"^(?:\[\d+\]\s*|[-*•]\s+|\d{4}-\d\d-\d\d(?: \d\d:\d\d)? (?:user|assistant)(?: \"[^\"]*\")?: "
+    r"^(?:\[\d+\]\s*|[-*•]\s+|(?:\d{4}-\d\d-\d\d(?: \d\d:\d\d)?|\d\d:\d\d) (?:user|assistant)(?: \"[^\"]*\")?: "
     r"|(?:the )?(?:user|person) "
     r"|(?:yes|yeah|yep|right|ok|okay|so|well|indeed|exactly|correct|again|still)\s*[,:;.!-]+\s*"
     r"|(?:and |so |but )?(?:as )?(?:you|I|we)(?:'ve| have)? (?:already |just )?(?:told|said|say|mentioned|know|knew"
@@ -120,9 +122,10 @@ def same_text(text: str) -> str:
     return one_line(text).casefold().rstrip(".!")
 
 
-def words_of(fact: Fact) -> set[str]:
+@remembered(FACTS_REMEMBERED)
+def words_of(fact: Fact) -> frozenset[str]:
     """What a fact says, for `repeats`: its text, and the words it rests on."""
-    return {same_text(fact.text), same_text(fact.quote)} - {""}
+    return frozenset({same_text(fact.text), same_text(fact.quote)} - {""})
 
 
 def repeats(text: str, held: Set[str]) -> bool:

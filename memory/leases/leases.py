@@ -62,7 +62,9 @@ class Leases:
         self._holder = holder
         self._now = now
         self._held: set[Lease] = set()
-        self._changed = threading.Condition()
+        lock = threading.RLock()
+        self._changed = threading.Condition(lock)
+        self._closing = threading.Condition(lock)  # all that the renewer is woken for: a lease ends at every turn
         self._renewer: threading.Thread | None = None
         self._closed = False
 
@@ -143,14 +145,14 @@ class Leases:
             return
         ahead = (row.lease_until - now).total_seconds()
         log.warning("the clock was put back: a lease is shortened", extra=logs.fields(seconds_ahead=ahead))
-        with self._database.write() as tx:
+        with self._database.write(synced=False) as tx:
             _change(tx, Lease(type(row), row.id, row.lease_token), lease_until=now + _LEASE)
 
     def close(self) -> None:
         """Stop renewing.  Leases still held run out by themselves."""
         with self._changed:
             self._closed = True
-            self._changed.notify_all()
+            self._closing.notify_all()
             if not self._held:  # else the kernel tells of our end
                 self._holder.end()
 
@@ -160,7 +162,7 @@ class Leases:
             with self._changed:
                 if self._closed:
                     return
-                self._changed.wait(max(0.0, due - time.monotonic()))
+                self._closing.wait(max(0.0, due - time.monotonic()))
                 if self._closed:
                     return
                 if time.monotonic() < due:
@@ -176,7 +178,7 @@ class Leases:
                 log.error("leases could not be renewed; trying again", extra=figures)
 
     def _renew(self, held: tuple[Lease, ...]) -> None:
-        with self._database.write() as tx:
+        with self._database.write(synced=False) as tx:
             until = self._now() + _LEASE  # read here, as waiting for the transaction takes time too
             for lease in held:
                 _change(tx, lease, lease_until=until)

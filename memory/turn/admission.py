@@ -105,7 +105,8 @@ class Admission:
         arrived_at = self._now()
         deadline = time.monotonic() + (1 + self._settings.recall_tool_rounds) * self._settings.model_timeout
         while True:
-            with self._database.write(self.patience(request)) as tx:
+            # Who gets the reply whole is told of nothing before that is stored as well.
+            with self._database.write(self.patience(request), synced=request.stream) as tx:
                 turn = self._known_turn(tx, caller, request)
                 if turn is not None and turn.finished_at is not None:
                     return self._replay(tx, turn)
