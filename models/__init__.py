@@ -1,6 +1,6 @@
 """The rows.  Alembic makes their tables (see migrations); nothing here makes a schema by itself."""
 
-from models.base import Base, table_of
+from models.base import Base, table_of, write_changes
 from models.database import Database
 from models.fact import FactRevisionRow, FactRow
 from models.job import JobRow
@@ -26,4 +26,5 @@ __all__ = [
     "SummaryRow",
     "TurnRow",
     "table_of",
+    "write_changes",
 ]

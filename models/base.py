@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from sqlalchemy import JSON, BigInteger, DateTime, Integer, MetaData, Table
+from sqlalchemy import JSON, BigInteger, DateTime, Integer, MetaData, Table, bindparam, inspect, update
 from sqlalchemy.engine import Dialect
-from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.types import TypeDecorator
 
 # SQLite numbers rows only in a column declared INTEGER; everywhere else ids are 64 bits wide.
@@ -51,3 +51,15 @@ def table_of(row: type[Base]) -> Table:
     """The table of these rows, for statements in the path of a turn: asked of the table, a row costs a quarter of one
     that can be changed, and a change a fifth (docs/performance.md).  A row loaded before doesn't see such a change."""
     return cast(Table, row.__table__)
+
+
+def write_changes(tx: Session, row: Base, id: int) -> None:
+    """Write what was changed of a row that was loaded by its `id`, as a flush would at five times the cost.
+
+    The row is the transaction's no more: what is changed of it afterwards is not written.
+    """
+    table, unmodified = table_of(type(row)), inspect(row).unmodified
+    changed = {column.key: getattr(row, column.key) for column in table.c if column.key not in unmodified}
+    tx.expunge(row)
+    if changed:
+        tx.execute(update(table).where(table.c.id == bindparam("row_id")), {"row_id": id, **changed})

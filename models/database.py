@@ -185,14 +185,17 @@ def _lower(text: Any) -> Any:
 
 
 def _begin_sqlite(connection: Any) -> None:
-    options = connection.get_execution_options()
-    writing = options.get("recap_write", False)
+    options, known = connection.get_execution_options(), connection.info
+    driver = connection.connection.driver_connection  # what can't fail is said to it: through SQLAlchemy takes longer
+    if not options.get("recap_write", False):
+        driver.execute("BEGIN")
+        return
     patience = options.get("recap_patience_ms", BUSY_TIMEOUT_MS)
-    if writing and connection.info.get("recap_patience_ms", BUSY_TIMEOUT_MS) != patience:
-        connection.exec_driver_sql(f"PRAGMA busy_timeout = {patience}")
-        connection.info["recap_patience_ms"] = patience
+    if known.get("recap_patience_ms", BUSY_TIMEOUT_MS) != patience:
+        driver.execute(f"PRAGMA busy_timeout = {patience}")
+        known["recap_patience_ms"] = patience
     synced = options.get("recap_synced", True)
-    if writing and connection.info.get("recap_synced", True) != synced:
-        connection.exec_driver_sql(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
-        connection.info["recap_synced"] = synced
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+    if known.get("recap_synced", True) != synced:
+        driver.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
+        known["recap_synced"] = synced
+    connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -36,7 +36,7 @@ from memory.turn.fold import fold
 from memory.turn.report import MemoryReport
 from memory.turn.values import INTERRUPTED, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.views import Remembered, Views, nothing_remembered
-from models import Database, MessageRow, SessionRow, TurnRow, table_of
+from models import Database, MessageRow, SessionRow, TurnRow, table_of, write_changes
 
 _M = table_of(MessageRow).c
 _AT = select(_M.id, _M.role, _M.content).where(
@@ -208,6 +208,7 @@ class Admission:
         crowded = len(remembered.tail) < len(remembered.view.tail)
         if crowded and fold(tx, row, self._settings, exchange, crowded=True):
             remembered = self._views.read(tx, caller, request, row, exchange, sent=arrived.sent)
+        write_changes(tx, row, row.id)
         return Admitted(remembered, row.public_id, lease, turn_id)
 
     def _message(self, tx: Session, row: SessionRow, request: TurnRequest, turn: TurnRow | None) -> Message | None:
