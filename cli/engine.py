@@ -1,11 +1,33 @@
-"""The engine a command works with."""
+"""The engine a command works with, and how its errors are told."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import click
 from flask import current_app
+from flask.cli import AppGroup
+from sqlalchemy.exc import SQLAlchemyError
 
 from app import services_of
+from memory.errors import RecapError
+from memory.operating.database_errors import database_failed
 from memory.services import Services
+
+
+class Commands(AppGroup):
+    """A group of commands.  What goes wrong is told in a sentence; a mistake of ours keeps its traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except RecapError as error:
+            raise click.ClickException(error.message) from error
+        except SQLAlchemyError as error:
+            failed = database_failed(error, "Nothing was changed.")
+            if failed is None:
+                raise
+            raise click.ClickException(failed.message) from error
 
 
 def engine() -> Services:

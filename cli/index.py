@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 
 import click
-from flask.cli import AppGroup
 
-from cli.engine import engine
+from cli.engine import Commands, engine
 
-index = AppGroup("index", help="The search index: derived data, made from the messages.")
+index = Commands("index", help="The search index: derived data, made from the messages.")
 
 
 @index.command("verify")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import click
-from flask.cli import AppGroup
 
-from cli.engine import engine
+from cli.engine import Commands, engine
 from memory.access.keys import KNOWN_SECONDS, SCOPES, KeyInfo
-from memory.errors import RecapError
 
-keys = AppGroup("keys", help="API keys: who may call, whose data they see, and what for.")
+keys = Commands("keys", help="API keys: who may call, whose data they see, and what for.")
 
 
 @keys.command("create")
@@ -26,10 +24,7 @@ keys = AppGroup("keys", help="API keys: who may call, whose data they see, and w
 @click.option("--label", default="", help="What you call it.")
 def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], label: str) -> None:
     """Make a key, and show it once."""
-    try:
-        key, info = engine().keys.create(tenant, user_id, scopes or tuple(SCOPES), label)
-    except RecapError as error:
-        raise click.ClickException(error.message) from error
+    key, info = engine().keys.create(tenant, user_id, scopes or tuple(SCOPES), label)
     click.echo(key)
     click.echo(
         f"This is key {info.id}, {_for_whom(info)}, with {_scopes(info)}. It is shown this once, as only a digest "
@@ -51,10 +46,7 @@ def show() -> None:
 @click.argument("key_id", metavar="ID", type=click.IntRange(min=1))
 def revoke(key_id: int) -> None:
     """Let the key in no more.  A key stays asked for, also when it was the last."""
-    try:
-        info = engine().keys.revoke(key_id)
-    except RecapError as error:
-        raise click.ClickException(error.message) from error
+    info = engine().keys.revoke(key_id)
     click.echo(
         f"Key {info.id}, {_for_whom(info)}, is revoked since {info.revoked_at:%Y-%m-%d %H:%M} UTC. Every server "
         f"refuses it within {KNOWN_SECONDS:g} seconds."

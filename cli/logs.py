@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import click
-from flask.cli import AppGroup
 
-from cli.engine import engine
+from cli.engine import Commands, engine
 from memory.operating.logs import Names, Private
 
-logs = AppGroup("logs", help="The logs, which name people and sessions by a hash alone.")
+logs = Commands("logs", help="The logs, which name people and sessions by a hash alone.")
 
 
 @logs.command("hash")

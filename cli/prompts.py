@@ -6,13 +6,11 @@ import json
 from pathlib import Path
 
 import click
-from flask.cli import AppGroup
 
-from cli.engine import engine
-from memory.errors import RecapError
+from cli.engine import Commands, engine
 from memory.summary.compare import Comparison, Conversation, compare
 
-prompts = AppGroup("prompts", help="The instructions the models are given.")
+prompts = Commands("prompts", help="The instructions the models are given.")
 
 
 @prompts.command("compare")
@@ -28,7 +26,7 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
     try:
         talk = Conversation.from_json(json.loads(conversation.read_text(encoding="utf-8")))
         results = compare(engine(), talk, names.split(","), every)
-    except (ValueError, RecapError) as error:
+    except ValueError as error:
         raise click.ClickException(str(error)) from error
     click.echo(table(talk, results))
 

@@ -133,7 +133,7 @@ class Prompts:
             for source, folder in (("file", self._folder), ("packaged", PACKAGED)):
                 path = folder / f"{name}.txt"
                 if path.is_file():
-                    return Prompt(name, 0, path.read_text(encoding="utf-8"), source)
+                    return Prompt(name, 0, _written(path, path.stat().st_mtime_ns), source)
         there = ", ".join(sorted({prompt.name for prompt in self._all(tx, caller)}))
         raise NotFound("prompt_not_found", f"There is no prompt {name!r}. There are: {there}.", param="prompt")
 
@@ -174,6 +174,12 @@ class Prompts:
             row = PromptRow(tenant=caller.tenant, name=name, version=(last or 0) + 1, text=text, created_at=self._now())
             tx.add(row)
         return Prompt(row.name, row.version, row.text, "stored", row.created_at)
+
+
+@lru_cache(maxsize=64)
+def _written(path: Path, _at: int) -> str:
+    """What a prompt's file says, read when it was changed: each turn asks."""
+    return path.read_text(encoding="utf-8")
 
 
 def variables(name: str) -> Mapping[str, Any]:

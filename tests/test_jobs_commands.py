@@ -103,9 +103,12 @@ def test_a_long_list_is_shown_whole(run: Run, client: FlaskClient) -> None:
     assert len(listed.stdout.splitlines()) == 253 and listed.stderr == "253 jobs.\n"
 
 
-def test_a_worker_without_a_database_says_what_to_do(tmp_path: Any) -> None:
+@pytest.mark.parametrize(
+    "command", [("jobs", "work"), ("jobs", "list"), ("keys", "create"), ("keys", "list"), ("index", "verify")]
+)
+def test_a_command_without_a_database_says_what_to_do(tmp_path: Any, command: tuple[str, ...]) -> None:
     app = create_app(Settings(data_dir=tmp_path, log_level="error"))
     register_commands(app)
-    done = app.test_cli_runner().invoke(args=["jobs", "work"])
+    done = app.test_cli_runner().invoke(args=command)
     assert done.exit_code == 1 and "flask --app wsgi db upgrade" in done.stderr
     services_of(app).stop()

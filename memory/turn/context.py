@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from memory import tokens
 from memory.clients.prompt import ClientView, client_messages, joined
@@ -56,6 +57,22 @@ class View:
     def exchange(self) -> tuple[Message, ...]:
         return (self.message, *self.since)
 
+    @cached_property
+    def head(self) -> str:
+        """The first message's text; of a client's own instructions the last one ends with it."""
+        remembered = [
+            block("summary", (escape(line) for line in self.summary.lines())),
+            block("facts", (fact_line(fact) for fact in self.head_facts)),
+        ]
+        note = self.note if any(remembered) else ""
+        return "\n\n".join(filter(None, (self.system, note, *remembered)))
+
+    @cached_property
+    def head_tokens(self) -> int:
+        """What the head and a client's own instructions cost."""
+        instructions = self.client.instruction_tokens if self.client is not None else 0
+        return (tokens.estimate_message(self.head) if self.head else 0) + instructions
+
     @property
     def full_history_tokens(self) -> int:
         """What the prompt would cost had every message been sent, and no memory."""
@@ -74,16 +91,6 @@ class ComposedPrompt:
     tokens: int
 
 
-def head(view: View) -> str:
-    """The first message's text; of a client's own instructions the last one ends with it."""
-    remembered = [
-        block("summary", (escape(line) for line in view.summary.lines())),
-        block("facts", (fact_line(fact) for fact in view.head_facts)),
-    ]
-    note = view.note if any(remembered) else ""
-    return "\n\n".join(filter(None, (view.system, note, *remembered)))
-
-
 def tail_that_fits(view: View, context_tokens: int, reserved: int) -> tuple[Message, ...]:
     """The newest messages of the tail that fit beside the head, the new message and `reserved` tokens.
 
@@ -91,7 +98,7 @@ def tail_that_fits(view: View, context_tokens: int, reserved: int) -> tuple[Mess
     Raises TooLarge when the head and the new message alone do not fit.
     """
     new = sum(_size(view, message) for message in view.exchange)
-    budget = context_tokens - _head_size(view) - new - FRAME_TOKENS
+    budget = context_tokens - view.head_tokens - new - FRAME_TOKENS
     if budget < 0 and view.client is None:
         raise TooLarge(
             "message_too_large",
@@ -117,7 +124,7 @@ def recalled_that_fits(
     Almost always all: only a new message of nearly CONTEXT_TOKENS leaves less than their own budgets.
     """
     sent = sum(_size(view, message) for message in (*tail, *view.exchange))
-    room = context_tokens - _head_size(view) - sent - FRAME_TOKENS
+    room = context_tokens - view.head_tokens - sent - FRAME_TOKENS
     kept_facts: list[Fact] = []
     for fact in facts:
         room -= tokens.estimate(fact_line(fact))
@@ -138,7 +145,7 @@ def compose(
 ) -> ComposedPrompt:
     """The prompt of a turn.  `facts` are the ones that fit this message and are not in the head."""
     found = [*map(chat_block, excerpts), *filter(None, [block("facts", (fact_line(fact) for fact in facts))])]
-    if view.note and found and view.note not in head(view):
+    if view.note and found and view.note not in view.head:
         found.insert(0, QUOTED)
     recalled = "\n".join([f'<memory now="{stamp(now)} UTC, {now:%A}">', *found, "</memory>"])
     if view.client is not None and not found:
@@ -153,7 +160,7 @@ def compose(
             excerpts=excerpts,
             tail=(*tail, *view.since),
         ),
-        tokens=_head_size(view)
+        tokens=view.head_tokens
         + sum(_size(view, message) for message in (*tail, *view.exchange))
         + tokens.estimate(recalled),
     )
@@ -161,16 +168,10 @@ def compose(
 
 def _messages(view: View, tail: Sequence[Message], recalled: str) -> Sequence[ChatMessage]:
     if view.client is not None:
-        return client_messages(view.client, head(view), (*tail, *view.exchange), view.message, recalled)
+        return client_messages(view.client, view.head, (*tail, *view.exchange), view.message, recalled)
     before = (ChatMessage(*spoken(message)) for message in tail)
     _, new = spoken(view.message)
-    return joined([ChatMessage("system", head(view)), *before, ChatMessage("user", f"{recalled}\n\n{new}")])
-
-
-def _head_size(view: View) -> int:
-    text = head(view)
-    instructions = view.client.instruction_tokens if view.client is not None else 0
-    return (tokens.estimate_message(text) if text else 0) + instructions
+    return joined([ChatMessage("system", view.head), *before, ChatMessage("user", f"{recalled}\n\n{new}")])
 
 
 def _size(view: View, message: Message) -> int:

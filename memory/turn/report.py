@@ -6,7 +6,7 @@ Kept with the turn by reference only (ids and scores): what is erased later is g
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -61,7 +61,7 @@ class MemoryReport:
                 for call in self.calls
             ],
             "facts": [
-                [fact.id, *(round(part, 4) for part in asdict(fact.score).values())]
+                [fact.id, *(round(part, 4) for part in vars(fact.score).values())]
                 for fact in self.facts
                 if fact.score
             ],
