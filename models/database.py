@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -34,6 +34,14 @@ SCRUB_PAUSES = (0.0, 0.2, 1.0)  # seconds before each try to empty the log
 SCRUB_TIMEOUT_MS = 500  # for those who read to come to their end; whoever writes waits as long
 
 
+@dataclass(frozen=True)
+class Writing:
+    """How a connection to SQLite writes: how long it waits for others, and whether for the disk; a new one as here."""
+
+    patience_ms: int = BUSY_TIMEOUT_MS
+    synced: bool = True
+
+
 class Database:
     """Short transactions on one engine."""
 
@@ -42,10 +50,7 @@ class Database:
         self._sqlite = engine.dialect.name == "sqlite"
         self._writing = threading.Lock()
         # What is written, and when, is said by flush: not by whichever query comes next.
-        sessions = partial(sessionmaker, expire_on_commit=False, autoflush=False)
-        self._reads = sessions(engine)
-        writing = partial(engine.execution_options, recap_write=True)  # which SQLite alone is told
-        self._writes = {synced: sessions(writing(recap_synced=synced)) for synced in (True, False)}
+        self._sessions = sessionmaker(engine, expire_on_commit=False, autoflush=False)
         name = engine.url.database if self._sqlite else None
         self._damage = Damage(Path(name) if name and name != ":memory:" else None)
         if self._sqlite:
@@ -58,7 +63,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A consistent snapshot; nothing written in it is kept."""
-        with self._reads() as session:
+        with self._sessions() as session:
             yield session
 
     @contextmanager
@@ -72,15 +77,15 @@ class Database:
         Raises OperationalError when others keep it waiting for BUSY_TIMEOUT_MS, or for `patience` seconds.
         """
         if not self._sqlite:
-            with self._writes[synced].begin() as session:
+            with self._sessions.begin() as session:
                 yield session
             return
         if not self._writing.acquire(timeout=-1 if patience is None else patience):
             raise OperationalError("BEGIN IMMEDIATE", None, TimeoutError("other writes of this process take too long"))
         try:
-            with self._writes[synced].begin() as session:
-                if patience is not None:
-                    session.connection(execution_options={"recap_patience_ms": int(patience * 1000)})
+            with self._sessions.begin() as session:
+                patience_ms = BUSY_TIMEOUT_MS if patience is None else int(patience * 1000)
+                session.connection(execution_options={"recap_write": Writing(patience_ms, synced)})
                 yield session
         finally:
             self._writing.release()
@@ -185,17 +190,15 @@ def _lower(text: Any) -> Any:
 
 
 def _begin_sqlite(connection: Any) -> None:
-    options, known = connection.get_execution_options(), connection.info
+    asked: Writing | None = connection.get_execution_options().get("recap_write")
     driver = connection.connection.driver_connection  # what can't fail is said to it: through SQLAlchemy takes longer
-    if not options.get("recap_write", False):
+    if asked is None:
         driver.execute("BEGIN")
         return
-    patience = options.get("recap_patience_ms", BUSY_TIMEOUT_MS)
-    if known.get("recap_patience_ms", BUSY_TIMEOUT_MS) != patience:
-        driver.execute(f"PRAGMA busy_timeout = {patience}")
-        known["recap_patience_ms"] = patience
-    synced = options.get("recap_synced", True)
-    if known.get("recap_synced", True) != synced:
-        driver.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
-        known["recap_synced"] = synced
+    now: Writing = connection.info.get("recap_write", Writing())
+    if now.patience_ms != asked.patience_ms:
+        driver.execute(f"PRAGMA busy_timeout = {asked.patience_ms}")
+    if now.synced != asked.synced:
+        driver.execute(f"PRAGMA synchronous = {'FULL' if asked.synced else 'NORMAL'}")
+    connection.info["recap_write"] = asked
     connection.exec_driver_sql("BEGIN IMMEDIATE")
