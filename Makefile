@@ -8,10 +8,11 @@ CONVERSATIONS ?= benchmarks/conversation.json
 CHECKED ?= tests
 ENV := PYTHONDONTWRITEBYTECODE=1
 
-.PHONY: help run test test-fast test-faults check audit format bench bench-recall bench-prefix setup clean
+.PHONY: help run test test-fast test-faults check audit format bench bench-scale bench-concurrency bench-replay bench-recall \
+	bench-prefix setup clean
 
 help:  ## Say what there is
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
 
 run: $(VENV)/.runtime  ## Make the environment, bring the database up to date, serve on http://127.0.0.1:8000
 	$(BIN)/flask --app wsgi db upgrade
@@ -42,8 +43,17 @@ format: $(VENV)/.dev  ## Put the code in its one format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.dev  ## Import, search and chat over HTTP, and print the figures
-	$(BIN)/python -m benchmarks.replay benchmarks/conversation.json --serve
+bench: $(VENV)/.dev  ## What a turn costs around the model, over HTTP: make bench OPTIONS="--turns 40 --conversations 5"
+	$(BIN)/python -m benchmarks.turns $(OPTIONS)
+
+bench-scale: $(VENV)/.dev  ## The same with up to a million messages, an hour or more: make bench-scale OPTIONS="--messages 1000 10000 --single 1000"
+	$(BIN)/python -m benchmarks.scale $(OPTIONS)
+
+bench-concurrency: $(VENV)/.dev  ## 300 streams of a slow model at once: make bench-concurrency OPTIONS="--streams 20 --turns 1"
+	$(BIN)/python -m benchmarks.concurrency $(OPTIONS)
+
+bench-replay: $(VENV)/.dev  ## Import, search and chat a recorded conversation over HTTP: make bench-replay OPTIONS="--turns 10"
+	$(BIN)/python -m benchmarks.replay benchmarks/conversation.json --serve $(OPTIONS)
 
 bench-recall: $(VENV)/.dev  ## Compare the rankings: make bench-recall CONVERSATIONS=folder OPTIONS="--leave-one-out --scale"
 	$(BIN)/python -m benchmarks.recall $(CONVERSATIONS) $(OPTIONS)

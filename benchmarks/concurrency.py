@@ -5,8 +5,10 @@
 
 A scripted model streams each reply over a fixed time, PIECES pieces of it, however many ask at once.  Each stream is a
 conversation of its own, which sends its next message when the reply is over; so with nothing in between a turn would
-take as long as the model does, and that is the ideal.  What is asked: the share of it that is reached, how much later
-than the model's the first text comes, how much longer than the model's a turn is, and that no turn fails.
+take as long as the model does, and that is the ideal.  They begin one after the other, within the time of one reply:
+people don't all press a key in the same moment.  What is asked: the share of the ideal that is reached while a stream
+lasts, how much later than the model's the first text comes, how much longer than the model's a turn is, and that no
+turn fails.
 
 Recap is spoken to over HTTP alone.  Model, people and Recap share the machine's cores: on two of them the share says
 how much of the machine is left, and more streams than it bears show as turns that grow longer, not as errors.
@@ -17,6 +19,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -25,11 +28,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from benchmarks.results import RESULTS, machine, machine_line, percentiles, stored
+from benchmarks.calling import spoken
+from benchmarks.model import PIECES, Script, ScriptedModel
+from benchmarks.results import RESULTS, load_line, machine, machine_line, percentiles, stored
 from benchmarks.serving import Server, free_port, terminable
-from benchmarks.upstream import MAIN, MINI, completion, digested
+from benchmarks.upstream import MAIN, MINI
 
-PIECES = 10  # of a reply: the first comes after a tenth of the model's time
 REPLY = ["Written", "down.", "What", "comes", "after", "that,", "and", "who", "has", "to", "know", "of", "it?"]
 TOLD = "On day {day} the tide was at {metres} metres and the ferry {ferry} brought crates for the lighthouse."
 MORE_SECONDS = 120.0  # after the ideal time: what takes longer counts as failed
@@ -42,71 +46,12 @@ class Taken:
     first_text: list[float] = field(default_factory=list)
     turn: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    streams: list[float] = field(default_factory=list)  # seconds from a stream's first message to its last reply
 
 
-class SlowModel:
-    """An OpenAI-compatible server that takes `seconds` for a streamed reply, for any number of them at once."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.most = 0  # replies that were being written at the same time
-        self._writing = 0
-
-    async def serve(self, port: int) -> asyncio.Server:
-        return await asyncio.start_server(self._connected, "127.0.0.1", port, backlog=1024)
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while (body := await _request(reader)) is not None:
-                if body["model"] == MAIN:
-                    await self._write(writer)
-                else:
-                    text = json.dumps(digested(body["messages"][-1]["content"]), ensure_ascii=False)
-                    content = json.dumps(completion(MINI, text), ensure_ascii=False).encode()
-                    writer.write(_HEAD + b"Content-Length: %d\r\n\r\n" % len(content) + content)
-                await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # connections that Recap holds open when all is measured, or drops when it is ended
-        finally:
-            writer.close()
-
-    async def _write(self, writer: asyncio.StreamWriter) -> None:
-        self._writing += 1
-        self.most = max(self.most, self._writing)
-        due = time.monotonic()
-        writer.write(_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
-        for piece in range(PIECES):
-            due += self.seconds / PIECES
-            await asyncio.sleep(due - time.monotonic())  # by the clock, so that many pieces don't add up to more
-            at, end = (len(REPLY) * part // PIECES for part in (piece, piece + 1))
-            writer.write(_event({"content": "".join(f"{word} " for word in REPLY[at:end])}))
-            await writer.drain()
-        writer.write(_event({}, "stop") + _chunk(b"data: [DONE]\n\n") + _chunk(b""))
-        self._writing -= 1
-
-
-_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-
-
-async def _request(reader: asyncio.StreamReader) -> Any:
-    """The next request's JSON body; None when the connection is closed instead."""
-    size = 0
-    if not await reader.readline():
-        return None
-    while line := (await reader.readline()).strip():
-        name, _, value = line.partition(b":")
-        size = int(value) if name.lower() == b"content-length" else size
-    return json.loads(await reader.readexactly(size))
-
-
-def _event(delta: Mapping[str, str], reason: str | None = None) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": reason}
-    about = {"id": "chatcmpl-bench", "object": "chat.completion.chunk", "created": 1, "model": MAIN}
-    return _chunk(b"data: " + json.dumps({**about, "choices": [choice]}).encode() + b"\n\n")
-
-
-def _chunk(content: bytes) -> bytes:
-    return b"%x\r\n%b\r\n" % (len(content), content)
+def slow_model(seconds: float) -> ScriptedModel:
+    """One that takes so long for a reply, whose first text comes after a tenth of it."""
+    return ScriptedModel(Script(first=seconds / PIECES, rest=seconds - seconds / PIECES), lambda _: " ".join(REPLY))
 
 
 def measured(streams: int, turns: int, seconds: float, workers: int, threads: int) -> dict[str, Any]:
@@ -124,9 +69,9 @@ def measured(streams: int, turns: int, seconds: float, workers: int, threads: in
             WEB_THREADS=str(threads),
         ) as server,
     ):
-        model, taken = SlowModel(seconds), Taken()
-        took = asyncio.run(_all(server.url, model, port, taken, streams, turns))
-    done = len(taken.turn)
+        model, taken = slow_model(seconds), Taken()
+        asyncio.run(_all(server.url, model, port, taken, streams, turns))
+    share = len(taken.turn) * seconds / sum(taken.streams)
     ideal = streams / seconds
     return {
         "streams": streams,
@@ -136,8 +81,8 @@ def measured(streams: int, turns: int, seconds: float, workers: int, threads: in
         "threads": threads,
         "at_once": model.most,
         "ideal_per_second": round(ideal, 1),
-        "turns_per_second": round(done / took, 1),
-        "share_percent": round(100 * done / took / ideal, 1),
+        "turns_per_second": round(ideal * share, 1),
+        "share_percent": round(100 * share, 1),
         "first_text_beyond_ms": percentiles([1000 * one for one in taken.first_text]),
         "turn_beyond_ms": percentiles([1000 * one for one in taken.turn]),
         "failed": len(taken.errors),
@@ -145,32 +90,38 @@ def measured(streams: int, turns: int, seconds: float, workers: int, threads: in
     }
 
 
-async def _all(url: str, model: SlowModel, port: int, taken: Taken, streams: int, turns: int) -> float:
-    """Take all turns; the seconds from the first message to the last reply's end."""
-    listening = await model.serve(port)
+async def _all(url: str, model: ScriptedModel, port: int, taken: Taken, streams: int, turns: int) -> None:
+    """Take all turns; the streams begin one after the other, evenly over the time of one reply."""
+    listening, seconds = await model.serve(port), model.script.first + model.script.rest
     try:
         await _talk(url, model, Taken(), "warm-up", 1)
-        begun = time.monotonic()
+        begins = [seconds * number / streams for number in range(streams)]
         try:
-            async with asyncio.timeout(turns * model.seconds + MORE_SECONDS):
-                await asyncio.gather(*(_talk(url, model, taken, f"stream-{n}", turns) for n in range(streams)))
+            async with asyncio.timeout((turns + 1) * seconds + MORE_SECONDS):
+                await asyncio.gather(
+                    *(_talk(url, model, taken, f"stream-{n}", turns, begin) for n, begin in enumerate(begins))
+                )
         except TimeoutError:
             taken.errors += ["did not end in time"] * (streams * turns - len(taken.turn) - len(taken.errors))
-        return time.monotonic() - begun
     finally:
         listening.close()  # Recap keeps its connections: from Python 3.12 on, waiting for them to end would be for good
 
 
-async def _talk(url: str, model: SlowModel, taken: Taken, session: str, turns: int) -> None:
-    for day in range(1, turns + 1):
-        said = TOLD.format(day=day, metres=len(session) + day, ferry=session)
-        try:
-            first, whole = await _turn(url, {"session_id": session, "message": said, "stream": True})
-        except (OSError, ValueError, asyncio.IncompleteReadError) as error:
-            taken.errors.append(f"{type(error).__name__}: {error}")
-            continue
-        taken.first_text.append(first - model.seconds / PIECES)
-        taken.turn.append(whole - model.seconds)
+async def _talk(url: str, model: ScriptedModel, taken: Taken, session: str, turns: int, begin: float = 0.0) -> None:
+    await asyncio.sleep(begin)
+    begun = time.monotonic()
+    try:
+        for day in range(1, turns + 1):
+            said = TOLD.format(day=day, metres=len(session) + day, ferry=session)
+            try:
+                first, whole = await _turn(url, {"session_id": session, "message": said, "stream": True})
+            except (OSError, ValueError, asyncio.IncompleteReadError) as error:
+                taken.errors.append(f"{type(error).__name__}: {error}")
+                continue
+            taken.first_text.append(first - model.script.first)
+            taken.turn.append(whole - model.script.first - model.script.rest)
+    finally:
+        taken.streams.append(time.monotonic() - begun)
 
 
 async def _turn(url: str, body: Mapping[str, Any]) -> tuple[float, float]:
@@ -188,13 +139,10 @@ async def _turn(url: str, body: Mapping[str, Any]) -> tuple[float, float]:
         if status != [b"200"]:
             raise ValueError(f"status {status}: {(await reader.read(300)).decode('utf-8', 'replace')}")
         async for line in reader:
-            event = line.removeprefix(b"data: ").strip()
-            if event == b"[DONE]":
+            if line.strip() == b"data: [DONE]":
                 break
-            if event:
-                told = json.loads(event)
-                reply += told["choices"][0]["delta"].get("content", "") if "choices" in told else ""
-                first = first or (time.monotonic() if reply else 0.0)
+            reply += spoken(line)
+            first = first or (time.monotonic() if reply else 0.0)
         else:
             raise ValueError(f"the reply broke off: {line.decode('utf-8', 'replace')[:300]}")
         whole = time.monotonic() - begun
@@ -224,7 +172,7 @@ def table(results: Mapping[str, Any]) -> str:
     serving = (
         f"{figures['workers']} workers of {figures['threads']} threads; the model takes {figures['model_seconds']:g} s."
     )
-    return "\n".join([*lines, "", serving, machine_line(results["machine"])])
+    return "\n".join([*lines, "", serving, load_line(results["load"]), machine_line(results["machine"])])
 
 
 def _percentiles(of: Mapping[str, float]) -> str:
@@ -251,11 +199,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if min(options.streams, options.turns, options.workers, options.threads or 1) < 1 or options.seconds <= 0:
         parser.error("streams, turns, seconds, workers and threads must be above zero")
     threads = options.threads or options.streams
+    load = os.getloadavg()[0]
     try:
         figures = measured(options.streams, options.turns, options.seconds, options.workers, threads)
     except RuntimeError as error:
         raise SystemExit(f"The benchmark broke off: {error}") from error
-    results = {"machine": machine(), "figures": figures}
+    results = {"machine": machine(), "load": load, "figures": figures}
     file = stored(options.results, "concurrency", results)
     print(table(results))
     print(f"\nAs JSON: {file}")

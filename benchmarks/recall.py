@@ -26,9 +26,9 @@ from typing import Any
 from tqdm import tqdm
 
 from benchmarks.conversation import ANSWERABLE, Conversation, files_of
+from benchmarks.latency import SCALES, latencies
 from benchmarks.rankings import BUDGETS, DEFAULT, MEANING_ALONE, RECIPES, Corpus, Judge, by_index, by_meaning, feed
 from benchmarks.results import CATEGORIES, RESULTS, machine, percentiles, stored
-from benchmarks.scale import SCALES, scale
 from benchmarks.tuning import GRID, leave_one_out
 from search_index import Recipe, SearchIndex, WordLlamaEmbedder
 
@@ -184,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             results["leave_one_out"] = leave_one_out(corpora, Path(folder) / "vectors")
             print(tuning_table(results["leave_one_out"]))
     if options.scale is not None:
-        results["scale"] = scale(corpora, options.scale or SCALES, DEFAULT)
+        results["scale"] = latencies(corpora, options.scale or SCALES, DEFAULT)
         print(scale_table(results["scale"]))
     file = stored(options.results, "recall", results)
     print(f"\nAs JSON: {file}")

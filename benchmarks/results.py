@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -110,6 +110,11 @@ def machine_line(on: dict[str, Any]) -> str:
     return f"Measured on {on['cores']} cores, {memory}{on['system']}, Python {on['python']}."
 
 
+def load_line(before: float) -> str:
+    """How busy the machine was already, by `os.getloadavg`."""
+    return f"The machine's load before was {before:.1f}; where others work too, times are too long."
+
+
 def stored(folder: Path, name: str, results: dict[str, Any]) -> Path:
     """Write the results as JSON into `folder`, under the benchmark's name and the time; the file."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -126,7 +131,7 @@ def table(results: dict[str, Any]) -> str:
     width = max(12, *(len(name) + 2 for name in columns))
     lines = [f"{'':24}" + "".join(name.rjust(width) for name in columns)]
     for label, shape, path in _ROWS:
-        cells = [_cell(figures, shape, path).rjust(width) for figures in columns.values()]
+        cells = [cell(figures, shape, path).rjust(width) for figures in columns.values()]
         lines.append(f"{label:24}" + "".join(cells))
     model = results["model"]
     lines += [
@@ -137,7 +142,8 @@ def table(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _cell(figures: dict[str, Any], shape: str, path: tuple[str, ...]) -> str:
+def cell(figures: Mapping[str, Any], shape: str, path: tuple[str, ...]) -> str:
+    """The figure at that path in its shape; a dash where there is none."""
     value: Any = figures
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None

@@ -1,71 +1,281 @@
-"""How long a search takes with many messages of one owner, and with many other owners beside."""
+"""What many messages do to Recap: 1,000 people with a million, and one person with 100,000.
+
+    python -m benchmarks.scale                                       # all of it: an hour or more
+    python -m benchmarks.scale --messages 1000 10000 --single 1000   # minutes
+    python -m benchmarks.scale --messages --single 1000 10000 100000 # the one person alone
+
+A server with two workers is filled over HTTP, by the calls every import takes, a size after the other; the messages are
+spread unevenly: who has most has 4 % of them, and half of the people have less than 60 % of the mean.  A scripted model
+makes the summaries.  At each size, when no job waits:
+
+    filled        messages a second, with their index and summaries
+    overhead      a turn as the client sees it, less the model: of people in the middle, each turn in another's session
+    search        as the client sees it, for a question about one of the messages
+    bytes         of index and database, a message, the write-ahead log folded in
+    memory        of the largest worker; PSS counts what processes share by their share, RSS in full
+    start         from the command to the first answer
+    rebuild       `flask index rebuild`: the index again from the messages
+
+Ctrl-C or SIGTERM ends it early, and what was measured until then is printed.
+"""
 
 from __future__ import annotations
 
-import random
+import argparse
+import os
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import islice
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.client import HTTPException
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
+import httpx2
 from tqdm import tqdm
 
-from benchmarks.rankings import Corpus, feed
-from benchmarks.results import percentiles
-from search_index import Document, Recipe, SearchIndex, WordLlamaEmbedder
+from benchmarks.filling import Filled, Person
+from benchmarks.model import ModelProcess, Script
+from benchmarks.resources import database_bytes, folder_bytes, worker_memory
+from benchmarks.results import RESULTS, cell, load_line, machine, machine_line, stored
+from benchmarks.serving import Server, setting, terminable
+from benchmarks.upstream import MAIN, MINI
 
-SCALES = (1_000, 10_000)
-OTHERS = 200
-OTHERS_MESSAGES = 200  # of each of them
-SEARCHES = 300
-LIMIT = 10
+OWNERS = 1_000
+MESSAGES = (1_000, 10_000, 100_000, 1_000_000)
+SINGLE = (1_000, 10_000, 100_000)
+WORKERS = 2
+UNEVEN = 0.7  # a person's share is 1 / rank to this power
+FACTS = 1  # of each digest at most: people state few things that hold, among many that pass
+ENOUGH_MS = 250.0
+"""The p95, of a search and of a turn around the model, up to which Whoosh is enough.  Both stand before a reply, and
+people stay with what they are doing if its first words come within a second; models take 300 to 700 ms of it."""
+USUAL_RATE = 300  # messages filled a second by two cores, for the first estimate
+
+Figures = dict[str, Any]
+
+_TURN = (("turn overhead, ms: median", "{:.1f}", ("overhead_ms", "p50")), ("  p95", "{:.1f}", ("overhead_ms", "p95")))
+_SIZE = (
+    ("index, bytes a message", "{:,.0f}", ("index_bytes",)),
+    ("database, bytes a message", "{:,.0f}", ("database_bytes",)),
+    ("memory of a worker, MB: PSS", "{:.0f}", ("memory_mb", "pss")),
+    ("  RSS", "{:.0f}", ("memory_mb", "rss")),
+)
+MANY_ROWS = (
+    ("messages", "{:,}", ("messages",)),
+    ("people with messages", "{:,}", ("people",)),
+    ("filled a second", "{:,.0f}", ("filled_per_second",)),
+    *_TURN,
+    ("search, in the middle, ms: p50", "{:.1f}", ("search_ms", "p50")),
+    ("  p95", "{:.1f}", ("search_ms", "p95")),
+    ("search, who has most, ms: p50", "{:.1f}", ("search_most_ms", "p50")),
+    ("  p95", "{:.1f}", ("search_most_ms", "p95")),
+    *_SIZE,
+    ("start, s", "{:.1f}", ("start_seconds",)),
+)
+SINGLE_ROWS = (
+    ("messages", "{:,}", ("messages",)),
+    ("filled a second", "{:,.0f}", ("filled_per_second",)),
+    *_TURN,
+    ("search, ms: p50", "{:.1f}", ("search_ms", "p50")),
+    ("  p95", "{:.1f}", ("search_ms", "p95")),
+    ("search in one session, ms: p50", "{:.1f}", ("search_session_ms", "p50")),
+    ("  p95", "{:.1f}", ("search_session_ms", "p95")),
+    *_SIZE,
+    ("rebuild, s", "{:.1f}", ("rebuild_seconds",)),
+)
 
 
-def scale(corpora: Sequence[Corpus], sizes: Sequence[int], recipe: Recipe) -> list[dict[str, Any]]:
-    """Latencies for each of `sizes` messages, alone and beside OTHERS other owners."""
-    queries = [corpus.query(question, LIMIT) for corpus in corpora for question in corpus.conversation.questions]
-    queries = random.Random(1).sample(queries, min(SEARCHES, len(queries)))  # nosec B311 # the same at each run
-    measured = []
-    total = sum(sizes) + OTHERS * OTHERS_MESSAGES + 2 * len(sizes) * len(queries)
+def spread(owners: int, messages: int) -> list[Person]:
+    """People with about so many messages together, the one with most first.  More messages leave nobody with fewer."""
+    weights = [1 / rank**UNEVEN for rank in range(1, owners + 1)]
+    return [
+        Person(f"person-{number}", round(messages * weight / sum(weights))) for number, weight in enumerate(weights)
+    ]
+
+
+def many(filled: Filled, owners: int, messages: int) -> Figures:
+    """The figures with `messages` of `owners` people."""
+    people = spread(owners, messages)
+    rate = filled.fill(people)
+    own = [person for person in people if person.messages]
+    middle = own[len(own) * 2 // 5 : len(own) * 3 // 5 + 1]
+    sizes = _sizes(filled)
+    figures = {
+        "messages": filled.messages,
+        "people": len(own),
+        "filled_per_second": round(rate, 1),
+        "search_ms": filled.searches(middle),
+        "search_most_ms": filled.searches(own[:1]),
+        "overhead_ms": filled.turns(middle),
+        **sizes,
+        "memory_mb": _memory(filled.server),
+    }
+    filled.server.stop()
+    begun = time.monotonic()
+    filled.server.start()
+    return {**figures, "start_seconds": round(time.monotonic() - begun, 2)}
+
+
+def single(filled: Filled, messages: int) -> Figures:
+    """The figures with `messages` of one person.  Raises RuntimeError when the index is not made again."""
+    person = Person("one", messages)
+    rate = filled.fill([person])
+    figures = {
+        "messages": filled.messages,
+        "filled_per_second": round(rate, 1),
+        "search_ms": filled.searches([person]),
+        "search_session_ms": filled.searches([person], in_session=True),
+        **_sizes(filled),
+        "overhead_ms": filled.turns([person]),
+        "memory_mb": _memory(filled.server),
+    }
+    begun = time.monotonic()
+    done = filled.server.flask("index", "rebuild", seconds=600 + messages / 10)
+    if done.returncode:
+        raise RuntimeError(f"flask index rebuild failed:\n{done.stderr}")
+    return {**figures, "rebuild_seconds": round(time.monotonic() - begun, 1)}
+
+
+def verdict(columns: Sequence[Mapping[str, Any]]) -> str:
+    """Where Whoosh stops being enough, by the figures of one person's messages.
+
+    A turn looks for everything its message speaks of, which takes longer than a short question; so both count.
+    """
+    p95 = {one["messages"]: max(one["search_ms"]["p95"], one["overhead_ms"]["p95"]) for one in columns}
+    slow = sorted(messages for messages, ms in p95.items() if ms > ENOUGH_MS)
+    most = max(p95)
+    if not slow:
+        return (
+            f"Whoosh is enough for {most:,} messages of one person: 95 of 100 searches, and of 100 turns around the "
+            f"model, take {p95[most]:,.0f} ms or less, and up to {ENOUGH_MS:.0f} a reply is not felt to wait."
+        )
+    enough = max((messages for messages in p95 if messages < slow[0]), default=None)
+    return (
+        f"Whoosh stops being enough {f'between {enough:,} and' if enough else 'before'} {slow[0]:,} messages of one "
+        f"person: there 95 of 100 searches, or of 100 turns around the model, take up to {p95[slow[0]]:,.0f} ms, and "
+        f"more than {ENOUGH_MS:.0f} is felt before each reply. Then give each project a user_id of its own, or export "
+        "and erase what is no longer needed; docs/performance.md says what else there is."
+    )
+
+
+def _sizes(filled: Filled) -> Figures:
+    data = filled.server.data_dir
+    return {
+        "index_bytes": round(folder_bytes(data / "index") / filled.messages),
+        "database_bytes": round(database_bytes(data) / filled.messages),
+    }
+
+
+def _memory(server: Server) -> Figures:
+    memory = worker_memory(server.pid)
+    return {"pss": memory.pss, "rss": memory.rss} if memory else {}
+
+
+@contextmanager
+def _filling(bar: Any, settings: Mapping[str, str]) -> Iterator[Filled]:
+    """An empty server with a model."""
     with (
         tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
-        tqdm(total=total, unit="step", desc="scale", file=sys.stderr, dynamic_ncols=True) as bar,
+        ModelProcess() as model,
+        Server(
+            Path(folder) / "data",
+            OPENAI_BASE_URL=model.url,
+            OPENAI_MODEL=MAIN,
+            OPENAI_SUMMARY_MODEL=MINI,
+            **{"WEB_WORKERS": str(WORKERS), **settings},
+        ) as server,
     ):
-        index = SearchIndex(Path(folder), recipe=recipe, embedder=WordLlamaEmbedder())
-        for others in (0, OTHERS):
-            for number in range(others):
-                feed(index, f"other {number}", _repeated(corpora, OTHERS_MESSAGES, seed=number))
-                bar.update(OTHERS_MESSAGES)
-            for size in sizes:
-                if not others:
-                    feed(index, f"{size} messages", _repeated(corpora, size))
-                    bar.update(size)
-                took = []
-                for query in queries:
-                    begun = perf_counter()
-                    index.search(f"{size} messages", query, lambda _: [])
-                    took.append((perf_counter() - begun) * 1000)
-                    bar.update()
-                measured.append({"messages": size, "others": others, **percentiles(took)})
-    return measured
+        model.follow(Script(facts=FACTS, keeps=False))
+        yield Filled(server, model, bar)
 
 
-def _repeated(corpora: Sequence[Corpus], count: int, seed: int = 0) -> list[Document]:
-    """`count` messages: the conversations again and again, each time in new sessions, with their words shuffled."""
-    shuffled = random.Random(seed)  # nosec B311 # the same at each run
-    said = [(number, document) for number, corpus in enumerate(corpora) for document in corpus.documents]
-    sessions: dict[tuple[int, int, int], int] = {}
+def measured(owners: int, messages: Sequence[int], one: Sequence[int], results: dict[str, Any]) -> None:
+    """Put the figures of each size into `results`, as soon as they are there."""
+    parts: tuple[tuple[str, Sequence[int], Callable[[Filled, int], Figures]], ...] = (
+        ("many", messages, lambda filled, size: many(filled, owners, size)),
+        ("single", one, single),
+    )
+    total = sum(max(sizes, default=0) for _, sizes, _ in parts)
+    minutes = total / USUAL_RATE / 60
+    print(f"{total:,} messages: about {minutes:,.0f} minutes, as two cores go; the bar knows better.", file=sys.stderr)
+    with terminable(), tqdm(total=total, unit="message", file=sys.stderr, dynamic_ncols=True) as bar:
+        for name, sizes, measure in parts:
+            if not sizes:
+                continue
+            with _filling(bar, results["settings"]) as filled:
+                for size in sorted(sizes):
+                    bar.set_postfix_str(f"{name}, {size:,}")
+                    results[name].append(measure(filled, size))
 
-    def repeat() -> Any:
-        for around in range(count):  # more rounds than it can take
-            for number, document in said:
-                words = document.content.split()
-                shuffled.shuffle(words)
-                session = sessions.setdefault((around, number, document.session_id), len(sessions) + 1)
-                yield replace(document, session_id=session, content=" ".join(words))
 
-    return [replace(document, message_id=at) for at, document in enumerate(islice(repeat(), count), 1)]
+def table(results: Mapping[str, Any]) -> str:
+    """A column a size; a block for many people and one for the single one."""
+    blocks = (
+        (f"{results['owners']:,} people", results["many"], MANY_ROWS),
+        ("one person", results["single"], SINGLE_ROWS),
+    )
+    lines: list[str] = []
+    for title, columns, rows in blocks:
+        if columns:
+            lines += [title]
+            for label, shape, path in rows:
+                lines.append(f"  {label:34}" + "".join(cell(one, shape, path).rjust(12) for one in columns))
+            lines += [""]
+    if results["single"]:
+        lines += [verdict(results["single"]), ""]
+    if results["ended_early"]:
+        lines += ["It was ended early: larger sizes were not measured.", ""]
+    settings = "".join(f", {name}={value}" for name, value in results["settings"].items())
+    lines += [
+        f"{WORKERS} workers{settings}. {load_line(results['load'])}",
+        machine_line(results["machine"]),
+    ]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    description, _, details = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.scale",
+        description=description,
+        epilog=details,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--messages", nargs="*", type=int, default=MESSAGES, help="sizes (default: %(default)s)")
+    parser.add_argument("--owners", type=int, default=OWNERS, help="people they are of (default: %(default)s)")
+    parser.add_argument("--single", nargs="*", type=int, default=SINGLE, help="of one person (default: %(default)s)")
+    parser.add_argument(
+        "--set", type=setting, action="append", default=[], metavar="NAME=VALUE", help="a setting, as EMBEDDINGS=off"
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    if min([*options.messages, *options.single, options.owners]) < 1 or not [*options.messages, *options.single]:
+        parser.error("there is nothing to measure: sizes must be 1 or more")
+    results: dict[str, Any] = {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "load": os.getloadavg()[0],
+        "owners": options.owners,
+        "settings": dict(options.set),
+        "many": [],
+        "single": [],
+        "ended_early": False,
+    }
+    try:
+        measured(options.owners, options.messages, options.single, results)
+    except (KeyboardInterrupt, SystemExit):
+        results["ended_early"] = True
+    except (RuntimeError, OSError, ValueError, HTTPException, httpx2.HTTPError) as error:
+        raise SystemExit(f"The benchmark broke off: {error}") from error
+    file = stored(options.results, "scale", results)
+    print(table(results))
+    print(f"\nAs JSON: {file}")
+    if results["ended_early"]:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -6,6 +6,7 @@ environment and `.env` say, so the built-in model answers; and only the process 
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import socket
@@ -50,11 +51,11 @@ class Server:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.kill()
 
-    def flask(self, *command: str) -> subprocess.CompletedProcess[str]:
+    def flask(self, *command: str, seconds: float = 120.0) -> subprocess.CompletedProcess[str]:
         """Run a flask command, as `flask --app wsgi index verify`, on this server's data."""
         program = [str(_program("flask")), "--app", "wsgi", *command]
         return subprocess.run(  # nosec B603 # our own command, no shell
-            program, cwd=ROOT, env=self.environ, capture_output=True, text=True, timeout=120, check=False
+            program, cwd=ROOT, env=self.environ, capture_output=True, text=True, timeout=seconds, check=False
         )
 
     def migrate(self) -> None:
@@ -85,6 +86,15 @@ class Server:
         except BaseException:
             self.kill()
             raise
+
+    def settle(self, seconds: float) -> None:
+        """Wait until no job waits: what was said is summarised and indexed.  Raises RuntimeError when one has failed
+        for good, or not all are done in time."""
+        deadline = time.monotonic() + seconds
+        while jobs := httpx2.get(f"{self.url}/health/ready", timeout=60.0, trust_env=False).json()["jobs"]:
+            if "failed" in jobs or time.monotonic() > deadline:
+                raise RuntimeError(f"jobs that do not get done: {jobs}")
+            time.sleep(0.25)  # asking costs the server some time too
 
     @property
     def pid(self) -> int:
@@ -134,6 +144,14 @@ def terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def setting(text: str) -> tuple[str, str]:
+    """A setting given at a benchmark's command line, as NAME=VALUE."""
+    name, equals, value = text.partition("=")
+    if not equals or name not in {item.metadata["env"] for item in fields(Settings)}:
+        raise argparse.ArgumentTypeError(f"{text!r} is no NAME=VALUE of a setting of Recap")
+    return name, value
 
 
 def free_port() -> int:

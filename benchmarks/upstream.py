@@ -30,7 +30,7 @@ STATEMENT_WORDS = 16  # of a message, in the summary
 FACT_WORDS_MIN = 6  # "Ha, go on." is no fact
 
 _SUMMARY = re.compile(r"<summary_so_far>\n(.*?)\n</summary_so_far>", re.S)
-_SAID = re.compile(r"^\[(\d+)\] \d{4}-\d\d-\d\d \d\d:\d\d (user|assistant): (.*)$", re.M)
+_SAID = re.compile(r"^\[(\d+)\] (?:\d{4}-\d\d-\d\d )?\d\d:\d\d (user|assistant): (.*)$", re.M)
 _SENTENCE = re.compile(r".+?(?:[.!?…]+(?=\s)|$)")
 
 Json = Mapping[str, Any]
@@ -117,13 +117,14 @@ def completion(model: str, text: str) -> Json:
     return {"id": "chatcmpl-bench", "object": "chat.completion", "created": 1, "model": model, "choices": [choice]}
 
 
-def digested(material: str) -> dict[str, Any]:
-    """The mini model's answer: the summary in `material` brought up to date with its messages, and new facts."""
+def digested(material: str, words: int = SUMMARY_WORDS) -> dict[str, Any]:
+    """The mini model's answer: the summary in `material` brought up to date with its messages, of so many words at
+    most, and new facts."""
     before = _SUMMARY.search(material)
     previous = json.loads(unescape(before[1])) if before else {}
     said = [(int(number), role, _first_sentence(unescape(text))) for number, role, text in _SAID.findall(material)]
     discussed = [*previous.get("discussed", ()), *(f"{role}: {_clipped(text)}" for _, role, text in said)]
-    while sum(len(statement.split()) for statement in discussed) > SUMMARY_WORDS:
+    while sum(len(statement.split()) for statement in discussed) > words:
         discussed.pop(0)
     topic = previous.get("topic") or (_clipped(said[0][2]) if said else "")
     facts = [

@@ -11,22 +11,22 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
-from sqlalchemy import Select, and_, bindparam, or_, select, update
+from sqlalchemy import Select, and_, bindparam, or_, select
 from sqlalchemy.orm import Session
 
 from config import Settings
 from memory.domain import Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.jobs.outbox import Outbox
-from memory.leases.leases import Lease, Leases
+from memory.leases.leases import Leases
 from memory.messages import MessageDraft, add_message, as_message, check_size, remains
 from memory.paging import Page, decode_cursor, encode_cursor, page_of
-from memory.turn.fold import pressing
-from models import Database, MessageRow, OwnerRow, SessionRow, table_of
+from memory.turn.fold import Lengths, pressing
+from models import Database, MessageRow, OwnerRow, SessionRow
 
 INDEX_DELAY = 2.0  # seconds in which messages gather: a commit of the index costs the same for one or for twenty
 APPEND_WAIT = 30.0  # seconds; most replies end sooner
@@ -57,22 +57,11 @@ class Appended:
     created: int
 
 
-@dataclass
-class LeasedSession:
-    """A session's row as the end of a turn needs it: its figures, which messages change, and the lease on it."""
+class Followed(Lengths, Protocol):
+    """A session as far as its follow-up work goes."""
 
     id: int
-    public_id: str
     owner_id: int
-    title: str
-    created_at: datetime
-    updated_at: datetime
-    message_count: int
-    tokens: int
-    summary_through: int
-    head_through: int
-    head_tokens: int
-    lease_token: str | None
 
 
 class Sessions:
@@ -258,17 +247,6 @@ class Sessions:
 
     # -- for the engine's own transactions
 
-    def leased(self, tx: Session, lease: Lease) -> LeasedSession | None:
-        """The session that a turn was begun in, if it has it still."""
-        found = tx.execute(_LEASED, {"session": lease.row_id}).first()
-        session = LeasedSession(*found) if found is not None else None
-        return session if session is not None and self._leases.holds(session, lease) else None
-
-    def give_back(self, tx: Session, session: LeasedSession) -> None:
-        """Write what the turn's messages changed, and give its lease back."""
-        figures = {name: getattr(session, name) for name in ("message_count", "tokens", "created_at", "updated_at")}
-        tx.execute(_GIVE_BACK, {"session": session.id, **figures})
-
     def find_or_make(self, tx: Session, caller: Caller, session_id: str | None) -> SessionRow:
         """The caller's session of this id, made if there is none.  Raises NotFound when it is someone else's."""
         known = self.known(tx, caller, session_id) if session_id is not None else None
@@ -279,14 +257,14 @@ class Sessions:
         row = _find(tx, caller.tenant, session_id)
         return None if row is None else _checked(row, caller, session_id)
 
-    def index_soon(self, tx: Session, row: SessionRow | LeasedSession, delay: float = INDEX_DELAY) -> None:
+    def index_soon(self, tx: Session, row: Followed, delay: float = INDEX_DELAY) -> None:
         """Ask for the owner's new messages to be indexed."""
         self._outbox.enqueue(tx, "index", row.owner_id, owner_id=row.owner_id, delay=delay)
 
     def follow_up(
         self,
         tx: Session,
-        row: SessionRow | LeasedSession,
+        row: Followed,
         *,
         index_delay: float = INDEX_DELAY,
         prompt: str | None = None,
@@ -376,10 +354,6 @@ def owned(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any,
     return query
 
 
-_SESSIONS = table_of(SessionRow)
-_THIS = _SESSIONS.c.id == bindparam("session")
-_LEASED = select(*(_SESSIONS.c[field.name] for field in fields(LeasedSession))).where(_THIS)
-_GIVE_BACK = update(_SESSIONS).where(_THIS).values(lease_token=None, lease_until=None, stop_token=None)
 _NAMED = select(SessionRow).where(SessionRow.tenant == bindparam("tenant"), SessionRow.public_id == bindparam("id"))
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.concurrency import PIECES, SlowModel, Taken, main, table
+from benchmarks.concurrency import Taken, main, slow_model, table
 from benchmarks.concurrency import _talk as talk
+from benchmarks.model import PIECES
 from benchmarks.results import machine
 from benchmarks.serving import free_port
 
@@ -28,13 +29,13 @@ def test_conversations_are_held_at_once_and_measured(tmp_path: Path, capsys: pyt
 
 def test_a_service_that_is_not_there_makes_every_turn_a_failed_one() -> None:
     taken = Taken()
-    asyncio.run(talk(f"http://127.0.0.1:{free_port()}", SlowModel(0.1), taken, "one", 2))
+    asyncio.run(talk(f"http://127.0.0.1:{free_port()}", slow_model(0.1), taken, "one", 2))
     assert len(taken.errors) == 2 and not taken.turn
 
 
 def test_an_answer_that_is_no_stream_counts_as_failed_and_is_told() -> None:
     async def ask_the_model_itself() -> Taken:
-        port, taken, model = free_port(), Taken(), SlowModel(0.1)
+        port, taken, model = free_port(), Taken(), slow_model(0.1)
         async with await asyncio.start_server(refuse, "127.0.0.1", port):
             await talk(f"http://127.0.0.1:{port}", model, taken, "one", 1)
         return taken
@@ -51,14 +52,16 @@ def test_an_answer_that_is_no_stream_counts_as_failed_and_is_told() -> None:
         "ideal_per_second": 10.0, "turns_per_second": 0.0, "share_percent": 0.0, "first_failure": taken.errors[0],
         "first_text_beyond_ms": {}, "turn_beyond_ms": {},
     }  # fmt: skip
-    shown = table({"machine": machine(), "figures": figures})
+    shown = table({"machine": machine(), "load": 0.5, "figures": figures})
     assert "failed turns" in shown and "The first failure: ValueError: status" in shown
 
 
 def test_the_model_takes_its_time_for_each_of_many_at_once() -> None:
     async def all_at_once() -> tuple[float, int]:
-        port, model = free_port(), SlowModel(0.3)
-        body = json.dumps({"model": "main", "messages": [], "stream": True}).encode()
+        port, model = free_port(), slow_model(0.3)
+        body = json.dumps(
+            {"model": "main", "messages": [{"role": "user", "content": "Hello"}], "stream": True}
+        ).encode()
         request = b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
         async with await model.serve(port):
 

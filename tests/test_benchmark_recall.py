@@ -67,7 +67,7 @@ def test_all_rankings_stand_in_one_table_and_in_json(tmp_path: Path, capsys: pyt
 def test_the_time_of_a_search_among_many_messages_and_owners(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("benchmarks.scale.OTHERS", 2)
+    monkeypatch.setattr("benchmarks.latency.OTHERS", 2)
     main([str(OURS), "--scale", "120", "--results", str(tmp_path)])
     (file,) = tmp_path.glob("recall-*.json")
     scaled = json.loads(file.read_text())["scale"]

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError
@@ -37,12 +37,6 @@ _LEASE = timedelta(seconds=LEASE_SECONDS)
 POLL_FIRST, POLL_LAST = 0.01, 0.25  # seconds between looks at a lease another process holds
 
 Leased = SessionRow | JobRow
-
-
-class Held(Protocol):
-    """A row as far as its lease goes."""
-
-    lease_token: str | None
 
 
 @dataclass(frozen=True)
@@ -97,7 +91,7 @@ class Leases:
                 self._renewer = threading.Thread(target=self._renew_forever, name="recap-leases", daemon=True)
                 self._renewer.start()
 
-    def holds(self, row: Held, lease: Lease) -> bool:
+    def holds(self, row: Leased, lease: Lease) -> bool:
         """Whether `lease` is still the one on `row`."""
         return row.lease_token == lease.token
 

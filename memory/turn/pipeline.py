@@ -44,6 +44,7 @@ from memory.sessions import Sessions
 from memory.turn.admission import Admission, Admitted
 from memory.turn.answering import Answer
 from memory.turn.context import ComposedPrompt
+from memory.turn.leased import give_back, leased
 from memory.turn.preparing import Prepared, Preparing, forgiven
 from memory.turn.stops import Stops
 from memory.turn.values import INTERRUPTED, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
@@ -228,7 +229,7 @@ class ChatPipeline:
 
     def _store(self, admitted: Admitted, lease: Lease, request: TurnRequest, finished: TurnFinished) -> TurnFinished:
         with self._database.write(self._admission.patience(request)) as tx:
-            row = self._sessions.leased(tx, lease)
+            row = leased(tx, lease)
             if row is None:
                 raise Conflict(
                     "turn_lost",
@@ -241,7 +242,7 @@ class ChatPipeline:
                 self._sessions.index_soon(tx, row)
             else:
                 self._sessions.follow_up(tx, row, prompt=request.prompt)
-            self._sessions.give_back(tx, row)
+            give_back(tx, row)
             ended = {
                 "reply_message_id": reply.id,
                 "completion_id": finished.started.completion_id,

@@ -1,0 +1,70 @@
+"""How long a search takes with many messages of one owner, and with many other owners beside."""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from tqdm import tqdm
+
+from benchmarks.rankings import Corpus, feed
+from benchmarks.results import percentiles
+from search_index import Document, Recipe, SearchIndex, WordLlamaEmbedder
+
+SCALES = (1_000, 10_000)
+OTHERS = 200
+OTHERS_MESSAGES = 200  # of each of them
+SEARCHES = 300
+LIMIT = 10
+
+
+def latencies(corpora: Sequence[Corpus], sizes: Sequence[int], recipe: Recipe) -> list[dict[str, Any]]:
+    """Latencies for each of `sizes` messages, alone and beside OTHERS other owners."""
+    queries = [corpus.query(question, LIMIT) for corpus in corpora for question in corpus.conversation.questions]
+    queries = random.Random(1).sample(queries, min(SEARCHES, len(queries)))  # nosec B311 # the same at each run
+    measured = []
+    total = sum(sizes) + OTHERS * OTHERS_MESSAGES + 2 * len(sizes) * len(queries)
+    with (
+        tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
+        tqdm(total=total, unit="step", desc="latency", file=sys.stderr, dynamic_ncols=True) as bar,
+    ):
+        index = SearchIndex(Path(folder), recipe=recipe, embedder=WordLlamaEmbedder())
+        for others in (0, OTHERS):
+            for number in range(others):
+                feed(index, f"other {number}", _repeated(corpora, OTHERS_MESSAGES, seed=number))
+                bar.update(OTHERS_MESSAGES)
+            for size in sizes:
+                if not others:
+                    feed(index, f"{size} messages", _repeated(corpora, size))
+                    bar.update(size)
+                took = []
+                for query in queries:
+                    begun = perf_counter()
+                    index.search(f"{size} messages", query, lambda _: [])
+                    took.append((perf_counter() - begun) * 1000)
+                    bar.update()
+                measured.append({"messages": size, "others": others, **percentiles(took)})
+    return measured
+
+
+def _repeated(corpora: Sequence[Corpus], count: int, seed: int = 0) -> list[Document]:
+    """`count` messages: the conversations again and again, each time in new sessions, with their words shuffled."""
+    shuffled = random.Random(seed)  # nosec B311 # the same at each run
+    said = [(number, document) for number, corpus in enumerate(corpora) for document in corpus.documents]
+    sessions: dict[tuple[int, int, int], int] = {}
+
+    def repeat() -> Any:
+        for around in range(count):  # more rounds than it can take
+            for number, document in said:
+                words = document.content.split()
+                shuffled.shuffle(words)
+                session = sessions.setdefault((around, number, document.session_id), len(sessions) + 1)
+                yield document._replace(session_id=session, content=" ".join(words))
+
+    return [document._replace(message_id=at) for at, document in enumerate(islice(repeat(), count), 1)]

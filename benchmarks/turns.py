@@ -1,0 +1,389 @@
+"""What a turn costs around the model: time, processor, calls and tokens, memory and disk, in one table.
+
+    make bench
+    python -m benchmarks.turns --turns 40 --conversations 5 --each 10     # a smaller look
+
+Recap runs as gunicorn with one worker of 32 threads and is spoken to over HTTP; a scripted model in another process
+answers.  Three phases: one conversation, a model without latency; many conversations at once; a model that lets wait
+for its first text, streamed.  Beside Recap stands the model server alone, called by the same client: what HTTP and
+the stand-in cost by themselves.
+
+    overhead   a turn as the client sees it, less the time in which at least one model call was being answered
+    CPU        of all of Recap's processes, what follows the replies included: until no job waits
+    calls, prompt tokens
+               of both models.  A token is a word or a punctuation mark, with three more a message; at turn N: the mean
+               of the 16 turns up to it, as summaries come every few turns.  The scripted summaries have 200 words at
+               most, half of what Recap's prompt allows, and say the first words of each message; see --summary-words
+    old things what was said in a turn is asked for after the last: does the main model's prompt have it?
+    disk       of database and index, the write-ahead log folded in, when no job waits; the growth of the second half
+               of the turns over that of the first
+    memory     of the worker, all phases over.  PSS counts what processes share by their share, RSS in full
+
+Everything shares the machine's cores, and the figures are only as quiet as the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from http.client import HTTPException
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import httpx2
+from tqdm import tqdm
+
+from benchmarks.calling import Connection, Took
+from benchmarks.model import Call, ModelProcess, Script
+from benchmarks.notes import note
+from benchmarks.resources import cpu_seconds, database_bytes, folder_bytes, worker_memory
+from benchmarks.results import RESULTS, cell, load_line, machine, machine_line, percentiles, stored
+from benchmarks.serving import Server, setting, terminable
+from benchmarks.upstream import MAIN, MINI
+
+THREADS = 32
+QUESTIONS = 20
+ENDS = 20  # turns at the start and at the end that are compared
+TOKENS_OVER = 16  # turns
+EARLY = 20  # the turn whose prompt tokens are compared with the last one's
+SETTLE_SECONDS = 120.0
+FAILURES = (OSError, HTTPException, ValueError)  # of a turn
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much is measured."""
+
+    turns: int
+    conversations: int
+    each: int  # turns of each conversation
+    slow_turns: int
+    latency: float  # seconds, of the slow model
+    pause: float  # seconds between the turns of one conversation
+    summary_words: int  # as the scripted mini model writes it
+    settings: Mapping[str, str]  # of Recap, where they are not the defaults
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Whom turns are taken with: where they are sent, and how."""
+
+    url: str
+    path: str
+    body: Callable[[str, str], Mapping[str, Any]]
+
+    def turn(self, connection: Connection, session: str, message: str, stream: bool = False) -> Took:
+        return connection.turn(self.path, {**self.body(session, message), "stream": stream})
+
+
+def recap(url: str) -> Subject:
+    return Subject(url, "/api/chat", lambda session, message: {"session_id": session, "message": message})
+
+
+def model_alone(url: str) -> Subject:
+    return Subject(
+        url,
+        "/v1/chat/completions",
+        lambda _, message: {"model": MAIN, "messages": [{"role": "user", "content": message}]},
+    )
+
+
+class Bench:
+    """The phases, for one subject."""
+
+    def __init__(self, subject: Subject, model: ModelProcess, amount: Amount, bar: Any) -> None:
+        self._subject = subject
+        self._model = model
+        self._amount = amount
+        self._bar = bar
+
+    def talk(self, session: str, numbers: Sequence[int], *, stream: bool = False) -> list[Took]:
+        """One conversation's turns, one after the other."""
+        taken = []
+        with Connection(self._subject.url) as connection:
+            for number in numbers:
+                said = note(session, number).text
+                taken.append(self._subject.turn(connection, session, said, stream))
+                self._bar.update()
+                time.sleep(self._amount.pause)
+        return taken
+
+    def at_once(self) -> dict[str, Any]:
+        """Many conversations, each in a thread and on a connection of its own."""
+        taken, errors = list[Took](), list[str]()
+
+        def converse(name: str) -> None:
+            with Connection(self._subject.url) as connection:
+                for number in range(self._amount.each):
+                    try:
+                        taken.append(self._subject.turn(connection, name, note(name, number).text))
+                    except FAILURES as error:
+                        errors.append(f"{type(error).__name__}: {error}")
+                    self._bar.update()
+
+        begun = time.monotonic()
+        with ThreadPoolExecutor(self._amount.conversations) as pool:
+            list(pool.map(converse, (f"beside-{number}" for number in range(self._amount.conversations))))
+        seconds = max((took.ended for took in taken), default=time.monotonic()) - begun
+        return {
+            "turns_per_second": round(len(taken) / seconds, 1),
+            "turn_ms": percentiles([1000 * took.seconds for took in taken]),
+            "failed": len(errors),
+            "first_failure": errors[0] if errors else None,
+        }
+
+    def slow(self) -> dict[str, Any]:
+        """A model that lets wait, streamed."""
+        script = Script(words=self._amount.summary_words)
+        self._model.follow(replace(script, first=self._amount.latency, mini=self._amount.latency))
+        taken = self.talk("slow", range(self._amount.slow_turns), stream=True)
+        self._model.follow(script)
+        return {
+            "first_text_ms": percentiles([1000 * (took.first - took.begun) for took in taken if took.first]),
+            "turn_ms": percentiles([1000 * took.seconds for took in taken]),
+        }
+
+    def found(self, session: str, turns: int) -> float:
+        """Percent of QUESTIONS about what was said in `turns` turns whose answer the main model is shown."""
+        found = []
+        with Connection(self._subject.url) as connection:
+            for number in _spread(turns, QUESTIONS):
+                asked, before = note(session, number), len(self._model.calls())
+                self._subject.turn(connection, session, asked.question)
+                calls = self._model.calls()[before:]
+                found.append(any(asked.tag in call.text for call in calls if call.model == MAIN))
+                self._bar.update()
+        return 100 * mean(found)
+
+
+def measured(amount: Amount) -> dict[str, Any]:
+    """The figures of Recap and of the model alone.  Raises RuntimeError when one does not start, or jobs fail."""
+    each = amount.turns + amount.conversations * amount.each + amount.slow_turns
+    total = 2 * (each + 1) + min(QUESTIONS, amount.turns)
+    with (
+        _serving(amount.settings) as (server, model),
+        tqdm(total=total, unit="turn", file=sys.stderr, dynamic_ncols=True) as bar,
+    ):
+        model.follow(Script(words=amount.summary_words))
+        bar.set_postfix_str("model alone")
+        alone = Bench(model_alone(model.url), model, amount, bar)
+        alone.talk("warm-up", range(1))
+        calls = len(model.calls())
+        taken = alone.talk("one", range(amount.turns))
+        floor = {
+            **overheads(taken, model.calls()[calls:]),
+            "at_once": alone.at_once(),
+            "slow": alone.slow(),
+        }
+        bar.set_postfix_str("Recap")
+        bench = Bench(recap(server.url), model, amount, bar)
+        bench.talk("warm-up", range(1))
+        server.settle(SETTLE_SECONDS)
+        one = _one_conversation(bench, server, model, amount)
+        cpu = cpu_seconds(server.pid)
+        at_once = bench.at_once()
+        server.settle(SETTLE_SECONDS)
+        at_once["cpu_ms"] = _cpu_ms(server, cpu, amount.conversations * amount.each - at_once["failed"])
+        slow = bench.slow()
+        memory = worker_memory(server.pid)
+    return {
+        "recap": {
+            **one,
+            "at_once": at_once,
+            "slow": slow,
+            "memory_mb": {"pss": memory.pss, "rss": memory.rss} if memory else {},
+        },
+        "model_alone": floor,
+    }
+
+
+def _one_conversation(bench: Bench, server: Server, model: ModelProcess, amount: Amount) -> dict[str, Any]:
+    half, known = amount.turns // 2, len(model.calls())
+    cpu, sizes, taken = cpu_seconds(server.pid), [_disk(server)], list[Took]()
+    for numbers in (range(half), range(half, amount.turns)):
+        taken += bench.talk("one", numbers)
+        server.settle(SETTLE_SECONDS)
+        sizes.append(_disk(server))
+    calls = model.calls()[known:]
+    return {
+        **overheads(taken, calls),
+        "cpu_ms": _cpu_ms(server, cpu, amount.turns),
+        "calls": round(len(calls) / amount.turns, 2),
+        "prompt_tokens": {
+            str(turn): tokens_at(turn, taken, calls) for turn in (min(EARLY, amount.turns), amount.turns)
+        },
+        "disk_kb": round((sizes[2] - sizes[0]) / 1024),
+        "disk_growth": round((sizes[2] - sizes[1]) / max(1, sizes[1] - sizes[0]), 2),
+        "found_percent": bench.found("one", amount.turns),
+    }
+
+
+def overheads(taken: Sequence[Took], calls: Sequence[Call]) -> dict[str, Any]:
+    """What turns took beyond the model, and whether the last took longer than the first."""
+    beyond = [1000 * (took.seconds - answering(calls, took.begun, took.ended)) for took in taken]
+    ends = min(ENDS, len(beyond) // 2)
+    return {
+        "overhead_ms": percentiles(beyond),
+        "last_over_first": round(median(beyond[-ends:]) / median(beyond[:ends]), 2),
+    }
+
+
+def answering(calls: Sequence[Call], begun: float, ended: float) -> float:
+    """Seconds between the two in which at least one call was being answered."""
+    total, upto = 0.0, begun
+    for call in sorted(calls, key=lambda one: one.begun):
+        if call.begun >= ended:
+            break
+        if call.ended > upto:
+            total += min(call.ended, ended) - max(call.begun, upto)
+            upto = min(call.ended, ended)
+    return total
+
+
+def tokens_at(turn: int, taken: Sequence[Took], calls: Sequence[Call]) -> int:
+    """Prompt tokens of a turn: the mean of the TOKENS_OVER up to it, with the calls made from the first's begin to the
+    last's end."""
+    first, last = max(0, turn - TOKENS_OVER), turn - 1
+    among = [call.tokens for call in calls if taken[first].begun <= call.begun < taken[last].ended]
+    return round(sum(among) / (turn - first))
+
+
+def _cpu_ms(server: Server, before: float | None, turns: int) -> float | None:
+    after = cpu_seconds(server.pid)
+    return None if before is None or after is None else round(1000 * (after - before) / max(1, turns), 2)
+
+
+def _disk(server: Server) -> int:
+    return database_bytes(server.data_dir) + folder_bytes(server.data_dir / "index")
+
+
+def _spread(turns: int, count: int) -> list[int]:
+    """So many of the turns, evenly from the first on."""
+    count = min(count, turns)
+    return [turns * number // count for number in range(count)]
+
+
+@contextmanager
+def _serving(settings: Mapping[str, str]) -> Iterator[tuple[Server, ModelProcess]]:
+    with (
+        terminable(),
+        tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
+        ModelProcess() as model,
+        Server(
+            Path(folder) / "data",
+            OPENAI_BASE_URL=model.url,
+            OPENAI_MODEL=MAIN,
+            OPENAI_SUMMARY_MODEL=MINI,
+            WEB_WORKERS="1",
+            WEB_THREADS=str(THREADS),
+            **settings,
+        ) as server,
+    ):
+        yield server, model
+
+
+def table(results: Mapping[str, Any]) -> str:
+    """A block of rows a phase; a column for Recap, and one for the model alone."""
+    amount, subjects = results["amount"], (results["recap"], results["model_alone"])
+    early, last = str(min(EARLY, amount["turns"])), str(amount["turns"])
+    blocks = {
+        f"one conversation, {amount['turns']:,} turns": (
+            ("overhead of a turn, ms: median", "{:.1f}", ("overhead_ms", "p50")),
+            ("  p95", "{:.1f}", ("overhead_ms", "p95")),
+            ("  last turns / first", "{:.2f}", ("last_over_first",)),
+            ("CPU a turn, ms", "{:.1f}", ("cpu_ms",)),
+            ("model calls a turn", "{:.2f}", ("calls",)),
+            (f"prompt tokens at turn {early}", "{:,}", ("prompt_tokens", early)),
+            (f"  at turn {last}", "{:,}", ("prompt_tokens", last)),
+            ("old things in the prompt, %", "{:.0f}", ("found_percent",)),
+            ("disk, KB", "{:,}", ("disk_kb",)),
+            ("  second half / first", "{:.2f}", ("disk_growth",)),
+        ),
+        f"{amount['conversations']:,} at once, {amount['each']:,} turns each": (
+            ("turns a second", "{:,.0f}", ("at_once", "turns_per_second")),
+            ("failed turns", "{:,}", ("at_once", "failed")),
+            ("a turn, ms: median", "{:.1f}", ("at_once", "turn_ms", "p50")),
+            ("  p95", "{:.1f}", ("at_once", "turn_ms", "p95")),
+            ("CPU a turn, ms", "{:.1f}", ("at_once", "cpu_ms")),
+        ),
+        f"a model of {1000 * amount['latency']:,.0f} ms, streamed": (
+            ("first text, ms: median", "{:.0f}", ("slow", "first_text_ms", "p50")),
+            ("  p95", "{:.0f}", ("slow", "first_text_ms", "p95")),
+            ("turn over, ms: median", "{:.0f}", ("slow", "turn_ms", "p50")),
+            ("  p95", "{:.0f}", ("slow", "turn_ms", "p95")),
+        ),
+        "at the end": (
+            ("memory of the worker, MB: PSS", "{:.0f}", ("memory_mb", "pss")),
+            ("  RSS", "{:.0f}", ("memory_mb", "rss")),
+        ),
+    }
+    lines = [f"{'':36}{'Recap':>12}{'model alone':>14}"]
+    for title, rows in blocks.items():
+        lines += ["", title]
+        for label, shape, path in rows:
+            shown, beside = (cell(figures, shape, path) for figures in subjects)
+            lines.append(f"  {label:34}{shown:>12}{beside:>14}")
+    failures = [figures["at_once"]["first_failure"] for figures in subjects if figures["at_once"]["first_failure"]]
+    lines += [f"The first failure: {failure}" for failure in failures]
+    settings = "".join(f", {name}={value}" for name, value in amount["settings"].items())
+    lines += [
+        "",
+        f"One worker of {THREADS} threads{settings}; the model's summaries have up to {amount['summary_words']} words. "
+        "--help says what each figure means.",
+        load_line(results["load"]),
+        machine_line(results["machine"]),
+    ]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    description, _, details = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.turns",
+        description=description,
+        epilog=details,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    shown = "(default: %(default)s)"
+    parser.add_argument("--turns", type=int, default=200, help=f"of the one conversation {shown}")
+    parser.add_argument("--conversations", type=int, default=20, help=f"at once {shown}")
+    parser.add_argument("--each", type=int, default=50, help=f"turns of each of those {shown}")
+    parser.add_argument("--slow-turns", type=int, default=24, help=f"with the model that lets wait {shown}")
+    parser.add_argument("--latency", type=float, default=0.3, help=f"seconds it lets wait {shown}")
+    parser.add_argument("--pause", type=float, default=0.01, help=f"seconds between turns of one conversation {shown}")
+    parser.add_argument("--summary-words", type=int, default=200, help=f"of the scripted summaries, at most {shown}")
+    parser.add_argument(
+        "--set", type=setting, action="append", default=[], metavar="NAME=VALUE", help="a setting, as EMBEDDINGS=off"
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS, help=f"folder for the JSON {shown}")
+    options = vars(parser.parse_args(arguments))
+    folder, options["settings"] = options.pop("results"), dict(options.pop("set"))
+    amount = Amount(**options)
+    if amount.turns < 4 or min(amount.conversations, amount.each, amount.slow_turns) < 1:
+        parser.error("--turns must be 4 or more, as halves are compared, and the other counts 1 or more")
+    results = {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "load": os.getloadavg()[0],
+        "amount": options,
+    }
+    try:
+        results |= measured(amount)
+    except (RuntimeError, httpx2.HTTPError, *FAILURES) as error:
+        raise SystemExit(f"The benchmark broke off: {error}") from error
+    file = stored(folder, "turns", results)
+    print(table(results))
+    print(f"\nAs JSON: {file}")
+
+
+if __name__ == "__main__":
+    main()

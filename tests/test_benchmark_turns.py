@@ -1,0 +1,135 @@
+"""What a turn costs: the notes that are talked of, how time is told from the model's, and a whole run, made small."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.calling import Connection, Took
+from benchmarks.model import Call, ModelProcess, Script
+from benchmarks.notes import answer, note
+from benchmarks.turns import TOKENS_OVER, answering, main, overheads, table, tokens_at
+from benchmarks.upstream import MAIN, MINI
+
+ASKED = [{"role": "user", "content": "Hello there, you two people."}]  # five words, two marks, and the message
+
+
+def call(begun: float, ended: float, model: str = MAIN) -> Call:
+    return Call(model, begun, ended, ASKED)
+
+
+def test_each_note_has_something_of_its_own_to_remember_and_is_always_the_same() -> None:
+    notes = [note("one", number) for number in range(2_000)]
+    assert len({one.tag for one in notes}) == len(notes)
+    assert len({one.question for one in notes}) == len(notes)
+    for number in (0, 7, 1_999):
+        assert notes[number] == note("one", number) != note("other", number)
+        assert notes[number].tag in notes[number].text and notes[number].tag not in notes[number].question
+    words = [len(one.text.split()) for one in notes]
+    assert min(words) >= 25 and max(words) <= 50
+
+
+def test_the_models_time_is_that_in_which_any_call_was_being_answered() -> None:
+    calls = [call(3.0, 4.0), call(0.0, 1.5), call(1.2, 2.0, MINI), call(3.1, 3.2), call(6.0, 9.0)]
+    assert answering(calls, 1.0, 5.0) == pytest.approx(2.0)  # from 1 to 2 and from 3 to 4
+    assert answering(calls, 3.5, 7.0) == pytest.approx(1.5)
+    assert answering([], 1.0, 2.0) == 0.0
+    assert overheads([Took(1.0, None, 5.0), Took(3.5, None, 7.0)], calls) == {
+        "overhead_ms": {"p50": 2_000.0, "p95": 2_000.0},
+        "last_over_first": 1.0,
+    }
+
+
+@given(st.lists(st.tuples(st.floats(0, 10), st.floats(0, 5)), max_size=8), st.floats(0, 10), st.floats(0, 5))
+def test_the_models_time_is_never_longer_than_the_turn_nor_than_the_calls(
+    spans: list[tuple[float, float]], begun: float, length: float
+) -> None:
+    calls = [call(at, at + took) for at, took in spans]
+    seconds = answering(calls, begun, begun + length)
+    assert 0 <= seconds <= length + 1e-9
+    assert seconds <= sum(took for _, took in spans) + 1e-9
+    assert seconds >= max((min(c.ended, begun + length) - max(c.begun, begun) for c in calls), default=0.0) - 1e-9
+
+
+def test_prompt_tokens_are_those_of_all_calls_of_the_last_turns() -> None:
+    taken = [Took(at, None, at + 0.5) for at in range(30)]
+    calls = [call(at + 0.1, at + 0.2) for at in range(30)]
+    assert calls[0].tokens == 10
+    assert tokens_at(20, taken, calls) == tokens_at(30, taken, calls) == tokens_at(1, taken, calls) == 10
+    calls += [call(12.7, 13.0, MINI)] * TOKENS_OVER  # in the pause after turn 13
+    assert tokens_at(20, taken, calls) == 20
+    assert tokens_at(12, taken, calls) == 10
+    calls += [call(29.6, 30.0, MINI)] * TOKENS_OVER  # after the last turn: none of it
+    assert tokens_at(30, taken, calls) == 10
+
+
+def test_the_model_takes_its_time_streams_and_tells_what_it_was_asked() -> None:
+    digest = [{"role": "user", "content": "<messages>\n[1] 2026-05-01 10:00 user: Red is not my colour.\n</messages>"}]
+    with ModelProcess() as model, Connection(model.url) as connection:
+        model.follow(Script(first=0.1, rest=0.05, mini=0.1))
+        took = connection.turn("/v1/chat/completions", {"model": MAIN, "messages": ASKED, "stream": True})
+        assert took.first is not None and 0.1 <= took.first - took.begun < took.seconds
+        assert took.seconds >= 0.15
+        said = connection.call("POST", "/v1/chat/completions", {"model": MAIN, "messages": ASKED})
+        assert said["choices"][0]["message"]["content"] == answer(ASKED[0]["content"])
+        model.follow(Script(facts=0, keeps=False))
+        made = connection.call("POST", "/v1/chat/completions", {"model": MINI, "messages": digest})
+        digested = json.loads(made["choices"][0]["message"]["content"])
+        assert digested["summary"]["discussed"] and digested["facts"] == []
+        with pytest.raises(ValueError, match="answered 404"):
+            connection.call("GET", "/v1/elsewhere")
+        first, second, third = model.calls()
+        assert (first.model, first.messages, second.messages, third.messages) == (MAIN, ASKED, ASKED, [])
+        assert took.begun < first.begun < first.ended and first.ended - first.begun >= 0.15
+        assert len(model.calls()) == 3  # told once, and remembered
+        url = model.url
+    with pytest.raises(httpx2.TransportError):
+        httpx2.get(url, trust_env=False)
+
+
+@pytest.mark.slow
+def test_a_turns_cost_is_measured_on_a_server_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["--turns", "8", "--conversations", "2", "--each", "2", "--slow-turns", "2", "--latency", "0.1"]
+    main([*small, "--set", "SUMMARY_DEBOUNCE=0.1", "--results", str(tmp_path)])
+    printed = capsys.readouterr().out
+    [file] = tmp_path.glob("turns-*.json")
+    results = json.loads(file.read_text(encoding="utf-8"))
+    recap, alone = results["recap"], results["model_alone"]
+    assert 0 < alone["overhead_ms"]["p50"] < recap["overhead_ms"]["p50"] <= recap["overhead_ms"]["p95"]
+    assert 1 < recap["calls"] <= 2.5
+    assert recap["prompt_tokens"]["8"] > 100
+    assert recap["found_percent"] == 100
+    assert recap["disk_kb"] > 0
+    assert recap["cpu_ms"] > 0 and recap["memory_mb"]["pss"] <= recap["memory_mb"]["rss"]
+    for one in (recap, alone):
+        assert (one["at_once"]["failed"], one["at_once"]["first_failure"]) == (0, None)
+        assert one["at_once"]["turns_per_second"] > 0
+        assert 100 <= one["slow"]["first_text_ms"]["p50"] <= one["slow"]["turn_ms"]["p95"]
+    for said in ("one conversation, 8 turns", "2 at once, 2 turns each", "a model of 100 ms", "model alone", str(file)):
+        assert said in printed
+    assert "SUMMARY_DEBOUNCE=0.1" in printed and "Measured on" in printed
+
+
+def test_what_could_not_be_read_is_a_dash_and_a_failed_turn_is_told() -> None:
+    at_once: dict[str, Any] = {"turns_per_second": 1.0, "turn_ms": {}, "failed": 1, "first_failure": "OSError: gone"}
+    figures = {"overhead_ms": {"p50": 1.0, "p95": 2.0}, "at_once": at_once, "slow": {}, "memory_mb": {}, "cpu_ms": None}
+    amount = {"turns": 8, "conversations": 1, "each": 1, "latency": 0.3, "summary_words": 9, "settings": {}}
+    results = {"amount": amount, "recap": figures, "model_alone": {**figures, "at_once": {**at_once, "failed": 0}}}
+    machine = {"cores": 1, "memory_gb": None, "system": "Linux", "python": "3.11"}
+    lines = table({**results, "machine": machine, "load": 0.5}).splitlines()
+    assert next(line for line in lines if "CPU a turn" in line).split()[-2:] == ["-", "-"]
+    assert next(line for line in lines if "failed turns" in line).split()[-2:] == ["1", "0"]
+    assert "The first failure: OSError: gone" in lines
+
+
+@pytest.mark.parametrize("arguments", [["--turns", "3"], ["--each", "0"], ["--set", "NO_SUCH=1"], ["--set", "JOBS"]])
+def test_what_makes_no_sense_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    assert arguments[0] in capsys.readouterr().err
