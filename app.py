@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,14 @@ VERSION = "0.1.0"
 BODY_BYTES_MAX = 32 * 1024 * 1024  # an import of 1,000 long messages fits
 
 
+class _Application(Flask):
+    """Flask for handlers that are plain functions: to ask of each function at each request whether it is a coroutine
+    takes longer than most of them."""
+
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        return func
+
+
 def create_app(settings: Settings | None = None) -> Flask:
     """The application, its engine under `services_of(app)`.  Background workers are started by the caller.
 
@@ -32,7 +41,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     settings = settings or Settings.from_env()
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     logs.set_up(settings)
-    app = Flask("recap", static_folder=None)
+    app = _Application("recap", static_folder=None)
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.config.update(
         SQLALCHEMY_DATABASE_URI=settings.sqlalchemy_url,

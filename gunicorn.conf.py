@@ -1,12 +1,15 @@
 """How gunicorn serves Recap.  `gunicorn wsgi:app` in this folder reads it."""
 
+import gc
 import os
 import signal
 import sys
 
 from config import Settings, SettingsError
 from memory.operating import logs
+from memory.operating.allocator import share_arenas
 
+share_arenas()  # the workers have it from here
 _settings = Settings.from_env()
 
 _host = f"[{_settings.host}]" if ":" in _settings.host else _settings.host  # IPv6
@@ -21,7 +24,7 @@ graceful_timeout = int(_settings.turn_seconds) + 15  # replies that are being wr
 keepalive = 60
 limit_request_line = 8190  # words to search for, in any script
 control_socket_disable = True
-accesslog = None
+logger_class = "worker.EventLogger"
 logconfig_dict = logs.for_gunicorn(_settings)
 _figures = _settings.data_dir / "metrics"  # which `flask jobs work` shares
 
@@ -43,6 +46,8 @@ def when_ready(server):
     from app import services_of
 
     services_of(server.app.wsgi()).index.warm_up()
+    gc.collect()
+    gc.freeze()  # it stays: no worker looks through it for garbage, which takes long and would unshare its pages
     signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 
 

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from gunicorn.glogging import Logger
 from gunicorn.http.errors import ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
@@ -85,6 +86,17 @@ class TimelyWorker(ThreadWorker):
         _expect(conn, self._seconds, BODY_RATE)
         req.body.read = _readable(req.body.read)
         return super().handle_request(req, conn)
+
+
+class EventLogger(Logger):
+    """The log that gunicorn.conf.py names: of gunicorn's own events.
+
+    What a request came to is said by `api.requests`.  gunicorn says it nowhere, as it is set up here, but would still
+    gather for each request what it might say, every header included.
+    """
+
+    def access(self, *_: Any) -> None:
+        """Nothing."""
 
 
 def _readable(read: Callable[..., bytes]) -> Callable[..., bytes]:

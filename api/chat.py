@@ -20,9 +20,10 @@ from memory.llm import Piece
 from memory.notice import builtin_notice
 from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
 from schemas.chat import ChatCall, ChatHeaders, ChatReply, ChatRequest, ChatUsage, Memory
+from schemas.dumping import dumper
 
 blueprint = resource("chat", "Send a message, get a reply that remembers.")
-_memory, _usage = Memory(), ChatUsage()
+_memory, _usage = dumper(Memory()), dumper(ChatUsage())
 
 
 @blueprint.route("/chat", methods=["POST"], scope=CHAT)
@@ -71,12 +72,12 @@ def _completion(end: TurnFinished) -> dict[str, Any]:
                 "finish_reason": end.finish_reason,
             }
         ],
-        "usage": _usage.dump(end.usage),
+        "usage": _usage(end.usage),
         "session_id": started.session_id,
         "user_message_id": started.user_message_id,
         "message_id": end.reply_message_id,
         "reply": end.reply,
-        "memory": _memory.dump(started.memory),
+        "memory": _memory(started.memory),
         **_notice(),
     }
 
@@ -98,7 +99,7 @@ def _sse(started: TurnStarted, events: Iterator[TurnEvent]) -> Iterator[str]:
         {"role": "assistant", "content": ""},
         session_id=started.session_id,
         user_message_id=started.user_message_id,
-        memory=_memory.dump(started.memory),
+        memory=_memory(started.memory),
         **_notice(),
     )
     try:
@@ -107,8 +108,8 @@ def _sse(started: TurnStarted, events: Iterator[TurnEvent]) -> Iterator[str]:
                 yield event({"content": part.text})
             elif isinstance(part, TurnFinished):
                 looked = part.started.memory  # complete only now, when the model looked back by itself
-                again = {"memory": _memory.dump(looked)} if looked.calls else {}
-                usage = _usage.dump(part.usage)
+                again = {"memory": _memory(looked)} if looked.calls else {}
+                usage = _usage(part.usage)
                 yield event({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
     except RecapError as error:  # the status has left already: the error comes as an event, and no [DONE]
         requests.failed(error.code)

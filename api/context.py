@@ -53,6 +53,11 @@ class _StrictParser(FlaskParser):
 
     DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": RAISE}
 
+    def use_args(self, argmap: Any, *args: Any, **options: Any) -> Callable[[Handler], Handler]:
+        """With one schema for all requests: to make one takes longer than to load with it."""
+        schema = argmap() if isinstance(argmap, type) else argmap
+        return cast(Callable[[Handler], Handler], super().use_args(schema, *args, **options))
+
 
 class _Blueprint(DocumentedBlueprint):
     """Calls that act on behalf of somebody: each is marked with the scope it asks for, and documented so.

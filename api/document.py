@@ -14,6 +14,8 @@ from flask_smorest import Api, Blueprint
 
 from schemas.errors import Error
 
+Decorator = Callable[[Any], Any]
+
 
 class DocumentedApi(Api):
     """flask-smorest with our shape of errors in the document it writes, and that written late."""
@@ -46,3 +48,23 @@ class DocumentedBlueprint(Blueprint):
         """Late; see the module."""
         register = super().register_views_in_doc
         api.later(lambda: register(api, app, spec, **named))
+
+    def alt_response(self, *args: Any, **described: Any) -> Decorator:
+        """Document an answer that is not the usual one."""
+        return _written_only(super().alt_response(*args, **described))
+
+    @staticmethod
+    def doc(**described: Any) -> Decorator:
+        """Document what the rest leaves out."""
+        return _written_only(Blueprint.doc(**described))
+
+
+def _written_only(decorate: Decorator) -> Decorator:
+    """`decorate`, which documents a handler, without the function it puts around it: a request would come through a
+    dozen of them."""
+
+    def decorator(handler: Any) -> Any:
+        handler._apidoc = decorate(handler)._apidoc
+        return handler
+
+    return decorator

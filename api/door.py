@@ -108,8 +108,8 @@ def _let_sites_call(app: Flask, origins: frozenset[str]) -> None:
 def _protect(response: Response) -> Response:
     if request.blueprint == DOCS and response.mimetype == "text/html":
         response.headers["Content-Security-Policy"] = _docs_policy(response.get_data(as_text=True))
-    for name, value in HEADERS.items():
-        response.headers.setdefault(name, value)  # the page has a policy of its own, and files are kept and asked about
+    said = {name.lower() for name, _ in response.headers}  # the page has a policy of its own, and files are kept
+    response.headers.extend([(name, value) for name, value in HEADERS.items() if name.lower() not in said])
     return response
 
 

@@ -42,13 +42,13 @@ def limit_requests(app: Flask, settings: Settings) -> None:
     limiter = Limiter(
         key_func=_whose,
         application_limits=[settings.rate_limit or USUAL],
-        application_limits_exempt_when=_unlimited if settings.rate_limit else _trusted,
         storage_uri=settings.rate_limit_storage,
         storage_options={"socket_timeout": REDIS_SECONDS, "socket_connect_timeout": REDIS_SECONDS} if remote else {},
         strategy="fixed-window",
         in_memory_fallback_enabled=True,
         key_prefix="recap",
     )
+    limiter.request_filter(_unlimited if settings.rate_limit else _trusted)
     limiter.init_app(app)
     logging.getLogger("flask-limiter").setLevel(logging.WARNING)  # its lines at info name addresses
 

@@ -43,6 +43,9 @@ class _Watched:
         self._over = True
         seconds, status = time.perf_counter() - self.began, response.status_code
         self.metrics.request_over(self.method, self.route, status, seconds, self.code)
+        level = self._level(status)
+        if not log.isEnabledFor(level):
+            return
         figures = logs.fields(
             method=self.method,
             route=self.route,
@@ -51,7 +54,7 @@ class _Watched:
             bytes=response.content_length,
             code=self.code,
         )
-        log.log(self._level(status), "request", extra=figures)
+        log.log(level, "request", extra=figures)
 
     def _level(self, status: int) -> int:
         if status >= 400 or self.code is not None:

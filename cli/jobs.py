@@ -7,19 +7,18 @@ import signal
 import sys
 
 import click
-from flask.cli import AppGroup
 
-from cli.engine import engine
-from memory.errors import RecapError
+from cli.engine import Commands, engine
 from memory.jobs.listing import JobInfo
 from memory.jobs.outbox import Job
+from memory.operating.allocator import share_arenas
 from memory.operating.metrics import FOLDER
 from memory.services import Services
 
 STATES = ("pending", "running", "failed")
 STOP_CALLS = 2  # of the mini model that a job may still make when its process is told to end: a digest and its repair
 
-jobs = AppGroup("jobs", help="The work that follows a reply: summaries, indexing, erasing.")
+jobs = Commands("jobs", help="The work that follows a reply: summaries, indexing, erasing.")
 
 
 @jobs.command("work")
@@ -30,10 +29,7 @@ def work(once: bool) -> None:
     Then running jobs are finished and no other is begun. Several may run at once: no job is done by two.
     """
     services = engine()
-    try:
-        services.data_lock.share()
-    except RecapError as error:
-        raise click.ClickException(error.message) from error
+    services.data_lock.share()
     checked = services.check()
     if not checked.ready:
         raise click.ClickException(f"Nothing can be done: database {checked.database}, data {checked.data_dir}.")
@@ -63,6 +59,7 @@ def _work_until_told(services: Services) -> None:
     signal.set_wakeup_fd(tell)  # at once, whichever thread the signal comes to; a handler waits for this one to wake
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
+    share_arenas()
     services.metrics.share(services.settings.data_dir / FOLDER)
     services.start(worker=True)
     click.echo("Doing jobs; SIGTERM or Ctrl-C ends it.", err=True)
@@ -97,11 +94,7 @@ def retry(job_id: int | None, every: bool) -> None:
         count = engine().jobs.retry_failed()
         click.echo(f"{count} {_jobs(count)} made due.")
         return
-    try:
-        info = engine().jobs.retry(None, job_id)
-    except RecapError as error:
-        raise click.ClickException(error.message) from error
-    click.echo(_line(info))
+    click.echo(_line(engine().jobs.retry(None, job_id)))
 
 
 def _line(info: JobInfo) -> str:

@@ -187,10 +187,11 @@ class Settings:
         2, "TAIL_MESSAGES_MIN", integer(0), "Messages a fold keeps word for word: the last turn."
     )
     tail_messages_max: int = _setting(
-        16,
+        12,
         "TAIL_MESSAGES_MAX",
         integer(2),
-        "Messages after which the tail folds into the summary: eight turns a fold.",
+        "Messages after which the tail folds into the summary: six turns a fold, where a turn takes fewest tokens of "
+        "both models, with one call of the mini model in six turns.",
     )
     tail_tokens_max: int = _setting(
         3000, "TAIL_TOKENS_MAX", integer(100), "Tokens after which it folds, if that comes first."
@@ -247,7 +248,8 @@ class Settings:
         600,
         "RECALL_TOKENS",
         integer(0),
-        "Tokens of recalled excerpts in a prompt; a sixth of them for a message that asks for nothing.",
+        "Tokens of recalled excerpts in a prompt; two fifths of them for a message that tells more than it asks, a "
+        "sixth for one that asks for nothing.",
     )
     recall: str = _setting(
         "auto",

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import and_, bindparam, or_, select, update
+from sqlalchemy import DateTime, and_, bindparam, exists, or_, select, type_coerce, update
 from sqlalchemy.orm import Session
 
 from memory.jobs.outbox import Job, Outbox
-from models import Database, MessageRow, OwnerRow
-from search_index import Document, SearchIndex
+from models import Database, JobRow, MessageRow, OwnerRow
+from search_index import NO_INDEX, Document, SearchIndex
 
 _SAID = (MessageRow.branch == 0) & MessageRow.erased_at.is_(None)
 BATCH = 200  # messages in one commit of the index: larger ones gain nothing, and a kill loses less work
@@ -25,10 +25,13 @@ BATCH = 200  # messages in one commit of the index: larger ones gain nothing, an
 @dataclass(frozen=True)
 class Waiting:
     """What an owner's index was not told yet: messages it lacks, oldest first, and the ids of replaced and erased ones
-    it may still hold, which are not to be found any more."""
+    it may still hold, which are not to be found any more; `erased` are the erased of these.  `abandoned`: and no job is
+    there that would tell it."""
 
     messages: list[Document]
     gone: list[int]
+    erased: list[int]
+    abandoned: bool = False
 
     def __len__(self) -> int:
         return len(self.messages) + len(self.gone)
@@ -68,21 +71,24 @@ class Indexing:
 
     def _feed(self, owner: OwnerRow) -> int:
         count = 0
-        generation = self._index.add(owner.index_key, ())
         while True:
-            batch = Waiting([], [])
-            generation = self._index.add(owner.index_key, self._batch(owner.id, generation, batch))
+            batch = Waiting([], [], [])
+            before = self._index.generation(owner.index_key)
+            generation = self._index.add(owner.index_key, self._batch(owner.id, before, batch))
             if batch.gone:
                 self._index.remove(owner.index_key, message_ids=batch.gone)
+            if batch.erased:  # a search may have read it a moment ago, and kept it
+                self._index.forget_texts()
             noted = [document.message_id for document in batch.messages]
-            with self._database.write() as tx:
+            with self._database.write(synced=False) as tx:  # told again what it holds, the index is the same
                 tx.execute(
                     update(MessageRow)  # one that was replaced or erased a moment ago is still to be taken out
                     .where(or_(and_(MessageRow.id.in_(noted), _SAID), MessageRow.id.in_(batch.gone)))
                     .values(indexed_in=generation)
                 )
             count += len(batch.messages)
-            if len(batch) < BATCH:  # what has come since has a job of its own
+            replaced = before not in (generation, NO_INDEX)  # it was damaged, and what it held is not in the batch
+            if len(batch) < BATCH and not replaced:  # what has come since has a job of its own
                 return count
 
     def _batch(self, owner_id: int, generation: str, batch: Waiting) -> Iterator[Document]:
@@ -92,6 +98,7 @@ class Indexing:
             found = waiting(tx, owner_id, generation, limit=BATCH)
         batch.messages.extend(found.messages)
         batch.gone.extend(found.gone)
+        batch.erased.extend(found.erased)
         yield from found.messages
 
     def clear(self, job: Job) -> None:
@@ -101,6 +108,7 @@ class Indexing:
             self._index.drop(job.payload["owner"])
         else:
             self._index.remove(job.payload["owner"], session_id=session)
+        self._index.forget_texts()  # a search may have read it a moment ago, and kept it
 
     def verify(self) -> Iterator[Verified]:
         """Compare every owner's index with the rows."""
@@ -136,16 +144,18 @@ class Indexing:
             return list(tx.scalars(select(OwnerRow).order_by(OwnerRow.id)))
 
 
-_M = MessageRow.__table__.c
+_M, _J = MessageRow.__table__.c, JobRow.__table__.c
 _WAITING = (  # made once: a search asks it, and to put it together took longer than to answer it
     select(
+        ((_M.branch == 0) & _M.erased_at.is_(None)).label("said"),
+        _M.erased_at.is_not(None).label("erased"),
+        exists().where(_J.kind == "index", _J.key == bindparam("key")).label("queued"),
         _M.id,
         _M.session_id,
         _M.role,
-        _M.created_at,
+        type_coerce(_M.created_at, DateTime),  # in UTC, as it is stored: what makes it aware costs as much as all else
         _M.content,
         _M.name,
-        ((_M.branch == 0) & _M.erased_at.is_(None)).label("said"),
     )
     .where(
         _M.owner_id == bindparam("owner"),
@@ -162,5 +172,10 @@ _WAITING = (  # made once: a search asks it, and to put it together took longer 
 def waiting(tx: Session, owner_id: int, generation: str, *, limit: int | None = None) -> Waiting:
     """What this generation of the owner's index was not told yet."""
     query = _WAITING if limit is None else _WAITING.limit(limit)
-    rows = tx.execute(query, {"owner": owner_id, "generation": generation}).all()
-    return Waiting([Document(*row[:-1]) for row in rows if row.said], [row.id for row in rows if not row.said])
+    rows = tx.execute(query, {"owner": owner_id, "key": str(owner_id), "generation": generation}).all()
+    return Waiting(
+        [Document._make(row[3:]) for row in rows if row[0]],
+        [row[3] for row in rows if not row[0]],
+        [row[3] for row in rows if row[1]],
+        abandoned=bool(rows) and not rows[0][2],
+    )

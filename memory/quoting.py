@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime
 
 from memory.domain import Excerpt, Fact, Message
 
@@ -38,6 +38,7 @@ _KEYCAP = "\ufe0f\u20e3"
 _ESCAPED = str.maketrans(
     {"&": "&amp;", "＆": "&amp;", "﹠": "&amp;"} | dict.fromkeys("<＜﹤", "&lt;") | dict.fromkeys(">＞﹥", "&gt;")
 )
+_ORDINARY = re.compile(r"[ !-%'-;=?-Z\\-~]*")  # printable ASCII without & < > and [, as most is that people say
 _MARK = re.compile(r"[\[［](?=/?[A-Z][A-Z_]{2,}[\]］])")  # [INST], [/INST], [TOOL_CALLS], [SEP]
 _OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,400}})?>\n")
 
@@ -62,6 +63,8 @@ def one_line(text: str) -> str:
 
 def escape(text: str) -> str:
     """`text` as it may stand inside a block."""
+    if _ORDINARY.fullmatch(text):
+        return text
     return _MARK.sub("&#91;", plain(text).translate(_ESCAPED)).replace("\n", "\n  ")
 
 
@@ -87,24 +90,36 @@ def stamp(time: datetime) -> str:
     return time.strftime("%Y-%m-%d %H:%M")
 
 
-def message_line(message: Message, number: bool = False) -> str:
+def message_line(message: Message, number: bool = False, *, on: date | None = None) -> str:
     """One message as a line: when, who, what; with `number` its position first, so that it can be referred to.
 
-    A name stands between quotes: it is told from the role, and from the words, whatever it says.
+    The day is left out where it is `on`, that of what stands before the line.  A name stands between quotes: it is told
+    from the role, and from the words, whatever it says.
     """
     name = f' "{attribute(message.name)}"' if message.name else ""
     prefix = f"[{message.position}] " if number else ""
-    return f"{prefix}{stamp(message.created_at)} {message.role}{name}: {escape(message.content)}"
+    said = message.created_at
+    when = f"{said:%H:%M}" if said.date() == on else stamp(said)
+    return f"{prefix}{when} {message.role}{name}: {escape(message.content)}"
+
+
+def numbered(messages: Iterable[Message]) -> Iterator[str]:
+    """Messages as lines with their positions, the first with its day, and each whose day is another."""
+    on: date | None = None
+    for message in messages:
+        yield message_line(message, number=True, on=on)
+        on = message.created_at.date()
 
 
 def chat_block(excerpt: Excerpt) -> str:
-    """An excerpt as a block of its own, naming its session and when its last message was said; gaps show as dots."""
-    updated = stamp(excerpt.messages[-1].created_at)
+    """An excerpt as a block of its own, naming its session and the day of its last message; gaps show as dots."""
+    on = updated = excerpt.messages[-1].created_at.date()
     parts: list[str] = []
     for at, message in enumerate(excerpt.messages):
         if at and message.position > excerpt.messages[at - 1].position + 1:
             parts.append(GAP)
-        parts.append(message_line(message))
+        parts.append(message_line(message, on=on))
+        on = message.created_at.date()
     lines = "\n".join(parts)
     return f'<chat id="{attribute(excerpt.session_id)}" updated_at="{updated}">\n{lines}\n</chat>'
 

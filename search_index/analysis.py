@@ -99,8 +99,8 @@ class Analysis:
         self._english = language == "en"
         self._stop_words = STOP_WORDS if self._english else _stop_words_of(language)
         self._stem: Callable[[str], str] = porter2 if self._english else stemmer_for_language(language)
-        # The cache is what makes the analysis fast, since people repeat words.
-        self._terms_of = remembered(32_768)(self._analysed)
+        # The cache is what makes the analysis fast, since people repeat words; full, it takes up some 6 MB.
+        self._terms_of = remembered(16_384)(self._analysed)
 
     def terms(self, text: str, name: str | None = None, *, singles: bool = False) -> list[str]:
         """The terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.

@@ -12,18 +12,21 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Collection as Container
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
+from sys import getsizeof
+from typing import NamedTuple
 
 import numpy as np
 
 from search_index.analysis import ENGLISH, Analysis
 from search_index.collection import Collection
-from search_index.postings import Damaged, Entry, Segment, role_number
+from search_index.held import NOTHING, Held, Snapshot
+from search_index.postings import Damaged, Entry, Packed, role_number
 from search_index.ranking import FUZZY_LIMIT, Recipe, rank
-from search_index.remembered import Notice, forget_texts, remembered
+from search_index.remembered import Kept, Notice, forget_texts
 from search_index.vectors import Embedder, EmbeddingUnavailable, packed
 from search_index.whoosh_index import NO_INDEX, IndexBusy, WhooshIndex, sweep
 
@@ -31,15 +34,23 @@ log = logging.getLogger(__name__)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROUNDS = 5
-_CACHED_CHARACTERS = 4_000
-_REMEMBERED = 4_096
+
+HELD_BYTES = 12 << 20
+"""Of indexes that are kept as they were read: of some 30 owners with 500 messages each, or of one with 15,000.  Who
+comes back after others is read anew, in some 3 ms."""
+
+ANALYSED_BYTES = 6 << 20
+"""Of messages that are not indexed yet, and were analysed for a search: some 5,000, as many as wait in a burst.  With
+the caches of words (see `analysis` and `postings`) all caches of searching take up less than 30 MB of a worker."""
+
+_OBJECT_BYTES = 800  # what Python takes for a document and its parts, beside their texts
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(NamedTuple):
     """A message as the index sees it.  `session_id` and `message_id` are the caller's own integers, of 64 bits.
 
-    `created_at` is exact to the microsecond; without a zone it is UTC.
+    `created_at` is exact to the microsecond; without a zone it is UTC.  A tuple, since a search may be handed hundreds,
+    to be compared with those of the last one.
     """
 
     message_id: int
@@ -80,6 +91,23 @@ class Hit:
     why: dict[str, float] = field(default_factory=dict)
 
 
+class _Analysed(NamedTuple):
+    """A document as it is searched; `embedded` with its vector, if it can have one."""
+
+    document: Document
+    packed: Packed
+    embedded: bool
+
+    def embeds(self, document: Document) -> bool:
+        """Whether it has the vector of what is said in `document`."""
+        return self.embedded and self.document == document
+
+    @property
+    def bytes(self) -> int:
+        """What it takes up."""
+        return _OBJECT_BYTES + getsizeof(self.document.content) + sum(map(len, self.packed))
+
+
 class SearchIndex:
     """All owners' indexes under one folder; safe to use from many threads and processes.
 
@@ -105,7 +133,8 @@ class SearchIndex:
         self._recipe = recipe
         self._embedder = embedder
         self._analysis = analysis
-        self._remembered: dict[str, bytes] = {}
+        self._held: Kept[str, tuple[Snapshot, Held]] = Kept(HELD_BYTES)
+        self._analysed: Kept[int, _Analysed] = Kept(ANALYSED_BYTES)
         self._notice = Notice(root / ".forget")
         self._unreadable = ""
         try:
@@ -131,27 +160,34 @@ class SearchIndex:
         wanted = self._analysis.query_terms(query.text)
         if not wanted or query.limit < 1:
             return []
+        # First of all, since it may come from far: `pending` may begin a transaction of the caller's.
+        vector = self._meant(query.text) if self._embedder is not None and self._recipe.meaning else None
         hits: list[Hit] | None = None
         problem = ""
         try:
-            hits = self._through_index(self._of(owner), wanted, query, pending)
+            hits = self._through_index(self._of(owner), wanted, vector, query, pending)
         except OSError as error:
             problem = str(error)
             if problem != self._unreadable:
                 log.error("the search index can't be read or healed; messages are searched without it: %s", problem)
         self._unreadable = problem
-        return self._best(wanted, query, pending(NO_INDEX), []) if hits is None else hits
+        return self._best(wanted, vector, query, pending(NO_INDEX), NOTHING) if hits is None else hits
 
     def _through_index(
-        self, index: WhooshIndex, wanted: list[str], query: Query, pending: Callable[[str], Sequence[Document]]
+        self,
+        index: WhooshIndex,
+        wanted: list[str],
+        vector: bytes | None,
+        query: Query,
+        pending: Callable[[str], Sequence[Document]],
     ) -> list[Hit] | None:
         """None when it is being replaced over and over, or is damaged while someone holds on to it."""
         for _ in range(_ROUNDS):
             generation = index.generation()
             # In this order: what moves into the index between the two is then seen twice rather than never.
-            best = partial(self._best, wanted, query, pending(generation))
+            documents = pending(generation)
             try:
-                hits = index.read(generation, best)
+                held = index.held(generation, self._held, wanted)
             except Damaged:
                 try:
                     index.heal(generation)
@@ -159,7 +195,7 @@ class SearchIndex:
                     return None
                 continue
             if index.generation() == generation:
-                return hits
+                return self._best(wanted, vector, query, documents, held)
         return None
 
     def add(self, owner: str, documents: Iterable[Document]) -> str:
@@ -177,8 +213,8 @@ class SearchIndex:
             if given is None:  # asked again after damage
                 given = list({document.message_id: document for document in documents}.values())
             fresh = [document for document in given if document.message_id not in held]
-            vectors = self._vectors(fresh) if self._embedder else [b""] * len(fresh)
-            return _entries(fresh, vectors, self._analysis)
+            vectors = self._vectors(fresh)
+            return [_entry(self._analysis, *one) for one in zip(fresh, vectors, strict=True)]
 
         return self._of(owner).add(entries)
 
@@ -193,18 +229,18 @@ class SearchIndex:
         """Delete the owner's whole index from the disk.  Raises IndexBusy as `add` does."""
         self._of(owner).drop()
 
+    def generation(self, owner: str) -> str:
+        """The generation of the owner's index, or NO_INDEX."""
+        return self._of(owner).generation()
+
     def forget_texts(self) -> None:
-        """Empty every cache whose keys are texts, whoever wrote them: of this process now, of others that share the
-        folder before they next look into an index.  They fill again by themselves."""
-        self._empty_caches()
+        """Empty every cache of texts and of what was made of them, whoever wrote them: of this process now, of others
+        that share the folder before they next look into an index.  They fill again by themselves."""
+        forget_texts()
         try:
             self._notice.post()
         except OSError as error:
             log.error("other processes could not be told to forget texts, and do so when they end: %s", error)
-
-    def _empty_caches(self) -> None:
-        self._remembered = {}
-        forget_texts()
 
     def held(self, owner: str) -> tuple[str, set[int]]:
         """The index's generation and the ids of all messages it holds, for `verify`.
@@ -215,7 +251,7 @@ class SearchIndex:
         while True:
             generation = index.generation()
             try:
-                ids = index.read(generation, _ids)
+                ids = index.ids(generation)
             except Damaged:
                 index.heal(generation)
                 continue
@@ -224,21 +260,40 @@ class SearchIndex:
 
     def _of(self, owner: str) -> WhooshIndex:
         if self._notice.is_new():
-            self._empty_caches()
+            forget_texts()
         made_with = f"{self._analysis.language} {self._embedder.name if self._embedder else 'no vectors'}"
         return WhooshIndex(self._root, owner, self._busy_after, made_with)
 
     def _vectors(self, documents: Sequence[Document]) -> list[bytes]:
-        """The documents' packed vectors, of what is said and who says it; those made before are remembered."""
-        assert self._embedder is not None
-        spoken = [f"{d.name}: {d.content}" if d.name else d.content for d in documents]
-        known = self._remembered  # other threads may put another in its place meanwhile
-        new = [text for text in dict.fromkeys(spoken) if text not in known]
-        made = dict(zip(new, packed(self._embedder, new), strict=True)) if new else {}
-        short = {text: vector for text, vector in made.items() if len(text) <= _CACHED_CHARACTERS}
-        if short:
-            self._remembered = {**known, **short} if len(known) < _REMEMBERED else short
-        return [made[text] if text in made else known[text] for text in spoken]
+        """The documents' packed vectors, of what is said and who says it; of those searched before they are known."""
+        if self._embedder is None:
+            return [b""] * len(documents)
+        kept = zip(documents, self._analysed.get_all([one.message_id for one in documents]), strict=True)
+        known = {
+            _spoken(one): before.packed.vector for one, before in kept if before is not None and before.embeds(one)
+        }
+        new = list(dict.fromkeys(text for text in map(_spoken, documents) if text not in known))
+        if new:
+            known.update(zip(new, packed(self._embedder, new), strict=True))
+        return [known[_spoken(document)] for document in documents]
+
+    def _packed(self, documents: Sequence[Document], embed: bool) -> list[Packed]:
+        """The documents as they are searched.  The same ones wait turn after turn: they are compared with what was
+        analysed before, and only what is new or has changed is worked on."""
+        kept = self._analysed.get_all([one.message_id for one in documents])
+        found: dict[int, Packed] = {
+            at: before.packed
+            for at, (one, before) in enumerate(zip(documents, kept, strict=True))
+            if before is not None and before.document == one and before.embedded is embed
+        }
+        if len(found) < len(documents):
+            new = [at for at in range(len(documents)) if at not in found]
+            fresh = [documents[at] for at in new]
+            vectors = self._vectors(fresh) if embed else [b""] * len(fresh)
+            for at, document, vector in zip(new, fresh, vectors, strict=True):
+                found[at] = made = _entry(self._analysis, document, vector).packed()
+                self._analysed.keep(document.message_id, (one := _Analysed(document, made, embed)), one.bytes)
+        return [found[at] for at in range(len(documents))]
 
     def _meant(self, text: str) -> bytes:
         """The packed vector of a query; none when it can't be had, and then the words decide."""
@@ -249,29 +304,24 @@ class SearchIndex:
             log.warning("searching by words alone: %s", error)
             return b""
 
-    def _best(self, wanted: list[str], query: Query, pending: Sequence[Document], segments: list[Segment]) -> list[Hit]:
-        """Rank the union of `pending` and `segments` by `wanted`, the query's terms."""
-        meant = self._embedder if self._recipe.meaning else None
-        latest = list({document.message_id: document for document in pending}.values())
-        instant = meant is not None and meant.instant
-        vectors = self._vectors(latest) if instant else [b""] * len(latest)
-        entries = _entries(latest, vectors, self._analysis)
-        collection = Collection.of(segments, entries, wanted, vectors=meant is not None, without=query.exclude)
-        vector = self._meant(query.text) if meant is not None else b""
+    def _best(
+        self, wanted: list[str], vector: bytes | None, query: Query, pending: Sequence[Document], held: Held
+    ) -> list[Hit]:
+        """Rank the union of `pending` and `held` by `wanted`, the query's terms, and its vector; None: by words."""
+        exclude = query.exclude if isinstance(query.exclude, AbstractSet) else frozenset(query.exclude)
+        latest = {document.message_id: document for document in pending if document.message_id not in exclude}
+        embed = vector is not None and self._embedder is not None and self._embedder.instant
+        entries = self._packed(list(latest.values()), embed)
+        collection = Collection.of(held, entries, wanted, without=exclude)
         times = [(_microseconds(after), _microseconds(before)) for after, before in query.times]
-        ranked = rank(collection, vector, self._recipe, _microseconds(datetime.now(UTC)), times)
+        ranked = rank(collection, vector or b"", self._recipe, _microseconds(datetime.now(UTC)), times)
         candidates = np.flatnonzero(ranked.eligible & _passing(query, collection))
         limit = min(query.limit, FUZZY_LIMIT) if self._recipe.formula == "fuzzy" else query.limit
-        order = np.lexsort((-collection.ids[candidates], -ranked.total[candidates]))[:limit]
-        return [
-            Hit(
-                int(collection.ids[at]),
-                int(collection.sessions[at]),
-                float(ranked.total[at]),
-                {name: float(part[at]) for name, part in ranked.parts.items()},
-            )
-            for at in candidates[order]
-        ]
+        at = candidates[np.lexsort((-collection.ids[candidates], -ranked.total[candidates]))[:limit]]
+        columns = [part[at].tolist() for part in ranked.parts.values()]
+        parts = [dict(zip(ranked.parts, scores, strict=True)) for scores in zip(*columns, strict=True)]
+        found = (collection.ids[at], collection.sessions[at], ranked.total[at])
+        return list(map(Hit, *(column.tolist() for column in found), parts))
 
 
 def _microseconds(moment: datetime) -> int:
@@ -280,29 +330,16 @@ def _microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
-def _counted(analysis: Analysis, content: str, name: str | None) -> Counter[str]:
-    return Counter(analysis.terms(content, name, singles=True))
+def _spoken(document: Document) -> str:
+    return f"{document.name}: {document.content}" if document.name else document.content
 
 
-_counted_before = remembered(4096)(_counted)
-
-
-def _entries(documents: Sequence[Document], vectors: Sequence[bytes], analysis: Analysis) -> list[Entry]:
-    """The documents, analysed.  The same pending rows are searched turn after turn, so short ones are remembered."""
-    entries = []
-    for document, vector in zip(documents, vectors, strict=True):
-        count = _counted_before if len(document.content) <= _CACHED_CHARACTERS else _counted
-        counts = count(analysis, document.content, document.name)
-        created, role = _microseconds(document.created_at), role_number(document.role)
-        squares = sum(count * count for count in counts.values())
-        entries.append(
-            Entry(document.message_id, document.session_id, created, role, counts.total(), squares, counts, vector)
-        )
-    return entries
-
-
-def _ids(segments: list[Segment]) -> set[int]:
-    return {message_id for segment in segments for message_id in segment.ids}
+def _entry(analysis: Analysis, document: Document, vector: bytes) -> Entry:
+    """The document, analysed."""
+    counts = Counter(analysis.terms(document.content, document.name, singles=True))
+    squares = sum([count * count for count in counts.values()])
+    created, role = _microseconds(document.created_at), role_number(document.role)
+    return Entry(document.message_id, document.session_id, created, role, counts.total(), squares, counts, vector)
 
 
 def _passing(query: Query, collection: Collection) -> np.ndarray:

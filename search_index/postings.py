@@ -1,8 +1,10 @@
 """What Whoosh keeps of messages: postings by term and a row each, and no more.
 
 For each term Whoosh has which messages hold it and how often; for each message one fixed-width row: its id, session,
-time, role, length and squared length; and a vector, where there are vectors.  Scoring is `ranking`'s, so that it is the
-same for what is not indexed.
+time, role, length and squared length; and a vector, where there are vectors.  Beside the postings each message has its
+terms once more, as numbers: an index that is small enough to be kept in memory (see `held`) is read at one go by them,
+in a fiftieth of the time that reading every posting takes; a larger one by the postings of the terms that are looked
+for.  Scoring is `ranking`'s, so that it is the same for what is not indexed.
 """
 
 from __future__ import annotations
@@ -10,25 +12,46 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from whoosh.columns import FixedBytesColumn
+from whoosh.columns import FixedBytesColumn, VarBytesColumn
 from whoosh.fields import COLUMN, FieldType, Schema
+from whoosh.filedb.filestore import FileStorage
 from whoosh.formats import Existence
 from whoosh.reading import SegmentReader, TermNotFound
 from whoosh.writing import SegmentWriter
 
+from search_index.remembered import remembered
+from search_index.sums import Place
 from search_index.vectors import PACKED_BYTES
 
 MERGE_AT_MOST = 8_000
 """Documents up to which segments are merged; bounds what one commit rewrites to about a second of work."""
 
-_ROW = struct.Struct("<6q")
+NUMBERS = 6
+_ROW = struct.Struct(f"<{NUMBERS}q")
+_TERM = struct.Struct("<QI")
+TERM = np.dtype([("code", "<u8"), ("count", "<u4")])
+"""A term of a message as a number, see `code`, and how often the message has it."""
+
+
+@remembered(16_384)
+def code(term: str) -> int:
+    """A term as a number: 64 bits of its hash.  Two of a million terms share one at odds of one to 40 million."""
+    return int.from_bytes(hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+class Packed(NamedTuple):
+    """A message as it is searched: `Entry.numbers`, its terms (see TERM) and its vector, each as bytes."""
+
+    row: bytes
+    terms: bytes
+    vector: bytes
 
 
 class Damaged(Exception):
@@ -55,10 +78,16 @@ class Entry:
     def numbers(self) -> tuple[int, int, int, int, int, int]:
         return self.message_id, self.session_id, self.created, self.role, self.length, self.squares
 
+    def packed(self) -> Packed:
+        """What is searched of it while it is not indexed yet."""
+        terms = b"".join([_TERM.pack(code(term), count) for term, count in self.counts.items()])
+        return Packed(_ROW.pack(*self.numbers), terms, self.vector)
+
     def fields(self) -> dict[str, Any]:
         """What is written of it."""
-        row = {"row": _ROW.pack(*self.numbers), "terms": self.counts}
-        return {**row, "vector": self.vector} if self.vector else row
+        row, terms, vector = self.packed()
+        fields = {"row": row, "bag": terms, "terms": self.counts}
+        return {**fields, "vector": vector} if vector else fields
 
 
 @lru_cache(maxsize=64)
@@ -95,15 +124,42 @@ class _Table(FixedBytesColumn):
             return np.frombuffer(data + bytes(missing), dtype).reshape(self._doccount, -1)
 
 
-SCHEMA = Schema(terms=_Counts(), row=COLUMN(_Table(_ROW.size)), vector=COLUMN(_Table(PACKED_BYTES)))
+class _Lists(VarBytesColumn):
+    """A column of byte strings of any length, read all at one go."""
+
+    class Reader(VarBytesColumn.Reader):
+        def whole(self) -> tuple[bytes, NDArray[np.int64]]:
+            """All of them behind one another, and their lengths."""
+            lengths = np.array(self._lengths, np.int64)
+            return bytes(self._dbfile.get(self._basepos, int(lengths.sum()))), lengths
+
+
+SCHEMA = Schema(
+    terms=_Counts(), row=COLUMN(_Table(_ROW.size)), bag=COLUMN(_Lists()), vector=COLUMN(_Table(PACKED_BYTES))
+)
 
 
 class Segment:
-    """An immutable part of an opened index: a row of `Entry.numbers` for each message, postings by term, vectors."""
+    """An immutable part of an opened index: a row of `Entry.numbers` for each message, their terms, their vectors.
 
-    def __init__(self, reader: Any) -> None:
-        self._reader = reader
-        self.rows: NDArray[np.int64] = reader.column_reader("row", translate=False).load("<i8").astype(np.int64)
+    Whoosh's own reader is made only for postings: it costs ten times what reading the columns does.
+    """
+
+    def __init__(self, storage: FileStorage, segment: Any, place: Place) -> None:
+        self.place = place
+        self._open = ExitStack()
+        self._storage, self._segment = storage, segment
+        files = segment.open_compound_file(storage)
+        self._open.callback(files.close)
+        self._columns = segment.codec().per_document_reader(files, segment)
+        self._open.callback(self._columns.close)
+        self.rows: NDArray[np.int64] = self._column("row").load("<i8").astype(np.int64)
+
+    def close(self) -> None:
+        self._open.close()
+
+    def _column(self, name: str) -> Any:
+        return self._columns.column_reader(name, SCHEMA[name].column_type)
 
     @property
     def ids(self) -> list[int]:
@@ -117,6 +173,11 @@ class Segment:
         sessions: list[int] = self.rows[:, 1].tolist()
         return sessions
 
+    def bags(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The TERMs of all its messages, and how many of them each message has."""
+        data, lengths = self._column("bag").whole()
+        return np.frombuffer(data, TERM), lengths // TERM.itemsize
+
     def postings(self, term: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The positions of the messages that have `term`, ascending, and how often each has it."""
         at: list[int] = []
@@ -127,18 +188,31 @@ class Segment:
             pass
         else:
             while matcher.is_active():  # block by block, which Whoosh has no public way for: message by message it
-                matcher.id(), matcher.weight()  # takes four calls a message, and was a sixth of all calls of a turn
+                matcher.id(), matcher.weight()  # takes four calls a message
                 at += matcher._ids
                 counts += matcher._weights
                 matcher._next_block()
         return np.array(at, np.int64), np.array(counts, float)
 
-    def vectors(self) -> NDArray[np.int8]:
-        """A packed vector for each message, zeros where it has none."""
-        if not self._reader.has_column("vector"):
-            return np.zeros((len(self.rows), PACKED_BYTES), np.int8)
-        packed: NDArray[np.int8] = self._reader.column_reader("vector", translate=False).load("i1", sparse=True)
+    @cached_property
+    def _reader(self) -> SegmentReader:
+        reader = SegmentReader(self._storage, SCHEMA, self._segment)
+        self._open.callback(reader.close)
+        return reader
+
+    def vectors(self) -> NDArray[np.int8] | None:
+        """A packed vector for each message, zeros where it has none; None when no message has one."""
+        if not self._columns.has_column("vector"):
+            return None
+        packed: NDArray[np.int8] = self._column("vector").load("i1", sparse=True)
         return packed
+
+
+class _Lengthless(SegmentReader):
+    """A reader of a segment that has no lengths of fields, and looks for no file of them, message by message."""
+
+    def doc_field_length(self, docnum: int, fieldname: str, default: int = 0) -> int:
+        return default
 
 
 def merge(writer: SegmentWriter, segments: list[Any]) -> list[Any]:
@@ -153,7 +227,7 @@ def merge(writer: SegmentWriter, segments: list[Any]) -> list[Any]:
         if not small and not segment.has_deletions():
             kept.append(segment)
         elif segment.doc_count():
-            reader = SegmentReader(writer.storage, writer.schema, segment)
+            reader = _Lengthless(writer.storage, writer.schema, segment)
             try:
                 writer.add_reader(reader)
             finally:

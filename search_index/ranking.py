@@ -30,8 +30,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from search_index.collection import Collection, Floats, Ints
-from search_index.vectors import cosines
+from search_index.collection import Collection
+from search_index.held import Floats, Ints
 
 K1 = 0.9
 B = 0.4
@@ -95,23 +95,29 @@ def rank(
     """
     if recipe.formula == "fuzzy":
         return _fuzzy(collection, now)
-    words = _bm25(collection.counts, collection.lengths, smooth=False)
+    counts, sessions = collection.counts, collection.sessions
+    words = _bm25(counts, collection.lengths, smooth=False)
     weights = {"meaning": recipe.meaning, "neighbours": recipe.neighbours, "session": recipe.session}
     weights["time"] = recipe.time if times else 0.0
-    if not any(weights.values()):
+    if not any(weights.values()) or not len(collection):
         return Ranked(words, {"words": words}, words > 0)
-    around = _around(collection.counts, collection.sessions)
-    near = _bm25(around, _around(collection.lengths, collection.sessions))
-    values = {"words": words, "meaning": np.zeros(len(collection)), "neighbours": near, "session": _session(collection)}
+    likeness = np.zeros(len(collection))
+    if recipe.meaning and query_vector:
+        likeness = np.maximum(collection.likeness(query_vector), 0)
+    # All that is added up over neighbours at once: one step of numpy's costs as much for a row as for all of them.
+    counts = counts[counts.any(axis=1)]  # of the other words nothing comes
+    rows = np.vstack([counts, collection.lengths, likeness, np.ones(len(collection))])
+    near = _around(rows, sessions)
+    values = {"words": words, "meaning": _meaning(likeness, near[-2], near[-1])}
+    values["neighbours"] = _bm25(near[:-3], near[-3])
+    values["session"] = _session(rows[:-2], sessions)
     if weights["time"]:
         values["time"] = _within(collection.created, times)
     eligible = words > 0
-    if recipe.meaning and collection.vectors is not None and query_vector:
-        likeness = np.clip(cosines(collection.vectors, query_vector), 0, None)
-        values["meaning"] = _meaning(likeness, collection.sessions)
+    if recipe.meaning:
         eligible |= likeness >= LIKE
     if recipe.neighbours:
-        eligible |= np.count_nonzero(around, axis=0) >= BESIDE
+        eligible |= np.count_nonzero(near[:-3], axis=0) >= BESIDE
     fuse = _ranks if recipe.fusion == "rrf" else _relative
     parts = {name: (1.0 if name == "words" else weights[name]) * fuse(value) for name, value in values.items()}
     return Ranked(np.sum(list(parts.values()), axis=0), parts, eligible)
@@ -122,46 +128,41 @@ def _bm25(counts: Floats, lengths: Floats, *, smooth: bool = True) -> Floats:
     documents = max(len(lengths), 1)
     average = lengths.sum() / documents or 1.0
     norm = K1 * (1 - B + B * lengths / average)
-    total = np.zeros(len(lengths))
-    for row in counts:
-        having = np.count_nonzero(row)
-        if having:
-            idf = (
-                np.log(1 + (documents - having + 0.5) / (having + 0.5))
-                if smooth
-                else np.log(documents / (having + 1)) + 1
-            )
-            total += idf * (K1 + 1) * row / (row + norm)
+    having = np.count_nonzero(counts, axis=1)
+    idf = np.log(1 + (documents - having + 0.5) / (having + 0.5)) if smooth else np.log(documents / (having + 1)) + 1
+    total: Floats = ((idf * (K1 + 1))[:, None] * counts / (counts + norm)).sum(axis=0)
     return total
 
 
 def _around(values: Floats, sessions: Ints) -> Floats:
     """Each value (along the last axis) with those of REACH neighbours on either side in the same session added."""
     total = values.copy()
+    alone = sessions[0] == sessions[-1]  # they are in order
     for distance in range(1, REACH + 1):
-        same = sessions[distance:] == sessions[:-distance]
-        total[..., distance:] += values[..., :-distance] * same
-        total[..., :-distance] += values[..., distance:] * same
+        before, after = values[..., :-distance], values[..., distance:]
+        if not alone:
+            same = (sessions[distance:] == sessions[:-distance]).astype(float)
+            before, after = before * same, after * same
+        total[..., distance:] += before
+        total[..., :-distance] += after
     return total
 
 
-def _meaning(likeness: Floats, sessions: Ints) -> Floats:
-    """How much more than the average message each is like the query, its neighbours counting half as much as itself."""
-    weights = (_around(np.ones(len(likeness)), sessions) + 1) / 2
-    together = (_around(likeness, sessions) + likeness) / 2 / weights
-    return np.clip(together - together.mean(), 0, None) if len(together) else together
+def _meaning(likeness: Floats, around: Floats, many: Floats) -> Floats:
+    """How much more than the average message each is like the query, its neighbours counting half as much as itself.
+
+    `around` are the likenesses of each message and its neighbours, added up, and `many` says of how many.
+    """
+    together = (around + likeness) / (many + 1)
+    return np.maximum(together - together.mean(), 0)
 
 
-def _session(collection: Collection) -> Floats:
-    """For each message, BM25 of its whole session."""
-    if not len(collection):
-        return np.zeros(0)
-    sessions = collection.sessions
-    starts = np.flatnonzero(np.r_[True, sessions[1:] != sessions[:-1]])
-    counts = np.add.reduceat(collection.counts, starts, axis=1)
-    scores = _bm25(counts, np.add.reduceat(collection.lengths, starts))
-    sizes = np.diff(np.r_[starts, len(collection)])
-    return np.repeat(scores, sizes)
+def _session(rows: Floats, sessions: Ints) -> Floats:
+    """For each message, BM25 of its whole session; `rows` are its counts, and last its length."""
+    starts = np.flatnonzero(np.concatenate([[True], sessions[1:] != sessions[:-1]]))
+    whole = np.add.reduceat(rows, starts, axis=1)
+    sizes = np.diff(starts, append=len(sessions))
+    return np.repeat(_bm25(whole[:-1], whole[-1]), sizes)
 
 
 def _within(created: Ints, times: Sequence[tuple[int, int]]) -> Floats:

@@ -11,12 +11,12 @@ import os
 import threading
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from whoosh.writing import SegmentWriter
 
-FORMAT = 2
-"""What an index is that has them; one made before counts as none, and is made again."""
+FORMAT = 3
+"""How an index is written; one written otherwise before counts as none, and is made again."""
 
 _BLOCK = 1 << 20
 _KNOWN_MAX = 16_384  # some 3 MB of memory; one that is forgotten is summed once more
@@ -26,7 +26,14 @@ _noting = threading.Lock()
 
 
 class SummingWriter(SegmentWriter):
-    """Whoosh's writer, whose segments know their sum."""
+    """Whoosh's writer, whose segments know their sum.
+
+    Lengths of fields are none of what is kept (see `postings`), and are not asked for: for every posting Whoosh would
+    look whether there is a file of them, which took a third of a commit."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.codec.length_stats = False
 
     def _finalize_segment(self) -> Any:
         segment = super()._finalize_segment()
@@ -34,20 +41,36 @@ class SummingWriter(SegmentWriter):
         return segment
 
 
-def intact(folder: Path, segment: Any) -> bool:
-    """Whether the segment's file is as it was written.  Raises FileNotFoundError where there is none."""
+class Place(NamedTuple):
+    """A file as `stat` tells it from others: when somebody writes to it or puts another in its place, this changes."""
+
+    path: str
+    device: int
+    inode: int
+    modified: int
+    size: int
+
+    @classmethod
+    def of(cls, path: str) -> Place:
+        """Raises FileNotFoundError where there is none."""
+        status = os.stat(path)  # noqa: PTH116 - at every search: twice as fast as by pathlib
+        return cls(path, status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+def intact(folder: Path, segment: Any) -> Place | None:
+    """Where the segment's file is, if it is as it was written.  Raises FileNotFoundError where there is none."""
     file = _file(folder, segment)
-    status = file.stat()
-    seen = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size, segment.sum)
+    place = Place.of(str(file))
+    seen = (*place[1:], segment.sum)
     if seen in _intact:
-        return True
+        return place
     if _sum(file) != segment.sum:
-        return False
+        return None
     with _noting:
         _intact[seen] = None
         if len(_intact) > _KNOWN_MAX:
             del _intact[next(iter(_intact))]
-    return True
+    return place
 
 
 def _file(folder: Path, segment: Any) -> Path:

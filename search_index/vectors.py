@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,17 +47,36 @@ class WordLlamaEmbedder:
     instant = True
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors: NDArray[np.float32] = _wordllama().embed(list(texts), norm=True)
-        return vectors
+        """The mean of each text's word vectors, as long as 1; zeros for a text without any.
+
+        To the bit what `WordLlama.embed(norm=True)` makes, in half the time: it pads the texts of a batch to one
+        length, and has the tokenizer note where in its text each token stands."""
+        tokenizer, words = _wordllama()
+        means = np.zeros((len(texts), DIMENSIONS), np.float32)
+        for mean, encoded in zip(
+            means, tokenizer.encode_batch_fast(list(texts), add_special_tokens=False), strict=True
+        ):
+            if ids := encoded.ids:
+                np.divide(words.take(ids, axis=0, mode="clip").sum(axis=0), np.float32(len(ids)), out=mean)
+        lengths = np.linalg.norm(means, axis=1, keepdims=True)
+        lengths[lengths == 0] = 1
+        means /= lengths
+        return means
 
 
 @lru_cache(maxsize=1)
-def _wordllama():  # type: ignore[no-untyped-def]  # the package has no types
+def _wordllama() -> tuple[Any, NDArray[np.float32]]:
+    """The tokenizer, and a vector for each of its tokens."""
     import wordllama  # 0.2 s and most of a worker's memory: only where vectors are used
 
     # The plain load() looks for the model in the wrong folder and then on the network; the wheel has it.
     folder = Path(wordllama.__file__).parent
-    return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+    model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+    model.tokenizer.no_padding()
+    # Its own cache keeps 10,000 short texts for each thread, 2 to 8 kB each, and nothing empties it: ever more memory,
+    # and words that were erased.  Here a text hardly ever comes to the same thread again.
+    model.tokenizer.model._resize_cache(0)
+    return model.tokenizer, model.embedding
 
 
 def packed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
@@ -78,11 +97,22 @@ def packed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
     return out
 
 
-def cosines(rows: NDArray[np.int8], query: bytes) -> NDArray[np.float64]:
-    """The cosine of each row with the packed `query`; 0 for rows, or a query, without a vector."""
+def sizes_of(rows: NDArray[np.int8]) -> NDArray[np.float32]:
+    """The length of each row."""
+    matrix = rows.astype(np.float32)
+    return np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+
+
+def cosines(rows: NDArray[np.int8], query: bytes, sizes: NDArray[np.float32] | None = None) -> NDArray[np.float64]:
+    """The cosine of each row with the packed `query`; 0 for rows, or a query, without a vector.
+
+    `sizes` are the rows' lengths, if they are known.  Products of such small whole numbers are exact, however they are
+    added up: a row's cosine does not depend on the rows around it.
+    """
     if not query:
         return np.zeros(len(rows))
-    matrix = rows.astype(np.float32)
     vector = np.frombuffer(query, np.int8).astype(np.float32)
-    sizes = np.sqrt(np.einsum("ij,ij->i", matrix, matrix)) * np.linalg.norm(vector)
-    return (matrix @ vector / np.where(sizes > 0, sizes, 1)).astype(float)
+    # `@` would wake a thread for each core from some thousand rows on, which turn for longer than all of it takes.
+    products = np.einsum("ij,j->i", rows.astype(np.float32), vector)
+    sizes = (sizes_of(rows) if sizes is None else sizes) * np.sqrt(np.einsum("i,i->", vector, vector))
+    return (products / np.where(sizes > 0, sizes, 1)).astype(float)

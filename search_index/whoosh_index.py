@@ -3,7 +3,8 @@
 The directory `root/<hash of the owner>` appears by one rename, complete with its `generation` (a random token that
 lives and dies with it), and goes by one rename.  Whoever writes to it or moves it away holds its lock, and makes
 sure after getting the lock that the directory is still the one at the path; readers take no lock and compare
-generations before and after.  Segments are synced to the disk before `add` returns; Whoosh itself never does that.
+generations before and after.  What they read of a commit is kept for as long as it is the latest (see `held`).
+Segments are synced to the disk before `add` returns; Whoosh itself never does that.
 
 Nothing removed stays behind: a segment that loses a message is rewritten in the same commit.  Nothing that was altered
 is believed: each segment has a checksum (see `sums`).
@@ -19,18 +20,19 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from whoosh.filedb.filestore import FileStorage
 from whoosh.index import _DEF_INDEX_NAME, TOC, FileIndex
-from whoosh.reading import SegmentReader
 from whoosh.util.filelock import FileLock
 
+from search_index.held import NOTHING, WHOLE_AT_MOST, Held, Snapshot
 from search_index.postings import SCHEMA, Damaged, Entry, Segment, damage_recognised, merge
-from search_index.sums import FORMAT, SummingWriter, intact
+from search_index.remembered import Kept
+from search_index.sums import FORMAT, Place, SummingWriter, intact
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +43,8 @@ _ATTEMPTS = 5
 _PAUSE = 0.01
 _STALE = 3600.0
 _TOKEN = re.compile(r"[0-9a-f]{32}")
+_TOC = TOC._pattern(_DEF_INDEX_NAME)
+_GENERATION_BYTES = 4096  # more than the file has
 _Result = TypeVar("_Result")
 
 
@@ -49,10 +53,7 @@ class IndexBusy(Exception):
 
 
 class WhooshIndex:
-    """The index of one owner.  Cheap to make and holds nothing open: any thread may use its own.
-
-    Opening is 0.1 ms a segment, so no opened index is kept: there is none that could be out of date.
-    """
+    """The index of one owner.  Cheap to make and holds nothing open: any thread may use its own."""
 
     def __init__(self, root: Path, owner: str, wait: float, made_with: str = "") -> None:
         """`wait`: seconds a writer waits for another before IndexBusy.
@@ -64,33 +65,75 @@ class WhooshIndex:
         self._made_with = f"{FORMAT} {made_with}"
         self._name = hashlib.sha256(owner.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         self._path = root / self._name
+        self._folder = str(self._path)
         self._wait = wait
 
     def generation(self) -> str:
         """The token of the index that is there now, or NO_INDEX."""
         try:
-            written = (self._path / "generation").read_bytes().decode("utf-8", "replace")
+            descriptor = os.open(self._folder + "/generation", os.O_RDONLY)
         except (FileNotFoundError, NotADirectoryError):
             return NO_INDEX
+        try:
+            written = os.read(descriptor, _GENERATION_BYTES).decode("utf-8", "replace")
+        finally:
+            os.close(descriptor)
         token, _, made_with = written.partition("\n")
         return token if _TOKEN.fullmatch(token) and made_with == self._made_with else NO_INDEX
 
-    def read(self, generation: str, work: Callable[[list[Segment]], _Result]) -> _Result:
-        """`work` on the segments as of now; it keeps nothing of them.  Raises Damaged.
+    def held(self, generation: str, kept: Kept[str, tuple[Snapshot, Held]], wanted: Sequence[str]) -> Held:
+        """What the index holds as of now: of a small one all that is in it, from `kept` where that is up to date, of a
+        large one what `wanted` terms need.  Raises Damaged."""
+        if generation == NO_INDEX:
+            return NOTHING
+        known = kept.get(self._folder)
+        if known is not None and known[0].generation == generation and self._still(known[0]):
+            return known[1]
+
+        def whole(commit: Place, segments: list[Segment]) -> Held:
+            files = tuple(segment.place for segment in segments)
+            if sum(file.size for file in files) > WHOLE_AT_MOST:
+                return Held.of(segments, wanted)
+            held = Held.of(segments)
+            kept.keep(self._folder, (Snapshot(generation, commit, files), held), held.bytes)
+            return held
+
+        return self._read(generation, whole)
+
+    def _still(self, snapshot: Snapshot) -> bool:
+        """Whether the latest commit is still that one, and nobody touched its files."""
+        try:
+            if self._latest() != snapshot.commit.path:
+                return False
+            return all(Place.of(file.path) == file for file in (snapshot.commit, *snapshot.files))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    def _latest(self) -> str:
+        """The latest commit's table of contents; empty where there is none."""
+        numbers = [int(found[1]) for found in map(_TOC.fullmatch, os.listdir(self._folder)) if found]  # noqa: PTH208
+        return f"{self._folder}/{TOC._filename(_DEF_INDEX_NAME, max(numbers))}" if numbers else ""
+
+    def ids(self, generation: str) -> set[int]:
+        """The ids of all messages it holds.  Raises Damaged."""
+        if generation == NO_INDEX:
+            return set()
+        return self._read(generation, lambda _, segments: {one for segment in segments for one in segment.ids})
+
+    def _read(self, generation: str, work: Callable[[Place, list[Segment]], _Result]) -> _Result:
+        """`work` on a commit and its segments, as of now; it keeps nothing of them.  Raises Damaged.
 
         Files vanish while another process commits, and the whole directory may be replaced: a failure counts as
         damage only when it comes again and again.
         """
-        if generation == NO_INDEX:
-            return work([])
         for attempt in range(1, _ATTEMPTS):
-            with suppress(Damaged), self._opened() as segments:
-                return work(segments)
+            with suppress(Damaged), self._opened() as (commit, segments):
+                return work(commit, segments)
             if self.generation() != generation:
                 break
             time.sleep(_PAUSE * attempt)
-        with self._opened() as segments:
-            return work(segments)
+        with self._opened() as (commit, segments):
+            return work(commit, segments)
 
     def add(self, entries: Callable[[Collection[int]], list[Entry]]) -> str:
         """Write what `entries(ids held already)` gives; returns the generation.  Raises IndexBusy.
@@ -99,7 +142,7 @@ class WhooshIndex:
         """
 
         def write(generation: str) -> str:
-            with self._opened() as segments:
+            with self._opened() as (_, segments):
                 held = {message_id for segment in segments for message_id in segment.ids}
             fresh = entries(held)
             if fresh:
@@ -114,9 +157,9 @@ class WhooshIndex:
     def remove(self, message_ids: Collection[int], session_id: int | None) -> None:
         """Take out these messages and this session's, from every byte of the files.  Raises IndexBusy."""
 
-        def write(_: str) -> None:
+        def write(_generation: str) -> None:
             doomed, base = [], 0
-            with self._opened() as segments:
+            with self._opened() as (_, segments):
                 for segment in segments:
                     pairs = enumerate(zip(segment.ids, segment.sessions, strict=True), base)
                     doomed += [
@@ -143,18 +186,21 @@ class WhooshIndex:
         self._locked(discard)
 
     @contextmanager
-    def _opened(self) -> Iterator[list[Segment]]:
-        """The segments of the latest commit, closed afterwards.  Raises Damaged, also for failures of the body."""
+    def _opened(self) -> Iterator[tuple[Place, list[Segment]]]:
+        """The latest commit and its segments, closed afterwards.  Raises Damaged, also for failures of the body."""
         with damage_recognised(), ExitStack() as stack:
-            storage = FileStorage(str(self._path))
+            storage = FileStorage(self._folder)
             segments = []
-            for segment in TOC.read(storage, _DEF_INDEX_NAME, schema=SCHEMA).segments:
-                if not intact(self._path, segment):
-                    raise Damaged(f"the segment {segment.segment_id()} is not as it was written")
-                reader = SegmentReader(storage, SCHEMA, segment)
-                stack.callback(reader.close)
-                segments.append(Segment(reader))
-            yield segments
+            commit = Place.of(self._latest())
+            toc = TOC.read(storage, _DEF_INDEX_NAME, schema=SCHEMA)
+            for written in toc.segments:
+                place = intact(self._path, written)
+                if place is None:
+                    raise Damaged(f"the segment {written.segment_id()} is not as it was written")
+                segment = Segment(storage, written, place)
+                stack.callback(segment.close)
+                segments.append(segment)
+            yield commit, segments
 
     def _commit(self, *, add: Iterable[Entry] = (), delete: Iterable[int] = ()) -> None:
         """One commit, on the disk when this returns.  Raises Damaged; the caller holds the lock."""

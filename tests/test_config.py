@@ -120,7 +120,7 @@ BAD = [
     ("SUMMARY_EVERY", "0", "at least 1"),
     ("SUMMARY_DEBOUNCE", "100000", "86400"),
     ("TAIL_MESSAGES_MIN", "-1", "at least 0"),
-    ("TAIL_MESSAGES_MIN", "16", "below TAIL_MESSAGES_MAX"),
+    ("TAIL_MESSAGES_MIN", "12", "below TAIL_MESSAGES_MAX"),
     ("TAIL_MESSAGES_MAX", "1", "at least 2"),
     ("TAIL_TOKENS_MAX", "99", "at least 100"),
     ("CONTEXT_TOKENS", "16k", "whole number"),

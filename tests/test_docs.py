@@ -103,7 +103,10 @@ def test_the_readme_names_every_command(app: Flask) -> None:
     assert {"flask index verify", "flask keys create", "flask prompts compare"} <= set(own)
     text = readme().replace("flask --app wsgi", "flask")
     assert [command for command in own if command not in text] == [], "commands that the README does not name"
-    made = ("run", "test", "check", "setup", "bench", "bench-recall")
+    made = {
+        *("run", "test", "check", "setup", "bench"),
+        *(f"bench-{what}" for what in ("concurrency", "prefix", "recall", "replay", "scale")),
+    }
     assert [f"make {target}" for target in made if f"make {target}" not in text] == []
 
 

@@ -20,6 +20,7 @@ import memory.erasing.erasing
 from app import services_of
 from models import JobRow
 from search_index import WordLlamaEmbedder
+from search_index.remembered import Notice
 from search_index.vectors import packed
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer, Status
@@ -593,13 +594,9 @@ def test_a_person_who_was_corrected_in_an_erased_session_is_who_they_were(
 # -- caches
 
 
-def test_another_process_forgets_texts_before_it_looks_into_an_index_again(
-    app: Flask, make_app: MakeApp, model_server: ModelServer
-) -> None:
-    other = services_of(make_app(**at(model_server)))  # on the same data
+def test_other_processes_are_told_to_forget_texts(app: Flask) -> None:
+    """That they do before they look into an index again: test_search_kept."""
     append(app.test_client(), "s", [said(SECRET)], user_id="ada")
-    services_of(app).outbox.run_due(["index"])
-    other.index._remembered = {SECRET: b""}
+    another = Notice(services_of(app).settings.index_dir / ".forget")
     erase(app.test_client(), SECRET)
-    other.index.held("anybody")
-    assert other.index._remembered == {}
+    assert another.is_new()

@@ -46,6 +46,11 @@ def covered(prompt: Prompt) -> int:
     return int(found.group(1)) if found else 0
 
 
+def digested(prompt: Prompt) -> list[int]:
+    """The positions of the messages that the mini model is shown."""
+    return [int(position) for position in re.findall(r"^\[(\d+)\] ", prompt[1]["content"], re.M)]
+
+
 def verbatim(prompt: Prompt) -> list[tuple[str, str]]:
     """All of a prompt after its head, without the memory block: a role and words for each message."""
     out = [(message["role"], message["content"]) for message in prompt[1:]]
@@ -213,7 +218,7 @@ def test_the_summary_is_updated_every_so_many_turns(make_app: MakeApp, model_ser
     for number in range(6):
         chat(app.test_client(), f"m{number}", session_id="s")
         services_of(app).outbox.run_due(["summary"])
-    shown = [prompt[1]["content"].count("] 20") for prompt in prompts(model_server, "mini")]
+    shown = [len(digested(prompt)) for prompt in prompts(model_server, "mini")]
     assert shown == [2 * every] * (6 // every)
 
 
@@ -238,7 +243,52 @@ def test_a_burst_of_turns_costs_one_call_after_it_has_ended(make_app: MakeApp, m
     assert due(client) <= 0  # the tail is full: at once
     services_of(app).outbox.run_due(["summary"])
     (prompt,) = prompts(model_server, "mini")
-    assert prompt[1]["content"].count("] 20") == 10
+    assert len(digested(prompt)) == 10
+
+
+def test_the_summary_is_made_a_turn_before_the_fold_needs_it(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server, summary_debounce=60.0, tail_messages_max=8))
+    model_server.mini.default = Covering()
+    tails = []
+    for number in range(14):
+        tails.append(chat(app.test_client(), f"m{number}", session_id="s")["memory"]["tail"]["messages"])
+        services_of(app).outbox.run_due(["summary"])
+    assert tails == [0, 2, 4, 6, 8, 2, 4, 6, 8, 2, 4, 6, 8, 2]
+    assert [len(digested(prompt)) for prompt in prompts(model_server, "mini")] == [8, 8, 8]
+
+
+def test_a_tail_of_nearly_as_many_tokens_as_fit_wants_its_summary_at_once(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
+    client = make_app(**at(model_server, summary_debounce=60.0, tail_tokens_max=200)).test_client()
+    model_server.main.default = lambda body: "Yes. " * 20
+    at_once = []
+    for number in range(4):
+        chat(client, f"{number} " + "and so on " * 10, session_id="s")
+        turn = sum(tokens.estimate_message(message["content"]) for message in stored(client, "s")) / (number + 1)
+        at_once.append(due(client) <= 0)
+        assert at_once[-1] is (turn * (number + 2) > 200)
+    assert at_once == [False, False, True, True]
+
+
+def test_a_summary_that_is_being_made_is_not_asked_for_again_at_once(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
+    app = make_app(**at(model_server, summary_debounce=60.0, tail_messages_max=8))
+    client, release = app.test_client(), threading.Event()
+    model_server.mini.default = lambda body: Delay(release, Covering()(body))
+    for number in range(4):
+        chat(client, f"m{number}", session_id="s")
+    worker = threading.Thread(target=services_of(app).outbox.run_due, args=(["summary"],))
+    worker.start()
+    try:
+        model_server.wait_for(lambda: len(prompts(model_server, "mini")) == 1)
+        chat(client, "m4", session_id="s")
+    finally:
+        release.set()
+        worker.join()
+    assert 50 < due(client) <= 60
+    assert len(prompts(model_server, "mini")) == 1
 
 
 def test_prompts_after_two_hundred_turns_are_no_longer_than_after_ten(
@@ -320,7 +370,7 @@ def test_a_message_that_nearly_fills_the_context_leaves_out_what_was_recalled(
     answer = chat(client, "Which green tea? " + "x" * (4 * room - 107), session_id="big", user_id="ann")
     assert size(prompts(model_server)[-1]) <= 4000
     shown = prompts(model_server)[-1][-1]["content"].count("<chat ")
-    assert shown == len(answer["memory"]["excerpts"]) and bool(shown) is (spare > 300)
+    assert shown == len(answer["memory"]["excerpts"]) and bool(shown) is (spare > 0)
 
 
 def test_a_message_too_large_for_any_prompt_is_refused_and_not_stored(

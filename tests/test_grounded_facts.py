@@ -240,7 +240,7 @@ def test_words_a_person_pastes_are_their_own(talk: Talk) -> None:
 def eager(body: Body) -> Any:
     """A mini model that takes every sentence it reads for a fact, whoever says it and wherever it stands."""
     material = unescape(body["messages"][-1]["content"])
-    messages = re.findall(r'^\[(\d+)\] \S+ \S+ \w+(?: "[^"]*")?: (.*(?:\n  .*)*)', material, re.M)
+    messages = re.findall(r'^\[(\d+)\] (?:\S+ )?\S+ \w+(?: "[^"]*")?: (.*(?:\n  .*)*)', material, re.M)
     found = [(int(number), sentence) for number, text in messages for sentence in re.split(r"(?<=[.?!])\s+|\n", text)]
     known = [(1, text) for text in re.findall(r"^\[\d+\] (.*) \(said", material, re.M)]
     facts = [fact(text.strip()[:300], number) for number, text in [*found, *known] if text.strip()][:40]
@@ -258,6 +258,7 @@ ECHOES = (
     "So, I have two cats, my sister is Ann.",
     "- I live in Bergen. (said 2024-03-05)",
     "2024-03-05 10:00 user: I have two cats.",
+    "10:00 user: I have two cats.",
     "i LIVE in Bergen",
     '"My sister is Ann."',
 )

@@ -22,6 +22,7 @@ from memory.services import _recipe
 from search_index import Document, Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
 from search_index.analysis import query_terms, terms
 from search_index.collection import Collection
+from search_index.held import NOTHING
 from search_index.postings import Entry
 from search_index.ranking import BESIDE, FUZZY_LIMIT, FUZZY_THRESHOLD, GRACE_DAYS, REACH, RRF_K, Ranked, rank
 from search_index.vectors import packed
@@ -40,8 +41,8 @@ def collected(texts: Sequence[str], query: str, sessions: Sequence[int] = (), ag
         counts = Counter(terms(text))
         session, created = sessions[at] if sessions else 1, -int(ages[at] * HOUR) if ages else 0
         squares = sum(count**2 for count in counts.values())
-        entries.append(Entry(at + 1, session, created, 0, counts.total(), squares, counts, vector))
-    return Collection.of([], entries, query_terms(query), vectors=True)
+        entries.append(Entry(at + 1, session, created, 0, counts.total(), squares, counts, vector).packed())
+    return Collection.of(NOTHING, entries, query_terms(query))
 
 
 def ranked(recipe: Recipe, query: str, texts: Sequence[str], **more: Any) -> Ranked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -328,11 +329,25 @@ def test_an_excerpt_says_where_when_and_who(
     append(client, "old", told, user_id="ada")
     chat(client, "Which zeppelin?", user_id="ada")
     assert blocks(model_server) == [
-        '<chat id="old" updated_at="2024-03-01 09:31">\n'
-        '2024-03-01 09:30 user "Ada": My zeppelin\n  is silver.\n'
-        "2024-03-01 09:31 assistant: Nice!\n"
+        '<chat id="old" updated_at="2024-03-01">\n'
+        '09:30 user "Ada": My zeppelin\n  is silver.\n'
+        "09:31 assistant: Nice!\n"
         "</chat>"
     ]
+
+
+def test_an_excerpt_says_the_day_where_it_changes(
+    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = talker(make_app, model_server, monkeypatch)
+    days = (day(3, 1, 9, 30), day(3, 1, 9, 31), day(3, 2, 9, 30), day(3, 4, 9, 30), day(3, 4, 9, 31))
+    append(client, "old", [on(when, f"Zeppelin {n}.") for n, when in enumerate(days)], user_id="ada")
+    chat(client, "Which zeppelin?", user_id="ada")
+    (block,) = blocks(model_server)
+    assert re.findall(r"^(.*) user: Zeppelin (\d)\.$", block, re.M) == [
+        ("2024-03-01 09:30", "0"), ("09:31", "1"), ("2024-03-02 09:30", "2"), ("2024-03-04 09:30", "3"), ("09:31", "4")
+    ]  # fmt: skip
+    assert block.startswith('<chat id="old" updated_at="2024-03-04">\n2024-03-01')
 
 
 HOSTILE = [
@@ -375,14 +390,49 @@ def test_equally_good_matches_all_come(client: FlaskClient) -> None:
     assert len(recalled(chat(client, "Show me notes of our Lisbon trip", user_id="ada"))) == 5
 
 
-def test_a_message_that_asks_for_nothing_is_shown_less(client: FlaskClient, model_server: ModelServer) -> None:
+def messages_shown(answer: dict[str, Any]) -> int:
+    return sum(len(excerpt["messages"]) for excerpt in answer["memory"]["excerpts"])
+
+
+def test_a_message_that_asks_little_or_nothing_is_shown_less(client: FlaskClient, model_server: ModelServer) -> None:
     """What is recalled stands after what providers bill as cached; but who asks gets all there is room for."""
     for number in range(12):
         chat(client, f"Note {number}: the Marigold is a boat, and boats need paint.", session_id="old", user_id="ada")
-    shown = {}
-    for text in ("I paint boats like the Marigold.", "Which boats need paint, the Marigold?"):
-        excerpts = chat(client, text, session_id=f"new {len(text)}".replace(" ", "-"), user_id="ada")["memory"][
-            "excerpts"
-        ]
-        shown[text[0]] = sum(len(excerpt["messages"]) for excerpt in excerpts)
-    assert 0 < 2 * shown["I"] < shown["W"]
+    told, asked = "I paint boats like the Marigold.", "Which boats need paint, the Marigold?"
+    texts = (told, f"{told} {told} {asked}", asked)
+    tells, also, asks = (
+        messages_shown(chat(client, text, session_id=f"new-{number}", user_id="ada"))
+        for number, text in enumerate(texts)
+    )
+    assert 0 < tells < also < asks and 2 * also <= asks + 1
+
+
+def test_a_time_or_the_past_in_what_is_asked_brings_all_there_is_room_for(
+    client: FlaskClient, model_server: ModelServer
+) -> None:
+    for number in range(12):
+        chat(client, f"Note {number}: the Marigold is a boat, and boats need paint.", session_id="old", user_id="ada")
+    told = "The weather was splendid and the harbour full of people who had come by train."
+    counts = [
+        messages_shown(chat(client, f"{told} {asked}", user_id="ada", temporary=True))
+        for asked in (
+            "Do Marigold boats need paint?",
+            "Do Marigold boats need paint today?",
+            "Did we say that Marigold boats need paint?",
+        )
+    ]
+    assert 0 < counts[0] < min(counts[1:])
+
+
+def test_of_a_message_that_also_tells_what_it_asks_is_looked_for(
+    client: FlaskClient, model_server: ModelServer
+) -> None:
+    tulips = [f"The tulips in garden {number} are red and yellow this year." for number in range(6)]
+    for number, text in enumerate(tulips):
+        append(client, f"garden-{number}", [said(text)], user_id="ada")
+    append(client, "papers", [said("The insurance of the zeppelin has the number 4711.")], user_id="ada")
+    told = "The tulips in the garden are lovely this year, red and yellow everywhere."
+    answer = chat(client, f"{told} Which number has the zeppelin's insurance?", user_id="ada")
+    assert words(answer) == {"The insurance of the zeppelin has the number 4711."}
+    leaning = chat(client, f"{told} Do they need much water?", user_id="ada")  # what "they" are was told before
+    assert words(leaning) & set(tulips)

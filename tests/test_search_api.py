@@ -284,14 +284,14 @@ def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(
 
     def erased_meanwhile(owner: str, documents: Any) -> str:
         batches.append(documents)
-        if len(batches) == 2:  # another process erases the session, and clears the index, before this one writes
+        if len(batches) == 1:  # another process erases the session, and clears the index, before this one writes
             assert client.delete("/api/sessions/goes").status_code == 200
             services.outbox.run_due(["unindex"])
         return add(owner, documents)
 
     monkeypatch.setattr(services.index, "add", erased_meanwhile)
     services.outbox.run_due(["index"])
-    assert len(batches) >= 2
+    assert batches
     files = [path for path in services.settings.index_dir.rglob("*") if path.is_file()]
     assert not any(b"gunpowder" in path.read_bytes() for path in files)
     assert all(one.consistent for one in services.indexing.verify())

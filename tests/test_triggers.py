@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.recall.triggers import asks, read
+from memory.recall.triggers import asking, asks, read, stands_alone
 
 TALK = ("Which airport is closest to Lisbon?", "Humberto Delgado, 7 km from the centre.")
 
@@ -428,3 +428,39 @@ def test_hostile_text_costs_little(piece):
 )
 def test_what_asks_for_something(text: str, asking: bool) -> None:
     assert asks(text) is asking
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("Where do I live?", "Where do I live?"),
+        ("I moved house. Where do I live? It is cold.", "Where do I live?"),
+        (
+            "Ada says hello.\nWhat did the vet say about v2.1? Tell me more! Bye.",
+            "What did the vet say about v2.1? Tell me more!",
+        ),
+        ("我搬家了。我住在哪里？很冷。", "我住在哪里？"),
+        ("My boiler is behaving again.", ""),
+        ("", ""),
+    ],
+)
+def test_the_sentences_that_ask(text: str, asked: str) -> None:
+    assert asking(text) == asked
+
+
+@pytest.mark.parametrize(
+    ("question", "alone"),
+    [
+        ("When did Ana visit the harbour?", True),
+        ("What is the code of locker 150?", True),
+        ("What should I pack?", False),
+        ("How do I plan the budget?", False),
+        ("When did she visit the harbour museum?", False),
+        ("When did Ana visit her harbour museum?", True),
+        ("Does that include the hotel and the train?", False),
+        ("我的医生上周说了什么？", False),
+        ("", False),
+    ],
+)
+def test_a_question_that_can_be_understood_alone(question: str, alone: bool) -> None:
+    assert stands_alone(question) is alone

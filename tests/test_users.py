@@ -204,6 +204,8 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
     assert kept == {
         ("memory/prompts.py", "_compiled = lru_cache(maxsize=256)(_ENV.from_string)"),
         ("memory/prompts.py", "@lru_cache(maxsize=256)"),
+        ("memory/prompts.py", "@lru_cache(maxsize=64)"),
+        ("memory/llm/transport.py", "@functools.lru_cache(maxsize=64)"),
         ("search_index/postings.py", "@lru_cache(maxsize=64)"),
         ("search_index/vectors.py", "@lru_cache(maxsize=1)"),
         ("search_index/analysis.py", "@lru_cache(maxsize=len(LANGUAGES))"),
@@ -361,8 +363,8 @@ def test_what_a_killed_process_left_half_erased_is_finished_by_another(
     def kill() -> None:
         raise Killed
 
-    monkeypatch.setattr(services.index, "forget_texts", kill)  # the first thing after the rows are gone
-    with pytest.raises(Killed):
+    with monkeypatch.context() as dying, pytest.raises(Killed):
+        dying.setattr(services.index, "forget_texts", kill)  # the first thing after the rows are gone
         model_app.test_client().delete("/api/users/ada")
     assert any(path.startswith("index/") for path in traces(model_app))
     make_due(services)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from app import services_of
+from benchmarks.serving import ROOT
 from config import Settings, SettingsError
 from memory.llm.openai_client import OpenAIEmbedder
 from memory.llm.transport import connect
@@ -105,6 +109,29 @@ def test_a_vector_without_direction_or_of_no_numbers_counts_as_none() -> None:
     odd = np.ones((4, DIMENSIONS))
     odd[0], odd[1, 5], odd[2, 5] = 0.0, np.nan, np.inf
     assert [len(vector) for vector in packed(Given(odd), ["a text of words"] * 4)] == [0, 0, 0, PACKED_BYTES]
+
+
+THREE_THOUSAND_TEXTS = """
+import re
+from pathlib import Path
+from search_index.vectors import WordLlamaEmbedder, packed
+def megabytes():
+    return int(re.search(r"VmRSS:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+embedder = WordLlamaEmbedder()
+packed(embedder, ["a text of words"])
+before = megabytes()
+for number in range(3_000):
+    packed(embedder, [f"note {number} of a boat that came to the harbour at noon" * 2])
+print(megabytes() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells what a process takes up")
+def test_no_text_stays_with_what_made_its_vector() -> None:
+    """The tokenizer would keep 10,000 texts for each thread: 10 MB of these."""
+    program = [sys.executable, "-c", THREE_THOUSAND_TEXTS]
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
+    assert float(done.stdout) < 3.0
 
 
 def test_no_texts_need_no_model() -> None:

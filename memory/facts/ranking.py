@@ -27,7 +27,7 @@ class Ranking:
         self._weights = settings.fact_weights
         self._half_life_days = settings.fact_half_life_days
         self._cost = remembered(TEXTS_REMEMBERED)(_cost)
-        self._terms = remembered(TEXTS_REMEMBERED)(partial(_terms, analysis_for(settings.search_language)))
+        self._terms = remembered(TEXTS_REMEMBERED, longest=500)(partial(_terms, analysis_for(settings.search_language)))
 
     def for_head(self, facts: Iterable[Fact], now: datetime) -> tuple[Fact, ...]:
         """The facts that stand in the head, whatever is asked next: HEAD_SHARE of the tokens for facts."""

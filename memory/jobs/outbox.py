@@ -69,10 +69,12 @@ Handler = Callable[[Job], None]
 
 @dataclass(frozen=True)
 class _Lane:
-    """The kinds that some workers take, and the owners whose jobs they took in this round."""
+    """The kinds that some workers take, and the owners whose jobs they took in this round.  Who has `looking` looks for
+    the next job, and sleeps while there is none; the others wait for it to find one."""
 
     kinds: tuple[str, ...]
     served: deque[int] = field(default_factory=lambda: deque(maxlen=SERVED_MAX))
+    looking: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Outbox:
@@ -209,24 +211,30 @@ class Outbox:
     def _work(self, lane: _Lane) -> None:
         trouble = POLL_SECONDS  # grows while the database fails, so that a disk that is full fills no log
         while not self._stopping:
-            pause = POLL_SECONDS
             try:
-                if claimed := self._next(lane):
+                with lane.looking:
+                    if self._stopping:
+                        return
+                    claimed = self._next(lane)
+                    if not claimed:
+                        self._sleep(self._pause(lane))
+                if claimed:
                     self._run(*claimed)
-                    pause = 0.0
-                else:
-                    pause = self._pause(lane)
                 trouble, self._troubled = POLL_SECONDS, False
             except SQLAlchemyError as error:
                 self._troubled = True
                 pause, trouble = trouble, min(TROUBLE_SECONDS, trouble * 2)
                 figures = logs.fields(kinds=lane.kinds, seconds=pause, error=logs.told(error))
                 log.error("jobs: the database failed; trying again", extra=figures)
+                self._sleep(pause)
             except Exception:  # a worker outlives whatever goes wrong
                 log.exception("jobs: looking for work failed; trying again", extra=logs.fields(kinds=lane.kinds))
-            with self._wake:
-                if pause and not self._stopping:
-                    self._wake.wait(pause)
+                self._sleep(POLL_SECONDS)
+
+    def _sleep(self, seconds: float) -> None:
+        with self._wake:
+            if not self._stopping:
+                self._wake.wait(seconds)
 
     def _pause(self, lane: _Lane) -> float:
         query = select(func.min(JobRow.run_at)).where(JobRow.kind.in_(lane.kinds), JobRow.state == "pending")
@@ -275,7 +283,7 @@ class Outbox:
         query = select(JobRow).where(JobRow.id == row_id)
         if due:
             query = query.where(JobRow.state == "pending", self._due())
-        with self._database.write() as tx:
+        with self._database.write(synced=False) as tx:  # a power cut gives all leases back
             row = tx.scalar(query)
             lease = self._leases.take(row) if row is not None else None
             if row is None or lease is None:
@@ -302,7 +310,7 @@ class Outbox:
         try:
             with logs.about(job=job.id, kind=job.kind, **job.whose):
                 error = self._do(job)
-            with self._database.write() as tx:
+            with self._database.write(synced=False) as tx:  # done once more after a power cut does no harm
                 row = tx.get(JobRow, job.id)
                 if row is not None and self._leases.holds(row, lease):
                     if error is None and row.revision == job.revision:

@@ -22,6 +22,7 @@ from models import MessageRow, SessionRow
 from search_index import Hit
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
+NAMED_DAY = "2024-03-01 "  # as it stands in a line
 
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
 _SAID = (
@@ -92,7 +93,8 @@ def excerpts(
                 continue
             message = shown_in_part(one.message, found=one.message.id in best)
             beside = shown.setdefault(one.session_id, [])
-            cost = cost_of(message, first=not beside)
+            day = message.created_at.date()
+            cost = cost_of(message, first=not beside, same_day=all(other.created_at.date() == day for other in beside))
             if cost > budget:
                 break
             budget -= cost
@@ -115,13 +117,19 @@ def _window(hit: Stored, near: Sequence[Stored], reach: int) -> Sequence[Stored]
 
 def shown_in_part(message: Message, *, found: bool) -> Message:
     """A message as an excerpt shows it: cut to its budget, which is larger for one that was `found`."""
-    return replace(message, content=tokens.clip(message.content, HIT_TOKENS if found else NEIGHBOUR_TOKENS))
+    content = tokens.clip(message.content, HIT_TOKENS if found else NEIGHBOUR_TOKENS)
+    return message if content == message.content else replace(message, content=content)
 
 
-def cost_of(message: Message, *, first: bool) -> int:
-    """Tokens of one more message in an excerpt: of a line and a gap, or as the `first` of a session, of a block."""
-    alone = Excerpt(message.session_id, "", (message,), (), 0.0)
-    return tokens.estimate(chat_block(alone) if first else f"{GAP}\n{message_line(message)}\n") + 1
+def cost_of(message: Message, *, first: bool, same_day: bool = True) -> int:
+    """Tokens of one more message in an excerpt: of a line and a gap, or as the `first` of a session, of a block.
+
+    Unless it was said on the `same_day` as all the others, it and two lines more may have to name their days.
+    """
+    if first:
+        return tokens.estimate(chat_block(Excerpt(message.session_id, "", (message,), (), 0.0))) + 1
+    line = message_line(message, on=message.created_at.date() if same_day else None)
+    return tokens.estimate(f"{GAP}\n{line}\n" + ("" if same_day else 2 * NAMED_DAY)) + 1
 
 
 def _made(sessions: Iterable[list[Message]], best: Mapping[int, Hit], titles: Mapping[str, str]) -> Iterator[Excerpt]:

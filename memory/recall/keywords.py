@@ -238,12 +238,12 @@ def _joined(text: str, found: Iterator[_Found]) -> Iterator[_Found]:
         yield held
 
 
-@remembered(8192)
+@remembered(8192, longest=MAX_TERM)
 def _indexed(word: str) -> bool:
     return bool(terms(word))
 
 
-@remembered(8192)
+@remembered(8192, longest=MAX_TERM)
 def _rank(word: str, opens: bool, shouting: bool, noun: bool) -> int | None:
     """What a word is worth, or None; `opens` a sentence, where a capital says nothing; `noun`: an article precedes."""
     lower = word.casefold().replace("’", "'")

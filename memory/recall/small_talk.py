@@ -223,7 +223,7 @@ def _idle(words: Sequence[str], keywords: Sequence[str]) -> frozenset[str]:
     return frozenset(word for word in words if word not in content and not _IS_UNSPACED.match(word))
 
 
-@remembered(8192)
+@remembered(8192, longest=64)
 def _token(word: str) -> str:
     """A word as the table has it: one letter for many; laughter and the greetings without spaces as "lol"."""
     if _UNSPACED_PHRASES.fullmatch(word):

@@ -14,7 +14,7 @@ from memory.domain import Usage
 from memory.errors import SummaryRefused
 from memory.llm import ChatMessage, DigestMaterial, LanguageModel, ModelRequest, complete
 from memory.prompts import Prompt, render
-from memory.quoting import block, escape, fact_line, message_line, one_line
+from memory.quoting import block, escape, fact_line, numbered, one_line
 from memory.summary.digest_format import INSTRUCTION, SCHEMA, Digest, UnusableDigest, read
 
 
@@ -78,11 +78,12 @@ def digest(model: LanguageModel, instruction: Prompt, repair: Prompt, material: 
 
 def _rendered(material: DigestMaterial) -> str:
     previous = material.previous
-    summary = [] if previous.empty else [escape(json.dumps(_plain(previous.as_dict()), ensure_ascii=False))]
+    filled = {name: _plain(value) for name, value in previous.as_dict().items() if value}
+    summary = [escape(json.dumps(filled, ensure_ascii=False))] if filled else []
     blocks = (
         block("summary_so_far", summary),
         block("known_facts", (fact_line(fact, number=True) for fact in material.known_facts)),
-        block("messages", (message_line(message, number=True) for message in material.messages)),
+        block("messages", numbered(material.messages)),
     )
     return "\n\n".join(filter(None, blocks))
 

@@ -93,9 +93,10 @@ class UpdateJob:
 
 @dataclass(frozen=True)
 class _Work:
-    """A snapshot of what one call of the mini model is to digest."""
+    """A snapshot of what one call of the mini model is to digest; the session has so many messages in all."""
 
     version: int
+    message_count: int
     owner_id: int
     material: DigestMaterial
     prompt: Prompt
@@ -215,13 +216,16 @@ class Summaries:
     def update(self, job: Job) -> None:
         """Bring the job's session up to date, in as many steps as its new messages need.  Idempotent.
 
+        What is said meanwhile is left to the job its turn asks for, which a burst puts off.
         Raises ModelError and SummaryRefused; steps that were done stay done.
         """
         caller_prompt = job.payload.get("prompt")
+        until = 0
         while job.session_row_id is not None:
             work = self._look(job.session_row_id, caller_prompt)
-            if work is None:
+            if work is None or (until and work.material.messages[-1].position > until):
                 return
+            until = until or work.message_count
             spent: list[Usage] = []
             try:
                 made = digest(CountedModel(self._mini, spent.append), work.prompt, work.repair, work.material)
@@ -239,6 +243,7 @@ class Summaries:
             caller = Caller(row.tenant)
             return _Work(
                 version=row.summary_version,
+                message_count=row.message_count,
                 owner_id=row.owner_id,
                 material=material,
                 prompt=self._prompts.find(tx, caller, prompt or self._settings.summary_prompt),

@@ -61,9 +61,7 @@ class MemoryReport:
                 for call in self.calls
             ],
             "facts": [
-                [fact.id, *(round(part, 4) for part in vars(fact.score).values())]
-                for fact in self.facts
-                if fact.score
+                [fact.id, *(round(part, 4) for part in vars(fact.score).values())] for fact in self.facts if fact.score
             ],
             "excerpts": [
                 {

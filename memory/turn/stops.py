@@ -2,7 +2,8 @@
 
 The idea: who wants a session's turn to end notes the turn's lease in the session's row; where the turn is taken, one
 thread looks for such notes every LOOK_SECONDS, for all turns of its process in one query, and interrupts their models.
-So a turn pays nothing for it, and its model may be silent.
+So a turn pays nothing for it, and its model may be silent.  Nobody looks for a turn that began since the last look: one
+whose model is quick is over before the next.
 
 Guarantee: only the turn that was running then is stopped: the note names its lease, and no other turn ever has that.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.domain import Caller
@@ -25,6 +26,11 @@ from models import Database, SessionRow
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.25
+
+_SESSIONS = SessionRow.__table__.c
+_NOTED = select(_SESSIONS.stop_token).where(
+    _SESSIONS.id.in_(bindparam("rows", expanding=True)), _SESSIONS.stop_token.is_not(None)
+)
 
 
 class Stops:
@@ -75,13 +81,15 @@ class Stops:
             self._changed.notify_all()
 
     def _watch_forever(self) -> None:
+        before: dict[Lease, Interrupt] = {}
         while True:
             with self._changed:
                 self._idle = not self._watched
                 self._changed.wait(None if self._idle else LOOK_SECONDS)
                 if self._closed:
                     return
-                watched = dict(self._watched)
+                watched = {lease: it for lease, it in self._watched.items() if lease in before}
+                before = dict(self._watched)
             if watched:
                 try:
                     self._look(watched)
@@ -91,13 +99,7 @@ class Stops:
 
     def _look(self, watched: dict[Lease, Interrupt]) -> None:
         with self._database.read() as tx:
-            tokens = set(
-                tx.scalars(
-                    select(SessionRow.stop_token).where(
-                        SessionRow.id.in_([lease.row_id for lease in watched]), SessionRow.stop_token.is_not(None)
-                    )
-                )
-            )
+            tokens = set(tx.scalars(_NOTED, {"rows": [lease.row_id for lease in watched]}))
         for lease, interrupt in watched.items():
             if lease.token in tokens:
                 interrupt.ask()

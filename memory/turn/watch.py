@@ -87,6 +87,8 @@ class Watch:
         self._metrics.turn_over(TurnFigures(self._api, outcome, self._phases))
 
     def _log(self, level: int, outcome: str, session_id: str | None, **figures: object) -> None:
+        if not log.isEnabledFor(level):
+            return
         session = logs.Private("session", self._tenant, session_id) if session_id is not None else None
         phases = {f"{phase}_ms": round(seconds * 1000, 1) for phase, seconds in self._phases.items()}
         told = logs.fields(api=self._api, outcome=outcome, session=session, **figures, **phases)

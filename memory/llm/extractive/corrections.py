@@ -123,7 +123,7 @@ def _kind(figure: str) -> str:
     return next((kind for kind, pattern in _FIGURES.items() if pattern.search(figure)), "count")
 
 
-@remembered(4096)
+@remembered(4096, longest=160)
 def correction(sentence: str) -> Correction | None:
     """The correction that a sentence makes, if it makes one."""
     if len(sentence) > 160:

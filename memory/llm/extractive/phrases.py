@@ -154,7 +154,7 @@ _EMPTY_HANDED = re.compile(
 )
 
 
-@remembered(2048)
+@remembered(2048, longest=2_000)
 def is_own(reply: str) -> bool:
     """Whether a reply was written by the built-in model."""
     return _OWN.match(reply) is not None

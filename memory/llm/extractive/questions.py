@@ -229,7 +229,7 @@ class Question:
         return score
 
 
-@remembered(2048)
+@remembered(2048, longest=500)
 def question_of(text: str) -> Question:
     """Read a question."""
     bare = straight(text)

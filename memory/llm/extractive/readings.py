@@ -51,7 +51,7 @@ def statement_in(clause: Clause, sentence: str) -> Statement | None:
     return statement if statement is not None and sentences.one_line(statement.text) else None
 
 
-@remembered(4096)
+@remembered(4096, longest=500)
 def reread_text(text: str) -> Statement | None:
     """`reread`, remembered: a summary's items are asked about again and again."""
     return reread(text)

@@ -47,7 +47,7 @@ class Sentence:
     heading: str = ""
 
 
-@remembered(512)
+@remembered(512, longest=8_000)
 def split(content: str) -> tuple[Sentence, ...]:
     """The sentences of a message that are its writer's own: code, and lines quoted with `>`, are left out."""
     out: list[Sentence] = []

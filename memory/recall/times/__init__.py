@@ -95,7 +95,8 @@ def _phrases(text: str, calendar: Calendar) -> Iterator[Phrase]:
     while start is not None:
         at = start.start()
         try:
-            phrase = words_zh.read(plain, at, calendar) or phrases.read(plain, text, at, calendar, last)
+            phrase = None if plain.isascii() else words_zh.read(plain, at, calendar)
+            phrase = phrase or phrases.read(plain, text, at, calendar, last)
         except (ValueError, OverflowError):  # a date the calendar doesn't have
             phrase = None
         if phrase is not None:

@@ -215,10 +215,18 @@ _EDGE = compiled(
 )
 
 
+# All names as one, to know at one go that none of them begins somewhere; it may match where none does.
+_ANY_NAME = re.compile(
+    "|".join(re.sub(r"\(\?P<\w+>", "(?:", noun.pattern.pattern.replace("(?P=s)", "[-./]")) for noun in NOUNS)
+)
+
+
 def _name(
     plain: str, text: str, at: int, calendar: Calendar, preposition: str | None, listed: Noun | None
 ) -> Phrase | None:
     """The longest name that begins here and stands where names of its kind do."""
+    if not _ANY_NAME.match(plain, at):
+        return None
     best: tuple[Noun, re.Match[str]] | None = None
     for noun in NOUNS:
         found = noun.pattern.match(plain, at)

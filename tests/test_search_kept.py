@@ -1,0 +1,289 @@
+"""What a search keeps for the next one: never more than the truth, never for longer, and within bounds."""
+
+from __future__ import annotations
+
+import gc
+import random
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from whoosh.filedb.filestore import FileStorage
+
+import search_index.index
+import search_index.whoosh_index
+from search_index import Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index.analysis import analysis_for
+from tests.searching import WORDS, Rows, found, message, seeded
+
+RECIPE = Recipe(meaning=0.6, neighbours=0.5, session=0.5)
+EMBEDDER = WordLlamaEmbedder()
+QUERIES = [Query(" ".join(pair), limit=30) for pair in zip(WORDS, WORDS[3:], strict=False)]
+
+
+def opened(root: Path) -> SearchIndex:
+    """An index as another process has it, which has searched for nothing yet."""
+    return SearchIndex(root, recipe=RECIPE, embedder=EMBEDDER)
+
+
+def searched(index: SearchIndex, rows: Rows, **narrowed: Any) -> list[list[Hit]]:
+    return [
+        index.search("ana", Query(query.text, limit=query.limit, **narrowed), rows.pending) for query in QUERIES[:3]
+    ]
+
+
+@dataclass
+class Kept:
+    """How much an index keeps: entries and bytes of what it read, and of what it analysed."""
+
+    index: SearchIndex
+
+    def __iter__(self) -> Iterator[int]:
+        for cache in (self.index._held, self.index._analysed):
+            yield from (cache.cache_info().currsize, cache.cache_info().bytes)
+
+
+# As if nothing were kept
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_others_do_meanwhile_the_same_is_found_as_by_who_never_searched_before(
+    tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    documents = seeded(40, seed)
+    rows, warm, other = Rows(*documents), opened(tmp_path), opened(tmp_path)
+    for _ in range(12):
+        chosen = chance.sample(sorted(rows.documents), min(len(rows.documents), chance.randint(1, 12)))
+        match chance.choice(["index", "index", "index", "remove", "session", "drop", "say", "edit", "damage"]):
+            case "index":
+                rows.index(other, ids=chosen)
+            case "remove":  # erased: the row goes first
+                for one in chosen[:2]:
+                    rows.documents.pop(one)
+                other.remove("ana", message_ids=chosen[:2])
+            case "session":
+                rows.documents = {i: one for i, one in rows.documents.items() if one.session_id != 3}
+                other.remove("ana", session_id=3)
+            case "drop":
+                other.drop("ana")
+            case "say":
+                new = message(
+                    1000 + len(rows.documents) + chance.randrange(10**6), " ".join(chance.choices(WORDS, k=9))
+                )
+                rows.documents[new.message_id] = new
+            case "edit":  # no message is ever changed; if one were, its row would say so
+                one = rows.documents[chosen[0]]
+                rows.documents[one.message_id] = one._replace(content=" ".join(chance.choices(WORDS, k=5)))
+                rows.held_by.pop(one.message_id, None)
+            case "damage":
+                for file in list(tmp_path.glob("*/*.seg"))[:1]:
+                    file.write_bytes(file.read_bytes()[::-1])
+        exclude = frozenset(chance.sample(sorted(rows.documents), 3))
+        expected = searched(opened(tmp_path), Rows(*rows.documents.values()), exclude=exclude)  # all of it pending
+        assert searched(opened(tmp_path), rows, exclude=exclude) == expected
+        assert searched(warm, rows, exclude=exclude) == expected
+        assert searched(warm, rows, exclude=exclude) == expected
+
+
+def test_a_large_index_is_read_by_its_postings_and_ranks_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = Rows(*seeded(120))
+    for first in range(1, 100, 33):
+        rows.index(opened(tmp_path), ids=range(first, first + 33))
+    index = opened(tmp_path)
+    whole = searched(index, rows)
+    monkeypatch.setattr(search_index.whoosh_index, "WHOLE_AT_MOST", 0)
+    large = opened(tmp_path)
+    assert searched(large, rows) == whole == searched(large, rows)
+    assert index._held.cache_info().currsize == 1 and large._held.cache_info().bytes == 0
+
+
+# What it saves
+
+
+def test_who_searches_again_opens_no_file_of_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, index = Rows(*seeded(60)), opened(tmp_path)
+    rows.index(index, ids=range(1, 41))
+    expected = searched(index, rows)
+
+    def opening(*_: Any) -> None:
+        raise AssertionError("a file of the index was opened")
+
+    monkeypatch.setattr(FileStorage, "open_file", opening)
+    assert searched(index, rows) == expected
+
+
+def test_what_waits_is_analysed_once_and_again_when_it_is_not_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analysis = analysis_for("en")
+    index, rows = SearchIndex(tmp_path), Rows(message(1, "a red apple"), message(2, "the river"))
+    assert found(index, rows, "apple") == [1]
+    read: list[str] = []
+    terms = analysis.terms
+
+    def noted(text: str, *more: Any, **how: Any) -> list[str]:
+        read.append(text)
+        return terms(text, *more, **how)
+
+    monkeypatch.setattr(analysis, "terms", noted)
+    assert found(index, rows, "river") == [2]
+    assert read == ["river"]
+    rows.documents[2] = message(2, "the apple tree")
+    assert found(index, rows, "apple") == [2, 1]
+    assert read == ["river", "apple", "the apple tree"]
+    rows.documents[1] = rows.documents[1]._replace(session_id=7, role="assistant")
+    assert found(index, rows, "apple", session_id=7, role="assistant") == [1]
+    del rows.documents[2]
+    assert found(index, rows, "apple") == [1]
+
+
+# Damage of what is kept
+
+
+@pytest.mark.parametrize("harm", ["overwritten", "shortened", "deleted", "contents overwritten", "contents deleted"])
+def test_damage_to_what_is_kept_is_noticed_and_put_right(tmp_path: Path, harm: str) -> None:
+    rows, index = Rows(*seeded(40), message(41, "lighthouse")), opened(tmp_path)
+    before = rows.index(index)
+    assert found(index, rows, "lighthouse")[:1] == [41]
+    (file,) = next(tmp_path.iterdir()).glob("*.toc" if "contents" in harm else "*.seg")
+    if "deleted" in harm:
+        file.unlink()
+    elif harm == "shortened":
+        file.write_bytes(file.read_bytes()[:-50])
+    elif harm == "contents overwritten":
+        file.write_bytes(b"\xff\x00garbage" * 40)
+    else:
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 0x55
+        file.write_bytes(content)
+    assert found(index, rows, "lighthouse")[:1] == [41]
+    assert rows.asked[-1] != before, "the damaged index was put away, and its messages wait again"
+    assert rows.index(index) not in (before, "none")
+    assert found(index, rows, "lighthouse")[:1] == [41]
+
+
+def test_no_file_is_held_open_and_no_deleted_one_kept_on_the_disk(tmp_path: Path) -> None:
+    rows, index = Rows(*seeded(60)), opened(tmp_path)
+    rows.index(index)
+    gc.collect()  # what Whoosh's writers hold on to in circles
+
+    def held_open() -> list[str]:
+        files = [str(link.readlink()) for link in list(Path("/proc/self/fd").iterdir()) if link.is_symlink()]
+        return [one for one in [*files, *Path("/proc/self/maps").read_text().splitlines()] if str(tmp_path) in one]
+
+    if not Path("/proc/self/maps").exists():
+        pytest.skip("only Linux lists them")
+    gc.disable()
+    try:
+        assert searched(index, rows) and searched(opened(tmp_path), rows)
+        assert held_open() == []
+    finally:
+        gc.enable()
+
+
+# Forgetting
+
+
+def test_forgetting_texts_empties_all_that_is_kept(tmp_path: Path) -> None:
+    rows, index = Rows(*seeded(60)), opened(tmp_path)
+    rows.index(index, ids=range(1, 41))
+    before = searched(index, rows)
+    assert all(count > 0 for count in Kept(index))
+    index.forget_texts()
+    assert list(Kept(index)) == [0, 0, 0, 0]
+    assert searched(index, rows) == before
+
+
+ANOTHER = """
+import sys
+from datetime import datetime
+from pathlib import Path
+from search_index import Document, Query, SearchIndex
+index = SearchIndex(Path(sys.argv[1]))
+def kept():
+    return [cache.cache_info().currsize for cache in (index._held, index._analysed)]
+waits = [Document(2, 1, "user", datetime(2026, 1, 1), "the secret is a tiger")]
+print(*(hit.message_id for hit in index.search("ana", Query("secret"), lambda _: waits)), kept(), flush=True)
+sys.stdin.readline()
+index.held("anybody")
+print(kept(), flush=True)
+"""
+
+
+def test_another_process_forgets_before_it_looks_into_an_index_again(tmp_path: Path) -> None:
+    index = SearchIndex(tmp_path)
+    index.add("ana", [message(1, "my secret is an apple")])
+    with subprocess.Popen(
+        [sys.executable, "-c", ANOTHER, str(tmp_path)],
+        cwd=Path(__file__).parent.parent,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdin is not None and other.stdout is not None
+        assert other.stdout.readline() == "2 1 [1, 1]\n"
+        index.forget_texts()
+        other.stdin.write("look again\n")
+        other.stdin.flush()
+        assert other.stdout.readline() == "[0, 0]\n"
+
+
+# Bounds
+
+
+def test_what_is_kept_stays_within_its_bounds_and_what_was_used_last_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = Rows(*seeded(40))
+    probe = opened(tmp_path)
+    rows.index(probe, "owner 0", ids=range(1, 21))
+    rows.pending = lambda _: seeded(40)[20:]  # type: ignore[method-assign]
+    probe.search("owner 0", QUERIES[0], rows.pending)
+    _, held, waiting, analysed = Kept(probe)
+    monkeypatch.setattr(search_index.index, "HELD_BYTES", 3 * held + held // 2)
+    monkeypatch.setattr(search_index.index, "ANALYSED_BYTES", analysed // 2)
+    index = opened(tmp_path)
+    for number in range(1, 8):
+        index.add(f"owner {number}", seeded(20))
+    answers = [index.search(f"owner {number}", QUERIES[0], rows.pending) for number in range(8)]
+    assert len({tuple(hit.message_id for hit in hits) for hits in answers}) == 1 and answers[0]
+    count, size, entries, bytes_ = Kept(index)
+    assert (count, size <= 3 * held + held // 2) == (3, True)
+    assert 0 < entries < waiting and bytes_ <= analysed // 2
+    assert index._held.get(str(index._of("owner 7")._path)) is not None
+
+
+@pytest.mark.slow
+def test_full_caches_take_up_less_than_30_mb(tmp_path: Path) -> None:
+    chance = random.Random(1)
+
+    def words(count: int) -> str:  # that nobody said before: nothing is shared
+        return " ".join(f"{chance.choice(WORDS)}{chance.randrange(10**9)}x" for _ in range(count))
+
+    index = SearchIndex(tmp_path)
+    waits = [message(number, words(6) + " tiger" * 200) for number in range(3_500)]
+    owners = [f"owner {number}" for number in range(80)]
+    index.add(owners[0], [message(number, words(240)) for number in range(50)])
+    folder = next(tmp_path.iterdir())
+    for owner in owners[1:]:
+        Path(index._of(owner)._path).symlink_to(folder)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        index.search(owners[0], Query("apple"), lambda _: [one._replace(content=f"{one.content}.") for one in waits])
+        for owner in owners:
+            index.search(owner, Query("apple"), lambda _: [])
+        gc.collect()
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    _, held, _, analysed = Kept(index)
+    assert held > 0.9 * search_index.index.HELD_BYTES
+    assert analysed > 0.9 * search_index.index.ANALYSED_BYTES
+    assert held + analysed < taken < 30 * 2**20
