@@ -14,7 +14,8 @@ from flask import Flask
 
 from app import services_of
 from memory.errors import ModelError
-from memory.jobs.outbox import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, CLOCK_SECONDS, Job
+from memory.jobs.looking import CLOCK_SECONDS
+from memory.jobs.outbox import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, Job
 from memory.leases.leases import LEASE_SECONDS
 from models import JobRow
 from tests.jobbing import TRIES, Bench, Clock, fail

@@ -19,25 +19,25 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import ColumnElement, bindparam, func, insert, or_, select, update
+from sqlalchemy import CursorResult, bindparam, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from memory.errors import RecapError
+from memory.jobs import looking
 from memory.jobs.reasons import reason
 from memory.leases.leases import Lease, Leases
 from memory.operating import logs
 from memory.operating.metrics import Metrics
-from models import Database, JobRow, OwnerRow, SessionRow, table_of
+from models import Database, JobRow, table_of, write_changes
 
 log = logging.getLogger(__name__)
 
 BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
 POLL_SECONDS = 2.0  # how soon a job is noticed that another process left behind
 TROUBLE_SECONDS = 30.0  # the longest pause while the database fails; a turn that is stored ends it
-CLOCK_SECONDS = 60.0  # how far the clocks of several machines may differ; what was asked for later than that is due
 SERVED_MAX = 500  # owners who wait for the others, since a job of theirs was taken last
 ABANDONED = "The process that did it ended before the job was done."
 
@@ -48,6 +48,11 @@ _ASKED = select(_J.id, _J.state, _J.run_at, _J.revision, _J.attempts).where(  # 
 )
 _NEW = insert(_JOBS)
 _AGAIN = update(_JOBS).where(_J.id == bindparam("job"))
+_DONE = delete(_JOBS).where(
+    _J.id == bindparam("job"), _J.revision == bindparam("revision_done"), _J.lease_token == bindparam("token")
+)
+_CLAIMED = select(JobRow).where(_J.id == bindparam("job"))
+_CLAIMED_DUE = _CLAIMED.where(_J.state == "pending", looking.DUE)
 
 
 @dataclass(frozen=True)
@@ -237,33 +242,24 @@ class Outbox:
                 self._wake.wait(seconds)
 
     def _pause(self, lane: _Lane) -> float:
-        query = select(func.min(JobRow.run_at)).where(JobRow.kind.in_(lane.kinds), JobRow.state == "pending")
         with self._database.read() as tx:
-            due = tx.scalar(query)
-        if due is None:
+            soonest = looking.soonest(tx, lane.kinds)
+        if soonest is None:
             return POLL_SECONDS
-        return min(POLL_SECONDS, max(0.001, (due - self._now()).total_seconds()))
+        return min(POLL_SECONDS, max(0.001, (soonest - self._now()).total_seconds()))
 
     def _next(self, lane: _Lane) -> tuple[Job, Lease] | None:
         """Take the lane's next job: the one that is due for longest, of an owner who had none since the others had."""
-        running = select(JobRow).where(JobRow.kind.in_(lane.kinds), JobRow.state == "running")
-        owner = func.coalesce(JobRow.owner_id, 0)
-        query = (
-            select(JobRow.id, owner)
-            .where(JobRow.kind.in_(lane.kinds), JobRow.state == "pending", self._due())
-            .order_by(JobRow.run_at, JobRow.id)
-            .limit(4)  # others may be first at some
-        )
         with self._wake:
             served = tuple(lane.served)
         with self._database.read() as tx:
-            taken = tx.scalars(running).all()
-            due = tx.execute(query.where(owner.not_in(served))).all()
+            taken = [tx.get(JobRow, job_id) for job_id in looking.running(tx, lane.kinds)]
+            due = looking.due(tx, lane.kinds, self._now(), served)
             if served and not due:
-                due = tx.execute(query).all()
+                due = looking.due(tx, lane.kinds, self._now())
                 with self._wake:
                     lane.served.clear()  # a new round
-        for row in taken:
+        for row in filter(None, taken):
             self._look_after(row)
         for row_id, owner_id in due:
             claimed = self._claim(row_id, due=True)
@@ -273,18 +269,11 @@ class Outbox:
                 return claimed
         return None
 
-    def _due(self) -> ColumnElement[bool]:
-        """Its time has come, or it was asked for in the future: then the clock was put back, and nobody knows."""
-        now = self._now()
-        return or_(JobRow.run_at <= now, JobRow.updated_at > now + timedelta(seconds=CLOCK_SECONDS))
-
     def _claim(self, row_id: int, *, due: bool) -> tuple[Job, Lease] | None:
         """Take this job, with `due` only if it is; None when it is not to be had."""
-        query = select(JobRow).where(JobRow.id == row_id)
-        if due:
-            query = query.where(JobRow.state == "pending", self._due())
+        found, asked = (_CLAIMED_DUE, looking.due_by(self._now())) if due else (_CLAIMED, {})
         with self._database.write(synced=False) as tx:  # a power cut gives all leases back
-            row = tx.scalar(query)
+            row = tx.scalar(found, {"job": row_id, **asked})
             lease = self._leases.take(row) if row is not None else None
             if row is None or lease is None:
                 return None
@@ -298,8 +287,9 @@ class Outbox:
                 row.session_id,
                 row.payload or {},
                 row.revision,
-                _whose(tx, row),
+                looking.whose(tx, row.id),
             )
+            write_changes(tx, row, row.id)
         self._leases.keep(lease)
         return job, lease
 
@@ -311,11 +301,9 @@ class Outbox:
             with logs.about(job=job.id, kind=job.kind, **job.whose):
                 error = self._do(job)
             with self._database.write(synced=False) as tx:  # done once more after a power cut does no harm
-                row = tx.get(JobRow, job.id)
-                if row is not None and self._leases.holds(row, lease):
-                    if error is None and row.revision == job.revision:
-                        tx.delete(row)
-                    else:
+                if error is not None or not _ended(tx, job, lease):
+                    row = tx.get(JobRow, job.id)
+                    if row is not None and self._leases.holds(row, lease):
                         self._settle(row, error)
                         outcome = _outcome(row)
             self._metrics.job_over(job.kind, outcome, time.perf_counter() - began)
@@ -380,14 +368,10 @@ class Outbox:
             row.run_at = now + timedelta(seconds=_pause_after(row.attempts))
 
 
-def _whose(tx: Session, row: JobRow) -> dict[str, Any]:
-    """Whose job it is, as the log tells it."""
-    session = tx.get(SessionRow, row.session_id) if row.session_id is not None else None
-    owner = tx.get(OwnerRow, row.owner_id) if row.owner_id is not None else None
-    return {
-        "owner": logs.Private(owner.kind, owner.tenant, owner.name) if owner is not None else None,
-        "session": logs.Private("session", session.tenant, session.public_id) if session is not None else None,
-    }
+def _ended(tx: Session, job: Job, lease: Lease) -> bool:
+    """Whether the job is done and gone: nobody asked for it again meanwhile, nor took it from us."""
+    held = {"job": job.id, "revision_done": job.revision, "token": lease.token}
+    return bool(cast(CursorResult[Any], tx.execute(_DONE, held)).rowcount)
 
 
 def _outcome(row: JobRow) -> str:
