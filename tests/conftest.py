@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -18,6 +19,11 @@ from memory.services import Services
 from tests.model_server import ModelServer
 
 MakeApp = Callable[..., Flask]
+
+hypothesis.settings.register_profile(  # how fast the machine is, is not what tests are about
+    "recap", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("recap")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -22,6 +22,7 @@ from memory.summary.digest_format import (
     UnusableDigest,
     read,
 )
+from tests.hostile import soon_over
 from tests.resources import digest_of, fact
 
 NOTHING = Sections()
@@ -290,12 +291,8 @@ def test_reading_gives_a_bounded_digest_or_refuses(answer: str) -> None:
     ids=lambda answer: answer[:12],
 )
 def test_adversarial_answers_are_read_fast(answer: str) -> None:
-    begun = time.thread_time()
-    try:
+    with soon_over(), suppress(UnusableDigest):
         read(answer, summary_of(3))
-    except UnusableDigest:
-        pass
-    assert time.thread_time() - begun < 0.5
 
 
 @pytest.mark.parametrize("place", ["source", "category", "supersedes", "importance", "quote", "text", "scope"])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -20,6 +19,7 @@ from memory.domain import FACT_CATEGORIES, Excerpt, Excluded, Message, Sections
 from memory.llm import ChatMessage, DigestMaterial, Finish, ModelRequest, Piece, ReplyMaterial, complete
 from memory.llm.extractive.sections import MAX_ITEM, MAX_ITEMS
 from tests.extractive_calls import ADA, MODEL, START, digest, fact, message, quotations, reply
+from tests.hostile import soon_over
 
 ANSWERS = [
     ("Where do I live?", 'You told me on 20 November 2026: "I live in Tallinn."'),
@@ -360,7 +360,6 @@ ADVERSARIAL: list[Callable[[], str]] = [
 @pytest.mark.parametrize("number", range(len(ADVERSARIAL)))
 def test_long_and_hostile_texts_are_read_in_no_time(number: int) -> None:
     text = ADVERSARIAL[number]()
-    began = time.perf_counter()
-    digest([text])
-    reply(text, [text])
-    assert time.perf_counter() - began < 2  # about 0.1 s; exponential rules would never come back
+    with soon_over():
+        digest([text])
+        reply(text, [text])

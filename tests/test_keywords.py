@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import unicodedata
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from memory.recall.keywords import keywords
 from search_index.analysis import terms
+from tests.hostile import soon_over
 
 FOUND = [
     ("How do I fix a TypeError in FastAPI?", ["TypeError", "FastAPI"]),
@@ -112,6 +112,5 @@ def test_every_keyword_stands_in_the_text_and_in_the_index(text):
 )  # fmt: skip
 def test_linear_on_hostile_text(piece):
     text = (piece * 100_000)[:100_000]
-    start = time.perf_counter()
-    keywords(text)
-    assert time.perf_counter() - start < 2
+    with soon_over():
+        keywords(text)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.recall.triggers import asking, asks, read, stands_alone
+from tests.hostile import soon_over
 
 TALK = ("Which airport is closest to Lisbon?", "Humberto Delgado, 7 km from the centre.")
 
@@ -406,10 +405,9 @@ def test_never_raises(message, before):
 )  # fmt: skip
 def test_hostile_text_costs_little(piece):
     text = (piece * 100_000)[:100_000] + "x"
-    start = time.perf_counter()
-    read(text, [text] * 3)
-    read(text[:250] + "x", [text[:500]])
-    assert time.perf_counter() - start < 1
+    with soon_over():
+        read(text, [text] * 3)
+        read(text[:250] + "x", [text[:500]])
 
 
 @pytest.mark.parametrize(
