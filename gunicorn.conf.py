@@ -48,6 +48,7 @@ def when_ready(server):
     services_of(server.app.wsgi()).index.warm_up()
     gc.collect()
     gc.freeze()  # it stays: no worker looks through it for garbage, which takes long and would unshare its pages
+    gc.set_threshold(10_000)  # new objects: a turn makes thousands, and 700 would have it looked through ten times
     signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 
 
