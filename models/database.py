@@ -54,14 +54,18 @@ class Transaction(Session):
     direct: Connection | None = None
 
     def execute(self, statement: Any, params: Any = None, **options: Any) -> Any:
-        if self.direct is None or options or getattr(statement, "_propagate_attrs", True):  # of rows, or not known
-            return super().execute(statement, params, **options)
-        return self.direct.execute(statement, params)
+        direct = None if options else self._for_tables(statement)
+        return super().execute(statement, params, **options) if direct is None else direct.execute(statement, params)
 
     def scalar(self, statement: Any, params: Any = None, **options: Any) -> Any:
-        if self.direct is None or options or getattr(statement, "_propagate_attrs", True):
+        direct = None if options else self._for_tables(statement)
+        if direct is None:
             return super().scalar(statement, params, **options)
-        return self.direct.execute(statement, params).scalar()
+        return direct.execute(statement, params).scalar()
+
+    def _for_tables(self, statement: Any) -> Connection | None:
+        """The connection, for a statement that is of tables; None for one of rows, or where that can't be told."""
+        return None if getattr(statement, "_propagate_attrs", True) else self.direct
 
 
 class Database:
