@@ -11,15 +11,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
-from sqlalchemy import CursorResult, insert
+from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from memory import tokens
 from memory.domain import Message
 from memory.errors import TooLarge
-from models import MessageRow, SessionRow, table_of
+from models import MessageRow, SessionRow, inserted, table_of
 
 _MESSAGES = table_of(MessageRow)
 _M, _S = _MESSAGES.c, table_of(SessionRow).c
@@ -87,9 +87,7 @@ class Figures(Protocol):
 def store_message(tx: Session, session: Figures, draft: MessageDraft, now: datetime) -> Message:
     """Store the next message of a session; the session's own figures change in `session`."""
     values = _next(session, draft, now)
-    made = cast(CursorResult[Any], tx.execute(_NEW, values)).inserted_primary_key
-    assert made is not None, "one row was inserted"
-    return Message(made[0], session.public_id, **{name: values[name] for name in _OF_MESSAGE})
+    return Message(inserted(tx, _NEW, values), session.public_id, **{name: values[name] for name in _OF_MESSAGE})
 
 
 def add_message(row: SessionRow, draft: MessageDraft, now: datetime) -> MessageRow:

@@ -1,6 +1,6 @@
 """The rows.  Alembic makes their tables (see migrations); nothing here makes a schema by itself."""
 
-from models.base import Base, table_of, write_changes
+from models.base import Base, inserted, table_of, write_changes
 from models.database import Database
 from models.fact import FactRevisionRow, FactRow
 from models.job import JobRow
@@ -25,6 +25,7 @@ __all__ = [
     "SpendingRow",
     "SummaryRow",
     "TurnRow",
+    "inserted",
     "table_of",
     "write_changes",
 ]

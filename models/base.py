@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from sqlalchemy import JSON, BigInteger, DateTime, Integer, MetaData, Table, bindparam, inspect, update
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CursorResult,
+    DateTime,
+    Insert,
+    Integer,
+    MetaData,
+    Table,
+    bindparam,
+    inspect,
+    update,
+)
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.types import TypeDecorator
@@ -51,6 +64,13 @@ def table_of(row: type[Base]) -> Table:
     """The table of these rows, for statements in the path of a turn: asked of the table, a row costs a quarter of one
     that can be changed, and a change a fifth (docs/performance.md).  A row loaded before doesn't see such a change."""
     return cast(Table, row.__table__)
+
+
+def inserted(tx: Session, statement: Insert, values: Mapping[str, Any]) -> int:
+    """Insert one row into a table (see `table_of`), and its id."""
+    made = cast(CursorResult[Any], tx.execute(statement, values)).inserted_primary_key
+    assert made is not None, "one row was inserted"
+    return int(made[0])
 
 
 def write_changes(tx: Session, row: Base, id: int) -> None:

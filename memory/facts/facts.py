@@ -11,10 +11,10 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any
 
-from sqlalchemy import ColumnElement, CursorResult, String, and_, bindparam, insert, or_, select, update
-from sqlalchemy import cast as converted
+from sqlalchemy import ColumnElement, String, and_, bindparam, cast, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from config import Settings
@@ -26,7 +26,7 @@ from memory.facts.ranking import Ranking, relevant
 from memory.llm.extractive.superseding import superseded
 from memory.paging import Page, decode_cursor, page_of
 from memory.sessions import find_session, find_user, owned
-from models import Database, FactRevisionRow, FactRow, MessageRow, OwnerRow, SessionRow, table_of
+from models import Database, FactRevisionRow, FactRow, MessageRow, OwnerRow, SessionRow, inserted, table_of
 from search_index.remembered import remembered
 
 log = logging.getLogger(__name__)
@@ -265,9 +265,13 @@ class Facts:
             "created_at": self._now(),
         }
         of = {"owner_id": session.owner_id, "session_id": session.id}
-        made = cast(CursorResult[Any], tx.execute(insert(_FACTS), {**told, **of})).inserted_primary_key
-        assert made is not None, "one row was inserted"
-        fact = Fact(id=made[0], session_id=session.public_id, valid_to=None, superseded_by=None, **told)
+        fact = Fact(
+            id=inserted(tx, insert(_FACTS), {**told, **of}),
+            session_id=session.public_id,
+            valid_to=None,
+            superseded_by=None,
+            **told,
+        )
         self._revised(tx, fact, "made", "model")
         return fact
 
@@ -305,7 +309,7 @@ _COLUMNS = tuple(field.name for field in fields(Fact) if field.name not in ("ses
 _TIMES = ("valid_from", "valid_to", "created_at")
 _CURRENT = (  # made once, and read as columns: every turn asks it
     select(
-        *(converted(_FACTS.c[name], String).label(name) if name in _TIMES else _FACTS.c[name] for name in _COLUMNS),
+        *(cast(_FACTS.c[name], String).label(name) if name in _TIMES else _FACTS.c[name] for name in _COLUMNS),
         SessionRow.public_id,
     )
     .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
@@ -326,9 +330,7 @@ def _as_it_stands(row: tuple[Any, ...]) -> Fact:
     told = dict(zip(_COLUMNS, columns, strict=True))
     for name in _TIMES:
         told[name] = datetime.fromisoformat(told[name]).replace(tzinfo=UTC) if told[name] is not None else None
-    if told["category"] not in FACT_CATEGORIES:
-        told["category"] = "other"
-    return Fact(session_id=session_id, **told)
+    return as_fact(SimpleNamespace(**told), session_id)
 
 
 def as_revision(row: FactRevisionRow) -> FactRevision:

@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
-from sqlalchemy import CursorResult, bindparam, func, insert, select
+from sqlalchemy import bindparam, func, insert, select
 from sqlalchemy.orm import Session
 
 from config import Settings
@@ -36,7 +36,7 @@ from memory.turn.fold import fold
 from memory.turn.report import MemoryReport
 from memory.turn.values import INTERRUPTED, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.views import Remembered, Views, nothing_remembered
-from models import Database, MessageRow, SessionRow, TurnRow, table_of, write_changes
+from models import Database, MessageRow, SessionRow, TurnRow, inserted, table_of, write_changes
 
 _M = table_of(MessageRow).c
 _AT = select(_M.id, _M.role, _M.content).where(
@@ -247,9 +247,7 @@ class Admission:
             begun["fingerprint"] = _fingerprint(caller, request)
         if turn is None:
             begun |= {"tenant": caller.tenant, "session_id": row.id, "user_message_id": message.id}
-            made = cast(CursorResult[Any], tx.execute(_NEW_TURN, begun)).inserted_primary_key
-            assert made is not None, "one row was inserted"
-            return int(made[0])
+            return inserted(tx, _NEW_TURN, begun)
         for name, value in begun.items():
             setattr(turn, name, value)
         return turn.id
