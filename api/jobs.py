@@ -16,8 +16,12 @@ blueprint = resource("jobs", "Work that happens after a reply: what waits, what 
 @blueprint.route("/jobs", methods=["GET"])
 @blueprint.arguments(JobQuery, location="query")
 @blueprint.response(200, JobPage)
+@errors(blueprint, e404="The session is not there, or belongs to someone else.")
 def list_jobs(query: dict[str, Any]) -> Page[JobInfo]:
-    """List jobs that are not done"""
+    """List jobs that are not done
+
+    With `session_id`: those of that session alone. Indexing is a person's, so it is in no session's list.
+    """
     return services().jobs.page(caller(query.pop("user_id")), **query)
 
 

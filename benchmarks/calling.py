@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 SECONDS = 180.0  # without a byte: a real failure, whatever is measured
+FAILURES = (OSError, http.client.HTTPException, ValueError)  # what a call raises; see Connection
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class Took:
 
 
 class Connection:
-    """To one server.  Raises OSError and http.client.HTTPException as the client does, ValueError for another status
-    than 200 and for a stream that breaks off."""
+    """To one server.  Raises FAILURES: OSError and HTTPException as the client does, ValueError for another status than
+    200 and for a stream that breaks off."""
 
     def __init__(self, url: str) -> None:
         self._http = http.client.HTTPConnection(urlsplit(url).netloc, timeout=SECONDS)

@@ -16,23 +16,19 @@ how much of the machine is left, and more streams than it bears show as turns th
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
-import os
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from benchmarks.calling import spoken
+from benchmarks.command import Command, about_now, breaking_off
 from benchmarks.model import PIECES, Script, ScriptedModel
-from benchmarks.results import RESULTS, load_line, machine, machine_line, percentiles, stored
-from benchmarks.serving import Server, free_port, terminable
-from benchmarks.upstream import MAIN, MINI
+from benchmarks.results import load_line, machine_line, percentiles
+from benchmarks.serving import free_port, temporary_server
 
 REPLY = ["Written", "down.", "What", "comes", "after", "that,", "and", "who", "has", "to", "know", "of", "it?"]
 TOLD = "On day {day} the tide was at {metres} metres and the ferry {ferry} brought crates for the lighthouse."
@@ -57,18 +53,8 @@ def slow_model(seconds: float) -> ScriptedModel:
 def measured(streams: int, turns: int, seconds: float, workers: int, threads: int) -> dict[str, Any]:
     """The figures of `streams` conversations of `turns` turns each.  Raises RuntimeError when Recap does not start."""
     port = free_port()
-    with (
-        terminable(),
-        tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
-        Server(
-            Path(folder) / "data",
-            OPENAI_BASE_URL=f"http://127.0.0.1:{port}/v1",
-            OPENAI_MODEL=MAIN,
-            OPENAI_SUMMARY_MODEL=MINI,
-            WEB_WORKERS=str(workers),
-            WEB_THREADS=str(threads),
-        ) as server,
-    ):
+    serving = {"WEB_WORKERS": str(workers), "WEB_THREADS": str(threads)}
+    with temporary_server(f"http://127.0.0.1:{port}/v1", **serving) as server:
         model, taken = slow_model(seconds), Taken()
         asyncio.run(_all(server.url, model, port, taken, streams, turns))
     share = len(taken.turn) * seconds / sum(taken.streams)
@@ -180,34 +166,22 @@ def _percentiles(of: Mapping[str, float]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    description, _, details = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.concurrency",
-        description=description,
-        epilog=details,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--streams", type=int, default=300, help="conversations at once (default: %(default)s)")
-    parser.add_argument("--turns", type=int, default=5, help="of each conversation (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=3.0, help="a reply of the model takes (default: %(default)s)")
-    parser.add_argument("--workers", type=int, default=2, help="WEB_WORKERS (default: %(default)s)")
-    parser.add_argument(
+    command = Command("concurrency", __doc__)
+    command.add_argument("--streams", type=int, default=300, help="conversations at once (default: %(default)s)")
+    command.add_argument("--turns", type=int, default=5, help="of each conversation (default: %(default)s)")
+    command.add_argument("--seconds", type=float, default=3.0, help="a reply of the model takes (default: %(default)s)")
+    command.add_argument("--workers", type=int, default=2, help="WEB_WORKERS (default: %(default)s)")
+    command.add_argument(
         "--threads", type=int, help="WEB_THREADS (default: as many as streams, as workers don't share evenly)"
     )
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON (default: %(default)s)")
-    options = parser.parse_args(arguments)
+    options = command.parse_args(arguments)
     if min(options.streams, options.turns, options.workers, options.threads or 1) < 1 or options.seconds <= 0:
-        parser.error("streams, turns, seconds, workers and threads must be above zero")
+        command.error("streams, turns, seconds, workers and threads must be above zero")
     threads = options.threads or options.streams
-    load = os.getloadavg()[0]
-    try:
-        figures = measured(options.streams, options.turns, options.seconds, options.workers, threads)
-    except RuntimeError as error:
-        raise SystemExit(f"The benchmark broke off: {error}") from error
-    results = {"machine": machine(), "load": load, "figures": figures}
-    file = stored(options.results, "concurrency", results)
-    print(table(results))
-    print(f"\nAs JSON: {file}")
+    results = about_now()
+    with breaking_off():
+        results["figures"] = measured(options.streams, options.turns, options.seconds, options.workers, threads)
+    command.publish(options.results, results, table)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ANSWERABLE = (1, 2, 3, 4)
+CATEGORIES = {1: "several messages", 2: "a time", 3: "some thought", 4: "one message"}
+ANSWERABLE = tuple(CATEGORIES)
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 import tempfile
 from collections.abc import Sequence
 from itertools import islice
@@ -11,8 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from tqdm import tqdm
-
+from benchmarks.command import progress
 from benchmarks.rankings import Corpus, feed
 from benchmarks.results import percentiles
 from search_index import Document, Recipe, SearchIndex, WordLlamaEmbedder
@@ -32,7 +30,7 @@ def latencies(corpora: Sequence[Corpus], sizes: Sequence[int], recipe: Recipe) -
     total = sum(sizes) + OTHERS * OTHERS_MESSAGES + 2 * len(sizes) * len(queries)
     with (
         tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
-        tqdm(total=total, unit="step", desc="latency", file=sys.stderr, dynamic_ncols=True) as bar,
+        progress(total, "step", "latency") as bar,
     ):
         index = SearchIndex(Path(folder), recipe=recipe, embedder=WordLlamaEmbedder())
         for others in (0, OTHERS):
@@ -46,7 +44,7 @@ def latencies(corpora: Sequence[Corpus], sizes: Sequence[int], recipe: Recipe) -
                 took = []
                 for query in queries:
                     begun = perf_counter()
-                    index.search(f"{size} messages", query, lambda _: [])
+                    index.search(f"{size} messages", query, lambda *_: [])
                     took.append((perf_counter() - begun) * 1000)
                     bar.update()
                 measured.append({"messages": size, "others": others, **percentiles(took)})
@@ -62,7 +60,7 @@ def _repeated(corpora: Sequence[Corpus], count: int, seed: int = 0) -> list[Docu
     def repeat() -> Any:
         for around in range(count):  # more rounds than it can take
             for number, document in said:
-                words = document.content.split()
+                words = (document.content or "").split()
                 shuffled.shuffle(words)
                 session = sessions.setdefault((around, number, document.session_id), len(sessions) + 1)
                 yield document._replace(session_id=session, content=" ".join(words))

@@ -15,28 +15,23 @@ sends its newest message alone, with X-Session-Id; one sends the whole history e
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
-import sys
-import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import pairwise
 from math import ceil
-from pathlib import Path
 from typing import Any
 
 import httpx2
-from tqdm import tqdm
 
-from benchmarks.conversation import Conversation, Said, files_of
-from benchmarks.results import RESULTS, machine, machine_line, stored
-from benchmarks.serving import Server, terminable
-from benchmarks.upstream import MAIN, MINI, Json, Upstream
+from benchmarks.command import Command, about_now, breaking_off, progress
+from benchmarks.conversation import Said
+from benchmarks.results import by_conversation, machine_line, quantile, rows, width_of
+from benchmarks.serving import temporary_server
+from benchmarks.upstream import MAIN, Json, Upstream
 
 GOAL = 0.75
 BYTES_A_TOKEN = 4
@@ -50,11 +45,11 @@ _KINDS = (
     ("history", "full history, no memory"),
 )
 _ROWS = (
-    ("  prefix, median", "{:.2f}", "median"),
-    ("    p25", "{:.2f}", "p25"),
-    (f"    {GOAL} or more, %", "{:.0f}", "at_goal_percent"),
-    ("  tokens", "{:,}", "prompt_tokens"),
-    ("    new", "{:,}", "new_tokens"),
+    ("  prefix, median", "{:.2f}", ("median",)),
+    ("    p25", "{:.2f}", ("p25",)),
+    (f"    {GOAL} or more, %", "{:.0f}", ("at_goal_percent",)),
+    ("  tokens", "{:,}", ("prompt_tokens",)),
+    ("    new", "{:,}", ("new_tokens",)),
 )
 
 
@@ -136,11 +131,6 @@ def figures(sessions: Sequence[Sequence[Sequence[Json]]]) -> dict[str, Any]:
 
 def _tokens(size: float) -> int:
     return ceil(size / BYTES_A_TOKEN)
-
-
-def quantile(values: Sequence[float], percent: int) -> float:
-    """The smallest of the values that so many percent of all do not exceed."""
-    return sorted(values)[ceil(len(values) * percent / 100) - 1]
 
 
 def rewritten(messages: Sequence[Json], summary: Json, at: str) -> list[Json]:
@@ -225,17 +215,13 @@ def run(conversations: Mapping[str, Sequence[Turn]]) -> dict[str, Any]:
     sent: dict[str, dict[str, Sent]] = {kind: {} for kind in CLIENTS}
     with (
         _serving() as (http, upstream),
-        tqdm(
-            total=len(CLIENTS) * sum(map(len, conversations.values())), unit="turn", file=sys.stderr, dynamic_ncols=True
-        ) as bar,
+        progress(len(CLIENTS) * sum(map(len, conversations.values())), "turn") as bar,
     ):
         for name, taken in conversations.items():
             for kind in CLIENTS:
                 bar.set_postfix_str(f"{name}: {kind}")
                 sent[kind][name] = replay(http, upstream, name, taken, kind, bar)
     return {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(),
         "conversations": {name: {kind: measured([sent[kind][name]]) for kind in CLIENTS} for name in conversations},
         "all": {kind: measured([*sent[kind].values()]) for kind in CLIENTS},
     }
@@ -255,16 +241,8 @@ def _serving() -> Iterator[tuple[httpx2.Client, Upstream]]:
     """A Recap with every setting at its default but the model server, and the summary made before the reply leaves:
     a person takes a minute between turns, in which it is made otherwise, and nobody wants to wait for that here."""
     with (
-        terminable(),
-        tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
         Upstream() as upstream,
-        Server(
-            Path(folder) / "data",
-            OPENAI_BASE_URL=upstream.url,
-            OPENAI_MODEL=MAIN,
-            OPENAI_SUMMARY_MODEL=MINI,
-            SUMMARY_MODE="inline",
-        ) as server,
+        temporary_server(upstream.url, SUMMARY_MODE="inline") as server,
         httpx2.Client(base_url=server.url, timeout=60.0, trust_env=False) as http,
     ):
         yield http, upstream
@@ -272,20 +250,15 @@ def _serving() -> Iterator[tuple[httpx2.Client, Upstream]]:
 
 def table(results: Mapping[str, Any]) -> str:
     """A column a conversation, and one for all together when there are several; a block of rows a client."""
-    columns = dict(results["conversations"])
-    if len(columns) > 1:
-        columns["all"] = results["all"]
-    width = max(12, *(len(name) + 2 for name in columns))
+    columns = by_conversation(results)
+    width = width_of(columns)
     lines = [f"{'':36}" + "".join(name.rjust(width) for name in columns)]
     for client, sends in CLIENTS.items():
         shown = {name: column[client] for name, column in columns.items()}
         prompts = "".join(f"{one['recap']['prompts']:,}".rjust(width) for one in shown.values())
         lines += ["", f"{f'{sends}: prompts':36}{prompts}"]
         for kind, title in _KINDS if client == "newest" else _KINDS[:2]:
-            lines.append(title)
-            for label, shape, key in _ROWS:
-                cells = [shape.format(one[kind][key]).rjust(width) for one in shown.values()]
-                lines.append(f"{label:36}" + "".join(cells))
+            lines += [title, *rows(_ROWS, [one[kind] for one in shown.values()], 36, width)]
     mean = results["all"]["newest"]["recap"]["mean"]
     lines += [
         "",
@@ -297,33 +270,20 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    description, _, details = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.prefix",
-        description=description,
-        epilog=details,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("conversations", nargs="+", type=Path, metavar="CONVERSATION.json | FOLDER")
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N turns of each conversation")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON (default: %(default)s)")
-    options = parser.parse_args(arguments)
+    command = Command("prefix", __doc__)
+    command.takes_conversations()
+    command.add_argument("--limit", type=int, metavar="N", help="only the first N turns of each conversation")
+    options = command.parse_args(arguments)
     if options.limit is not None and options.limit < 2:
-        parser.error("--limit must be 2 or more: a prompt is compared with the next")
-    try:
-        loaded = [Conversation.load(file) for file in files_of(options.conversations)]
-    except (OSError, ValueError) as error:
-        parser.error(str(error))
+        command.error("--limit must be 2 or more: a prompt is compared with the next")
+    loaded = command.loaded(options.conversations)
     conversations = {one.name: taken for one in loaded if len(taken := turns(one.said, options.limit)) > 1}
     if not conversations:
-        parser.error("there is no conversation of two turns or more")
-    try:
-        results = run(conversations)
-    except (RuntimeError, httpx2.TransportError) as error:
-        raise SystemExit(f"The benchmark broke off: {error}") from error
-    file = stored(options.results, "prefix", results)
-    print(table(results))
-    print(f"\nAs JSON: {file}")
+        command.error("there is no conversation of two turns or more")
+    results = about_now()
+    with breaking_off():
+        results |= run(conversations)
+    command.publish(options.results, results, table)
 
 
 if __name__ == "__main__":

@@ -102,13 +102,13 @@ def feed(index: SearchIndex, owner: str, documents: Sequence[Document]) -> float
 def by_index(root: Path, recipe: Recipe, embedder: Embedder | None, owner: str) -> Search:
     """Searching through the public door, everything indexed."""
     index = SearchIndex(root, recipe=recipe, embedder=embedder)
-    return lambda query: [hit.message_id for hit in index.search(owner, query, lambda _: [])]
+    return lambda query: [hit.message_id for hit in index.search(owner, query, lambda *_: [])]
 
 
 def by_meaning(embedder: Embedder, documents: Sequence[Document]) -> Search:
     """Cosine alone, which no recipe asks for: what a service that only embeds would find."""
-    texts = [f"{one.name}: {one.content}" if one.name else one.content for one in documents]
-    made = b"".join(vector or bytes(PACKED_BYTES) for vector in packed(embedder, texts))
+    vectors = packed(embedder, [one.spoken for one in documents])
+    made = b"".join(vector or bytes(PACKED_BYTES) for vector in vectors)
     rows = np.frombuffer(made, np.int8).reshape(-1, PACKED_BYTES)
     ids = np.array([one.message_id for one in documents])
 
@@ -166,7 +166,7 @@ class Judge:
         key = (message_id, clipped, first)
         if key not in self._costs:
             said = self._corpus.documents[message_id - 1]
-            content = tokens.clip(said.content, clipped)
+            content = tokens.clip(said.content or "", clipped)
             message = Message(message_id, "", 1, said.role, content, said.created_at, 0, said.name)
             self._costs[key] = cost_of(message, first=first)
         return self._costs[key]

@@ -14,21 +14,18 @@ its last message.  No server and no network.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from tqdm import tqdm
-
-from benchmarks.conversation import ANSWERABLE, Conversation, files_of
+from benchmarks.command import Command, about_now, progress
+from benchmarks.conversation import ANSWERABLE, CATEGORIES
 from benchmarks.latency import SCALES, latencies
 from benchmarks.rankings import BUDGETS, DEFAULT, MEANING_ALONE, RECIPES, Corpus, Judge, by_index, by_meaning, feed
-from benchmarks.results import CATEGORIES, RESULTS, machine, percentiles, stored
+from benchmarks.resources import folder_bytes
+from benchmarks.results import machine_line, percentiles
 from benchmarks.tuning import GRID, leave_one_out
 from search_index import Recipe, SearchIndex, WordLlamaEmbedder
 
@@ -58,7 +55,7 @@ def compare(corpora: Sequence[Corpus], root: Path) -> dict[str, Any]:
         feed(SearchIndex(roots[False]), corpus.owner, corpus.documents)
     asked = sum(len(corpus.conversation.questions) for corpus in corpora)
     figures = {}
-    with tqdm(total=(len(RECIPES) + 1) * asked, unit="question", file=sys.stderr, dynamic_ncols=True) as bar:
+    with progress((len(RECIPES) + 1) * asked, "question") as bar:
         for name in (MEANING_ALONE, *RECIPES):
             bar.set_postfix_str(name.strip())
             figures[name] = _measured(corpora, RECIPES.get(name), roots, embedder, bar)
@@ -68,8 +65,8 @@ def compare(corpora: Sequence[Corpus], root: Path) -> dict[str, Any]:
         "rankings": figures,
         "index": {
             "messages_per_second": round(messages / seconds),
-            "bytes_per_message": round(_size(roots[True]) / messages),
-            "bytes_per_message_without_vectors": round(_size(roots[False]) / messages),
+            "bytes_per_message": round(folder_bytes(roots[True]) / messages),
+            "bytes_per_message_without_vectors": round(folder_bytes(roots[False]) / messages),
         },
     }
 
@@ -111,29 +108,28 @@ def _mean(scores: Sequence[Mapping[str, float]], name: str) -> float:
     return sum(one[name] for one in scores) / len(scores)
 
 
-def _size(root: Path) -> int:
-    return sum(file.stat().st_size for file in root.rglob("*") if file.is_file())
-
-
 def table(results: Mapping[str, Any]) -> str:
-    """A row a ranking."""
+    """A row a ranking; below it the weights that were chosen and the sizes that were searched, if any were."""
     categories = ", ".join(f"c{key} {name}" for key, name in CATEGORIES.items())
     lines = [f"{'':22}" + "".join(title.rjust(9) for title, _, _ in _COLUMNS)]
     for name, figures in results["rankings"].items():
         cells = [shape.format(figures[key]) if key in figures else "-" for _, shape, key in _COLUMNS]
         lines.append(f"{name:22}" + "".join(cell.rjust(9) for cell in cells))
-    index, on = results["index"], results["machine"]
+    index = results["index"]
     lines += [
         "",
         f"{results['messages']:,} messages, {results['questions']:,} questions; {categories}.",
         f"Index: {index['bytes_per_message']:,} bytes a message, {index['bytes_per_message_without_vectors']:,} without"
         f" vectors; {index['messages_per_second']:,} messages indexed a second.",
-        f"Measured on {on['cores']} cores, {on['system']}, Python {on['python']}.",
+        *(tuning_lines(results["leave_one_out"]) if "leave_one_out" in results else ()),
+        *(scale_lines(results["scale"]) if "scale" in results else ()),
+        "",
+        machine_line(results["machine"]),
     ]
     return "\n".join(lines)
 
 
-def tuning_table(tuned: Mapping[str, Any]) -> str:
+def tuning_lines(tuned: Mapping[str, Any]) -> list[str]:
     """The weights that the others' questions choose for each conversation, and what they are worth on its own."""
     lines = ["", f"Weights chosen on all conversations but one, of {GRID}:"]
     for name, chosen in tuned["chosen"].items():
@@ -142,52 +138,39 @@ def tuning_table(tuned: Mapping[str, Any]) -> str:
     for title in ("held out", "defaults"):
         figures = ", ".join(f"{name} {value:g}" for name, value in tuned[title].items())
         lines.append(f"  {title}: {figures}")
-    return "\n".join(lines)
+    return lines
 
 
-def scale_table(scaled: Sequence[Mapping[str, Any]]) -> str:
+def scale_lines(scaled: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What a search takes among so many messages."""
     lines = ["", "One owner's searches, ms" + " " * 8 + "p50      p95"]
     for one in scaled:
         beside = f", {one['others']} others" if one["others"] else ""
         lines.append(f"  {one['messages']:>6,} messages{beside:14}{one['p50']:9.1f}{one['p95']:9.1f}")
-    return "\n".join(lines)
+    return lines
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    description, _, details = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.recall",
-        description=description,
-        epilog=details,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("conversations", nargs="+", type=Path, metavar="CONVERSATION.json | FOLDER")
-    parser.add_argument("--leave-one-out", action="store_true", help="choose the weights on all conversations but one")
-    parser.add_argument(
+    command = Command("recall", __doc__)
+    command.takes_conversations()
+    command.add_argument("--leave-one-out", action="store_true", help="choose the weights on all conversations but one")
+    command.add_argument(
         "--scale", nargs="*", type=int, metavar="N", help=f"search among N messages of one owner (default: {SCALES})"
     )
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON (default: %(default)s)")
-    options = parser.parse_args(arguments)
-    try:
-        corpora = [Corpus.of(Conversation.load(file, unanswerable=True)) for file in files_of(options.conversations)]
-    except (OSError, ValueError) as error:
-        parser.error(str(error))
+    options = command.parse_args(arguments)
+    corpora = [Corpus.of(one) for one in command.loaded(options.conversations, unanswerable=True)]
     if not any(corpus.conversation.questions for corpus in corpora):
-        parser.error("there is no conversation with a question that has evidence")
+        command.error("there is no conversation with a question that has evidence")
     if options.leave_one_out and len(corpora) < 2:
-        parser.error("--leave-one-out needs more than one conversation")
-    results: dict[str, Any] = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "machine": machine()}
+        command.error("--leave-one-out needs more than one conversation")
+    results = about_now()
     with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder:
         results |= compare(corpora, Path(folder))
-        print(table(results))
         if options.leave_one_out:
             results["leave_one_out"] = leave_one_out(corpora, Path(folder) / "vectors")
-            print(tuning_table(results["leave_one_out"]))
     if options.scale is not None:
         results["scale"] = latencies(corpora, options.scale or SCALES, DEFAULT)
-        print(scale_table(results["scale"]))
-    file = stored(options.results, "recall", results)
-    print(f"\nAs JSON: {file}")
+    command.publish(options.results, results, table)
 
 
 if __name__ == "__main__":

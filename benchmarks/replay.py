@@ -1,6 +1,6 @@
 """Replays recorded conversations through Recap's public HTTP API: what it finds, how fast it is, what a prompt costs.
 
-    python -m benchmarks.replay CONVERSATION.json [MORE.json ...] --url http://127.0.0.1:8000
+    python -m benchmarks.replay CONVERSATION.json | FOLDER ... --url http://127.0.0.1:8000
     python -m benchmarks.replay CONVERSATION.json --serve
 
 `--serve` measures a Recap of its own in a temporary directory, with the built-in model; against one that runs, the
@@ -15,27 +15,59 @@ benchmark makes users of its own and erases their sessions at its end.  For each
 
 from __future__ import annotations
 
-import argparse
-import sys
-import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
-from tqdm import tqdm
 
-from benchmarks.conversation import Conversation, Said
-from benchmarks.results import RESULTS, Replayed, machine, measured, stored, table
-from benchmarks.serving import Server, terminable
+from benchmarks.command import Command, about_now, breaking_off, progress
+from benchmarks.conversation import CATEGORIES, Conversation, Question, Said, recall_at
+from benchmarks.results import Row, by_conversation, machine_line, percentiles, rows, width_of
+from benchmarks.serving import temporary_server
 
 BATCH = 1_000  # messages in one call: as many as the API takes
+DEPTHS = (5, 10, 20)
 LIMIT = 20  # results asked for: recall is measured down to this depth
 QUIET_SECONDS = 600.0  # a real mini model may take this long over the summaries of an import
+
+_ROWS: tuple[Row, ...] = (
+    ("messages", "{:,}", ("messages",)),
+    ("sessions", "{:,}", ("sessions",)),
+    ("questions", "{:,}", ("questions",)),
+    *((f"recall@{depth}, %", "{:.1f}", ("recall", str(depth))) for depth in DEPTHS),
+    *((f"  @10, {name}", "{:.1f}", ("recall_at_10_by_category", str(key))) for key, name in CATEGORIES.items()),
+    ("import, messages/s", "{:,.0f}", ("import_per_second", "sessions")),
+    ("  into one session", "{:,.0f}", ("import_per_second", "one_session")),
+    ("search p50, ms", "{:.1f}", ("search_ms", "p50")),
+    ("search p95, ms", "{:.1f}", ("search_ms", "p95")),
+    ("  took_ms p50", "{:.1f}", ("took_ms", "p50")),
+    ("  took_ms p95", "{:.1f}", ("took_ms", "p95")),
+    ("chat turns", "{:,}", ("chat", "turns")),
+    ("  turn p50, ms", "{:.1f}", ("chat", "turn_ms", "p50")),
+    ("  prompt tokens sent", "{:,}", ("chat", "prompt_tokens")),
+    ("  full history", "{:,}", ("chat", "full_history_tokens")),
+    ("  saved", "{:,}", ("chat", "saved_tokens")),
+    ("  saved, %", "{:.1f}", ("chat", "saved_percent")),
+    ("  last prompt, tokens", "{:,}", ("chat", "last_prompt_tokens")),
+)
+
+
+@dataclass
+class Replayed:
+    """What was measured of one conversation, raw.  `found` and the searches run along the questions."""
+
+    conversation: Conversation
+    import_seconds: float = 0.0
+    one_session_seconds: float = 0.0
+    found: list[list[str | None]] = field(default_factory=list)
+    search_ms: list[float] = field(default_factory=list)  # as the client sees it
+    took_ms: list[float] = field(default_factory=list)  # as the server says
+    turn_ms: list[float] = field(default_factory=list)
+    usage: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Recap:
@@ -144,11 +176,7 @@ def _serving(url: str | None) -> Iterator[str]:
     if url is not None:
         yield url
         return
-    with (
-        terminable(),
-        tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
-        Server(Path(folder) / "data") as server,
-    ):
+    with temporary_server() as server:
         yield server.url
 
 
@@ -159,47 +187,91 @@ def run(conversations: Sequence[Conversation], url: str | None, turns: int, keep
         recap = Recap(address)
         ready = recap.ready()
         try:
-            with tqdm(total=steps, unit="step", file=sys.stderr, dynamic_ncols=True) as bar:
+            with progress(steps, "step") as bar:
                 replayed = [replay(recap, one, turns, bar) for one in conversations]
         finally:
             if not keep:
                 recap.erase()
     return {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(),
         "model": ready["model"],
         "conversations": {one.conversation.name: measured([one]) for one in replayed},
         "all": measured(replayed),
     }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    description, _, details = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.replay",
-        description=description,
-        epilog=details,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def measured(replayed: Sequence[Replayed]) -> dict[str, Any]:
+    """The figures of one conversation, or of several together: every question and every message counts the same."""
+    messages = sum(len(one.conversation.said) for one in replayed)
+    questions = [question for one in replayed for question in one.conversation.questions]
+    found = [ids for one in replayed for ids in one.found]
+    sent, full, saved = (
+        sum(usage[name] for one in replayed for usage in one.usage)
+        for name in ("prompt_tokens", "full_history_tokens", "saved_tokens")
     )
-    parser.add_argument("conversations", nargs="+", type=Path, metavar="CONVERSATION.json")
-    where = parser.add_mutually_exclusive_group()
+    return {
+        "messages": messages,
+        "sessions": sum(len(one.conversation.sessions) for one in replayed),
+        "questions": len(questions),
+        "recall": {str(depth): round(recall_at(found, questions, depth), 2) for depth in DEPTHS},
+        "recall_at_10_by_category": {
+            str(key): round(recall_at(*_of_category(found, questions, key), 10), 2)
+            for key in CATEGORIES
+            if any(question.category == key for question in questions)
+        },
+        "import_per_second": {
+            "sessions": round(messages / sum(one.import_seconds for one in replayed), 1),
+            "one_session": round(messages / sum(one.one_session_seconds for one in replayed), 1),
+        },
+        "search_ms": percentiles([ms for one in replayed for ms in one.search_ms]),
+        "took_ms": percentiles([ms for one in replayed for ms in one.took_ms]),
+        "chat": {
+            "turns": sum(len(one.usage) for one in replayed),
+            "turn_ms": percentiles([ms for one in replayed for ms in one.turn_ms]),
+            "prompt_tokens": sent,
+            "full_history_tokens": full,
+            "saved_tokens": saved,
+            "saved_percent": round(100 * saved / full, 1) if full else 0.0,
+            "last_prompt_tokens": max((one.usage[-1]["prompt_tokens"] for one in replayed if one.usage), default=0),
+        },
+    }
+
+
+def _of_category(
+    found: Sequence[list[str | None]], questions: Sequence[Question], category: int
+) -> tuple[list[list[str | None]], list[Question]]:
+    chosen = [(ids, question) for ids, question in zip(found, questions, strict=True) if question.category == category]
+    return [ids for ids, _ in chosen], [question for _, question in chosen]
+
+
+def table(results: Mapping[str, Any]) -> str:
+    """A column a conversation, and one for all together when there are several."""
+    columns = by_conversation(results)
+    width = width_of(columns)
+    model = results["model"]
+    lines = [
+        f"{'':24}" + "".join(name.rjust(width) for name in columns),
+        *rows(_ROWS, [*columns.values()], 24, width),
+        "",
+        f"Model: {model['main']}" + (" (built in; no key is set)" if model["builtin"] else f", mini {model['mini']}"),
+        machine_line(results["machine"]),
+    ]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    command = Command("replay", __doc__)
+    command.takes_conversations()
+    where = command.add_mutually_exclusive_group()
     where.add_argument("--url", default="http://127.0.0.1:8000", help="the Recap to measure (default: %(default)s)")
     where.add_argument("--serve", action="store_true", help="measure a Recap of its own, in a temporary directory")
-    parser.add_argument("--turns", type=int, default=50, help="turns to chat (default: %(default)s)")
-    parser.add_argument("--keep", action="store_true", help="leave the sessions there afterwards")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON (default: %(default)s)")
-    options = parser.parse_args(arguments)
-    try:
-        conversations = [Conversation.load(path) for path in options.conversations]
-    except (OSError, ValueError) as error:
-        parser.error(str(error))
-    try:
-        results = run(conversations, None if options.serve else options.url, options.turns, options.keep)
-    except (RuntimeError, httpx2.TransportError) as error:
-        raise SystemExit(f"The benchmark broke off: {error}") from error
-    file = stored(options.results, "replay", results)
-    print(table(results))
-    print(f"\nAs JSON: {file}")
+    command.add_argument("--turns", type=int, default=50, help="turns to chat (default: %(default)s)")
+    command.add_argument("--keep", action="store_true", help="leave the sessions there afterwards")
+    options = command.parse_args(arguments)
+    conversations = command.loaded(options.conversations)
+    results = about_now()
+    with breaking_off():
+        results |= run(conversations, None if options.serve else options.url, options.turns, options.keep)
+    command.publish(options.results, results, table)
 
 
 if __name__ == "__main__":

@@ -21,27 +21,18 @@ Ctrl-C or SIGTERM ends it early, and what was measured until then is printed.
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from http.client import HTTPException
-from pathlib import Path
 from typing import Any
 
-import httpx2
-from tqdm import tqdm
-
+from benchmarks.command import Command, about_now, breaking_off, progress
 from benchmarks.filling import Filled, Person
 from benchmarks.model import ModelProcess, Script
 from benchmarks.resources import database_bytes, folder_bytes, worker_memory
-from benchmarks.results import RESULTS, cell, load_line, machine, machine_line, stored
-from benchmarks.serving import Server, setting, terminable
-from benchmarks.upstream import MAIN, MINI
+from benchmarks.results import load_line, machine_line, rows, settings_told
+from benchmarks.serving import Server, temporary_server, terminable
 
 OWNERS = 1_000
 MESSAGES = (1_000, 10_000, 100_000, 1_000_000)
@@ -177,17 +168,7 @@ def _memory(server: Server) -> Figures:
 @contextmanager
 def _filling(bar: Any, settings: Mapping[str, str]) -> Iterator[Filled]:
     """An empty server with a model."""
-    with (
-        tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
-        ModelProcess() as model,
-        Server(
-            Path(folder) / "data",
-            OPENAI_BASE_URL=model.url,
-            OPENAI_MODEL=MAIN,
-            OPENAI_SUMMARY_MODEL=MINI,
-            **{"WEB_WORKERS": str(WORKERS), **settings},
-        ) as server,
-    ):
+    with ModelProcess() as model, temporary_server(model.url, **{"WEB_WORKERS": str(WORKERS), **settings}) as server:
         model.follow(Script(facts=FACTS, keeps=False))
         yield Filled(server, model, bar)
 
@@ -201,7 +182,7 @@ def measured(owners: int, messages: Sequence[int], one: Sequence[int], results: 
     total = sum(max(sizes, default=0) for _, sizes, _ in parts)
     minutes = total / USUAL_RATE / 60
     print(f"{total:,} messages: about {minutes:,.0f} minutes, as two cores go; the bar knows better.", file=sys.stderr)
-    with terminable(), tqdm(total=total, unit="message", file=sys.stderr, dynamic_ncols=True) as bar:
+    with terminable(), progress(total, "message") as bar:
         for name, sizes, measure in parts:
             if not sizes:
                 continue
@@ -218,61 +199,42 @@ def table(results: Mapping[str, Any]) -> str:
         ("one person", results["single"], SINGLE_ROWS),
     )
     lines: list[str] = []
-    for title, columns, rows in blocks:
+    for title, columns, of in blocks:
         if columns:
-            lines += [title]
-            for label, shape, path in rows:
-                lines.append(f"  {label:34}" + "".join(cell(one, shape, path).rjust(12) for one in columns))
-            lines += [""]
+            lines += [title, *(f"  {line}" for line in rows(of, columns, 34, 12)), ""]
     if results["single"]:
         lines += [verdict(results["single"]), ""]
     if results["ended_early"]:
         lines += ["It was ended early: larger sizes were not measured.", ""]
-    settings = "".join(f", {name}={value}" for name, value in results["settings"].items())
     lines += [
-        f"{WORKERS} workers{settings}. {load_line(results['load'])}",
+        f"{WORKERS} workers{settings_told(results['settings'])}. {load_line(results['load'])}",
         machine_line(results["machine"]),
     ]
     return "\n".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    description, _, details = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.scale",
-        description=description,
-        epilog=details,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--messages", nargs="*", type=int, default=MESSAGES, help="sizes (default: %(default)s)")
-    parser.add_argument("--owners", type=int, default=OWNERS, help="people they are of (default: %(default)s)")
-    parser.add_argument("--single", nargs="*", type=int, default=SINGLE, help="of one person (default: %(default)s)")
-    parser.add_argument(
-        "--set", type=setting, action="append", default=[], metavar="NAME=VALUE", help="a setting, as EMBEDDINGS=off"
-    )
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON (default: %(default)s)")
-    options = parser.parse_args(arguments)
+    command = Command("scale", __doc__)
+    command.add_argument("--messages", nargs="*", type=int, default=MESSAGES, help="sizes (default: %(default)s)")
+    command.add_argument("--owners", type=int, default=OWNERS, help="people they are of (default: %(default)s)")
+    command.add_argument("--single", nargs="*", type=int, default=SINGLE, help="of one person (default: %(default)s)")
+    command.takes_settings()
+    options = command.parse_args(arguments)
     if min([*options.messages, *options.single, options.owners]) < 1 or not [*options.messages, *options.single]:
-        parser.error("there is nothing to measure: sizes must be 1 or more")
-    results: dict[str, Any] = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(),
-        "load": os.getloadavg()[0],
+        command.error("there is nothing to measure: sizes must be 1 or more")
+    results = about_now() | {
         "owners": options.owners,
         "settings": dict(options.set),
         "many": [],
         "single": [],
         "ended_early": False,
     }
-    try:
-        measured(options.owners, options.messages, options.single, results)
-    except (KeyboardInterrupt, SystemExit):
-        results["ended_early"] = True
-    except (RuntimeError, OSError, ValueError, HTTPException, httpx2.HTTPError) as error:
-        raise SystemExit(f"The benchmark broke off: {error}") from error
-    file = stored(options.results, "scale", results)
-    print(table(results))
-    print(f"\nAs JSON: {file}")
+    with breaking_off():
+        try:
+            measured(options.owners, options.messages, options.single, results)
+        except (KeyboardInterrupt, SystemExit):
+            results["ended_early"] = True
+    command.publish(options.results, results, table)
     if results["ended_early"]:
         sys.exit(1)
 

@@ -6,12 +6,12 @@ environment and `.env` say, so the built-in model answers; and only the process 
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +21,7 @@ from types import TracebackType
 
 import httpx2
 
+from benchmarks.upstream import MAIN, MINI
 from config import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -136,6 +137,21 @@ class Server:
 
 
 @contextmanager
+def temporary_server(model_url: str | None = None, **settings: str) -> Iterator[Server]:
+    """A Recap that answers, in a folder that goes with it at the block's end, also when this process is told to end.
+
+    Its models are MAIN and MINI of the model server at that URL, or the built-in one.
+    """
+    models = {"OPENAI_BASE_URL": model_url, "OPENAI_MODEL": MAIN, "OPENAI_SUMMARY_MODEL": MINI} if model_url else {}
+    with (
+        terminable(),
+        tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
+        Server(Path(folder) / "data", **{**models, **settings}) as server,
+    ):
+        yield server
+
+
+@contextmanager
 def terminable() -> Iterator[None]:
     """Within it SIGTERM is an exception, which passes through the end of every block: ended with it otherwise, Python
     would leave a server behind."""
@@ -144,14 +160,6 @@ def terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def setting(text: str) -> tuple[str, str]:
-    """A setting given at a benchmark's command line, as NAME=VALUE."""
-    name, equals, value = text.partition("=")
-    if not equals or name not in {item.metadata["env"] for item in fields(Settings)}:
-        raise argparse.ArgumentTypeError(f"{text!r} is no NAME=VALUE of a setting of Recap")
-    return name, value
 
 
 def free_port() -> int:

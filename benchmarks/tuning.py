@@ -5,7 +5,6 @@ With every weight 1 a hit's `why` has the bare parts, so one search a question s
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -14,8 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
+from benchmarks.command import progress
 from benchmarks.conversation import ANSWERABLE, Question
 from benchmarks.rankings import DEFAULT, Corpus, Judge
 from search_index import Recipe, SearchIndex, WordLlamaEmbedder
@@ -56,7 +55,7 @@ def leave_one_out(corpora: Sequence[Corpus], root: Path) -> dict[str, Any]:
     sums = {corpus.owner: {point: np.zeros(len(_FIGURES)) for point in {*points, defaults}} for corpus in corpora}
     asked = sum(len(corpus.conversation.questions) for corpus in corpora)
     counts = {corpus.owner: np.zeros(len(_FIGURES)) for corpus in corpora}
-    with tqdm(total=asked, unit="question", desc="weights", file=sys.stderr, dynamic_ncols=True) as bar:
+    with progress(asked, "question", "weights") as bar:
         for corpus in corpora:
             judge = Judge(corpus)
             for one in _asked(corpus, root):
@@ -86,7 +85,7 @@ def _asked(corpus: Corpus, root: Path) -> list[_Asked]:
     index = SearchIndex(root, recipe=bare, embedder=WordLlamaEmbedder())
     asked = []
     for question in corpus.conversation.questions:
-        hits = index.search(corpus.owner, corpus.query(question, len(corpus.documents)), lambda _: [])
+        hits = index.search(corpus.owner, corpus.query(question, len(corpus.documents)), lambda *_: [])
         parts = [[hit.why.get(name, 0.0) for name in ("words", *GRID)] for hit in hits]
         ids = np.array([hit.message_id for hit in hits], np.int64)
         asked.append(_Asked(question, ids, np.array(parts).reshape(-1, 1 + len(GRID))))

@@ -24,31 +24,21 @@ Everything shares the machine's cores, and the figures are only as quiet as the 
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from http.client import HTTPException
-from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-import httpx2
-from tqdm import tqdm
-
-from benchmarks.calling import Connection, Took
+from benchmarks.calling import FAILURES, Connection, Took
+from benchmarks.command import Command, about_now, breaking_off, progress
 from benchmarks.model import Call, ModelProcess, Script
 from benchmarks.notes import note
 from benchmarks.resources import cpu_seconds, database_bytes, folder_bytes, worker_memory
-from benchmarks.results import RESULTS, cell, load_line, machine, machine_line, percentiles, stored
-from benchmarks.serving import Server, setting, terminable
-from benchmarks.upstream import MAIN, MINI
+from benchmarks.results import load_line, machine_line, percentiles, rows, settings_told
+from benchmarks.serving import Server, temporary_server
+from benchmarks.upstream import MAIN
 
 THREADS = 32
 QUESTIONS = 20
@@ -56,7 +46,6 @@ ENDS = 20  # turns at the start and at the end that are compared
 TOKENS_OVER = 16  # turns
 EARLY = 20  # the turn whose prompt tokens are compared with the last one's
 SETTLE_SECONDS = 120.0
-FAILURES = (OSError, HTTPException, ValueError)  # of a turn
 
 
 @dataclass(frozen=True)
@@ -169,9 +158,11 @@ def measured(amount: Amount) -> dict[str, Any]:
     """The figures of Recap and of the model alone.  Raises RuntimeError when one does not start, or jobs fail."""
     each = amount.turns + amount.conversations * amount.each + amount.slow_turns
     total = 2 * (each + 1) + min(QUESTIONS, amount.turns)
+    settings = {"WEB_WORKERS": "1", "WEB_THREADS": str(THREADS), **amount.settings}
     with (
-        _serving(amount.settings) as (server, model),
-        tqdm(total=total, unit="turn", file=sys.stderr, dynamic_ncols=True) as bar,
+        ModelProcess() as model,
+        temporary_server(model.url, **settings) as server,
+        progress(total, "turn") as bar,
     ):
         model.follow(Script(words=amount.summary_words))
         bar.set_postfix_str("model alone")
@@ -272,25 +263,6 @@ def _spread(turns: int, count: int) -> list[int]:
     return [turns * number // count for number in range(count)]
 
 
-@contextmanager
-def _serving(settings: Mapping[str, str]) -> Iterator[tuple[Server, ModelProcess]]:
-    with (
-        terminable(),
-        tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
-        ModelProcess() as model,
-        Server(
-            Path(folder) / "data",
-            OPENAI_BASE_URL=model.url,
-            OPENAI_MODEL=MAIN,
-            OPENAI_SUMMARY_MODEL=MINI,
-            WEB_WORKERS="1",
-            WEB_THREADS=str(THREADS),
-            **settings,
-        ) as server,
-    ):
-        yield server, model
-
-
 def table(results: Mapping[str, Any]) -> str:
     """A block of rows a phase; a column for Recap, and one for the model alone."""
     amount, subjects = results["amount"], (results["recap"], results["model_alone"])
@@ -326,18 +298,15 @@ def table(results: Mapping[str, Any]) -> str:
             ("  RSS", "{:.0f}", ("memory_mb", "rss")),
         ),
     }
-    lines = [f"{'':36}{'Recap':>12}{'model alone':>14}"]
-    for title, rows in blocks.items():
-        lines += ["", title]
-        for label, shape, path in rows:
-            shown, beside = (cell(figures, shape, path) for figures in subjects)
-            lines.append(f"  {label:34}{shown:>12}{beside:>14}")
+    lines = [f"{'':36}{'Recap':>13}{'model alone':>13}"]
+    for title, of in blocks.items():
+        lines += ["", title, *(f"  {line}" for line in rows(of, subjects, 34, 13))]
     failures = [figures["at_once"]["first_failure"] for figures in subjects if figures["at_once"]["first_failure"]]
     lines += [f"The first failure: {failure}" for failure in failures]
-    settings = "".join(f", {name}={value}" for name, value in amount["settings"].items())
+    serving = f"One worker of {THREADS} threads{settings_told(amount['settings'])}"
     lines += [
         "",
-        f"One worker of {THREADS} threads{settings}; the model's summaries have up to {amount['summary_words']} words. "
+        f"{serving}; the model's summaries have up to {amount['summary_words']} words. "
         "--help says what each figure means.",
         load_line(results["load"]),
         machine_line(results["machine"]),
@@ -346,43 +315,25 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    description, _, details = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.turns",
-        description=description,
-        epilog=details,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    command = Command("turns", __doc__)
     shown = "(default: %(default)s)"
-    parser.add_argument("--turns", type=int, default=200, help=f"of the one conversation {shown}")
-    parser.add_argument("--conversations", type=int, default=20, help=f"at once {shown}")
-    parser.add_argument("--each", type=int, default=50, help=f"turns of each of those {shown}")
-    parser.add_argument("--slow-turns", type=int, default=24, help=f"with the model that lets wait {shown}")
-    parser.add_argument("--latency", type=float, default=0.3, help=f"seconds it lets wait {shown}")
-    parser.add_argument("--pause", type=float, default=0.01, help=f"seconds between turns of one conversation {shown}")
-    parser.add_argument("--summary-words", type=int, default=200, help=f"of the scripted summaries, at most {shown}")
-    parser.add_argument(
-        "--set", type=setting, action="append", default=[], metavar="NAME=VALUE", help="a setting, as EMBEDDINGS=off"
-    )
-    parser.add_argument("--results", type=Path, default=RESULTS, help=f"folder for the JSON {shown}")
-    options = vars(parser.parse_args(arguments))
+    command.add_argument("--turns", type=int, default=200, help=f"of the one conversation {shown}")
+    command.add_argument("--conversations", type=int, default=20, help=f"at once {shown}")
+    command.add_argument("--each", type=int, default=50, help=f"turns of each of those {shown}")
+    command.add_argument("--slow-turns", type=int, default=24, help=f"with the model that lets wait {shown}")
+    command.add_argument("--latency", type=float, default=0.3, help=f"seconds it lets wait {shown}")
+    command.add_argument("--pause", type=float, default=0.01, help=f"seconds between turns of one conversation {shown}")
+    command.add_argument("--summary-words", type=int, default=200, help=f"of the scripted summaries, at most {shown}")
+    command.takes_settings()
+    options = vars(command.parse_args(arguments))
     folder, options["settings"] = options.pop("results"), dict(options.pop("set"))
     amount = Amount(**options)
     if amount.turns < 4 or min(amount.conversations, amount.each, amount.slow_turns) < 1:
-        parser.error("--turns must be 4 or more, as halves are compared, and the other counts 1 or more")
-    results = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(),
-        "load": os.getloadavg()[0],
-        "amount": options,
-    }
-    try:
+        command.error("--turns must be 4 or more, as halves are compared, and the other counts 1 or more")
+    results = about_now() | {"amount": options}
+    with breaking_off():
         results |= measured(amount)
-    except (RuntimeError, httpx2.HTTPError, *FAILURES) as error:
-        raise SystemExit(f"The benchmark broke off: {error}") from error
-    file = stored(folder, "turns", results)
-    print(table(results))
-    print(f"\nAs JSON: {file}")
+    command.publish(folder, results, table)
 
 
 if __name__ == "__main__":

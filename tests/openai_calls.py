@@ -18,14 +18,16 @@ from memory.llm.openai_client import OpenAIModel
 from memory.llm.transport import connect
 from tests.model_server import ModelServer
 
+both = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
+
 KEY = "sk-test-0123456789abcdef"
 SCHEMA = {"type": "object", "properties": {"topic": {"type": "string"}}}
 MATERIAL = ReplyMaterial("", datetime.now(UTC), Sections(), (), (), ())
 
 
-def scripted_server() -> ModelServer:
-    """A server that tells its models apart by name alone, so that either may be asked for JSON."""
-    return ModelServer(is_mini=lambda body: "mini" in body["model"])
+def scripted_server(reply: str | None = None) -> ModelServer:
+    """A server that tells its models apart by name alone, so that either may be asked for JSON; see `ModelServer`."""
+    return ModelServer(reply=reply, is_mini=lambda body: "mini" in body["model"])
 
 
 @contextmanager

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.conversation import ANSWERABLE, Conversation, Question, recall_at
-from benchmarks.replay import main
-from benchmarks.results import Replayed, measured
+from benchmarks.replay import Replayed, main, measured
+from config import ApiKey
 from memory.summary.compare import Conversation as ComparedConversation
+from tests.conftest import MakeApp
+from tests.live import Live
 
 OURS = Path(__file__).parent.parent / "benchmarks" / "conversation.json"
 
@@ -71,6 +73,16 @@ def test_a_file_that_is_no_conversation_is_refused(
 def test_without_a_server_it_says_how_to_start_one() -> None:
     with pytest.raises(SystemExit, match="make run"):
         main([str(OURS), "--url", "http://127.0.0.1:9"])
+
+
+def test_what_fails_meanwhile_ends_it_with_a_sentence_and_no_results(make_app: MakeApp, tmp_path: Path) -> None:
+    live = Live(lambda: make_app(api_keys=(ApiKey("acme", "0123456789abcdef"),)))
+    try:
+        with pytest.raises(SystemExit, match=r"^The benchmark broke off: POST .* answered 401: ") as caught:
+            main([str(OURS), "--url", live.url, "--results", str(tmp_path / "results")])
+    finally:
+        live.stop()
+    assert "\n" not in str(caught.value).strip() and not (tmp_path / "results").exists()
 
 
 @pytest.mark.slow

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.conversation import Conversation, Said
-from benchmarks.prefix import Turn, figures, main, quantile, rewritten, serialised, shared, turns
+from benchmarks.prefix import Turn, figures, main, rewritten, serialised, shared, turns
+from benchmarks.results import quantile
 from benchmarks.upstream import MAIN, MINI, SUMMARY_WORDS, Json, Upstream, digested
 from memory.prompts import SUMMARY_MAX_WORDS
 

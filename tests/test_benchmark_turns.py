@@ -96,7 +96,7 @@ def test_the_model_takes_its_time_streams_and_tells_what_it_was_asked() -> None:
 @pytest.mark.slow
 def test_a_turns_cost_is_measured_on_a_server_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     small = ["--turns", "8", "--conversations", "2", "--each", "2", "--slow-turns", "2", "--latency", "0.1"]
-    main([*small, "--set", "SUMMARY_DEBOUNCE=0.1", "--results", str(tmp_path)])
+    main([*small, "--set", "SUMMARY_DEBOUNCE=0.1", "--set", "WEB_THREADS=8", "--results", str(tmp_path)])
     printed = capsys.readouterr().out
     [file] = tmp_path.glob("turns-*.json")
     results = json.loads(file.read_text(encoding="utf-8"))
@@ -113,7 +113,7 @@ def test_a_turns_cost_is_measured_on_a_server_of_its_own(tmp_path: Path, capsys:
         assert 100 <= one["slow"]["first_text_ms"]["p50"] <= one["slow"]["turn_ms"]["p95"]
     for said in ("one conversation, 8 turns", "2 at once, 2 turns each", "a model of 100 ms", "model alone", str(file)):
         assert said in printed
-    assert "SUMMARY_DEBOUNCE=0.1" in printed and "Measured on" in printed
+    assert "SUMMARY_DEBOUNCE=0.1, WEB_THREADS=8" in printed and "Measured on" in printed
 
 
 def test_what_could_not_be_read_is_a_dash_and_a_failed_turn_is_told() -> None:

@@ -42,6 +42,13 @@ def test_a_persons_jobs_are_theirs(client: FlaskClient) -> None:
     assert good(client.post(f"/api/jobs/{job['id']}/retry?user_id=bob"))["session_id"] == "two"
 
 
+def test_the_jobs_of_a_session_that_is_not_there_or_another_persons_are_not_found(client: FlaskClient) -> None:
+    append(client, "one", [said("hello")], user_id="ada")
+    assert [job["kind"] for job in read_all(client, "/api/jobs", session_id="one", user_id="ada")] == ["summary"]
+    for query in ({"session_id": "one", "user_id": "bob"}, {"session_id": "two", "user_id": "ada"}):
+        assert error(client.get("/api/jobs", query_string=query), 404)["code"] == "session_not_found"
+
+
 def test_jobs_are_found_by_their_state_page_by_page(bench: Bench) -> None:
     bench.work = fail
     for number in range(7):

@@ -28,8 +28,7 @@ LIST = [{"role": "system", "content": "Be brief."}, *talk("Hello", "Hi!", "What 
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    with scripted_server() as server:
-        server.main.default = lambda body: "An answer."
+    with scripted_server("An answer.") as server:
         yield server
 
 

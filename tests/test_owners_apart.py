@@ -151,7 +151,7 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "PUT /api/prompts/{name}": (Request(json={"text": "Mine now"}, makes=frozenset({"name"})),),
     "GET /api/jobs": (
         listing("user_id", user_id=USER),
-        listing("session_id", "user_id", session_id=SESSION, user_id=USER),
+        Request(query={"session_id": SESSION, "user_id": USER}),
     ),
     "POST /api/jobs/{job_id}/retry": (BY_USER,),
     "GET /api/me": (NO_IDS,),

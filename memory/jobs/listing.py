@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import func, select
-from sqlalchemy.orm import Session
 
 from memory.domain import Caller
 from memory.errors import NotFound
 from memory.jobs.outbox import Outbox
 from memory.paging import Page, decode_cursor, page_of
-from models import Database, JobRow, OwnerRow, SessionRow
+from memory.sessions import find_session
+from models import Database, JobRow, OwnerRow, SessionRow, Transaction
 
 LATE = timedelta(seconds=60)  # due for longer than a worker that lives lets any job wait while it has no other
 
@@ -83,15 +83,16 @@ class Jobs:
         cursor: str | None = None,
         limit: int = 100,
     ) -> Page[JobInfo]:
-        """The caller's jobs, oldest first."""
+        """The caller's jobs, oldest first.  Raises NotFound for a session that is not there, or not the caller's."""
         query = _visible(caller).order_by(JobRow.id).limit(limit + 1)
         if state:
             query = query.where(JobRow.state == state)
-        if session_id:
-            query = query.where(SessionRow.public_id == session_id)
         if cursor:
             query = query.where(JobRow.id > decode_cursor(cursor, int)[0])
         with self._database.read() as tx:
+            if session_id is not None:
+                assert caller is not None, "two tenants may each have a session of that id"
+                query = query.where(JobRow.session_id == find_session(tx, caller, session_id).id)
             infos = [_info(row, public_id) for row, public_id in tx.execute(query)]
         return page_of(infos, limit, lambda info: (info.id,))
 
@@ -117,7 +118,7 @@ class Jobs:
         self._outbox.wake()
         return len(failed)
 
-    def backlog(self, tx: Session) -> Backlog:
+    def backlog(self, tx: Transaction) -> Backlog:
         """How the jobs of all owners stand."""
         now = self._now()
         by_kind = select(JobRow.kind, JobRow.state, func.count()).group_by(JobRow.kind, JobRow.state)

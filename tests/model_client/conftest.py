@@ -1,0 +1,33 @@
+"""What the tests of the client of model servers share: a server and a model at it, which together take 20 ms to make.
+
+Each test finds the server with nothing scripted and nothing asked.  The connections to it stay, and so does what the
+model has learned of it; tests for which that matters make their own under the same names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from memory.llm.openai_client import OpenAIModel
+from tests.model_server import ModelServer
+from tests.openai_calls import connected, scripted_server
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[tuple[ModelServer, OpenAIModel]]:
+    """One of each for a module's many tests, and for Hypothesis, which makes no fixtures anew for its examples."""
+    with scripted_server() as server, connected(server) as model:
+        yield server, model
+
+
+@pytest.fixture
+def server(shared: tuple[ModelServer, OpenAIModel]) -> ModelServer:
+    shared[0].reset()
+    return shared[0]
+
+
+@pytest.fixture
+def model(shared: tuple[ModelServer, OpenAIModel]) -> OpenAIModel:
+    return shared[1]

@@ -1,0 +1,171 @@
+"""What the client asks, and answers in every shape that servers give them, over real HTTP."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory import tokens
+from memory.domain import Usage
+from memory.llm import Finish, Piece, complete
+from memory.llm.completion import events
+from memory.llm.openai_client import OpenAIModel
+from tests import model_server as replies
+from tests.model_server import ModelServer, Raw, Text
+from tests.openai_calls import KEY, SCHEMA, ask, both, chunk, connected, data
+
+TEXT = Text.text
+
+
+def test_a_plain_call_is_one_piece_and_its_finish(server: ModelServer, model: OpenAIModel) -> None:
+    assert list(model.answer(ask())) == [
+        Piece("Reply to: Hello, how are you?"),
+        Finish("stop", "gpt-4o", Usage(prompt_tokens=6, completion_tokens=6)),
+    ]
+    (request,) = server.requests
+    assert request.path == "/v1/chat/completions"
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert request.body == {
+        "model": "gpt-4o",
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello, how are you?"}],
+        "stream": False,
+    }
+
+
+def test_a_stream_is_a_piece_for_each_delta(server: ModelServer, model: OpenAIModel) -> None:
+    server.main.queue("One two three.")
+    *pieces, finish = model.answer(ask(stream=True))
+    assert pieces == [Piece("One"), Piece(" two"), Piece(" three.")]
+    assert finish == Finish("stop", "gpt-4o", Usage(6, 3))
+    assert server.requests[0].body["stream"] is True
+    assert server.requests[0].body["stream_options"] == {"include_usage": True}
+
+
+def test_pieces_come_as_they_are_written(server: ModelServer, model: OpenAIModel) -> None:
+    seen = threading.Event()
+
+    def chunks() -> Iterator[bytes]:
+        yield data(chunk({"content": "first"}))
+        assert seen.wait(10)
+        yield data(chunk({"content": "second"}, "stop"), b"[DONE]")
+
+    server.main.queue(Raw(chunks()))
+    answer = model.answer(ask(stream=True))
+    assert next(answer) == Piece("first")
+    seen.set()
+    assert next(answer) == Piece("second")
+    assert isinstance(next(answer), Finish)
+
+
+@both
+def test_a_schema_is_asked_for_by_response_format(server: ModelServer, stream: bool) -> None:
+    with connected(server, "gpt-4o-mini") as mini:
+        text, _ = complete(mini, ask(stream, SCHEMA))
+    assert json.loads(text).keys() == {"topic"}
+    wanted = {"name": "memory_update", "strict": True, "schema": SCHEMA}
+    assert server.requests[0].body["response_format"] == {"type": "json_schema", "json_schema": wanted}
+
+
+def test_text_that_has_no_bytes_is_sent_all_the_same(server: ModelServer, model: OpenAIModel) -> None:
+    assert complete(model, ask(content="half \ud83d of it, 完整"))[0] == "Reply to: half ? of it, 完整"
+
+
+def good(*payloads: bytes, end: bytes = b"data: [DONE]\n\n") -> bytes:
+    return data(*payloads) + end
+
+
+ODD_STREAMS = {
+    "crlf": good(chunk({"content": "Hi"}, "stop")).replace(b"\n", b"\r\n"),
+    "lone cr": good(chunk({"content": "Hi"}, "stop")).replace(b"\n", b"\r"),
+    "no space": good(chunk({"content": "Hi"}, "stop")).replace(b"data: ", b"data:"),
+    "bom": b"\xef\xbb\xbf" + good(chunk({"content": "Hi"}, "stop")),
+    "blank lines first": b"\r\n\n" + good(chunk({"content": "Hi"}, "stop")),
+    "comments": b": OPENROUTER PROCESSING\n\n:\n" + good(chunk({"content": "Hi"}, "stop")),
+    "other fields": b"id: 7\nretry: 10\nevent: message\nodd\n" + good(chunk({"content": "Hi"}, "stop")),
+    "data over lines": b'data: {"choices": [{"delta":\ndata: {"content": "Hi"}, "finish_reason": "stop"}]}\n\n',
+    "nulls": good(chunk(None), chunk({"content": None}), chunk({"content": "Hi"}), chunk(None, "stop", usage=None)),
+    "empty choices": good(chunk({"content": "Hi"}, "stop"), b'{"choices": [], "usage": {}}', b'{"object": "x"}'),
+    "parts": good(chunk({"content": [{"type": "text", "text": "H"}, "i", {"type": "thinking", "text": "x"}]}, "stop")),
+    "reasoning": good(chunk({"reasoning_content": "Hmm"}), chunk({"content": "Hi"}, "stop")),
+    "no reason": good(chunk({"content": "Hi"})),
+    "no done": good(chunk({"content": "Hi"}, "stop"), end=b""),
+    "no last blank line": good(chunk({"content": "Hi"}), end=b"data: [DONE]"),
+    "whole messages": good(b'{"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}'),
+    "a pair in halves": good(chunk({"content": "Hi\ud83d"}), chunk({"content": "\ude00\0"}, "stop")),
+    "after done": good(chunk({"content": "Hi"}, "stop")) + b"data: garbage\n\n",
+}
+
+
+@pytest.mark.parametrize("name", ODD_STREAMS)
+def test_odd_streams_are_understood(server: ModelServer, model: OpenAIModel, name: str) -> None:
+    body = ODD_STREAMS[name]
+    server.main.queue(Raw([body]), Raw([bytes([byte]) for byte in body]), Raw([body], content_type="text/plain"))
+    for stream in (True, True, False):
+        text, finish = complete(model, ask(stream))
+        assert text.removesuffix("\U0001f600") == "Hi"
+        assert finish.reason == "stop"
+    assert len(server.requests) == 3
+
+
+@both
+def test_a_whole_completion_is_taken_whatever_was_asked(server: ModelServer, model: OpenAIModel, stream: bool) -> None:
+    message = {"content": [{"type": "text", "text": "Hi"}], "tool_calls": None, "reasoning_content": "Hmm"}
+    body = json.dumps({"choices": [{"message": message}], "model": "other", "usage": None}).encode()
+    server.main.queue(Raw([b"\n", b"\n", body], content_type="application/octet-stream"))
+    pieces = list(model.answer(ask(stream)))
+    prompt = tokens.estimate_message("Be brief.") + tokens.estimate_message("Hello, how are you?")
+    assert pieces == [Piece("Hi"), Finish("stop", "other", Usage(prompt, tokens.estimate("Hi"), estimated=True))]
+
+
+@both
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"prompt_tokens": "12", "completion_tokens": 3.0, "total_tokens": None}, (12, 3)),
+        ({"prompt_tokens": 12, "completion_tokens": None}, None),
+        ({"prompt_tokens": -1, "completion_tokens": True}, None),
+        ({"prompt_tokens": 10**30, "completion_tokens": 1}, None),
+        ("many", None),
+    ],
+)
+def test_usage_is_taken_if_it_can_be_read(
+    server: ModelServer, model: OpenAIModel, stream: bool, usage: Any, expected: tuple[int, int] | None
+) -> None:
+    server.main.queue(Text(usage=usage))
+    finish = complete(model, ask(stream))[1]
+    assert finish.usage.estimated is (expected is None)
+    if expected:
+        assert (finish.usage.prompt_tokens, finish.usage.completion_tokens) == expected
+
+
+@both
+@pytest.mark.parametrize("reply", [replies.Refusal(TEXT), replies.NoUsage(), replies.NoDone(), Text(finish="length")])
+def test_answers_that_lack_something(server: ModelServer, model: OpenAIModel, stream: bool, reply: Any) -> None:
+    server.main.queue(reply)
+    text, finish = complete(model, ask(stream))
+    assert text == TEXT
+    assert finish.reason == ("length" if reply == Text(finish="length") else "stop")
+
+
+def test_a_connection_cut_after_the_reason_to_stop_is_a_whole_answer(server: ModelServer, model: OpenAIModel) -> None:
+    def chunks() -> Iterator[bytes]:
+        yield data(chunk({"content": "Hi"}, "stop"))
+        raise ConnectionAbortedError
+
+    server.main.queue(Raw(chunks()))
+    assert complete(model, ask(stream=True))[0] == "Hi"
+
+
+@given(st.lists(st.sampled_from([b"data: a", b"data:b", b":c", b"event: d", b"", b"", "data: é…".encode()])), st.data())
+def test_events_do_not_depend_on_how_the_bytes_arrive(lines: list[bytes], draw: st.DataObject) -> None:
+    ends = [draw.draw(st.sampled_from([b"\n", b"\r\n"])) for _ in lines]
+    body = b"".join(line + end for line, end in zip(lines, ends, strict=True))
+    cuts = sorted(draw.draw(st.lists(st.integers(0, len(body)))))
+    parts = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
+    assert list(events(part for part in parts if part)) == list(events([body] if body else []))

@@ -1,0 +1,389 @@
+"""The OpenAI-compatible client over real HTTP: what it asks, failures in every place, retries, time, connections."""
+
+from __future__ import annotations
+
+import email.utils
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from config import Settings, SettingsError
+from memory.domain import Sections
+from memory.errors import ModelError
+from memory.llm import ChatMessage, DigestMaterial, ModelRequest, complete
+from memory.llm.openai_client import BUSY_SECONDS, OpenAIModel
+from memory.llm.transport import connect
+from tests import model_server as replies
+from tests.model_server import ModelServer, Raw, Status, Text
+from tests.openai_calls import KEY, SCHEMA, ask, both, chunk, connected, data, failure, scripted_server
+
+TEXT = Text.text
+Make = Callable[..., OpenAIModel]
+Pair = tuple[ModelServer, OpenAIModel]
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with scripted_server() as server:
+        yield server
+
+
+@pytest.fixture
+def make(server: ModelServer) -> Iterator[Make]:
+    """Makes models at the server, with settings of their own."""
+    with ExitStack() as stack:
+        yield lambda name="gpt-4o", **settings: stack.enter_context(connected(server, name, **settings))
+
+
+@pytest.fixture
+def model(make: Make) -> OpenAIModel:
+    return make()
+
+
+# --- connecting
+
+
+def test_a_server_without_keys_needs_none(server: ModelServer, make: Make) -> None:
+    assert complete(make(openai_api_key=""), ask())
+    assert KEY not in server.requests[0].headers["authorization"]
+
+
+def test_traffic_to_this_machine_never_takes_a_proxy(
+    server: ModelServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    assert complete(make(), ask())
+    assert complete(make(openai_base_url=server.url.replace("127.0.0.1", "localhost")), ask())
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:11434/v1", "localhost", "ftp://x/v1", "http://", "http://[::1/v1"])
+def test_a_base_url_that_is_none_stops_the_start(url: str) -> None:
+    with pytest.raises(SettingsError, match="OPENAI_BASE_URL"):
+        connect(Settings(openai_base_url=url))
+
+
+def test_a_key_that_is_none_stops_the_start_and_stays_hidden() -> None:
+    with pytest.raises(SettingsError, match="OPENAI_API_KEY") as caught:
+        connect(Settings(openai_api_key="sk-hidden\nkey"))
+    assert "hidden" not in str(caught.value)
+
+
+# --- parameters a server does not know
+
+
+@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize("name", ["stream_options", "response_format"])
+def test_a_refused_parameter_costs_one_call(server: ModelServer, model: OpenAIModel, name: str, status: int) -> None:
+    server.main.queue(Status(status, {"error": {"message": f"Unrecognized request argument supplied: {name}"}}))
+    for _ in range(2):
+        assert complete(model, ask(stream=True, schema=SCHEMA))
+    first, *others = [request.body for request in server.requests]
+    assert len(others) == 2
+    assert all(body == {key: value for key, value in first.items() if key != name} for body in others)
+    complete(OpenAIModel(model.transport, "another"), ask(stream=True, schema=SCHEMA))
+    assert name in server.requests[-1].body
+
+
+def test_both_may_be_refused(server: ModelServer, model: OpenAIModel) -> None:
+    server.main.queue(Status(400, "stream_options: extra fields not permitted"), Status(400, "no json_schema here"))
+    complete(model, ask(stream=True, schema=SCHEMA))
+    assert server.requests[-1].body.keys() == {"model", "messages", "stream"}
+
+
+def test_a_parameter_is_not_dropped_for_good_unless_that_helped(server: ModelServer, model: OpenAIModel) -> None:
+    server.main.queue(Status(400, "response_format"), Status(400, "and still not"))
+    assert failure(model, ask(schema=SCHEMA)).code == "model_rejected_request"
+    complete(model, ask(schema=SCHEMA))
+    assert "response_format" in server.requests[-1].body
+
+
+# --- failures, one by one
+
+
+def openai_error(code: str, message: str = "They say no.") -> dict[str, Any]:
+    return {"error": {"message": message, "type": "x", "param": None, "code": code}}
+
+
+FAILURES = [
+    (Status(401), "model_key_refused", 502, False, "OPENAI_API_KEY"),
+    (Status(403, "nope"), "model_key_refused", 502, False, "nope"),
+    (Status(404), "model_not_found", 502, False, "OPENAI_MODEL"),
+    (Status(403, openai_error("model_not_found")), "model_not_found", 502, False, "gpt-4o"),
+    (Status(429), "model_busy", 503, True, "later"),
+    (Status(429, openai_error("insufficient_quota")), "model_quota_exhausted", 503, False, "credit"),
+    (Status(402), "model_quota_exhausted", 503, False, "credit"),
+    (Status(500), "model_failed", 502, True, "HTTP 500"),
+    (replies.Html(503), "model_failed", 502, True, "HTTP 503"),
+    (Status(529, ["odd"]), "model_failed", 502, True, "odd"),
+    (Status(400, openai_error("bad_thing")), "model_rejected_request", 502, False, "They say no."),
+    (Status(413, "x" * 9999), "model_rejected_request", 502, False, "xxx…"),
+    (Status(418, {"detail": [{"msg": "missing"}]}), "model_rejected_request", 502, False, "missing"),
+    (Status(301, "", {"Location": "https://new.example/v1"}), "model_rejected_request", 502, False, "new.example"),
+    (Status(307, "nowhere"), "model_rejected_request", 502, False, "nowhere"),
+    (Status(400, openai_error("context_length_exceeded")), "model_context_exceeded", 502, False, "CONTEXT_TOKENS"),
+    (Status(400, "maximum context length is 2048"), "model_context_exceeded", 502, False, "CONTEXT_TOKENS"),
+    (replies.Html(), "model_bad_answer", 502, True, "It works!"),
+    (replies.EmptyChoices(), "model_bad_answer", 502, True, "no choices"),
+    (replies.BrokenJson(), "model_bad_answer", 502, True, "not JSON"),
+    (Status(200, "[1]"), "model_bad_answer", 502, True, "not an object"),
+    (Status(200, "data: [1]\n\n"), "model_bad_answer", 502, True, "not an object"),
+    (Status(200, ""), "model_bad_answer", 502, True, "nothing"),
+    (Status(200, "[" * 99999), "model_bad_answer", 502, True, "[[["),
+    (Status(200, '{"choices": [{"text": "x"}]}'), "model_bad_answer", 502, True, "without a message"),
+    (Status(200, "zipped", {"Content-Encoding": "gzip"}), "model_bad_answer", 502, True, "compression"),
+    (replies.EmptyContent(), "model_empty_answer", 502, True, "without any text"),
+    (Text(" \n "), "model_empty_answer", 502, True, "without any text"),
+    (replies.EmptyContent("length"), "model_empty_answer", 502, True, "limit of tokens"),
+    (replies.EmptyContent("content_filter"), "model_empty_answer", 502, False, "filter"),
+    (replies.HangUp(), "model_unreachable", 502, True, "OPENAI_BASE_URL"),
+    (replies.CutStream(0), "model_cut_off", 502, True, "broke off"),
+    (replies.SseError(0), "model_failed", 502, True, "fell over"),
+    (replies.SseError(0, {"message": "Slow down", "code": 429}), "model_busy", 503, True, "Slow down"),
+    (replies.SseError(0, "plain words"), "model_failed", 502, True, "plain words"),
+    (Status(200, {"object": "error", "message": "In here", "code": 404}), "model_not_found", 502, False, "In here"),
+]
+
+
+@both
+@pytest.mark.parametrize(("reply", "code", "status", "passing", "words"), FAILURES)
+def test_failures_are_sentences_with_a_code(
+    shared: Pair, stream: bool, reply: Any, code: str, status: int, passing: bool, words: str
+) -> None:
+    server, model = shared
+    server.main.default = lambda body: reply
+    error = failure(model, ask(stream))
+    assert (error.code, error.status, error.passing) == (code, status, passing)
+    assert words in error.message
+    assert len(error.message) < 800
+    assert error.message.isprintable()
+
+
+def test_the_mini_models_failures_name_its_own_setting(server: ModelServer, make: Make) -> None:
+    server.mini.queue(Status(404))
+    request = ModelRequest((ChatMessage("user", "x"),), DigestMaterial(Sections(), (), ()), SCHEMA)
+    assert "OPENAI_SUMMARY_MODEL" in failure(make("gpt-4o-mini"), request).message
+
+
+def test_nobody_listening(make: Make) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    error = failure(make(openai_base_url=f"http://127.0.0.1:{port}/v1"), ask())
+    assert (error.code, error.status) == ("model_unreachable", 502)
+    assert f"127.0.0.1:{port}" in error.message
+    assert "refused" in error.message
+
+
+@pytest.mark.parametrize("reply", [replies.CutStream(2), replies.SseError(2), Text(finish=None, done=False)])
+def test_a_stream_that_breaks_keeps_its_pieces_and_is_not_tried_again(
+    server: ModelServer, model: OpenAIModel, reply: Any
+) -> None:
+    server.main.queue(reply)
+    pieces = []
+    with pytest.raises(ModelError) as caught:
+        for piece in model.answer(ask(stream=True)):
+            pieces.append(piece)
+    assert caught.value.code == ("model_failed" if isinstance(reply, replies.SseError) else "model_cut_off")
+    assert len(pieces) >= 2
+    assert len(server.requests) == 1
+
+
+@both
+def test_the_key_never_shows(server: ModelServer, make: Make, caplog: pytest.LogCaptureFixture, stream: bool) -> None:
+    caplog.set_level(logging.DEBUG)
+    model = make(openai_base_url=server.url.replace("http://", "http://me:pass-word-42@"))
+    said = f"Wrong key {KEY}, header 'Bearer {KEY}', " + "x" * 260 + KEY
+    for reply in (
+        Status(401, openai_error("x", said)),
+        Status(500, said),
+        Status(200, said),
+        Status(200, {"error": said}),
+        replies.SseError(0, said),
+        Status(302, "", {"Location": f"http://me:pass-word-42@host/?key={KEY}"}),
+    ):
+        server.main.queue(*[reply] * 3)
+        error = failure(model, ask(stream))
+        while server.main.next():
+            pass  # the tries that were not made
+        logging.getLogger("test").warning("A call failed.", exc_info=error)
+        caplog.handler.stream.write(repr(error) + error.message)
+    assert "A call failed." in caplog.text
+    assert KEY[:12] not in caplog.text
+    assert "pass-word-42" not in caplog.text
+    assert KEY not in repr(model.transport)
+
+
+# --- trying again
+
+
+@both
+@pytest.mark.parametrize("reply", [Status(408), Status(409), Status(429), Status(500), Status(503), replies.HangUp()])
+def test_passing_failures_are_tried_again_twice(
+    server: ModelServer, model: OpenAIModel, stream: bool, reply: Any
+) -> None:
+    server.main.queue(reply, reply, TEXT, reply, reply, reply, "never asked")
+    assert complete(model, ask(stream))[0] == TEXT
+    failure(model, ask(stream))
+    assert len(server.requests) == 6
+
+
+@pytest.mark.parametrize("reply", [Status(400), Status(401), Status(404), replies.Html(), replies.EmptyContent()])
+def test_lasting_failures_are_not(server: ModelServer, model: OpenAIModel, reply: Any) -> None:
+    server.main.queue(reply, "never asked")
+    failure(model, ask())
+    assert len(server.requests) == 1
+
+
+def test_what_breaks_before_any_text_is_tried_again(server: ModelServer, model: OpenAIModel) -> None:
+    server.main.queue(replies.CutStream(0), TEXT, replies.SseError(0), TEXT, replies.CutStream(), TEXT)
+    assert [complete(model, ask(stream))[0] for stream in (True, True, False)] == [TEXT] * 3
+
+
+def test_a_short_retry_after_is_waited_for(server: ModelServer, model: OpenAIModel) -> None:
+    server.main.queue(Status(429, headers={"Retry-After": "0.2"}), Status(503, headers={"Retry-After-Ms": "200"}))
+    complete(model, ask())
+    first, second, third = (request.at for request in server.requests)
+    assert second - first >= 0.2
+    assert third - second >= 0.2
+
+
+@pytest.mark.parametrize(
+    ("headers", "low", "high"),
+    [
+        ({"Retry-After": "30"}, 30, 30),
+        ({"Retry-After": "in ten minutes"}, 500, 601),
+        ({"Retry-After": "1e12"}, 86_400, 86_400),
+    ],
+)
+def test_a_long_one_is_reported(
+    server: ModelServer, model: OpenAIModel, headers: dict[str, str], low: float, high: float
+) -> None:
+    in_ten_minutes = email.utils.formatdate(time.time() + 600, usegmt=True)
+    told = {name: in_ten_minutes if value == "in ten minutes" else value for name, value in headers.items()}
+    server.main.queue(Status(429, headers=told))
+    error = failure(model, ask())
+    assert error.retry_after is not None
+    assert low <= error.retry_after <= high
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("value", ["soon", "", "nan", "inf", "Wed, 99 Foo 2026 00:00:00 GMT"])
+def test_a_senseless_one_is_passed_over(server: ModelServer, model: OpenAIModel, value: str) -> None:
+    server.main.default = lambda body: Status(429, headers={"Retry-After": value})
+    assert failure(model, ask()).retry_after == BUSY_SECONDS
+    assert len(server.requests) == 3
+
+
+def test_no_wait_goes_past_the_deadline(server: ModelServer, make: Make) -> None:
+    server.main.queue(Status(500, headers={"Retry-After": "4"}))
+    started = time.monotonic()
+    assert failure(make(model_timeout=2.0), ask()).code == "model_failed"
+    assert time.monotonic() - started < 2.0
+
+
+# --- time and connections
+
+
+@both
+@pytest.mark.parametrize("reply", [replies.Delay(threading.Event()), replies.Drip(0.02, TEXT * 20)])
+def test_time_is_up_however_slow_the_server_is(server: ModelServer, make: Make, stream: bool, reply: Any) -> None:
+    server.main.queue(reply)
+    model = make(model_timeout=0.3)
+    started = time.monotonic()
+    error = failure(model, ask(stream))
+    assert 0.29 < time.monotonic() - started < 3.0
+    assert (error.code, error.status) == ("model_timeout", 504)
+    assert "MODEL_TIMEOUT" in error.message
+    assert len(server.requests) == 1
+
+
+def test_a_stream_that_began_is_timed_too(server: ModelServer, make: Make) -> None:
+    server.main.queue(Text("x " * 500, before_each=b": wait\n\n", seconds_each=0.02))
+    assert failure(make(model_timeout=0.3), ask(stream=True)).code == "model_timeout"
+
+
+@both
+def test_silence_in_the_middle_is_noticed_within_twice_the_time(server: ModelServer, make: Make, stream: bool) -> None:
+    over = threading.Event()
+
+    def chunks() -> Iterator[bytes]:
+        yield data(chunk({"content": "Hi"}))
+        over.wait(10)
+
+    server.main.queue(Raw(chunks()))
+    started = time.monotonic()
+    assert failure(make(model_timeout=0.3), ask(stream)).code == "model_timeout"
+    assert 0.29 < time.monotonic() - started < 3.0
+    over.set()
+
+
+def test_an_error_page_that_drips_is_cut_short(server: ModelServer, make: Make) -> None:
+    def chunks() -> Iterator[bytes]:
+        for _ in range(500):
+            yield b"x"
+            time.sleep(0.02)
+
+    server.main.queue(Raw(chunks(), status=418))
+    error = failure(make(model_timeout=0.3), ask())
+    assert error.code == "model_rejected_request"
+    assert error.message.count("x") < 100
+
+
+def test_the_retries_share_the_time(server: ModelServer, make: Make) -> None:
+    server.main.queue(replies.Delay(0.2, Status(500)), replies.Delay(threading.Event()))
+    model = make(model_timeout=0.6)
+    started = time.monotonic()
+    assert failure(model, ask()).code == "model_timeout"
+    assert time.monotonic() - started < 3.0
+    assert len(server.requests) == 2
+
+
+@both
+def test_one_connection_serves_many_calls(server: ModelServer, model: OpenAIModel, stream: bool) -> None:
+    server.main.queue(TEXT, Status(500), TEXT, Status(404))
+    for _ in range(2):
+        complete(model, ask(stream))
+    failure(model, ask(stream))
+    complete(model, ask(stream))
+    assert server.accepted == 1
+
+
+def test_an_answer_that_is_not_read_to_its_end_is_hung_up_on(server: ModelServer, model: OpenAIModel) -> None:
+    server.main.default = lambda body: Text("x " * 1000, seconds_each=0.005)
+    for _ in range(5):
+        answer = model.answer(ask(stream=True))
+        next(answer)
+        answer.close()  # type: ignore[attr-defined]
+    assert server.wait_for(lambda: server.connections == 0)
+    server.main.default = lambda body: TEXT
+    assert complete(model, ask(stream=True))[0] == TEXT
+
+
+@both
+@pytest.mark.parametrize("reply", [replies.CutStream(), replies.Html(500), replies.BrokenJson(), Status(404)])
+def test_failures_leave_no_connection_behind(server: ModelServer, make: Make, stream: bool, reply: Any) -> None:
+    server.main.default = lambda body: reply
+    model = make()
+    for _ in range(3):
+        failure(model, ask(stream))
+    assert server.connections <= 1
+    model.transport.close()
+    assert server.wait_for(lambda: server.connections == 0)
+
+
+def test_many_threads_share_one_transport(server: ModelServer, model: OpenAIModel) -> None:
+    def turn(number: int) -> str:
+        return complete(model, ask(stream=bool(number % 2), content=f"number {number}"))[0]
+
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(turn, range(64))) == [f"Reply to: number {number}" for number in range(64)]
+    assert server.accepted <= 16

@@ -1,0 +1,296 @@
+"""A client's request passed on to the model server: nothing is lost on the way there, and nothing on the way back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from memory.errors import ModelError
+from memory.llm import ChatMessage, Chunk, Finish, ModelRequest, Piece, ToolCall
+from memory.llm.openai_client import OpenAIModel
+from memory.llm.passing import assembled
+from tests.model_replies import Json
+from tests.model_server import CutStream, EmptyContent, ModelServer, Raw, SseError, Status, Text, ToolCalls
+from tests.openai_calls import KEY, MATERIAL, chunk, connected, data
+
+RAW = {"role": "user", "content": [{"type": "text", "text": "Hello"}], "cache_control": {"type": "ephemeral"}}
+PARAMETERS = {"model": "gpt-9", "temperature": 0.25, "logit_bias": {"50256": -100}, "x_of_theirs": [1, {"deep": None}]}
+
+
+@pytest.fixture
+def model(server: ModelServer) -> Iterator[OpenAIModel]:
+    """One that no server has refused a parameter yet: it would not send that again."""
+    with connected(server) as model:
+        yield model
+
+
+def passed(stream: bool = False, cache_key: str | None = None, **parameters: Any) -> ModelRequest:
+    """A client's request with these parameters."""
+    messages = (ChatMessage("system", "Be brief."), ChatMessage("user", "Hello", raw=RAW))
+    client = {**PARAMETERS, **parameters}
+    return ModelRequest(messages, MATERIAL, stream=stream, client=client, cache_key=cache_key)
+
+
+def answered(model: OpenAIModel, request: ModelRequest) -> tuple[list[dict[str, Any]], str, list[ToolCall], Finish]:
+    """What came: the chunks, the text, the calls, the end."""
+    parts = list(model.answer(request))
+    chunks = [dict(part.data) for part in parts if isinstance(part, Chunk)]
+    text = "".join(part.text for part in parts if isinstance(part, Piece))
+    assert isinstance(parts[-1], Finish)
+    return chunks, text, [part for part in parts if isinstance(part, ToolCall)], parts[-1]
+
+
+def test_parameters_and_messages_go_as_they_came(server: ModelServer, model: OpenAIModel) -> None:
+    answered(model, passed())
+    answered(model, passed(stream=True, stream_options={"include_obfuscation": False}))
+    plain, streamed = (request.body for request in server.requests)
+    assert plain == {**PARAMETERS, "messages": [{"role": "system", "content": "Be brief."}, RAW], "stream": False}
+    assert streamed == {
+        **plain,
+        "stream": True,
+        "stream_options": {"include_obfuscation": False, "include_usage": True},
+    }
+
+
+def test_a_request_that_names_no_model_is_for_the_main_one(server: ModelServer, model: OpenAIModel) -> None:
+    request = ModelRequest((ChatMessage("user", "Hello"),), MATERIAL, client={})
+    answered(model, request)
+    assert server.requests[0].body["model"] == "gpt-4o"
+
+
+COMPLETION = {
+    "id": "chatcmpl-x",
+    "object": "chat.completion",
+    "created": 123,
+    "model": "gpt-9-2026",
+    "system_fingerprint": "fp_1",
+    "service_tier": "default",
+    "choices": [
+        {
+            "index": 0,
+            "message": {
+                "role": "assistant",
+                "content": "Hello.",
+                "refusal": None,
+                "reasoning_content": "They greet.",
+                "annotations": [],
+            },
+            "logprobs": {"content": [{"token": "Hello", "logprob": -0.25, "bytes": [72], "top_logprobs": []}]},
+            "finish_reason": "stop",
+            "matched_stop": 7,
+        },
+        {"index": 1, "message": {"role": "assistant", "content": "Hi."}, "logprobs": None, "finish_reason": "stop"},
+    ],
+    "usage": {
+        "prompt_tokens": 9,
+        "completion_tokens": 3,
+        "total_tokens": 12,
+        "prompt_tokens_details": {"cached_tokens": 4},
+    },
+}
+
+
+def test_a_completion_comes_with_every_field_it_has(server: ModelServer, model: OpenAIModel) -> None:
+    server.main.queue(Json(COMPLETION))
+    chunks, text, calls, end = answered(model, passed(n=2))
+    assert chunks == [COMPLETION]
+    assert (text, calls, end.reason, end.model) == ("Hello.", [], "stop", "gpt-9-2026")
+    assert (end.usage.prompt_tokens, end.usage.completion_tokens, end.usage.estimated) == (9, 3, False)
+
+
+STREAM = [
+    {"id": "c", "object": "chat.completion.chunk", "choices": [], "prompt_filter_results": [{"ok": 1}]},
+    {
+        "id": "c",
+        "choices": [{"index": 0, "delta": {"role": "assistant", "reasoning_content": "Hm."}}],
+        "obfuscation": "x",
+    },
+    {"id": "c", "choices": [{"index": 0, "delta": {"content": "He"}, "logprobs": {"content": [{"token": "He"}]}}]},
+    {"id": "c", "choices": [{"index": 1, "delta": {"content": "Hi."}}]},
+    {"id": "c", "choices": [{"index": 0, "delta": {"content": "llo."}, "finish_reason": None}], "usage": None},
+    {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "system_fingerprint": "fp_1"},
+]
+USAGE = {"id": "c", "choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}}
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_stream_comes_chunk_by_chunk_and_usage_only_to_who_wants_it(
+    server: ModelServer, model: OpenAIModel, wanted: bool
+) -> None:
+    server.main.queue(Raw([data(*(json.dumps(one).encode() for one in [*STREAM, USAGE]), b"[DONE]")]))
+    options = {"stream_options": {"include_usage": True}} if wanted else {}
+    chunks, text, _, end = answered(model, passed(stream=True, n=2, **options))
+    if wanted:
+        assert chunks == [*STREAM, USAGE]
+    else:
+        assert chunks == [{name: value for name, value in one.items() if name != "usage"} for one in STREAM]
+    assert (text, end.usage.prompt_tokens, end.usage.completion_tokens) == ("Hello.", 9, 3)
+
+
+def test_the_text_of_a_chunk_is_told_before_the_chunk(server: ModelServer, model: OpenAIModel) -> None:
+    """So that whatever reaches the client is known here, also when the client goes away with it."""
+    parts = [part for part in model.answer(passed(stream=True)) if isinstance(part, Piece | Chunk)]
+    told = ""
+    for part in parts:
+        if isinstance(part, Piece):
+            told += part.text
+        else:
+            content = "".join(choice["delta"].get("content") or "" for choice in part.data["choices"])
+            assert told.endswith(content)
+    assert told
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_calls_of_tools_come_whole_beside_their_chunks(server: ModelServer, model: OpenAIModel, stream: bool) -> None:
+    server.main.queue(ToolCalls((("weather", {"city": "Lyon"}), ("time", {})), text="Let me see."))
+    chunks, text, calls, end = answered(model, passed(stream=stream, tools=[{"type": "function"}]))
+    assert text == "Let me see."
+    assert [(call.name, json.loads(call.arguments)) for call in calls] == [("weather", {"city": "Lyon"}), ("time", {})]
+    assert end.reason == "tool_calls"
+    (shown,) = assembled(chunks)["choices"]
+    assert [call["id"] for call in shown["message"]["tool_calls"]] == [call.id for call in calls]
+
+
+@pytest.mark.parametrize("reply", [EmptyContent(), EmptyContent("length"), EmptyContent("content_filter")])
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_answer_without_words_is_an_answer(
+    server: ModelServer, model: OpenAIModel, reply: Text, stream: bool
+) -> None:
+    server.main.queue(reply)
+    chunks, text, calls, end = answered(model, passed(stream=stream))
+    assert (text, calls, end.reason) == ("", [], reply.finish)
+    assert chunks[-1]["choices"][0]["finish_reason"] == reply.finish
+    assert len(server.requests) == 1
+
+
+def test_a_plain_answer_to_a_streamed_request_comes_as_a_chunk(server: ModelServer, model: OpenAIModel) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    message = {"role": "assistant", "content": "Hello.", "tool_calls": [call]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    server.main.queue(Json({**COMPLETION, "choices": [choice]}))
+    chunks, text, calls, _ = answered(model, passed(stream=True))
+    assert text == "Hello." and [one.id for one in calls] == ["call_1"]
+    assert chunks == [
+        {
+            **COMPLETION,
+            "object": "chat.completion.chunk",
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "tool_calls",
+                    "delta": {**message, "tool_calls": [{"index": 0, **call}]},
+                }
+            ],
+        }
+    ]
+
+
+def test_a_stream_in_answer_to_a_plain_request_comes_as_one_completion(server: ModelServer, model: OpenAIModel) -> None:
+    call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a"'}}
+    rest = {"index": 0, "function": {"arguments": ":1}"}}
+    logprobs = [{"content": [{"token": "He"}]}, {"content": [{"token": "llo"}]}]
+    events = [
+        chunk({"role": "assistant", "content": "He", "reasoning_content": "Hm"}, id="c", model="m", usage=None),
+        json.dumps({"choices": [{"index": 0, "delta": {"content": "llo"}, "logprobs": logprobs[0]}]}).encode(),
+        json.dumps({"choices": [{"index": 0, "delta": {"reasoning_content": "."}, "logprobs": logprobs[1]}]}).encode(),
+        chunk({"tool_calls": [call]}),
+        chunk({"tool_calls": [rest]}),
+        chunk({}, "tool_calls", usage={"prompt_tokens": 1, "completion_tokens": 2}),
+    ]
+    server.main.queue(Raw([data(*events, b"[DONE]")]))
+    chunks, text, calls, _ = answered(model, passed())
+    assert text == "Hello" and [one.arguments for one in calls] == ['{"a":1}']
+    message = {
+        "role": "assistant",
+        "content": "Hello",
+        "reasoning_content": "Hm.",
+        "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}],
+    }
+    assert chunks == [
+        {
+            "id": "c",
+            "model": "m",
+            "object": "chat.completion",
+            "usage": {"prompt_tokens": 1, "completion_tokens": 2},
+            "choices": [
+                {
+                    "index": 0,
+                    "message": message,
+                    "logprobs": {"content": [{"token": "He"}, {"token": "llo"}]},
+                    "finish_reason": "tool_calls",
+                }
+            ],
+        }
+    ]
+
+
+REFUSED = Status(400, {"error": {"message": "Unknown parameter: 'stream_options'.", "type": "invalid_request_error"}})
+
+
+def test_what_is_added_to_a_request_is_left_out_where_it_is_refused(server: ModelServer, model: OpenAIModel) -> None:
+    key_refused = Status(400, {"error": {"message": "Unrecognized request argument: prompt_cache_key"}})
+    server.main.queue(key_refused, REFUSED)
+    answered(model, passed(stream=True, cache_key="session-1"))
+    first, second, third = (request.body for request in server.requests)
+    assert first["prompt_cache_key"] == "session-1" and first["stream_options"] == {"include_usage": True}
+    assert "prompt_cache_key" not in second and "stream_options" in second
+    assert "stream_options" not in third
+    answered(model, passed(stream=True, cache_key="session-1"))
+    assert server.requests[-1].body == third and len(server.requests) == 4  # it is not tried again
+
+
+def test_what_the_client_sent_itself_is_never_left_out(server: ModelServer, model: OpenAIModel) -> None:
+    server.main.queue(REFUSED)
+    with pytest.raises(ModelError) as caught:
+        answered(model, passed(stream=True, stream_options={"include_usage": True}))
+    assert caught.value.upstream is not None and caught.value.upstream.status == 400
+    assert len(server.requests) == 1
+
+
+def test_a_long_name_makes_a_cache_key_that_servers_take(server: ModelServer, model: OpenAIModel) -> None:
+    answered(model, passed(cache_key="s" * 128))
+    answered(model, passed(cache_key="s" * 128, prompt_cache_key="theirs"))
+    assert len(server.requests[0].body["prompt_cache_key"]) == 64
+    assert server.requests[1].body["prompt_cache_key"] == "theirs"
+
+
+def test_what_the_server_said_of_a_refusal_is_known_word_for_word(server: ModelServer, model: OpenAIModel) -> None:
+    said = {
+        "message": f"Incorrect API key provided: {KEY}.",
+        "type": "invalid_request_error",
+        "param": None,
+        "code": "invalid_api_key",
+    }
+    server.main.queue(Status(401, {"error": said}))
+    with pytest.raises(ModelError) as caught:
+        answered(model, passed())
+    upstream = caught.value.upstream
+    assert upstream is not None
+    assert (upstream.status, upstream.type, upstream.param, upstream.code) == (
+        401,
+        "invalid_request_error",
+        None,
+        "invalid_api_key",
+    )
+    assert upstream.message == "Incorrect API key provided: [secret]."
+
+
+def test_a_page_of_a_proxy_says_nothing(server: ModelServer, model: OpenAIModel) -> None:
+    server.main.queue(*[Status(403, "<html>Forbidden</html>")])
+    with pytest.raises(ModelError) as caught:
+        answered(model, passed())
+    assert caught.value.upstream is not None
+    assert caught.value.upstream.message == "The model server answered with HTTP status 403."
+
+
+@pytest.mark.parametrize("reply", [SseError(after=2), CutStream(after=2)])
+def test_a_stream_that_breaks_has_passed_on_what_came(server: ModelServer, model: OpenAIModel, reply: Any) -> None:
+    server.main.queue(reply)
+    came: list[Any] = []
+    with pytest.raises(ModelError):
+        for part in model.answer(passed(stream=True)):
+            came.append(part)
+    assert [type(part) for part in came] == [Piece, Chunk, Piece, Chunk]

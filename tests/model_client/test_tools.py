@@ -1,0 +1,235 @@
+"""Tools over the OpenAI protocol: how they are offered, and calls in every shape that servers give them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.llm import ChatMessage, Finish, ModelRequest, Piece, Tool, ToolCall, complete
+from memory.llm.openai_client import OpenAIModel
+from memory.llm.tool_calls import Calls
+from tests.model_server import ModelServer, NoUsage, Raw, Status, ToolCalls
+from tests.openai_calls import ask, both, chunk, connected, data, failure
+
+TOOL = Tool("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
+OTHER = Tool("listen", "Listens.", {"type": "object", "properties": {}})
+ARGUMENTS = '{"at": "the café"}'
+
+
+def offering(stream: bool = False, *messages: ChatMessage) -> ModelRequest:
+    request = ask(stream)
+    return replace(request, messages=(*request.messages, *messages), tools=(TOOL, OTHER))
+
+
+def calls(model: OpenAIModel, request: ModelRequest) -> list[tuple[str, str]]:
+    """The name and arguments of each call of an answer that ends in calls."""
+    *parts, finish = model.answer(request)
+    assert isinstance(finish, Finish) and finish.reason == "tool_calls"
+    made = [part for part in parts if isinstance(part, ToolCall)]
+    assert len({one.id for one in made}) == len(made) and all(one.id for one in made)
+    return [(one.name, one.arguments) for one in made]
+
+
+def test_tools_and_their_answers_are_sent_as_the_protocol_has_them(server: ModelServer, model: OpenAIModel) -> None:
+    made = ToolCall("c1", "look", ARGUMENTS, {"google": {"thought_signature": "abc"}})
+    complete(
+        model,
+        offering(
+            False,
+            ChatMessage("assistant", "", (made, ToolCall("c2", "a b.c", "{"))),
+            ChatMessage("tool", "Nobody.", tool_call_id="c1"),
+        ),
+    )
+    body = server.requests[0].body
+    assert body["tools"][0] == {
+        "type": "function",
+        "function": {"name": "look", "description": "Looks.", "parameters": TOOL.parameters},
+    }
+    *_, asked, answered = body["messages"]
+    function = {"name": "look", "arguments": ARGUMENTS}
+    assert asked == {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": function, "extra_content": made.extra},
+            {"id": "c2", "type": "function", "function": {"name": "a_b_c", "arguments": "{}"}},
+        ],
+    }
+    assert answered == {"role": "tool", "content": "Nobody.", "tool_call_id": "c1"}
+
+
+@both
+@pytest.mark.parametrize("finish", ["tool_calls", "stop", "length"])
+@pytest.mark.parametrize("text", ["", "Let me look."])
+def test_calls_come_after_the_text_and_before_the_end(
+    server: ModelServer, model: OpenAIModel, stream: bool, finish: str, text: str
+) -> None:
+    server.main.queue(ToolCalls((("look", {"at": "it"}), ("listen", {})), text, finish))
+    *parts, end = model.answer(offering(stream))
+    spoken = [part for part in parts if isinstance(part, Piece)]
+    assert "".join(piece.text for piece in spoken) == text and bool(spoken) == bool(text)
+    assert parts[len(spoken) :] == [
+        ToolCall("call_2_0", "look", '{"at": "it"}'),
+        ToolCall("call_2_1", "listen", "{}"),
+    ]
+    assert isinstance(end, Finish) and end.reason == "tool_calls" and not end.usage.estimated
+
+
+def fragment(index: int | None = None, call_id: Any = None, name: Any = None, arguments: Any = None) -> dict[str, Any]:
+    """A call in a delta or message, without what is None."""
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
+    return {
+        key: value for key, value in (("index", index), ("id", call_id), ("function", function)) if value is not None
+    }
+
+
+def deltas(*each: list[Any]) -> bytes:
+    chunks = [chunk({"tool_calls": fragments}) for fragments in each]
+    return data(*chunks, chunk({}, "tool_calls"), b"[DONE]")
+
+
+ONE, TWO = [("look", ARGUMENTS)], [("look", ARGUMENTS), ("listen", "{}")]
+LOOK, LISTEN = ("look", ARGUMENTS), ("listen", "{}")
+STREAMS: dict[str, tuple[bytes, list[tuple[str, str]]]] = {
+    "whole, no index": (deltas([fragment(None, "a", *LOOK)]), ONE),
+    "whole, two in one chunk, no index": (deltas([fragment(None, "a", *LOOK), fragment(None, "b", *LISTEN)]), TWO),
+    "whole, two chunks, no index, no id": (deltas([fragment(None, None, *LOOK)], [fragment(None, None, *LISTEN)]), TWO),
+    "whole, one index, two ids": (deltas([fragment(0, "a", *LOOK)], [fragment(0, "b", *LISTEN)]), TWO),
+    "whole, one index, no ids": (deltas([fragment(0, "", *LOOK), fragment(0, "", *LISTEN)]), TWO),
+    "whole, one index, no ids, two chunks": (deltas([fragment(0, "", *LOOK)], [fragment(0, "", *LISTEN)]), TWO),
+    "the same id twice": (deltas([fragment(0, "a", *LOOK)], [fragment(1, "a", *LISTEN)]), TWO),
+    "fragments, no index": (
+        deltas([fragment(None, "a", "look", "")], [fragment(arguments=ARGUMENTS[:5])], [fragment(arguments="1}")]),
+        [("look", ARGUMENTS[:5] + "1}")],
+    ),
+    "fragments, id and name each time": (
+        deltas(*([fragment(0, "a", "look", letter)] for letter in ARGUMENTS)),
+        ONE,
+    ),
+    "fragments, id each time, no index": (deltas(*([fragment(None, "a", "look", c)] for c in ARGUMENTS)), ONE),
+    "fragments, nulls": (
+        deltas(
+            [{"index": 0, "id": "a", "type": "function", "function": {"name": "look", "arguments": None}}],
+            [{"index": 0, "id": None, "function": {"name": None, "arguments": ARGUMENTS}}],
+            [{"index": 0, "id": "", "function": {"name": "", "arguments": ""}}],
+        ),
+        ONE,
+    ),
+    "interleaved": (
+        deltas(
+            [fragment(0, "a", "look", "")],
+            [fragment(1, "b", "listen", "")],
+            [fragment(0, arguments=ARGUMENTS[:4]), fragment(1, arguments="{")],
+            [fragment(1, arguments="}")],
+            [fragment(0, arguments=ARGUMENTS[4:])],
+        ),
+        TWO,
+    ),
+    "an object as arguments": (deltas([fragment(0, "a", "look", {"at": "the café"})]), ONE),
+    "no arguments": (deltas([fragment(0, "a", "listen")]), [("listen", "")]),
+    "oddities beside it": (deltas(["x", None, {}, {"function": 7}, fragment(0, 7, "look", ARGUMENTS)]), ONE),
+    "no name": (deltas([fragment(0, "a", "", "{}"), fragment(1, "b", *LOOK)]), ONE),
+    "half a pair": (deltas([fragment(0, "a", "look\0", '"\ud83d')]), [("look", '"\ufffd')]),
+    "whole messages": (
+        data(json.dumps({"choices": [{"message": {"tool_calls": [fragment(None, "a", *LOOK)]}}]}).encode(), b"[DONE]"),
+        ONE,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_odd_streams_of_calls_are_understood(server: ModelServer, model: OpenAIModel, name: str) -> None:
+    body, expected = STREAMS[name]
+    server.main.queue(Raw([body]), Raw([bytes([byte]) for byte in body]))
+    assert calls(model, offering(True)) == calls(model, offering()) == expected
+
+
+@both
+def test_odd_plain_calls_are_understood(server: ModelServer, model: OpenAIModel, stream: bool) -> None:
+    extra = {"google": {"thought_signature": "abc"}}
+    made = [
+        {"function": {"name": "look", "arguments": {"at": "the café"}}, "extra_content": extra},
+        {"id": "b", "function": {"name": "listen", "arguments": None}},
+        {"id": "b", "function": {"name": "listen", "arguments": "{}"}},
+        7,
+    ]
+    body = json.dumps({"choices": [{"message": {"content": "", "tool_calls": made}, "finish_reason": None}]}).encode()
+    server.main.queue(Raw([body]), Raw([body]))
+    assert calls(model, offering(stream))[0] == LOOK
+    first = next(model.answer(offering(stream)))
+    assert isinstance(first, ToolCall) and first.extra == extra
+
+
+@both
+def test_calls_that_nobody_offered_are_no_answer(server: ModelServer, model: OpenAIModel, stream: bool) -> None:
+    server.main.queue(ToolCalls((LOOK,)))
+    assert failure(model, ask(stream)).code == "model_empty_answer"
+    server.main.queue(ToolCalls((LOOK,), "But I can say this.", "stop"))
+    assert complete(model, ask(stream))[0] == "But I can say this."
+
+
+@both
+def test_calls_and_tools_count_where_the_server_counts_nothing(
+    server: ModelServer, model: OpenAIModel, stream: bool
+) -> None:
+    server.main.queue(NoUsage("x"), NoUsage("x"))
+    plain, with_tools = complete(model, ask(stream))[1].usage, complete(model, offering(stream))[1].usage
+    assert plain.estimated and with_tools.prompt_tokens > plain.prompt_tokens + 20
+    body = deltas([fragment(0, "a", *LOOK)])
+    server.main.queue(Raw([body]))
+    assert complete(model, offering(stream))[1].usage.completion_tokens > 5
+
+
+@both
+def test_a_stream_that_breaks_in_a_call_gives_none(server: ModelServer, model: OpenAIModel, stream: bool) -> None:
+    def cut() -> Iterator[bytes]:
+        yield data(chunk({"tool_calls": [fragment(0, "a", "look", "{")]}))
+        raise ConnectionAbortedError
+
+    server.main.queue(Raw(cut()), ToolCalls((LOOK,)))
+    assert calls(model, offering(stream)) == ONE  # nothing was yielded of the first, so it was tried again
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Status(400, {"error": {"message": "Unrecognized request argument supplied: tools"}}),
+        Status(400, {"error": {"message": "gemma:2b does not support tools", "type": "api_error"}}),
+        Status(404, {"error": {"message": "No endpoints found that support tool use.", "code": 404}}),
+        Status(422, {"detail": [{"loc": ["body", "tools"], "msg": "Extra inputs are not permitted"}]}),
+        Status(400, {"error": {"message": "deepseek-reasoner does not support Function Calling"}}),
+    ],
+)
+def test_refused_tools_cost_one_call(server: ModelServer, refusal: Status) -> None:
+    with connected(server) as model:
+        server.main.queue(refusal)
+        assert model.can_call_tools
+        for _ in range(2):
+            assert complete(model, offering())
+        assert not model.can_call_tools
+        assert ["tools" in request.body for request in server.requests] == [True, False, False]
+        assert OpenAIModel(model.transport, "another").can_call_tools
+
+
+FUNCTIONS = st.dictionaries(
+    st.sampled_from(["name", "arguments"]), st.one_of(st.none(), st.text(), st.integers(), st.just({"a": 1}))
+)
+VALUES = st.one_of(st.none(), st.integers(0, 2), st.sampled_from(["", "a", "b"]), FUNCTIONS)
+FRAGMENTS = st.dictionaries(st.sampled_from(["index", "id", "function", "x"]), VALUES)
+
+
+@given(st.lists(st.lists(FRAGMENTS)))
+def test_whatever_comes_calls_have_names_and_ids_of_their_own(chunks: list[list[dict[str, Any]]]) -> None:
+    collected = Calls()
+    for fragments in chunks:
+        collected.add({"tool_calls": fragments})
+    made = collected.whole(str)
+    assert all(one.name and one.id and isinstance(one.arguments, str) for one in made)
+    assert len({one.id for one in made}) == len(made)
