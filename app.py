@@ -62,7 +62,9 @@ def create_app(settings: Settings | None = None) -> Flask:
     errors.register(app)  # after flask-smorest, which brings a shape of its own
     # Without the first, the page would send the document to a site to be checked; the second keeps its script the same.
     config = {"app_name": "Recap", "validatorUrl": None, "oauth2RedirectUrl": None}
-    app.register_blueprint(get_swaggerui_blueprint("/docs", "/openapi.json", config=config))
+    docs = get_swaggerui_blueprint("/docs", "/openapi.json", config=config)
+    docs.after_request(door.protect_docs)
+    app.register_blueprint(docs)
     app.register_blueprint(web.blueprint)
     app.register_blueprint(ops.prometheus)
     requests.register(app, services_of(app).metrics)

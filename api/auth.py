@@ -10,12 +10,14 @@ Guarantee: no key, right or wrong, gets into a log, an error or a repr.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import re
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from flask import Flask, current_app, g, request
+from flask import Request, current_app, g
 
 from config import Settings
 from memory.access.anonymous import is_loopback
@@ -35,33 +37,32 @@ METRICS = "/metrics"  # of all tenants, so none of their keys opens it
 _OPEN = re.compile(r"/|/openapi\.json|/(static|health|docs)(/.*)?", re.DOTALL)  # no one's words are there
 
 
-def register(app: Flask, keys: Keys, settings: Settings) -> None:
-    """Let every request of `app` have a holder of a key, `g.holder`, and their tenant, `g.tenant`.
+def identifying(keys: Keys, settings: Settings) -> Callable[[Request], None]:
+    """What lets a request have a holder of a key, `g.holder`.
 
-    Raises Unauthenticated and Forbidden within the request when it may not come in.
+    It raises Unauthenticated and Forbidden when the request may not come in.
     """
 
-    def identify() -> None:
-        if is_open(request.path):
+    def identify(asked: Request) -> None:
+        if is_open(asked.path):
             return
-        if request.path == METRICS and _shows(settings.metrics_key):
+        if asked.path == METRICS and _shows(asked, settings.metrics_key):
             return  # also while the database, which has the other keys, can't be read
-        if keys.required and request.path == METRICS:
-            raise Unauthenticated(
-                "metrics_key_missing",
-                "The metrics are of all tenants, so no API key opens them. Send the METRICS_KEY that whoever runs this "
-                "server has set, as `Authorization: Bearer <METRICS_KEY>`.",
-            )
         if keys.required:
-            g.holder = _holder(keys)
-            _check_scope(g.holder)
+            if asked.path == METRICS:
+                raise Unauthenticated(
+                    "metrics_key_missing",
+                    "The metrics are of all tenants, so no API key opens them. Send the METRICS_KEY that whoever runs "
+                    "this server has set, as `Authorization: Bearer <METRICS_KEY>`.",
+                )
+            g.holder = _holder(asked, keys)
+            _check_scope(asked, g.holder)
         else:
             g.holder = ANYONE
             if not settings.allow_anonymous:
-                _check_local(settings.cors_origins)
-        g.tenant = g.holder.tenant
+                _check_local(asked, settings.cors_origins)
 
-    app.before_request(identify)
+    return identify
 
 
 def is_open(path: str) -> bool:
@@ -69,8 +70,14 @@ def is_open(path: str) -> bool:
     return _OPEN.fullmatch(path) is not None
 
 
-def _holder(keys: Keys) -> KeyHolder:
-    key = _bearer()
+@functools.lru_cache(maxsize=64)
+def is_this_machine(host: str) -> bool:
+    """As `is_loopback`; the same few come with every request."""
+    return is_loopback(host)
+
+
+def _holder(asked: Request, keys: Keys) -> KeyHolder:
+    key = _bearer(asked)
     if not key:
         raise Unauthenticated(
             "api_key_missing",
@@ -85,23 +92,23 @@ def _holder(keys: Keys) -> KeyHolder:
     return holder
 
 
-def _bearer() -> str:
+def _bearer(asked: Request) -> str:
     """The key that was sent; empty when there is none."""
     # By hand: werkzeug takes a token with an equals sign inside for something else.
-    scheme, _, key = request.headers.get("Authorization", "").strip().partition(" ")
+    scheme, _, key = asked.headers.get("Authorization", "").strip().partition(" ")
     return key.strip() if scheme.lower() == "bearer" else ""
 
 
-def _shows(key: str) -> bool:
+def _shows(asked: Request, key: str) -> bool:
     """Whether the request shows `key`; never where there is none."""
-    given = _bearer().encode("utf-8", "surrogatepass")
+    given = _bearer(asked).encode("utf-8", "surrogatepass")
     return bool(key) and hmac.compare_digest(hashlib.sha256(given).digest(), hashlib.sha256(key.encode()).digest())
 
 
-def _check_scope(holder: KeyHolder) -> None:
-    if request.endpoint is None:
+def _check_scope(asked: Request, holder: KeyHolder) -> None:
+    if asked.endpoint is None:
         return  # there is nothing at this address
-    scope = getattr(current_app.view_functions[request.endpoint], "scope", ADMIN)
+    scope = getattr(current_app.view_functions[asked.endpoint], "scope", ADMIN)
     if scope != ANY_SCOPE and scope not in holder.scopes:
         raise Forbidden(
             "scope_missing",
@@ -114,16 +121,16 @@ def _listed(holder: KeyHolder) -> str:
     return " and ".join(f"`{scope}`" for scope in sorted(holder.scopes))
 
 
-def _check_local(allowed_origins: tuple[str, ...]) -> None:
+def _check_local(asked: Request, allowed_origins: tuple[str, ...]) -> None:
     """Raise Forbidden when a request is not from this machine, as far as it shows."""
-    forwarded = request.headers.get("X-Forwarded-For", "")
-    peers = [request.remote_addr or "", *forwarded.split(",")]  # a Unix socket has no address
-    origin = request.headers.get("Origin")
-    if not all(is_loopback(peer.strip()) for peer in peers if peer.strip()):
+    forwarded = asked.headers.get("X-Forwarded-For", "")
+    peers = [asked.remote_addr or "", *forwarded.split(",")]  # a Unix socket has no address
+    origin = asked.headers.get("Origin")
+    if not all(is_this_machine(peer.strip()) for peer in peers if peer.strip()):
         problem = "it came from another machine"
-    elif not is_loopback(_hostname(f"//{request.host}")):
+    elif not is_this_machine(_hostname(f"//{asked.host}")):
         problem = "its Host is no name of this machine"
-    elif origin is not None and origin not in allowed_origins and not is_loopback(_hostname(origin)):
+    elif origin is not None and origin not in allowed_origins and not is_this_machine(_hostname(origin)):
         problem = "a page of another site sent it"
     else:
         return

@@ -105,10 +105,11 @@ def caller(user_id: str | None) -> Caller:
 
     A key that speaks for one person fills them in.  For it nobody else is there: raises NotFound.
     """
-    bound_to = holder().user_id
+    calling = holder()
+    bound_to = calling.user_id
     if bound_to is not None and user_id is not None and user_id != bound_to:
         raise user_not_found(user_id)
-    found = Caller(holder().tenant, user_id if bound_to is None else bound_to)
+    found = Caller(calling.tenant, user_id if bound_to is None else bound_to)
     if found.user_id is not None:
         logs.add(owner=logs.Private("user", found.tenant, found.user_id))
     return found
@@ -127,8 +128,10 @@ def whole_tenant() -> Caller:
 
 def retry_key(given: str | None) -> str | None:
     """An Idempotency-Key as it is known in its tenant: that of one person's key is not anybody else's."""
+    if given is None:
+        return None
     bound_to = holder().user_id
-    if given is None or bound_to is None:
+    if bound_to is None:
         return given
     return hashlib.sha256(f"{len(bound_to)} {bound_to} {given}".encode("utf-8", "surrogatepass")).hexdigest()
 

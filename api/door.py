@@ -14,7 +14,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from flask import Flask, Request, Response, request
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge, UnsupportedMediaType
@@ -24,7 +25,9 @@ from api import auth, limits
 from config import Settings
 from memory.access.keys import Keys
 
-DOCS = "swagger_ui"  # the blueprint
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
 METHODS = "GET, POST, PUT, PATCH, DELETE"
 ASKED_AGAIN = "600"  # seconds for which a browser remembers that a site may call
 # What a listed site's scripts may read of an answer, beside its body.
@@ -42,6 +45,7 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",  # data, that no one shows as a page
     "Cache-Control": "no-store",
 }
+_SENT = tuple((name.lower(), (name, value)) for name, value in HEADERS.items())
 _INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
@@ -61,22 +65,29 @@ class WholeRequest(Request):
 
 def register(app: Flask, keys: Keys, settings: Settings) -> None:
     """Let every request of `app` come in, and every answer go out, through the door."""
+    app.wsgi_app = _Protected(app.wsgi_app)  # type: ignore[method-assign]
     if settings.trusted_proxies:
         # Their word for the address alone: a host or a scheme that the proxy doesn't write would be the caller's.
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=settings.trusted_proxies, x_proto=0)  # type: ignore[method-assign]
     app.request_class = WholeRequest
-    app.after_request(_protect)
     if settings.cors_origins:
         _let_sites_call(app, frozenset(settings.cors_origins))
-    limits.limit_guesses(app, settings)
-    auth.register(app, keys, settings)
-    limits.limit_requests(app, settings)
-    app.before_request(_expect_json)
+    guesses = limits.Guesses(settings)
+    limited = [limits.Requests(settings).check] if settings.rate_limit != "off" else []
+    checks = [guesses.check, auth.identifying(keys, settings), *limited, _expect_json]
+
+    def come_in() -> None:
+        asked = request._get_current_object()  # type: ignore[attr-defined] # once: each look through it costs as much
+        for check in checks:
+            check(asked)
+
+    app.before_request(come_in)
+    app.after_request(guesses.count)
 
 
-def _expect_json() -> None:
-    has_body = bool(request.content_length) or "Transfer-Encoding" in request.headers
-    if request.method in ("POST", "PUT", "PATCH") and has_body and not request.is_json:
+def _expect_json(asked: Request) -> None:
+    has_body = bool(asked.content_length) or "Transfer-Encoding" in asked.headers
+    if asked.method in ("POST", "PUT", "PATCH") and has_body and not asked.is_json:
         raise UnsupportedMediaType
 
 
@@ -105,11 +116,24 @@ def _let_sites_call(app: Flask, origins: frozenset[str]) -> None:
     app.after_request(tell)
 
 
-def _protect(response: Response) -> Response:
-    if request.blueprint == DOCS and response.mimetype == "text/html":
+class _Protected:
+    """An application with HEADERS on every answer; beneath Flask, where each would be looked at a dozen times."""
+
+    def __init__(self, application: WSGIApplication) -> None:
+        self._application = application
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Callable[[bytes], object]:
+            said = {name.lower() for name, _ in headers}  # the page has a policy of its own, and files are kept
+            return start_response(status, headers + [one for name, one in _SENT if name not in said], *error)
+
+        return self._application(environ, start)
+
+
+def protect_docs(response: Response) -> Response:
+    """What Swagger UI's blueprint does with its answers."""
+    if response.mimetype == "text/html":
         response.headers["Content-Security-Policy"] = _docs_policy(response.get_data(as_text=True))
-    said = {name.lower() for name, _ in response.headers}  # the page has a policy of its own, and files are kept
-    response.headers.extend([(name, value) for name, value in HEADERS.items() if name.lower() not in said])
     return response
 
 

@@ -12,7 +12,7 @@ import re
 import time
 import uuid
 
-from flask import Flask, Response, g, request
+from flask import Flask, Request, Response, g, request
 
 from memory.operating import logs
 from memory.operating.metrics import Metrics
@@ -27,11 +27,13 @@ _REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
 class _Watched:
     """A request that is being answered; `code` is that of its error, if it comes to one."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, asked: Request) -> None:
         self.metrics = metrics
         self.began = time.perf_counter()
-        self.method = request.method
-        self.route = request.url_rule.rule if request.url_rule is not None else "none"
+        given = asked.headers.get("X-Request-ID", "")
+        self.id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        self.method = asked.method
+        self.route = asked.url_rule.rule if asked.url_rule is not None else "none"
         self.code: str | None = None
         self._over = False
         metrics.request_came()
@@ -66,14 +68,13 @@ def register(app: Flask, metrics: Metrics) -> None:
     """Watch every request of `app`.  To be registered before whatever may refuse one."""
 
     def came() -> None:
-        given = request.headers.get("X-Request-ID", "")
-        g.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
-        logs.begin(request=g.request_id)
-        g.watched = _Watched(metrics)
+        watched = _Watched(metrics, request._get_current_object())  # type: ignore[attr-defined]
+        g.watched = watched
+        logs.begin(request=watched.id)
 
     def answered(response: Response) -> Response:
-        response.headers["X-Request-ID"] = g.get("request_id", "")
         watched: _Watched | None = g.get("watched")
+        response.headers["X-Request-ID"] = watched.id if watched is not None else ""
         if watched is not None and response.is_streamed:
             response.call_on_close(lambda: watched.over(response))
         elif watched is not None:

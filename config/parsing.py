@@ -140,7 +140,7 @@ def api_keys(name: str, raw: str) -> tuple[ApiKey, ...]:
 
 
 def rate_limit(name: str, raw: str) -> str:
-    """Limits in Flask-Limiter's notation, `120 per minute; 10 per second`, or `off`."""
+    """Limits as the package limits writes them, `120 per minute; 10 per second`, or `off`."""
     if raw.strip().lower() == "off":
         return "off"
     try:

@@ -31,8 +31,7 @@ PAGE = 4096
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    with scripted_server() as server:
-        server.main.default = lambda body: "An answer."
+    with scripted_server("An answer.") as server:
         yield server
 
 

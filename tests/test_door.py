@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from limits.storage import MemoryStorage
 from werkzeug.test import TestResponse
 
 from config import Settings
@@ -115,6 +116,40 @@ def test_unless_it_is_set_this_machine_is_not_limited_where_no_key_is_asked_for(
 
 def test_a_redis_that_is_away_stops_nobody_and_each_worker_counts_for_itself(make_app: MakeApp) -> None:
     client = make_app(rate_limit="2 per minute", rate_limit_storage="redis://127.0.0.1:1/0").test_client()
+    for _ in range(2):
+        good(client.get("/api/sessions"))
+    error(client.get("/api/sessions"), 429)
+
+
+class Shared(MemoryStorage):
+    """A storage that all workers count in, while it is not `away`."""
+
+    STORAGE_SCHEME: ClassVar[list[str]] = ["shared"]
+    away = False
+    asked = 0
+
+    def incr(self, *args: Any, **options: Any) -> int:
+        type(self).asked += 1
+        if self.away:
+            raise ValueError("nobody listens")
+        return super().incr(*args, **options)
+
+
+def test_a_storage_that_was_away_is_asked_again_after_a_while(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = make_app(rate_limit="2 per minute", rate_limit_storage="shared://").test_client()
+    monkeypatch.setattr(Shared, "away", True)
+    before = Shared.asked
+    for _ in range(2):
+        good(client.get("/api/sessions"))
+    error(client.get("/api/sessions"), 429)
+    assert Shared.asked == before + 1, "while it is away, nobody should wait for it"
+    assert [record.levelname for record in caplog.records if "RATE_LIMIT_STORAGE" in record.message] == ["WARNING"]
+    monkeypatch.setattr("api.limits.AWAY_SECONDS", 0.0)
+    client = make_app(rate_limit="2 per minute", rate_limit_storage="shared://").test_client()
+    good(client.get("/api/sessions"))
+    monkeypatch.setattr(Shared, "away", False)
     for _ in range(2):
         good(client.get("/api/sessions"))
     error(client.get("/api/sessions"), 429)

@@ -35,7 +35,7 @@ MAY_IMPORT = {
 # These measure the search index in this process, and what its hits cost in a prompt.
 INSIDE = {f"benchmarks/{name}.py": {"memory", "search_index"} for name in ("latency", "rankings", "recall", "tuning")}
 WITH_FLASK = {"api", "web", "app", "cli", "migrations"}
-HTTP = "memory/llm/transport.py"  # the only file that knows an HTTP client; none knows the openai package
+HTTP = "memory/llm/connections.py"  # the only file that knows an HTTP client; none knows the openai package
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def wrong(one: Import) -> str | None:
         return f"{one}, which is not below it"
     if one.of.startswith(("flask", "werkzeug", "webargs")) and one.part not in WITH_FLASK:
         return f"{one}; only {', '.join(sorted(WITH_FLASK))} know the web framework"
-    if one.of in ("httpx", "httpx2", "httpcore2") and one.path != HTTP and one.part != "benchmarks":
+    if one.of in ("http", "httpx", "httpx2", "httpcore2") and one.path != HTTP and one.part != "benchmarks":
         return f"{one}; only {HTTP} does"
     if one.of == "openai" and one.part != "benchmarks":
         return f"{one}, which takes half a second and 20 MB to load; {HTTP} speaks to its servers"
@@ -99,7 +99,7 @@ def test_imports_point_down() -> None:
         one for path in sources() for one in imports_in(path.read_text("utf-8"), path.relative_to(ROOT).as_posix())
     ]
     assert len(found) > 200, "the sources were not found"
-    assert {one.of for one in found} >= {"flask", "httpx2", "config", "models", "search_index", "memory", "api", "app"}
+    assert {one.of for one in found} >= {"flask", "http", "config", "models", "search_index", "memory", "api", "app"}
     assert [problem for one in found if (problem := wrong(one))] == []
 
 
@@ -119,6 +119,7 @@ def test_imports_point_down() -> None:
         ("memory/llm/failures.py", "import openai"),
         (HTTP, "import openai"),
         ("memory/llm/failures.py", "from httpx2 import Client"),
+        ("memory/llm/transport.py", "from http.client import HTTPConnection"),
         ("schemas/facts.py", "from models import FactRow"),
         ("schemas/facts.py", "from api.context import services"),
         ("api/facts.py", "from app import create_app"),
@@ -142,7 +143,7 @@ def test_what_is_against_the_rules_is_noticed(path: str, text: str) -> None:
         ("memory/facts.py", "import json, sqlalchemy\nfrom memory.domain import Fact"),
         ("api/facts.py", "from schemas.facts import Fact\nfrom flask import jsonify"),
         ("wsgi.py", "from app import create_app\nfrom cli import register_commands"),
-        (HTTP, "import json, httpx2"),
+        (HTTP, "import json, http.client"),
     ],
 )
 def test_what_is_fine_is_left_alone(path: str, text: str) -> None:

@@ -128,7 +128,6 @@ class OpenAIModel:
                     finally:  # many callers ask for nothing after the Finish
                         response.read_out()
         finally:
-            request.interrupt.called()
             response.close()
 
     def _open(self, request: ModelRequest, failures: Failures, deadline: float) -> Opened:
@@ -137,8 +136,9 @@ class OpenAIModel:
         while True:
             body = self._body(request, without)
             try:
-                with request.interrupt.calling():
-                    response = self.transport.post("/chat/completions", body, failures, deadline)
+                response = self.transport.post(
+                    "/chat/completions", body, failures, deadline, interrupt=request.interrupt
+                )
             except Refused as refusal:
                 ours = body.keys() - (request.client or {}).keys()
                 optional = {name: words for name, words in _OPTIONAL.items() if name in ours}
