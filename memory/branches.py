@@ -15,7 +15,6 @@ from __future__ import annotations
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, func, select, update
-from sqlalchemy.orm import Session
 
 from config import Settings
 from memory.domain import Sections
@@ -23,11 +22,11 @@ from memory.facts.corrections import withdraw
 from memory.messages import MessageDraft, add_message, title_from
 from memory.summary.summaries import add_version
 from memory.turn.fold import show_newest
-from models import FactRow, MessageRow, SessionRow, SummaryRow
+from models import FactRow, MessageRow, SessionRow, SummaryRow, Transaction
 
 
 def replace_from(
-    tx: Session, row: SessionRow, position: int, draft: MessageDraft, settings: Settings, now: datetime
+    tx: Transaction, row: SessionRow, position: int, draft: MessageDraft, settings: Settings, now: datetime
 ) -> MessageRow:
     """Replace the session's messages from `position` on by `draft`; returns its row, flushed.
 
@@ -52,7 +51,7 @@ def replace_from(
     return message
 
 
-def _branch_off(tx: Session, row: SessionRow, position: int) -> int:
+def _branch_off(tx: Transaction, row: SessionRow, position: int) -> int:
     """Move the messages to a branch of their own, and its number; the session's figures are of what stays."""
     of_session = MessageRow.session_id == row.id
     branch = 1 + (tx.scalar(select(func.max(MessageRow.branch)).where(of_session)) or 0)
@@ -67,13 +66,13 @@ def _branch_off(tx: Session, row: SessionRow, position: int) -> int:
     return branch
 
 
-def _of_line(tx: Session, row: SessionRow, which: ColumnElement[bool]) -> MessageRow | None:
+def _of_line(tx: Transaction, row: SessionRow, which: ColumnElement[bool]) -> MessageRow | None:
     """The first message of the session's current line that is so."""
     query = select(MessageRow).where(MessageRow.session_id == row.id, MessageRow.branch == 0, which)
     return tx.scalar(query.order_by(MessageRow.position).limit(1))
 
 
-def _forget_title(tx: Session, row: SessionRow, position: int) -> None:
+def _forget_title(tx: Transaction, row: SessionRow, position: int) -> None:
     """A title that was taken from a replaced message is taken anew; one that somebody gave stays."""
     named_after = _of_line(tx, row, (MessageRow.role == "user") & MessageRow.erased_at.is_(None))
     if named_after and named_after.position >= position and row.title == title_from(named_after.content):
@@ -81,7 +80,7 @@ def _forget_title(tx: Session, row: SessionRow, position: int) -> None:
 
 
 def _take_back_summary(
-    tx: Session, row: SessionRow, position: int, branch: int, settings: Settings, now: datetime
+    tx: Transaction, row: SessionRow, position: int, branch: int, settings: Settings, now: datetime
 ) -> None:
     """Put the newest version that covers only what stays in the place of those that cover more."""
     current = (SummaryRow.session_id == row.id, SummaryRow.branch == 0)

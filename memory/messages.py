@@ -11,19 +11,18 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy import insert
-from sqlalchemy.orm import Session
 
 from memory import tokens
 from memory.domain import Message
 from memory.errors import TooLarge
-from models import MessageRow, SessionRow, inserted, table_of
+from models import MessageRow, SessionRow, Statement, Transaction, table_of
 
 _MESSAGES = table_of(MessageRow)
 _M, _S = _MESSAGES.c, table_of(SessionRow).c
-_NEW = insert(_MESSAGES)
+_NEW = Statement(insert(_MESSAGES))
 _OF_MESSAGE = ("position", "role", "content", "created_at", "tokens", "name", "external_id", "extra")
 COLUMNS = (
     _M.id,
@@ -71,23 +70,12 @@ def check_size(content: str, param: str) -> None:
         )
 
 
-class Figures(Protocol):
-    """A session as far as its messages change it."""
-
-    id: int
-    public_id: str
-    owner_id: int
-    title: str
-    created_at: datetime
-    updated_at: datetime
-    message_count: int
-    tokens: int
-
-
-def store_message(tx: Session, session: Figures, draft: MessageDraft, now: datetime) -> Message:
+def store_message(tx: Transaction, session: SessionRow, draft: MessageDraft, now: datetime) -> Message:
     """Store the next message of a session; the session's own figures change in `session`."""
     values = _next(session, draft, now)
-    return Message(inserted(tx, _NEW, values), session.public_id, **{name: values[name] for name in _OF_MESSAGE})
+    return Message(
+        tx.execute(_NEW, values).inserted_id, session.public_id, **{name: values[name] for name in _OF_MESSAGE}
+    )
 
 
 def add_message(row: SessionRow, draft: MessageDraft, now: datetime) -> MessageRow:
@@ -95,7 +83,7 @@ def add_message(row: SessionRow, draft: MessageDraft, now: datetime) -> MessageR
     return MessageRow(**_next(row, draft, now))
 
 
-def _next(row: Figures, draft: MessageDraft, now: datetime) -> dict[str, Any]:
+def _next(row: SessionRow, draft: MessageDraft, now: datetime) -> dict[str, Any]:
     """The next message's columns; the session's figures count it."""
     created_at = draft.created_at or now
     row.updated_at = created_at if row.message_count == 0 else max(row.updated_at, created_at)

@@ -24,11 +24,10 @@ from jinja2.filters import do_join
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
 from sqlalchemy import bindparam, func, select
-from sqlalchemy.orm import Session
 
 from memory.domain import Caller
 from memory.errors import InvalidRequest, NotFound
-from models import Database, PromptRow, table_of
+from models import Database, PromptRow, Statement, Transaction, table_of
 
 PACKAGED = Path(__file__).parent / "prompts"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -103,7 +102,7 @@ def _environment() -> _Sandbox:
 _ENV = _environment()
 _compiled = lru_cache(maxsize=256)(_ENV.from_string)
 _P = table_of(PromptRow).c
-_NEWEST = (
+_NEWEST = Statement(
     select(_P.name, _P.version, _P.text, _P.created_at)
     .where(_P.tenant == bindparam("tenant"), _P.name == bindparam("name"))
     .order_by(_P.version.desc())
@@ -124,7 +123,7 @@ class Prompts:
         with self._database.read() as tx:
             return self.find(tx, caller, name)
 
-    def find(self, tx: Session, caller: Caller, name: str) -> Prompt:
+    def find(self, tx: Transaction, caller: Caller, name: str) -> Prompt:
         """`get`, within a transaction of the engine's."""
         row = tx.execute(_NEWEST, {"tenant": caller.tenant, "name": name}).first()
         if row is not None:
@@ -137,7 +136,7 @@ class Prompts:
         there = ", ".join(sorted({prompt.name for prompt in self._all(tx, caller)}))
         raise NotFound("prompt_not_found", f"There is no prompt {name!r}. There are: {there}.", param="prompt")
 
-    def find_summary(self, tx: Session, caller: Caller, name: str) -> Prompt:
+    def find_summary(self, tx: Transaction, caller: Caller, name: str) -> Prompt:
         """`find`, for a prompt that a summary is to be made with.  Raises InvalidRequest for one of another purpose."""
         if name in _VARIABLES:
             raise InvalidRequest(
@@ -152,7 +151,7 @@ class Prompts:
         with self._database.read() as tx:
             return self._all(tx, caller)
 
-    def _all(self, tx: Session, caller: Caller) -> list[Prompt]:
+    def _all(self, tx: Transaction, caller: Caller) -> list[Prompt]:
         names = {path.stem for folder in (PACKAGED, self._folder) if folder.is_dir() for path in folder.glob("*.txt")}
         names = {name for name in names if NAME.fullmatch(name)}
         names.update(tx.scalars(select(PromptRow.name).where(PromptRow.tenant == caller.tenant).distinct()))
@@ -239,8 +238,18 @@ def _bad(message: str) -> InvalidRequest:
 
 def render(prompt: Prompt, **values: Any) -> str:
     """The prompt with `values` over its sample values.  Raises InvalidRequest for a file that isn't a good template."""
-    check_once(prompt.name, prompt.text)
-    return _compiled(prompt.text).render({**variables(prompt.name), **values}).strip()
+    return _as_it_is(prompt.name, prompt.text) if not values else _rendered(prompt.name, prompt.text, values)
+
+
+def _rendered(name: str, text: str, values: Mapping[str, Any]) -> str:
+    check_once(name, text)
+    return _compiled(text).render({**variables(name), **values}).strip()
+
+
+@lru_cache(maxsize=256)
+def _as_it_is(name: str, text: str) -> str:
+    """A prompt of which nothing depends on the turn, rendered: every turn begins with one."""
+    return _rendered(name, text, {})
 
 
 @lru_cache(maxsize=256)

@@ -128,7 +128,7 @@ def spoken(message: Message) -> tuple[str, str]:
     """A stored message word for word: in which role, and how.  Only the person and the assistant speak in their own
     roles; a stored system or tool message is quoted, since remembered text is never an instruction."""
     if message.role in ("user", "assistant"):
-        name = one_line(message.name or "")
+        name = one_line(message.name) if message.name else ""
         return message.role, f"{name}: {message.content}" if name else message.content
     return "user", quoted(message.role, message.content)
 

@@ -13,10 +13,9 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy import Select, and_, bindparam, or_, select
-from sqlalchemy.orm import Session
 
 from config import Settings
 from memory.domain import Caller, Message
@@ -25,8 +24,8 @@ from memory.jobs.outbox import Outbox
 from memory.leases.leases import Leases
 from memory.messages import MessageDraft, add_message, as_message, check_size, remains
 from memory.paging import Page, decode_cursor, encode_cursor, page_of
-from memory.turn.fold import Lengths, pressing
-from models import Database, MessageRow, OwnerRow, SessionRow
+from memory.turn.fold import pressing
+from models import Database, MessageRow, OwnerRow, SessionRow, Transaction
 
 INDEX_DELAY = 2.0  # seconds in which messages gather: a commit of the index costs the same for one or for twenty
 APPEND_WAIT = 30.0  # seconds; most replies end sooner
@@ -57,13 +56,6 @@ class Appended:
     created: int
 
 
-class Followed(Lengths, Protocol):
-    """A session as far as its follow-up work goes."""
-
-    id: int
-    owner_id: int
-
-
 class Sessions:
     """Reads and writes sessions on behalf of callers."""
 
@@ -85,7 +77,7 @@ class Sessions:
         with self._database.write() as tx:
             if session_id is not None and self.known(tx, caller, session_id) is not None:
                 raise Conflict("session_exists", f"There is a session {session_id!r} already. Choose another id.")
-            row = self._make(tx, caller, session_id)
+            row = self.make(tx, caller, session_id)
             row.title = title[:200]
             row.system_prompt = system_prompt
             return self._info(row)
@@ -212,7 +204,7 @@ class Sessions:
         self._outbox.notify()
         return result
 
-    def _append(self, tx: Session, row: SessionRow, drafts: Sequence[MessageDraft]) -> Appended:
+    def _append(self, tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Appended:
         known = _known_ids(tx, row, [draft.external_id for draft in drafts if draft.external_id])
         new: list[MessageRow] = []
         sent: list[MessageRow | int] = []
@@ -247,24 +239,24 @@ class Sessions:
 
     # -- for the engine's own transactions
 
-    def find_or_make(self, tx: Session, caller: Caller, session_id: str | None) -> SessionRow:
+    def find_or_make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
         """The caller's session of this id, made if there is none.  Raises NotFound when it is someone else's."""
         known = self.known(tx, caller, session_id) if session_id is not None else None
-        return known or self._make(tx, caller, session_id)
+        return known or self.make(tx, caller, session_id)
 
-    def known(self, tx: Session, caller: Caller, session_id: str) -> SessionRow | None:
+    def known(self, tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
         """The caller's session of this id, if there is one.  Raises NotFound when it is someone else's."""
         row = _find(tx, caller.tenant, session_id)
-        return None if row is None else _checked(row, caller, session_id)
+        return None if row is None else checked(row, caller, session_id)
 
-    def index_soon(self, tx: Session, row: Followed, delay: float = INDEX_DELAY) -> None:
+    def index_soon(self, tx: Transaction, row: SessionRow, delay: float = INDEX_DELAY) -> None:
         """Ask for the owner's new messages to be indexed."""
         self._outbox.enqueue(tx, "index", row.owner_id, owner_id=row.owner_id, delay=delay)
 
     def follow_up(
         self,
-        tx: Session,
-        row: Followed,
+        tx: Transaction,
+        row: SessionRow,
         *,
         index_delay: float = INDEX_DELAY,
         prompt: str | None = None,
@@ -287,13 +279,14 @@ class Sessions:
                 payload={"prompt": prompt} if prompt else None,
             )
 
-    def _make(self, tx: Session, caller: Caller, session_id: str | None) -> SessionRow:
+    def make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
+        """A new session's row, stored."""
         row = self.unstored(tx, caller, session_id)
         tx.add(row)
         tx.flush()
         return row
 
-    def unstored(self, tx: Session, caller: Caller, session_id: str | None = None) -> SessionRow:
+    def unstored(self, tx: Transaction, caller: Caller, session_id: str | None = None) -> SessionRow:
         """A new session's row, not added to the transaction: as it is, it serves a turn that leaves nothing behind."""
         now = self._now()
         public_id = session_id or uuid.uuid4().hex
@@ -320,12 +313,12 @@ class Sessions:
         )
 
 
-def find_session(tx: Session, caller: Caller, session_id: str) -> SessionRow:
+def find_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow:
     """The caller's session.  Raises NotFound, also when it is someone else's."""
-    return _checked(_find(tx, caller.tenant, session_id), caller, session_id)
+    return checked(_find(tx, caller.tenant, session_id), caller, session_id)
 
 
-def find_message(tx: Session, row: SessionRow, message_id: int, param: str) -> MessageRow:
+def find_message(tx: Transaction, row: SessionRow, message_id: int, param: str) -> MessageRow:
     """A message of the session's current line.  Raises NotFound."""
     message = tx.get(MessageRow, message_id)
     if message is None or message.session_id != row.id or message.branch or message.erased_at is not None:
@@ -337,7 +330,7 @@ def find_message(tx: Session, row: SessionRow, message_id: int, param: str) -> M
     return message
 
 
-def find_user(tx: Session, caller: Caller) -> OwnerRow | None:
+def find_user(tx: Transaction, caller: Caller) -> OwnerRow | None:
     """The owner row of the caller's user; None when nothing was ever stored for them, or no user is named."""
     return tx.scalar(
         select(OwnerRow).where(
@@ -357,17 +350,18 @@ def owned(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any,
 _NAMED = select(SessionRow).where(SessionRow.tenant == bindparam("tenant"), SessionRow.public_id == bindparam("id"))
 
 
-def _find(tx: Session, tenant: str, session_id: str) -> SessionRow | None:
+def _find(tx: Transaction, tenant: str, session_id: str) -> SessionRow | None:
     return tx.scalar(_NAMED, {"tenant": tenant, "id": session_id})
 
 
-def _checked(row: SessionRow | None, caller: Caller, session_id: str) -> SessionRow:
+def checked(row: SessionRow | None, caller: Caller, session_id: str) -> SessionRow:
+    """The row that was found, if it is the caller's.  Raises NotFound."""
     if row is None or (caller.user_id is not None and row.owner.user_id != caller.user_id):
         raise NotFound("session_not_found", f"There is no session {session_id!r}.", param="session_id")
     return row
 
 
-def _known_ids(tx: Session, row: SessionRow, external_ids: Sequence[str]) -> dict[str, MessageRow | int]:
+def _known_ids(tx: Transaction, row: SessionRow, external_ids: Sequence[str]) -> dict[str, MessageRow | int]:
     """The ids of the messages that the session knows by these, those of erased ones included."""
     known: dict[str, MessageRow | int] = {}
     for start in range(0, len(external_ids), 500):  # databases bound the number of values in one statement

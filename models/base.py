@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, cast
+from functools import cache
+from typing import Any, TypeVar, cast
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    CursorResult,
-    DateTime,
-    Insert,
-    Integer,
-    MetaData,
-    Table,
-    bindparam,
-    inspect,
-    update,
-)
+from sqlalchemy import JSON, BigInteger, DateTime, Integer, MetaData, Table, bindparam, inspect, update
 from sqlalchemy.engine import Dialect
-from sqlalchemy.orm import DeclarativeBase, Session
+from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import TypeDecorator
+
+from models.statement import Statement
+from models.transaction import Transaction
 
 # SQLite numbers rows only in a column declared INTEGER; everywhere else ids are 64 bits wide.
 BigId = BigInteger().with_variant(Integer, "sqlite")
@@ -29,6 +21,9 @@ BigId = BigInteger().with_variant(Integer, "sqlite")
 # SQLite hands a deleted row's number out again unless told not to.  An id that meant an erased message must never
 # come to mean another: the index, a client's bookmark or a fact's source may still hold it.
 NEVER_REUSED = {"sqlite_autoincrement": True}
+
+
+R = TypeVar("R", bound="Base")
 
 
 class UTCDateTime(TypeDecorator[datetime]):
@@ -61,25 +56,30 @@ class Base(DeclarativeBase):
 
 
 def table_of(row: type[Base]) -> Table:
-    """The table of these rows, for statements in the path of a turn: asked of the table, a row costs a quarter of one
-    that can be changed, and a change a fifth (docs/performance.md).  A row loaded before doesn't see such a change."""
+    """The table of these rows, for `Statement` statements in the path of a turn: a row costs a fifth of one that can be
+    changed, and so does a change (docs/performance.md).  A row loaded before doesn't see such a change."""
     return cast(Table, row.__table__)
 
 
-def inserted(tx: Session, statement: Insert, values: Mapping[str, Any]) -> int:
-    """Insert one row into a table (see `table_of`), and its id."""
-    made = cast(CursorResult[Any], tx.execute(statement, values)).inserted_primary_key
-    assert made is not None, "one row was inserted"
-    return int(made[0])
+def loaded(row: type[R], columns: Mapping[str, Any], **related: Base) -> R:
+    """A row of these columns' values that no transaction knows: what is changed of it is written by `write_changes`."""
+    made = row()
+    made.__dict__.update(columns, **related)
+    return made
 
 
-def write_changes(tx: Session, row: Base, id: int) -> None:
+def write_changes(tx: Transaction, row: Base, id: int) -> None:
     """Write what was changed of a row that was loaded by its `id`, as a flush would at five times the cost.
 
     The row is the transaction's no more: what is changed of it afterwards is not written.
     """
-    table, unmodified = table_of(type(row)), inspect(row).unmodified
-    changed = {column.key: getattr(row, column.key) for column in table.c if column.key not in unmodified}
+    unmodified = inspect(row).unmodified
+    changed = {column.key: getattr(row, column.key) for column in table_of(type(row)).c if column.key not in unmodified}
     tx.expunge(row)
     if changed:
-        tx.execute(update(table).where(table.c.id == bindparam("row_id")), {"row_id": id, **changed})
+        tx.execute(_changing(type(row)), {"row_id": id, **changed})
+
+
+@cache
+def _changing(row: type[Base]) -> Statement:
+    return Statement(update(table_of(row)).where(table_of(row).c.id == bindparam("row_id")))

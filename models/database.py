@@ -1,8 +1,10 @@
 """Database: the one door to transactions.
 
 Guarantee: a transaction is as long as its `with` block and commits at its end or not at all.  Readers never wait
-for a writer.  On SQLite a write takes the write lock at its start, so it can't fail half-way for want of it; a
-process queues its own writers in memory first, which is fair, where SQLite's waiting is not.
+for a writer.  One write goes on at a time, of all threads, processes and nodes: it takes the database's write lock at
+its start, so that what it reads stays as it is until it has written, and it can't fail half-way for want of the lock.
+On SQLite that is the file's own; a process queues its writers in memory first, which is fair, where SQLite's waiting is
+not.  On PostgreSQL it is a lock that means nothing to others.
 What was deleted is in no byte of SQLite's files once `scrub` has said so.
 
 On a disk that has become read-only what is stored can be read; once it takes writes again, so does this, as it is.  A
@@ -23,13 +25,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Engine, event
 from sqlalchemy.exc import DisconnectionError, OperationalError
-from sqlalchemy.orm import Session, sessionmaker
 
+from models.transaction import Transaction
 from models.trouble import Damage, Trouble, on_read_only_disk, trouble_of
 
 BUSY_TIMEOUT_MS = 15_000  # longer than any write here takes, shorter than a person waits before giving up
+WRITE_LOCK = 0x7265636170  # of PostgreSQL's advisory locks
 SCRUB_PAUSES = (0.0, 0.2, 1.0)  # seconds before each try to empty the log
 SCRUB_TIMEOUT_MS = 500  # for those who read to come to their end; whoever writes waits as long
 
@@ -45,38 +48,14 @@ class Writing:
 _asked = threading.local()  # `writing`: how this thread's next transaction writes
 
 
-class Transaction(Session):
-    """A session that hands what is asked of tables (see `table_of`) to its connection as it is.
-
-    What the ORM would do with it on the way is nothing, and takes a third of the time.
-    """
-
-    direct: Connection | None = None
-
-    def execute(self, statement: Any, params: Any = None, **options: Any) -> Any:
-        direct = None if options else self._for_tables(statement)
-        return super().execute(statement, params, **options) if direct is None else direct.execute(statement, params)
-
-    def scalar(self, statement: Any, params: Any = None, **options: Any) -> Any:
-        direct = None if options else self._for_tables(statement)
-        if direct is None:
-            return super().scalar(statement, params, **options)
-        return direct.execute(statement, params).scalar()
-
-    def _for_tables(self, statement: Any) -> Connection | None:
-        """The connection, for a statement that is of tables; None for one of rows, or where that can't be told."""
-        return None if getattr(statement, "_propagate_attrs", True) else self.direct
-
-
 class Database:
     """Short transactions on one engine."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._sqlite = engine.dialect.name == "sqlite"
+        self._reading = engine if self._sqlite else engine.execution_options(isolation_level="REPEATABLE READ")
         self._writing = threading.Lock()
-        # What is written, and when, is said by flush: not by whichever query comes next.
-        self._sessions = sessionmaker(engine, class_=Transaction, expire_on_commit=False, autoflush=False)
         name = engine.url.database if self._sqlite else None
         self._damage = Damage(Path(name) if name and name != ":memory:" else None)
         if self._sqlite:
@@ -87,14 +66,18 @@ class Database:
             engine.dialect.do_begin = _begin_sqlite  # type: ignore[assignment] # an event would cost each statement
 
     @contextmanager
-    def read(self) -> Iterator[Session]:
+    def read(self) -> Iterator[Transaction]:
         """A consistent snapshot; nothing written in it is kept."""
-        with self._sessions() as session:
-            session.direct = session.connection()
-            yield session
+        with self._reading.connect() as connection:
+            connection.begin()
+            tx = Transaction(connection, self._note_damage)
+            try:
+                yield tx
+            finally:
+                tx.close()
 
     @contextmanager
-    def write(self, patience: float | None = None, *, synced: bool = True) -> Iterator[Session]:
+    def write(self, patience: float | None = None, *, synced: bool = True) -> Iterator[Transaction]:
         """A transaction that commits at the end of the block, or rolls back when the block raises.
 
         It survives a power cut from then on; on SQLite one that is not `synced` does only once the next has ended
@@ -103,23 +86,29 @@ class Database:
 
         Raises OperationalError when others keep it waiting for BUSY_TIMEOUT_MS, or for `patience` seconds.
         """
-        if not self._sqlite:
-            with self._sessions.begin() as session:
-                session.direct = session.connection()
-                yield session
-            return
-        if not self._writing.acquire(timeout=-1 if patience is None else patience):
+        writing = Writing(BUSY_TIMEOUT_MS if patience is None else int(patience * 1000), synced)
+        if self._sqlite and not self._writing.acquire(timeout=-1 if patience is None else patience):
             raise OperationalError("BEGIN IMMEDIATE", None, TimeoutError("other writes of this process take too long"))
         try:
-            with self._sessions.begin() as session:
-                _asked.writing = Writing(BUSY_TIMEOUT_MS if patience is None else int(patience * 1000), synced)
+            with self.engine.connect() as connection:
+                _asked.writing = writing
                 try:
-                    session.direct = session.connection()
+                    connection.begin()
                 finally:
                     _asked.writing = None
-                yield session
+                if connection.dialect.name == "postgresql":
+                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {writing.patience_ms}")
+                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITE_LOCK})")
+                tx = Transaction(connection, self._note_damage)
+                try:
+                    yield tx
+                    tx.flush()
+                    connection.commit()
+                finally:
+                    tx.close()
         finally:
-            self._writing.release()
+            if self._sqlite:
+                self._writing.release()
 
     def damaged(self) -> bool:
         """Whether SQLite's file was found damaged, by any process, and has not been seen whole since."""
@@ -131,9 +120,15 @@ class Database:
             return bool(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar() == "ok")
 
     def _look_at(self, context: Any) -> None:
-        if trouble_of(context.original_exception) is Trouble.DAMAGED:
-            self._damage.note()
+        if self._note_damage(context.original_exception):
             context.is_disconnect = True  # nobody holds on to the file: another may be put in its place
+
+    def _note_damage(self, error: BaseException) -> bool:
+        """Whether an error of the driver's says that the file is damaged; then it is remembered."""
+        damaged = trouble_of(error) is Trouble.DAMAGED
+        if damaged:
+            self._damage.note()
+        return damaged
 
     def scrub(self) -> bool:
         """SQLite: write the file anew from what lives, and empty its log.  Elsewhere nothing has to be done.

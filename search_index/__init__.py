@@ -5,7 +5,8 @@ still finds every message: whatever the index does not hold is handed in by the 
 with the same analysis.  An index that turns out damaged is put away and a new, empty generation takes its place.
 """
 
-from search_index.index import Document, Hit, Query, SearchIndex
+from search_index.index import Hit, Query, SearchIndex
+from search_index.pending import Document
 from search_index.ranking import Recipe
 from search_index.vectors import DIMENSIONS, Embedder, EmbeddingUnavailable, WordLlamaEmbedder
 from search_index.whoosh_index import NO_INDEX, IndexBusy

@@ -9,92 +9,92 @@ looked up and counted all at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
 
 from search_index.held import Floats, Held, Ints
-from search_index.postings import NUMBERS, TERM, Packed, code
-from search_index.vectors import PACKED_BYTES, cosines
+from search_index.pending import Pending
+from search_index.postings import code
+from search_index.vectors import cosines
+
+_ID, _SESSION, _CREATED, _ROLE, _LENGTH, _SQUARES = range(6)  # as in Entry.numbers
 
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """n messages: columns of length n, and one row of `counts` (terms x n) for each term.
+    """n messages: columns of length n, and one row of `counts` (terms x n) for each term."""
 
-    `created` is in microseconds since 1970, UTC; `squares` are the sums of the messages' squared counts.
-    """
-
-    ids: Ints
-    sessions: Ints
-    created: Ints
-    roles: Ints
-    lengths: Floats
-    squares: Floats
-    counts: Floats
     held: Held
-    pending: Sequence[Packed]
+    pending: Pending
     order: Ints
     """Where each message is found: among those held, and then among the pending ones."""
+    ids: Ints
+    sessions: Ints
+    counts: Floats
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.order)
+
+    @property
+    def created(self) -> Ints:
+        """In microseconds since 1970, UTC."""
+        return self._column(_CREATED)
+
+    @property
+    def roles(self) -> Ints:
+        return self._column(_ROLE)
+
+    @property
+    def lengths(self) -> Floats:
+        return self._column(_LENGTH).astype(float)
+
+    @property
+    def squares(self) -> Floats:
+        """The sums of the messages' squared counts."""
+        return self._column(_SQUARES).astype(float)
+
+    def _column(self, number: int) -> Ints:
+        return np.concatenate([self.held.numbers[number], self.pending.numbers[number]])[self.order]
 
     def likeness(self, vector: bytes) -> Floats:
         """The cosine of each message's vector with a packed one; 0 where either is missing."""
-        held, blank = self.held, bytes(PACKED_BYTES)
+        held, pending = self.held, self.pending
         known = np.zeros(len(held)) if held.vectors is None else cosines(held.vectors, vector, held.sizes)
-        if self.pending:
-            new = np.frombuffer(b"".join([one.vector or blank for one in self.pending]), np.int8)
-            known = np.concatenate([known, cosines(new.reshape(-1, PACKED_BYTES), vector)])
-        return known[self.order]
+        return np.concatenate([known, cosines(pending.vectors, vector, pending.sizes)])[self.order]
 
     @classmethod
     def of(
-        cls, held: Held, pending: Sequence[Packed], terms: Sequence[str], *, without: Iterable[int] = ()
+        cls, held: Held, pending: Pending, terms: Sequence[str], *, without: AbstractSet[int] = frozenset()
     ) -> Collection:
         """The union of `held` and `pending`; a message in both counts once, as `pending` has it.
 
-        Those of `held` that are in `without` are left out, as if they had never been said.
+        Those that are in `without` are left out, as if they had never been said.
         """
-        numbers, leave = held.numbers, [np.fromiter(without, np.int64)]
-        if pending:
-            fresh = np.frombuffer(b"".join([one.row for one in pending]), np.int64).reshape(-1, NUMBERS)
-            numbers = np.concatenate([numbers, fresh.T], axis=1)
-            leave.append(fresh[:, 0])
-        shown = np.ones(numbers.shape[1], bool)
-        shown[held.places_of(np.concatenate(leave))] = False
-        order = np.flatnonzero(shown)
-        if pending:
-            order = order[np.lexsort((numbers[0, order], numbers[1, order]))]
-        columns = numbers[:, order]
-        counts = _counted(held, pending, terms, order, numbers.shape[1])
-        ids, sessions, created, roles, lengths, squares = columns
-        return cls(
-            ids, sessions, created, roles, lengths.astype(float), squares.astype(float), counts, held, pending, order
-        )
+        ids = np.concatenate([held.numbers[_ID], pending.numbers[_ID]])
+        sessions = np.concatenate([held.numbers[_SESSION], pending.numbers[_SESSION]])
+        shown = np.ones(len(ids), bool)
+        shown[held.places_of(np.array([*without, *pending.marks], np.int64))] = False
+        shown[[len(held) + row for row in pending.rows_of(without)]] = False
+        order = np.lexsort((ids, sessions))
+        order = order[shown[order]]
+        counts = _counted(held, pending, terms, order)
+        return cls(held, pending, order, ids[order], sessions[order], counts)
 
 
-def _counted(held: Held, pending: Sequence[Packed], terms: Sequence[str], order: Ints, many: int) -> Floats:
+def _counted(held: Held, pending: Pending, terms: Sequence[str], order: Ints) -> Floats:
     """How often each message of `order` has each of `terms`."""
-    place = np.full(many, len(order))  # of a message: where it stands in the order; behind its end what is left out
-    place[order] = np.arange(len(order))
+    place = np.full(len(held) + len(pending), len(order))  # of a message: where it stands in the order; behind its
+    place[order] = np.arange(len(order))  # end what is left out
     counts = np.zeros((len(terms), len(order) + 1))
     codes = np.array([code(term) for term in terms], np.uint64)
-    first = np.searchsorted(held.codes, codes, "left")
-    found = np.searchsorted(held.codes, codes, "right") - first
-    ends = np.cumsum(found)
-    if len(ends) and ends[-1]:
-        at = np.repeat(first - ends + found, found) + np.arange(ends[-1])
-        counts[np.repeat(np.arange(len(terms)), found), place[held.places[at]]] = held.counts[at]
-    if pending:
-        said = np.frombuffer(b"".join([one.terms for one in pending]), TERM)
-        at = np.searchsorted(codes, said["code"], sorter=(sort := np.argsort(codes)))
-        at[at == len(codes)] = 0
-        row = sort[at]
-        match = np.flatnonzero(codes[row] == said["code"])
-        sizes = [len(one.terms) // TERM.itemsize for one in pending]
-        of = np.repeat(np.arange(len(held), many), sizes)[match]
-        counts[row[match], place[of]] = said["count"][match]
+    for part, first in (held, 0), (pending, len(held)):
+        starts = np.searchsorted(part.codes, codes, "left")
+        found = np.searchsorted(part.codes, codes, "right") - starts
+        ends = np.cumsum(found)
+        if len(ends) and ends[-1]:
+            at = np.repeat(starts - ends + found, found) + np.arange(ends[-1])
+            counts[np.repeat(np.arange(len(terms)), found), place[first + part.places[at]]] = part.counts[at]
     return counts[:, :-1]

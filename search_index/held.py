@@ -20,6 +20,7 @@ from search_index.vectors import PACKED_BYTES, sizes_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
 
 WHOLE_AT_MOST = 8 << 20
 """Bytes of segments that are read as a whole, and kept: some 10,000 messages, and as much in memory as on the disk.  Of
@@ -48,10 +49,10 @@ class Held:
     by_id: Ints
     ids: Ints
     vectors: NDArray[np.int8] | None
-    sizes: NDArray[np.float32]
+    sizes: Floats32
     codes: NDArray[np.uint64]
     places: NDArray[np.int32]
-    counts: NDArray[np.float32]
+    counts: Floats32
 
     def __len__(self) -> int:
         return self.numbers.shape[1]
@@ -94,7 +95,7 @@ def _vectors(segments: Sequence[Segment], order: Ints) -> NDArray[np.int8] | Non
     return np.concatenate([zeros if part is None else part for part, zeros in zip(parts, none, strict=True)])[order]
 
 
-def _all_terms(segments: Sequence[Segment]) -> tuple[NDArray[np.uint64], Ints, NDArray[np.float32]]:
+def _all_terms(segments: Sequence[Segment]) -> tuple[NDArray[np.uint64], Ints, Floats32]:
     """Code, row and count of every term of every message."""
     bags = [segment.bags() for segment in segments]
     terms = np.concatenate([np.zeros(0, TERM), *(terms for terms, _ in bags)])
@@ -102,7 +103,7 @@ def _all_terms(segments: Sequence[Segment]) -> tuple[NDArray[np.uint64], Ints, N
     return terms["code"].astype(np.uint64), np.repeat(np.arange(len(many)), many), terms["count"].astype(np.float32)
 
 
-def _terms(segments: Sequence[Segment], wanted: Sequence[str]) -> tuple[NDArray[np.uint64], Ints, NDArray[np.float32]]:
+def _terms(segments: Sequence[Segment], wanted: Sequence[str]) -> tuple[NDArray[np.uint64], Ints, Floats32]:
     """The same of `wanted` terms alone, by Whoosh's postings."""
     codes, rows, counts = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
     for term in wanted:

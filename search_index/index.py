@@ -13,18 +13,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Collection as Container
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from sys import getsizeof
-from typing import NamedTuple
 
 import numpy as np
 
 from search_index.analysis import ENGLISH, Analysis
 from search_index.collection import Collection
 from search_index.held import NOTHING, Held, Snapshot
-from search_index.postings import Damaged, Entry, Packed, role_number
+from search_index.pending import NOTHING_WAITS, Document, Pending, microseconds
+from search_index.postings import Damaged, Entry, role_number
 from search_index.ranking import FUZZY_LIMIT, Recipe, rank
 from search_index.remembered import Kept, Notice, forget_texts
 from search_index.vectors import Embedder, EmbeddingUnavailable, packed
@@ -32,7 +31,6 @@ from search_index.whoosh_index import NO_INDEX, IndexBusy, WhooshIndex, sweep
 
 log = logging.getLogger(__name__)
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROUNDS = 5
 
 HELD_BYTES = 12 << 20
@@ -40,25 +38,12 @@ HELD_BYTES = 12 << 20
 comes back after others is read anew, in some 3 ms."""
 
 ANALYSED_BYTES = 6 << 20
-"""Of messages that are not indexed yet, and were analysed for a search: some 5,000, as many as wait in a burst.  With
-the caches of words (see `analysis` and `postings`) all caches of searching take up less than 30 MB of a worker."""
+"""Of messages that are not indexed yet, and were analysed for a search: some 5,000, as many as wait in a burst, by
+owner.  With the caches of words (see `analysis`, `postings` and `vectors`) all caches of searching take up less than
+30 MB of a worker."""
 
-_OBJECT_BYTES = 800  # what Python takes for a document and its parts, beside their texts
-
-
-class Document(NamedTuple):
-    """A message as the index sees it.  `session_id` and `message_id` are the caller's own integers, of 64 bits.
-
-    `created_at` is exact to the microsecond; without a zone it is UTC.  A tuple, since a search may be handed hundreds,
-    to be compared with those of the last one.
-    """
-
-    message_id: int
-    session_id: int
-    role: str
-    created_at: datetime
-    content: str
-    name: str | None = None
+Ask = Callable[[str, int], Sequence[Document]]
+"""`pending` of a search, see there."""
 
 
 @dataclass(frozen=True)
@@ -91,23 +76,6 @@ class Hit:
     why: dict[str, float] = field(default_factory=dict)
 
 
-class _Analysed(NamedTuple):
-    """A document as it is searched; `embedded` with its vector, if it can have one."""
-
-    document: Document
-    packed: Packed
-    embedded: bool
-
-    def embeds(self, document: Document) -> bool:
-        """Whether it has the vector of what is said in `document`."""
-        return self.embedded and self.document == document
-
-    @property
-    def bytes(self) -> int:
-        """What it takes up."""
-        return _OBJECT_BYTES + getsizeof(self.document.content) + sum(map(len, self.packed))
-
-
 class SearchIndex:
     """All owners' indexes under one folder; safe to use from many threads and processes.
 
@@ -133,8 +101,9 @@ class SearchIndex:
         self._recipe = recipe
         self._embedder = embedder
         self._analysis = analysis
+        self._made_with = f"{analysis.language} {embedder.name if embedder else 'no vectors'}"
         self._held: Kept[str, tuple[Snapshot, Held]] = Kept(HELD_BYTES)
-        self._analysed: Kept[int, _Analysed] = Kept(ANALYSED_BYTES)
+        self._pending: Kept[str, Pending] = Kept(ANALYSED_BYTES)
         self._notice = Notice(root / ".forget")
         self._unreadable = ""
         try:
@@ -147,13 +116,14 @@ class SearchIndex:
         if self._embedder is not None and self._embedder.instant:
             self._embedder.embed(["warm up"])
 
-    def search(self, owner: str, query: Query, pending: Callable[[str], Sequence[Document]]) -> list[Hit]:
+    def search(self, owner: str, query: Query, pending: Ask) -> list[Hit]:
         """The best `query.limit` messages, best first; ties go to the newer message (the higher id).
 
-        `pending(generation)` must give every message of the owner that was not reported as held by that generation
-        of the index (see `add`), narrowed in any way the query allows.  It is called at least once, and again when
-        the index was damaged or replaced meanwhile, then with the new generation.  A message both in the index and
-        in `pending` counts once, as `pending` has it.
+        `pending(generation, known)` must give every message of the owner that was not reported as held by that
+        generation of the index (see `add`), narrowed in any way the query allows.  Of those with an id up to `known`
+        the words may be left out (`content` and `name` are None), as they were told before.  It is called at least
+        once, and again when the index was damaged or replaced meanwhile, then with the new generation, or with 0 when
+        words are missing after all.  A message both in the index and in `pending` counts once, as `pending` has it.
         A text without any searchable word finds nothing, and `pending` is not asked.  An index that can't be read
         (files that are forbidden, a disk that fails) is done without, and the log says so once.
         """
@@ -161,31 +131,34 @@ class SearchIndex:
         if not wanted or query.limit < 1:
             return []
         # First of all, since it may come from far: `pending` may begin a transaction of the caller's.
-        vector = self._meant(query.text) if self._embedder is not None and self._recipe.meaning else None
+        vector = self._meant(query.text) if self._embedder is not None and self._recipe.meaning else b""
         hits: list[Hit] | None = None
         problem = ""
         try:
-            hits = self._through_index(self._of(owner), wanted, vector, query, pending)
+            hits = self._through_index(owner, wanted, vector, query, pending)
         except OSError as error:
             problem = str(error)
             if problem != self._unreadable:
                 log.error("the search index can't be read or healed; messages are searched without it: %s", problem)
         self._unreadable = problem
-        return self._best(wanted, vector, query, pending(NO_INDEX), NOTHING) if hits is None else hits
+        if hits is None:
+            hits = self._best(wanted, vector, query, self._waiting(owner, NO_INDEX, query, pending), NOTHING)
+        return hits
 
     def _through_index(
         self,
-        index: WhooshIndex,
+        owner: str,
         wanted: list[str],
-        vector: bytes | None,
+        vector: bytes,
         query: Query,
-        pending: Callable[[str], Sequence[Document]],
+        pending: Ask,
     ) -> list[Hit] | None:
         """None when it is being replaced over and over, or is damaged while someone holds on to it."""
+        index = self._of(owner)
         for _ in range(_ROUNDS):
             generation = index.generation()
             # In this order: what moves into the index between the two is then seen twice rather than never.
-            documents = pending(generation)
+            waiting = self._waiting(owner, generation, query, pending)
             try:
                 held = index.held(generation, self._held, wanted)
             except Damaged:
@@ -194,9 +167,36 @@ class SearchIndex:
                 except IndexBusy:
                     return None
                 continue
-            if index.generation() == generation:
-                return self._best(wanted, vector, query, documents, held)
+            if held is not None:
+                return self._best(wanted, vector, query, waiting, held)
         return None
+
+    def _waiting(self, owner: str, generation: str, query: Query, pending: Ask) -> Pending:
+        """What is not indexed yet.  The same messages wait search after search: only new ones are analysed, once they
+        are not excluded any more."""
+        before = kept = self._pending.get(owner) or NOTHING_WAITS
+        documents = pending(generation, kept.known)
+        missing = kept.missing(documents)
+        if any(one.content is None for one in missing):  # it was committed after one with a higher id
+            documents = pending(generation, 0)
+            missing = kept.missing(documents)
+        if len(documents) - len(missing) < len(kept):
+            stays = {one.message_id for one in documents}.difference([one.message_id for one in missing])
+            kept = kept.without(kept.marks.keys() - stays)
+        new = list({one.message_id: one for one in missing if one.message_id not in query.exclude}.values())
+        left_out = [one.message_id for one in missing if one.message_id in query.exclude]
+        known = min(left_out) - 1 if left_out else max([one.message_id for one in documents], default=0)
+        if new:
+            vectors = self._vectors(owner, new) if self._embeds_waiting() else [b""] * len(new)
+            kept = kept.with_new(new, [self._entry(*one) for one in zip(new, vectors, strict=True)])
+        if kept is not before or known != kept.known:
+            kept = replace(kept, known=known)
+            self._pending.keep(owner, kept, kept.nbytes)
+        return kept
+
+    def _embeds_waiting(self) -> bool:
+        """Whether what is not indexed yet has vectors: not those of a service, which takes its time."""
+        return self._embedder is not None and self._embedder.instant and bool(self._recipe.meaning)
 
     def add(self, owner: str, documents: Iterable[Document]) -> str:
         """Index `documents` in one commit and return the generation that now holds them.
@@ -213,8 +213,8 @@ class SearchIndex:
             if given is None:  # asked again after damage
                 given = list({document.message_id: document for document in documents}.values())
             fresh = [document for document in given if document.message_id not in held]
-            vectors = self._vectors(fresh)
-            return [_entry(self._analysis, *one) for one in zip(fresh, vectors, strict=True)]
+            vectors = self._vectors(owner, fresh)
+            return [self._entry(*one) for one in zip(fresh, vectors, strict=True)]
 
         return self._of(owner).add(entries)
 
@@ -261,39 +261,25 @@ class SearchIndex:
     def _of(self, owner: str) -> WhooshIndex:
         if self._notice.is_new():
             forget_texts()
-        made_with = f"{self._analysis.language} {self._embedder.name if self._embedder else 'no vectors'}"
-        return WhooshIndex(self._root, owner, self._busy_after, made_with)
+        return WhooshIndex(self._root, owner, self._busy_after, self._made_with)
 
-    def _vectors(self, documents: Sequence[Document]) -> list[bytes]:
+    def _vectors(self, owner: str, documents: Sequence[Document]) -> list[bytes]:
         """The documents' packed vectors, of what is said and who says it; of those searched before they are known."""
         if self._embedder is None:
             return [b""] * len(documents)
-        kept = zip(documents, self._analysed.get_all([one.message_id for one in documents]), strict=True)
-        known = {
-            _spoken(one): before.packed.vector for one, before in kept if before is not None and before.embeds(one)
-        }
-        new = list(dict.fromkeys(text for text in map(_spoken, documents) if text not in known))
+        kept = self._pending.get(owner) if self._embeds_waiting() else None
+        known = kept.vectors_of(documents) if kept is not None else {}
+        new = list(dict.fromkeys(one.spoken for one in documents if one.spoken not in known))
         if new:
             known.update(zip(new, packed(self._embedder, new), strict=True))
-        return [known[_spoken(document)] for document in documents]
+        return [known[one.spoken] for one in documents]
 
-    def _packed(self, documents: Sequence[Document], embed: bool) -> list[Packed]:
-        """The documents as they are searched.  The same ones wait turn after turn: they are compared with what was
-        analysed before, and only what is new or has changed is worked on."""
-        kept = self._analysed.get_all([one.message_id for one in documents])
-        found: dict[int, Packed] = {
-            at: before.packed
-            for at, (one, before) in enumerate(zip(documents, kept, strict=True))
-            if before is not None and before.document == one and before.embedded is embed
-        }
-        if len(found) < len(documents):
-            new = [at for at in range(len(documents)) if at not in found]
-            fresh = [documents[at] for at in new]
-            vectors = self._vectors(fresh) if embed else [b""] * len(fresh)
-            for at, document, vector in zip(new, fresh, vectors, strict=True):
-                found[at] = made = _entry(self._analysis, document, vector).packed()
-                self._analysed.keep(document.message_id, (one := _Analysed(document, made, embed)), one.bytes)
-        return [found[at] for at in range(len(documents))]
+    def _entry(self, document: Document, vector: bytes) -> Entry:
+        """The document, analysed."""
+        counts = Counter(self._analysis.terms(document.content or "", document.name, singles=True))
+        squares = sum([count * count for count in counts.values()])
+        created, role = microseconds(document.created_at), role_number(document.role)
+        return Entry(document.message_id, document.session_id, created, role, counts.total(), squares, counts, vector)
 
     def _meant(self, text: str) -> bytes:
         """The packed vector of a query; none when it can't be had, and then the words decide."""
@@ -304,17 +290,12 @@ class SearchIndex:
             log.warning("searching by words alone: %s", error)
             return b""
 
-    def _best(
-        self, wanted: list[str], vector: bytes | None, query: Query, pending: Sequence[Document], held: Held
-    ) -> list[Hit]:
-        """Rank the union of `pending` and `held` by `wanted`, the query's terms, and its vector; None: by words."""
+    def _best(self, wanted: list[str], vector: bytes, query: Query, waiting: Pending, held: Held) -> list[Hit]:
+        """Rank the union of `waiting` and `held` by `wanted`, the query's terms, and its vector, if it has one."""
         exclude = query.exclude if isinstance(query.exclude, AbstractSet) else frozenset(query.exclude)
-        latest = {document.message_id: document for document in pending if document.message_id not in exclude}
-        embed = vector is not None and self._embedder is not None and self._embedder.instant
-        entries = self._packed(list(latest.values()), embed)
-        collection = Collection.of(held, entries, wanted, without=exclude)
-        times = [(_microseconds(after), _microseconds(before)) for after, before in query.times]
-        ranked = rank(collection, vector or b"", self._recipe, _microseconds(datetime.now(UTC)), times)
+        collection = Collection.of(held, waiting, wanted, without=exclude)
+        times = [(microseconds(after), microseconds(before)) for after, before in query.times]
+        ranked = rank(collection, vector, self._recipe, microseconds(datetime.now(UTC)), times)
         candidates = np.flatnonzero(ranked.eligible & _passing(query, collection))
         limit = min(query.limit, FUZZY_LIMIT) if self._recipe.formula == "fuzzy" else query.limit
         at = candidates[np.lexsort((-collection.ids[candidates], -ranked.total[candidates]))[:limit]]
@@ -322,24 +303,6 @@ class SearchIndex:
         parts = [dict(zip(ranked.parts, scores, strict=True)) for scores in zip(*columns, strict=True)]
         found = (collection.ids[at], collection.sessions[at], ranked.total[at])
         return list(map(Hit, *(column.tolist() for column in found), parts))
-
-
-def _microseconds(moment: datetime) -> int:
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(microseconds=1)
-
-
-def _spoken(document: Document) -> str:
-    return f"{document.name}: {document.content}" if document.name else document.content
-
-
-def _entry(analysis: Analysis, document: Document, vector: bytes) -> Entry:
-    """The document, analysed."""
-    counts = Counter(analysis.terms(document.content, document.name, singles=True))
-    squares = sum([count * count for count in counts.values()])
-    created, role = _microseconds(document.created_at), role_number(document.role)
-    return Entry(document.message_id, document.session_id, created, role, counts.total(), squares, counts, vector)
 
 
 def _passing(query: Query, collection: Collection) -> np.ndarray:
@@ -350,7 +313,7 @@ def _passing(query: Query, collection: Collection) -> np.ndarray:
     if query.role is not None:
         passing &= collection.roles == role_number(query.role)
     if query.after is not None:
-        passing &= collection.created >= _microseconds(query.after)
+        passing &= collection.created >= microseconds(query.after)
     if query.before is not None:
-        passing &= collection.created < _microseconds(query.before)
+        passing &= collection.created < microseconds(query.before)
     return passing

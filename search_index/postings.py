@@ -1,18 +1,19 @@
-"""What Whoosh keeps of messages: postings by term and a row each, and no more.
+"""What Whoosh keeps of messages: a row and the terms of each, postings by term of large segments, and no more.
 
-For each term Whoosh has which messages hold it and how often; for each message one fixed-width row: its id, session,
-time, role, length and squared length; and a vector, where there are vectors.  Beside the postings each message has its
-terms once more, as numbers: an index that is small enough to be kept in memory (see `held`) is read at one go by them,
-in a fiftieth of the time that reading every posting takes; a larger one by the postings of the terms that are looked
-for.  Scoring is `ranking`'s, so that it is the same for what is not indexed.
+For each message Whoosh has one fixed-width row: its id, session, time, role, length and squared length; its terms as
+numbers (see `code`), and how often it has each; and a vector, where there are vectors.  By these a small segment is
+read at one go, in a fiftieth of the time that reading every posting takes.  A large one has postings as well: for each
+term which messages hold it and how often, so that a search of it reads only what it looks for.  To write them is most
+of what a commit costs, which is why small segments, which come with every commit, do without.  Scoring is `ranking`'s,
+so that it is the same for what is not indexed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -33,6 +34,10 @@ from search_index.vectors import PACKED_BYTES
 MERGE_AT_MOST = 8_000
 """Documents up to which segments are merged; bounds what one commit rewrites to about a second of work."""
 
+POSTINGS_FROM = 1_000
+"""Messages from which on a segment has postings.  All terms of a smaller one are read in a millisecond; small ones come
+and go with every commit, and postings were three quarters of its work."""
+
 NUMBERS = 6
 _ROW = struct.Struct(f"<{NUMBERS}q")
 _TERM = struct.Struct("<QI")
@@ -52,6 +57,13 @@ class Packed(NamedTuple):
     row: bytes
     terms: bytes
     vector: bytes
+
+    def fields(self, postings: bool) -> dict[str, Any]:
+        """What is written of it, with or without postings of its terms."""
+        fields: dict[str, Any] = {"row": self.row, "bag": self.terms}
+        if postings:
+            fields["terms"] = {_key(code): count for code, count in _TERM.iter_unpack(self.terms)}
+        return {**fields, "vector": self.vector} if self.vector else fields
 
 
 class Damaged(Exception):
@@ -79,15 +91,14 @@ class Entry:
         return self.message_id, self.session_id, self.created, self.role, self.length, self.squares
 
     def packed(self) -> Packed:
-        """What is searched of it while it is not indexed yet."""
+        """What is written of it, and searched while it is not indexed yet."""
         terms = b"".join([_TERM.pack(code(term), count) for term, count in self.counts.items()])
         return Packed(_ROW.pack(*self.numbers), terms, self.vector)
 
-    def fields(self) -> dict[str, Any]:
-        """What is written of it."""
-        row, terms, vector = self.packed()
-        fields = {"row": row, "bag": terms, "terms": self.counts}
-        return {**fields, "vector": vector} if vector else fields
+
+def _key(code: int) -> bytes:
+    """A term's number as postings have it."""
+    return code.to_bytes(8, "big")
 
 
 @lru_cache(maxsize=64)
@@ -103,9 +114,9 @@ class _Counts(FieldType):
     def __init__(self) -> None:
         super().__init__(format=Existence(), analyzer=None)
 
-    def index(self, value: Mapping[str, int], **_: Any) -> Iterator[tuple[bytes, int, float, bytes]]:
-        for term, count in value.items():
-            yield term.encode(), count, float(count), b""
+    def index(self, value: Mapping[bytes, int], **_: Any) -> Iterator[tuple[bytes, int, float, bytes]]:
+        for key, count in value.items():
+            yield key, count, float(count), b""
 
 
 class _Table(FixedBytesColumn):
@@ -139,16 +150,12 @@ SCHEMA = Schema(
 )
 
 
-class Segment:
-    """An immutable part of an opened index: a row of `Entry.numbers` for each message, their terms, their vectors.
+class Columns:
+    """What a segment, an immutable part of an index, has of each message: a row of `Entry.numbers`, its terms, its
+    vector."""
 
-    Whoosh's own reader is made only for postings: it costs ten times what reading the columns does.
-    """
-
-    def __init__(self, storage: FileStorage, segment: Any, place: Place) -> None:
-        self.place = place
+    def __init__(self, storage: FileStorage, segment: Any) -> None:
         self._open = ExitStack()
-        self._storage, self._segment = storage, segment
         files = segment.open_compound_file(storage)
         self._open.callback(files.close)
         self._columns = segment.codec().per_document_reader(files, segment)
@@ -160,6 +167,30 @@ class Segment:
 
     def _column(self, name: str) -> Any:
         return self._columns.column_reader(name, SCHEMA[name].column_type)
+
+    def bags(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The TERMs of all its messages, and how many of them each message has."""
+        data, lengths = self._column("bag").whole()
+        return np.frombuffer(data, TERM), lengths // TERM.itemsize
+
+    def vectors(self) -> NDArray[np.int8] | None:
+        """A packed vector for each message, zeros where it has none; None when no message has one."""
+        if not self._columns.has_column("vector"):
+            return None
+        packed: NDArray[np.int8] = self._column("vector").load("i1", sparse=True)
+        return packed
+
+
+class Segment(Columns):
+    """A segment that is searched, and its file's place.
+
+    Whoosh's own reader is made only for postings: it costs ten times what reading the columns does.
+    """
+
+    def __init__(self, storage: FileStorage, segment: Any, place: Place) -> None:
+        super().__init__(storage, segment)
+        self.place = place
+        self._storage, self._segment = storage, segment
 
     @property
     def ids(self) -> list[int]:
@@ -173,17 +204,16 @@ class Segment:
         sessions: list[int] = self.rows[:, 1].tolist()
         return sessions
 
-    def bags(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """The TERMs of all its messages, and how many of them each message has."""
-        data, lengths = self._column("bag").whole()
-        return np.frombuffer(data, TERM), lengths // TERM.itemsize
-
     def postings(self, term: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The positions of the messages that have `term`, ascending, and how often each has it."""
+        if len(self.rows) < POSTINGS_FROM:
+            terms, rows = self._terms
+            found = np.flatnonzero(terms["code"] == code(term))
+            return rows[found], terms["count"][found].astype(float)
         at: list[int] = []
         counts: list[float] = []
         try:
-            matcher = self._reader.postings("terms", term.encode())
+            matcher = self._reader.postings("terms", _key(code(term)))
         except TermNotFound:
             pass
         else:
@@ -195,45 +225,54 @@ class Segment:
         return np.array(at, np.int64), np.array(counts, float)
 
     @cached_property
+    def _terms(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Every term of every message, and whose it is."""
+        terms, many = self.bags()
+        return terms, np.repeat(np.arange(len(many)), many)
+
+    @cached_property
     def _reader(self) -> SegmentReader:
         reader = SegmentReader(self._storage, SCHEMA, self._segment)
         self._open.callback(reader.close)
         return reader
 
-    def vectors(self) -> NDArray[np.int8] | None:
-        """A packed vector for each message, zeros where it has none; None when no message has one."""
-        if not self._columns.has_column("vector"):
-            return None
-        packed: NDArray[np.int8] = self._column("vector").load("i1", sparse=True)
-        return packed
 
-
-class _Lengthless(SegmentReader):
-    """A reader of a segment that has no lengths of fields, and looks for no file of them, message by message."""
-
-    def doc_field_length(self, docnum: int, fieldname: str, default: int = 0) -> int:
-        return default
-
-
-def merge(writer: SegmentWriter, segments: list[Any]) -> list[Any]:
-    """Whoosh's merge policy: rewrite the small segments into the new one, and every segment that lost a message.
+def commit(writer: SegmentWriter, entries: Sequence[Entry]) -> None:
+    """Write `entries` into a new segment, together with the small ones, and every one that lost a message; commits.
 
     A segment goes in while it is no larger than what is going in already, as in a binary counter: some log2(n)
     segments for n messages, each message rewritten log2(n) times at most.
     """
-    kept, going_in = [], writer.doc_count()
-    for segment in sorted(segments, key=lambda s: s.doc_count()):
-        small = segment.doc_count() <= going_in and going_in < MERGE_AT_MOST
+    kept, going_in, size = [], [], len(entries)
+    for segment in sorted(writer.segments, key=lambda s: s.doc_count()):
+        small = segment.doc_count() <= size and size < MERGE_AT_MOST
         if not small and not segment.has_deletions():
             kept.append(segment)
         elif segment.doc_count():
-            reader = _Lengthless(writer.storage, writer.schema, segment)
-            try:
-                writer.add_reader(reader)
-            finally:
-                reader.close()
-            going_in += segment.doc_count()
-    return kept
+            going_in.append(segment)
+            size += segment.doc_count()
+    for entry in entries:
+        writer.add_document(**entry.packed().fields(size >= POSTINGS_FROM))
+
+    def merge(*_: Any) -> list[Any]:
+        for segment in going_in:
+            _copy(writer, segment, size >= POSTINGS_FROM)
+        return kept
+
+    writer.commit(mergetype=merge)
+
+
+def _copy(writer: SegmentWriter, segment: Any, postings: bool) -> None:
+    """Write what a segment holds once more, message by message: Whoosh's own way, posting by posting, is no faster."""
+    with closing(Columns(writer.storage, segment)) as columns:
+        terms, many = columns.bags()
+        vectors = columns.vectors()
+        ends = np.cumsum(many)
+        for at, (row, end, count) in enumerate(zip(columns.rows, ends.tolist(), many.tolist(), strict=True)):
+            if not segment.is_deleted(at):
+                vector = b"" if vectors is None else vectors[at].tobytes()
+                packed = Packed(row.tobytes(), terms[end - count : end].tobytes(), vector)
+                writer.add_document(**packed.fields(postings))
 
 
 @contextmanager

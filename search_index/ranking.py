@@ -95,32 +95,34 @@ def rank(
     """
     if recipe.formula == "fuzzy":
         return _fuzzy(collection, now)
-    counts, sessions = collection.counts, collection.sessions
-    words = _bm25(counts, collection.lengths, smooth=False)
+    counts, sessions, lengths = collection.counts, collection.sessions, collection.lengths
+    words = _bm25(counts, lengths, smooth=False)
     weights = {"meaning": recipe.meaning, "neighbours": recipe.neighbours, "session": recipe.session}
-    weights["time"] = recipe.time if times else 0.0
+    if times and recipe.time:
+        weights["time"] = recipe.time
     if not any(weights.values()) or not len(collection):
         return Ranked(words, {"words": words}, words > 0)
     likeness = np.zeros(len(collection))
     if recipe.meaning and query_vector:
         likeness = np.maximum(collection.likeness(query_vector), 0)
-    # All that is added up over neighbours at once: one step of numpy's costs as much for a row as for all of them.
+    # A step of numpy's costs as much for a row as for a few: what is added up over neighbours stands in one array, and
+    # so do the parts.
     counts = counts[counts.any(axis=1)]  # of the other words nothing comes
-    rows = np.vstack([counts, collection.lengths, likeness, np.ones(len(collection))])
+    rows = np.ones((len(counts) + 3, len(collection)))
+    rows[:-3], rows[-3], rows[-2] = counts, lengths, likeness
     near = _around(rows, sessions)
-    values = {"words": words, "meaning": _meaning(likeness, near[-2], near[-1])}
-    values["neighbours"] = _bm25(near[:-3], near[-3])
-    values["session"] = _session(rows[:-2], sessions)
-    if weights["time"]:
-        values["time"] = _within(collection.created, times)
+    beside = near[:-3]
+    values = [words, _meaning(likeness, near[-2], near[-1]), _bm25(beside, near[-3]), _session(rows[:-2], sessions)]
+    if "time" in weights:
+        values.append(_within(collection.created, times))
     eligible = words > 0
     if recipe.meaning:
         eligible |= likeness >= LIKE
     if recipe.neighbours:
-        eligible |= np.count_nonzero(near[:-3], axis=0) >= BESIDE
+        eligible |= (beside > 0).sum(axis=0) >= BESIDE
     fuse = _ranks if recipe.fusion == "rrf" else _relative
-    parts = {name: (1.0 if name == "words" else weights[name]) * fuse(value) for name, value in values.items()}
-    return Ranked(np.sum(list(parts.values()), axis=0), parts, eligible)
+    parts = fuse(np.array(values)) * np.array([1.0, *weights.values()])[:, None]
+    return Ranked(parts.sum(axis=0), dict(zip(("words", *weights), parts, strict=True)), eligible)
 
 
 def _bm25(counts: Floats, lengths: Floats, *, smooth: bool = True) -> Floats:
@@ -128,7 +130,7 @@ def _bm25(counts: Floats, lengths: Floats, *, smooth: bool = True) -> Floats:
     documents = max(len(lengths), 1)
     average = lengths.sum() / documents or 1.0
     norm = K1 * (1 - B + B * lengths / average)
-    having = np.count_nonzero(counts, axis=1)
+    having = (counts > 0).sum(axis=1)
     idf = np.log(1 + (documents - having + 0.5) / (having + 0.5)) if smooth else np.log(documents / (having + 1)) + 1
     total: Floats = ((idf * (K1 + 1))[:, None] * counts / (counts + norm)).sum(axis=0)
     return total
@@ -154,14 +156,15 @@ def _meaning(likeness: Floats, around: Floats, many: Floats) -> Floats:
     `around` are the likenesses of each message and its neighbours, added up, and `many` says of how many.
     """
     together = (around + likeness) / (many + 1)
-    return np.maximum(together - together.mean(), 0)
+    return np.maximum(together - together.sum() / len(together), 0)
 
 
 def _session(rows: Floats, sessions: Ints) -> Floats:
     """For each message, BM25 of its whole session; `rows` are its counts, and last its length."""
-    starts = np.flatnonzero(np.concatenate([[True], sessions[1:] != sessions[:-1]]))
+    ends = np.flatnonzero(sessions[1:] != sessions[:-1]) + 1
+    starts = np.concatenate([[0], ends])
     whole = np.add.reduceat(rows, starts, axis=1)
-    sizes = np.diff(starts, append=len(sessions))
+    sizes = np.concatenate([ends, [len(sessions)]]) - starts
     return np.repeat(_bm25(whole[:-1], whole[-1]), sizes)
 
 
@@ -175,14 +178,14 @@ def _within(created: Ints, times: Sequence[tuple[int, int]]) -> Floats:
 
 
 def _relative(values: Floats) -> Floats:
-    """The values as shares of the largest."""
-    largest = values.max(initial=0.0)
-    return values / largest if largest > 0 else values
+    """Each row's values as shares of its largest."""
+    largest = values.max(axis=1, keepdims=True)
+    return values / np.where(largest > 0, largest, 1.0)
 
 
 def _ranks(values: Floats) -> Floats:
-    """Reciprocal ranks, best first; equal values share a rank, and what has no value has no rank."""
-    better = len(values) - np.searchsorted(np.sort(values), values, side="right")
+    """Each row's reciprocal ranks, best first; equal values share a rank, and what has no value has no rank."""
+    better = np.array([len(row) - np.searchsorted(np.sort(row), row, side="right") for row in values])
     return np.where(values > 0, 1 / (RRF_K + 1 + better), 0.0)
 
 

@@ -6,6 +6,7 @@ again is; nothing depends on a cache but time.  Other processes learn from a fil
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 from collections import OrderedDict
@@ -15,6 +16,8 @@ from functools import lru_cache, update_wrapper
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakSet
+
+_TOKEN_BYTES = 16
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -116,13 +119,14 @@ class Notice:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._file = str(path)
         self._seen = self._written()
 
     def post(self) -> None:
         """Tell all others, and later this process once more: a thread may be filling a cache just now."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         new = self._path.with_name(f"{self._path.name}-{secrets.token_hex(8)}")
-        new.write_bytes(secrets.token_hex(8).encode())
+        new.write_bytes(secrets.token_hex(_TOKEN_BYTES // 2).encode())
         new.replace(self._path)
 
     def is_new(self) -> bool:
@@ -133,6 +137,12 @@ class Notice:
 
     def _written(self) -> bytes:
         try:
-            return self._path.read_bytes()
+            descriptor = os.open(self._file, os.O_RDONLY)  # at every search: twice as fast as by pathlib
         except OSError:  # nobody wrote it, or nobody may read it: then the caches live as long as their process
             return b""
+        try:
+            return os.read(descriptor, _TOKEN_BYTES)
+        except OSError:
+            return b""
+        finally:
+            os.close(descriptor)

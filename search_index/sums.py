@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from whoosh.writing import SegmentWriter
 
-FORMAT = 3
+FORMAT = 4
 """How an index is written; one written otherwise before counts as none, and is made again."""
 
 _BLOCK = 1 << 20

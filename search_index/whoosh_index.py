@@ -30,7 +30,7 @@ from whoosh.index import _DEF_INDEX_NAME, TOC, FileIndex
 from whoosh.util.filelock import FileLock
 
 from search_index.held import NOTHING, WHOLE_AT_MOST, Held, Snapshot
-from search_index.postings import SCHEMA, Damaged, Entry, Segment, damage_recognised, merge
+from search_index.postings import SCHEMA, Damaged, Entry, Segment, commit, damage_recognised
 from search_index.remembered import Kept
 from search_index.sums import FORMAT, Place, SummingWriter, intact
 
@@ -81,24 +81,27 @@ class WhooshIndex:
         token, _, made_with = written.partition("\n")
         return token if _TOKEN.fullmatch(token) and made_with == self._made_with else NO_INDEX
 
-    def held(self, generation: str, kept: Kept[str, tuple[Snapshot, Held]], wanted: Sequence[str]) -> Held:
+    def held(self, generation: str, kept: Kept[str, tuple[Snapshot, Held]], wanted: Sequence[str]) -> Held | None:
         """What the index holds as of now: of a small one all that is in it, from `kept` where that is up to date, of a
-        large one what `wanted` terms need.  Raises Damaged."""
+        large one what `wanted` terms need.  None when it is of another generation by now.  Raises Damaged."""
         if generation == NO_INDEX:
-            return NOTHING
+            return NOTHING if self.generation() == NO_INDEX else None
         known = kept.get(self._folder)
         if known is not None and known[0].generation == generation and self._still(known[0]):
             return known[1]
 
-        def whole(commit: Place, segments: list[Segment]) -> Held:
+        def whole(commit: Place, segments: list[Segment]) -> tuple[Held, Snapshot | None]:
             files = tuple(segment.place for segment in segments)
             if sum(file.size for file in files) > WHOLE_AT_MOST:
-                return Held.of(segments, wanted)
-            held = Held.of(segments)
-            kept.keep(self._folder, (Snapshot(generation, commit, files), held), held.bytes)
-            return held
+                return Held.of(segments, wanted), None
+            return Held.of(segments), Snapshot(generation, commit, files)
 
-        return self._read(generation, whole)
+        held, snapshot = self._read(generation, whole)
+        if self.generation() != generation:  # what is kept was read between two looks at it, and needs no further one
+            return None
+        if snapshot is not None:
+            kept.keep(self._folder, (snapshot, held), held.bytes)
+        return held
 
     def _still(self, snapshot: Snapshot) -> bool:
         """Whether the latest commit is still that one, and nobody touched its files."""
@@ -202,7 +205,7 @@ class WhooshIndex:
                 segments.append(segment)
             yield commit, segments
 
-    def _commit(self, *, add: Iterable[Entry] = (), delete: Iterable[int] = ()) -> None:
+    def _commit(self, *, add: Sequence[Entry] = (), delete: Iterable[int] = ()) -> None:
         """One commit, on the disk when this returns.  Raises Damaged; the caller holds the lock."""
         before = set(self._path.iterdir())
         with damage_recognised():
@@ -211,9 +214,7 @@ class WhooshIndex:
             try:
                 for position in delete:
                     writer.delete_document(position)
-                for entry in add:
-                    writer.add_document(**entry.fields())
-                writer.commit(mergetype=merge)
+                commit(writer, add)
             except BaseException:
                 try:
                     writer.cancel()

@@ -23,7 +23,7 @@ class Rows:
         self.held_by = {}
         self.asked = []
 
-    def pending(self, generation):
+    def pending(self, generation, known=0):
         self.asked.append(generation)
         return [d for d in self.documents.values() if self.held_by.get(d.message_id) != generation]
 

@@ -1,15 +1,29 @@
-"""The database's own promises: what was deleted is in no byte once `scrub` has said so; text is found in any case."""
+"""The database's own promises: what was deleted is in no byte once `scrub` has said so; text is found in any case; a
+statement that goes to the driver means what it says."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, select, text
+from sqlalchemy import bindparam, create_engine, insert, select, text, update
+from sqlalchemy.exc import IntegrityError, OperationalError
 
-from models import Base, Database, OwnerRow, SessionRow
+from models import (
+    Base,
+    Database,
+    OwnerRow,
+    SessionRow,
+    Statement,
+    Transaction,
+    session_by_id,
+    session_named,
+    table_of,
+    write_changes,
+)
 
 SENTINEL = "Xylozarquon"
 OTHERS = "Plainwording"
@@ -132,3 +146,86 @@ def test_text_is_found_in_any_case_and_script(database: Database, stored: str, s
         assert tx.scalars(select(OwnerRow.name).where(OwnerRow.name.icontains(sought, autoescape=True))).all() == [
             stored
         ]
+
+
+# Statements that go to the driver
+
+_O, _S = table_of(OwnerRow).c, table_of(SessionRow).c
+MAKE = Statement(insert(table_of(OwnerRow)))
+RENAME = Statement(update(table_of(OwnerRow)).where(_O.id == bindparam("owner")))
+NAMED = Statement(select(_O.id).where(_O.name.in_(bindparam("names", expanding=True))).order_by(_O.id))
+OTHERS_THAN = Statement(select(_O.id).where(_O.name.not_in(bindparam("names", expanding=True))).order_by(_O.id))
+AT = datetime(2026, 5, 1, 9, 30, 0, 123456, tzinfo=timezone(timedelta(hours=3)))
+
+
+def owner(tx: Transaction, name: str) -> int:
+    """The id of a new owner."""
+    made: int = tx.execute(MAKE, {"tenant": "default", "kind": "user", "name": name, "created_at": AT}).inserted_id
+    return made
+
+
+def test_a_statement_writes_what_a_row_would(database: Database) -> None:
+    made = {"tenant": "default", "public_id": "s", "title": "", "created_at": AT, "updated_at": AT}
+    with database.write() as tx:
+        first = owner(tx, "ana")
+        session = tx.execute(Statement(insert(table_of(SessionRow))), {**made, "owner_id": first, "head_facts": [2, 1]})
+    with database.read() as tx:
+        row = tx.get_one(SessionRow, session.inserted_id)
+        assert (row.owner.name, row.created_at, row.head_facts, row.message_count) == ("ana", AT, [2, 1], 0)
+        found = session_by_id(tx, row.id)
+        assert found is not None and found.owner.name == "ana"
+        columns = [column.key for column in _S]
+        assert [getattr(found, name) for name in columns] == [getattr(row, name) for name in columns]
+        assert found.created_at.utcoffset() == timedelta(0), "times come back in UTC, and say so"
+
+
+def test_only_what_was_changed_of_a_row_is_written(database: Database) -> None:
+    with database.write() as tx:
+        tx.add(SessionRow(tenant="t", public_id="s", owner_id=owner(tx, "ana"), created_at=AT, updated_at=AT))
+    with database.write() as tx:
+        row = session_named(tx, "t", "s")
+        assert row is not None and session_named(tx, "other", "s") is None
+        row.title, row.tokens = "Tea", row.tokens + 3
+        tx.execute(text("UPDATE sessions SET message_count = 7"))
+        write_changes(tx, row, row.id)
+    with database.read() as tx:
+        row = session_named(tx, "t", "s")
+        assert row is not None and (row.title, row.tokens, row.message_count) == ("Tea", 3, 7)
+
+
+def test_a_statement_takes_lists_of_any_length(database: Database) -> None:
+    with database.write() as tx:
+        ids = [owner(tx, str(number)) for number in range(9)]
+    with database.read() as tx:
+        for count in (0, 1, 2, 3, 5, 8, 9):
+            names = [str(number) for number in range(count)]
+            assert tx.scalars(NAMED, {"names": names}) == ids[:count]
+            assert tx.scalars(OTHERS_THAN, {"names": names}) == ids[count:]
+        assert tx.scalar(NAMED, {"names": ["nobody"]}) is None
+        assert tx.execute(NAMED, {"names": ["3"]}).first().id == ids[3]
+
+
+def test_a_statement_says_how_many_rows_it_changed(database: Database) -> None:
+    with database.write() as tx:
+        ana = owner(tx, "ana")
+        assert tx.execute(RENAME, {"owner": ana, "name": "bea"}).met == 1
+        assert tx.execute(RENAME, {"owner": 99, "name": "bea"}).met == 0
+        assert tx.scalars(NAMED, {"names": ["ana", "bea"]}) == [ana]
+
+
+def test_a_statement_fails_as_others_do_and_a_part_can_fail_alone(database: Database) -> None:
+    with database.write() as tx:
+        owner(tx, "ana")
+        with pytest.raises(IntegrityError), tx.begin_nested():
+            owner(tx, "ana")
+        ben = owner(tx, "ben")
+    with pytest.raises(IntegrityError), database.write() as tx:
+        owner(tx, "cleo")
+        owner(tx, "ana")
+    with database.read() as tx:
+        assert tx.scalars(NAMED, {"names": ["ana", "ben", "cleo"]}) == [1, ben], (
+            "and the failed transaction left nothing"
+        )
+    with pytest.raises(OperationalError, match="no such table"), database.write() as tx:
+        tx.execute(text("DROP TABLE owners"))
+        owner(tx, "ana")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.recall import keywords as rules
 from memory.recall.keywords import keywords
 from search_index.analysis import terms
 from tests.hostile import soon_over
@@ -114,3 +115,19 @@ def test_linear_on_hostile_text(piece):
     text = (piece * 100_000)[:100_000]
     with soon_over():
         keywords(text)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["in", "May", "march", "ago", "3", "a", "days", "two", "Mayor", "since", "August", " ", ","])
+    )
+)
+def test_a_text_is_only_read_for_dates_where_one_may_be(words: list[str]) -> None:
+    for text in (" ".join(words), "".join(words)):
+        if not rules._MAY_BE_DATED.search(text):
+            assert not rules._DATED.search(text)
+
+
+@given(st.text("-=. a\n\u0301", max_size=80))
+def test_a_text_is_only_read_for_noise_where_some_is(text: str) -> None:
+    assert bool(rules._NOISY.search(text)) == bool(rules._NOISE.search(text))

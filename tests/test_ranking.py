@@ -23,6 +23,7 @@ from search_index import Document, Hit, Query, Recipe, SearchIndex, WordLlamaEmb
 from search_index.analysis import query_terms, terms
 from search_index.collection import Collection
 from search_index.held import NOTHING
+from search_index.pending import NOTHING_WAITS
 from search_index.postings import Entry
 from search_index.ranking import BESIDE, FUZZY_LIMIT, FUZZY_THRESHOLD, GRACE_DAYS, REACH, RRF_K, Ranked, rank
 from search_index.vectors import packed
@@ -36,13 +37,14 @@ EMBEDDER = WordLlamaEmbedder()
 
 def collected(texts: Sequence[str], query: str, sessions: Sequence[int] = (), ages: Sequence[float] = ()) -> Collection:
     """A collection of `texts` with the ids 1, 2, ..., said so many hours before 0."""
-    entries = []
+    documents, entries = [], []
     for at, (text, vector) in enumerate(zip(texts, packed(EMBEDDER, texts), strict=True)):
         counts = Counter(terms(text))
         session, created = sessions[at] if sessions else 1, -int(ages[at] * HOUR) if ages else 0
         squares = sum(count**2 for count in counts.values())
-        entries.append(Entry(at + 1, session, created, 0, counts.total(), squares, counts, vector).packed())
-    return Collection.of(NOTHING, entries, query_terms(query))
+        entries.append(Entry(at + 1, session, created, 0, counts.total(), squares, counts, vector))
+        documents.append(message(at + 1, text, session))
+    return Collection.of(NOTHING, NOTHING_WAITS.with_new(documents, entries), query_terms(query))
 
 
 def ranked(recipe: Recipe, query: str, texts: Sequence[str], **more: Any) -> Ranked:
@@ -292,8 +294,8 @@ def test_the_order_of_arrival_does_not_matter_and_scores_are_sums_of_their_parts
     shuffled.shuffle(other)
     query = Query(text, limit=100, times=times(2, 4))
     index = SearchIndex(Path("nowhere"), recipe=recipe, embedder=EMBEDDER if recipe.meaning else None)
-    hits = index.search("ana", query, lambda _: documents)
-    assert hits == index.search("ana", query, lambda _: other)
+    hits = index.search("ana", query, lambda *_: documents)
+    assert hits == index.search("ana", query, lambda *_: other)
     for hit in hits:
         assert all(map(math.isfinite, (hit.score, *hit.why.values())))
         assert hit.score == pytest.approx(sum(hit.why.values())) and min(hit.why.values()) >= 0
@@ -310,9 +312,9 @@ def test_what_is_excluded_was_never_said_and_a_time_hides_nothing(
     left = [one for one in documents if one.message_id not in excluded]
     index = SearchIndex(Path("nowhere"), recipe=recipe, embedder=EMBEDDER if recipe.meaning else None)
     query = Query(text, limit=100, times=times(2, 4), exclude=excluded)
-    hits = index.search("ana", query, lambda _: documents)
-    assert ids(hits) == ids(index.search("ana", replace(query, exclude=()), lambda _: left))
+    hits = index.search("ana", query, lambda *_: documents)
+    assert ids(hits) == ids(index.search("ana", replace(query, exclude=()), lambda *_: left))
     if recipe.formula == "context":
-        assert set(ids(index.search("ana", replace(query, times=()), lambda _: documents))) <= set(ids(hits))
+        assert set(ids(index.search("ana", replace(query, times=()), lambda *_: documents))) <= set(ids(hits))
         held = {one.message_id for one in left if set(terms(one.content)) & set(query_terms(text))}
         assert held <= set(ids(hits))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from app import services_of
 from cli import register_commands
+from memory import indexing
 from memory.services import Services
 from search_index import Document
 from tests.conftest import MakeApp
@@ -296,3 +297,14 @@ def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(
     assert not any(b"gunpowder" in path.read_bytes() for path in files)
     assert all(one.consistent for one in services.indexing.verify())
     assert contents(client, "oolong gunpowder", user_id="ada") == ["oolong"]
+
+
+def test_what_waits_is_found_without_going_through_all_that_an_owner_has(make_app: MakeApp) -> None:
+    services = services_of(make_app())
+    written = indexing._NOT_INDEXED.compile(dialect=services.database.engine.dialect)
+    with services.database.engine.connect() as connection:
+        plan = connection.exec_driver_sql(
+            f"EXPLAIN QUERY PLAN {written}", tuple(0 for _ in written.positiontup or ())
+        ).all()
+    steps = [step for *_, step in plan if "messages" in step]
+    assert len(steps) == 3 and all("(owner_id=? AND indexed_in" in step for step in steps), plan

@@ -342,3 +342,10 @@ def test_takes_time_in_proportion(unit):
     began = time.process_time()
     time_ranges(unit * (100_000 // len(unit)), FRIDAY.replace(tzinfo=TALLINN), TALLINN)
     assert time.process_time() - began < 5  # quadratic takes minutes
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+@example("3 days ago on 12/5 at 3 pm")
+def test_no_chinese_time_begins_in_ascii(text):
+    begins = [match.span() for match in times._ENGLISH_START.finditer(text)]
+    assert [match.span() for match in times._START.finditer(text)] == begins

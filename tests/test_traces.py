@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from datetime import UTC, datetime
 from pathlib import Path
 
+from search_index import Document, SearchIndex
 from tests.traces import traces
 
 
@@ -26,3 +28,10 @@ def test_a_word_is_found_however_it_is_written(tmp_path: Path) -> None:
         "xylozarquon.name": 1,
     }
     assert traces(tmp_path, "xy")["json"] == 1
+
+
+def test_a_word_is_found_by_the_number_an_index_has_for_it(tmp_path: Path) -> None:
+    index = SearchIndex(tmp_path)
+    index.add("ana", [Document(1, 1, "user", datetime(2026, 5, 1, tzinfo=UTC), "Xylozarquons are rare.")])
+    assert traces(tmp_path, "Xylozarquon"), "by its stem"
+    assert not traces(tmp_path, "Quonarxylo")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from string import ascii_lowercase
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.recall.triggers import asking, asks, read, stands_alone
+from memory.recall.triggers import asking, asks, in_small_letters, read, stands_alone
 from tests.hostile import soon_over
 
 TALK = ("Which airport is closest to Lisbon?", "Humberto Delgado, 7 km from the centre.")
@@ -462,3 +466,33 @@ def test_the_sentences_that_ask(text: str, asked: str) -> None:
 )
 def test_a_question_that_can_be_understood_alone(question: str, alone: bool) -> None:
     assert stands_alone(question) is alone
+
+
+# -- case
+
+
+def test_small_letters_are_what_ignoring_case_takes_for_them() -> None:
+    everything = "".join(map(chr, range(sys.maxunicode + 1)))
+    small = in_small_letters(everything)
+    assert len(small) == len(everything)
+    for letter in ascii_lowercase:
+        ignoring = [match.start() for match in re.finditer(letter, everything, re.IGNORECASE)]
+        assert [match.start() for match in re.finditer(letter, small)] == ignoring
+    assert [char.isalnum() for char in small] == [char.isalnum() for char in everything]
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("WHAT DID I TELL YOU about Izmir?", "WHAT DID I TELL"),
+        ("\u0130zmir: what D\u0130D \u0131 tell you?", "what D\u0130D \u0131 tell"),
+        ("What diiid I telll you?", "What diiid I telll"),
+    ],
+)
+def test_the_past_is_quoted_as_it_is_written(message: str, said: str) -> None:
+    assert read(message, []).reason == f'refers to the past ("{said}")'
+
+
+def test_what_is_missing_is_quoted_as_it_is_written() -> None:
+    assert read("THE boiler is loud again", []).reason == '"THE boiler" has nothing before it to refer to'
+    assert read("Is SHE home?", []).reason == '"SHE" has nothing before it to refer to'

@@ -1,10 +1,14 @@
-"""Looking for a word in every byte of a folder: as it is, in UTF-16, and in whatever is compressed."""
+"""Looking for a word in every byte of a folder: as it is, in UTF-16, as the number that an index has for it, and in
+whatever is compressed."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+
+from search_index.analysis import ENGLISH
+from search_index.postings import code
 
 _ZLIB_BEGINS = tuple(bytes((0x78, level)) for level in (0x01, 0x5E, 0x9C, 0xDA))
 _GZIP_BEGINS = b"\x1f\x8b\x08"
@@ -26,7 +30,11 @@ def traces(folder: Path, word: str) -> dict[str, int]:
 
 
 def _count(content: bytes, word: str) -> int:
-    content = content.lower()
+    numbers = [code(term).to_bytes(8, order) for term in set(ENGLISH.terms(word)) for order in ("little", "big")]
+    return _spelled(content.lower(), word) + sum(content.count(number) for number in numbers)
+
+
+def _spelled(content: bytes, word: str) -> int:
     spellings = {word.lower().encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be")}
     escaped = "".join(f"\\u{ord(letter):04x}" for letter in word.lower()).encode()  # as JSON may write it
     return sum(content.count(spelling) for spelling in (*spellings, escaped))

@@ -14,25 +14,24 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, cast
 
-from sqlalchemy import CursorResult, bindparam, insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
-from sqlalchemy.orm import Session
 
 from config import Settings
 from memory.domain import Caller, Usage
 from memory.errors import LimitReached
 from memory.sessions import find_user
-from models import Database, OwnerRow, SessionRow, SpendingRow, table_of
+from models import Database, OwnerRow, SessionRow, SpendingRow, Statement, Transaction, table_of
 
 log = logging.getLogger(__name__)
 
 _SPENDING = table_of(SpendingRow)
 _S = _SPENDING.c
 _ON_DAY = _S.owner_id == bindparam("owner"), _S.day == bindparam("on")
-_SPENT = select(_S.tokens).where(*_ON_DAY)
-_MORE = update(_SPENDING).where(*_ON_DAY).values(tokens=_S.tokens + bindparam("more"))
+_SPENT = Statement(select(_S.tokens).where(*_ON_DAY))
+_MORE = Statement(update(_SPENDING).where(*_ON_DAY).values(tokens=_S.tokens + bindparam("more")))
+_FIRST = Statement(insert(_SPENDING))
 
 PATIENCE = 2.0  # seconds a call that is over waits to be counted by itself; whoever asked waits as long for the answer
 
@@ -45,7 +44,7 @@ class Budgets:
         self._database = database
         self._now = now
 
-    def check(self, tx: Session, owner_id: int | None) -> None:
+    def check(self, tx: Transaction, owner_id: int | None) -> None:
         """Raises LimitReached when the owner's day is spent.  An owner without a row (None) has spent nothing."""
         now = self._now()
         if not self._most or owner_id is None or spent_today(tx, owner_id, now) < self._most:
@@ -64,18 +63,18 @@ class Budgets:
             with self._database.read() as tx:
                 self.check(tx, owner_of(tx, caller, session_id))
 
-    def spend(self, tx: Session, owner_id: int, spent: Sequence[Usage]) -> None:
+    def spend(self, tx: Transaction, owner_id: int, spent: Sequence[Usage]) -> None:
         """Count what calls took, in the transaction that stores what they were for."""
         tokens = sum(usage.total_tokens for usage in spent)
         if not tokens:
             return
         now = self._now()
         more = {"owner": owner_id, "on": _day(now), "more": tokens}
-        if cast(CursorResult[Any], tx.execute(_MORE, more)).rowcount:
+        if tx.execute(_MORE, more).met:
             return
         try:
             with tx.begin_nested():
-                tx.execute(insert(_SPENDING), {"owner_id": owner_id, "day": _day(now), "tokens": tokens})
+                tx.execute(_FIRST, {"owner_id": owner_id, "day": _day(now), "tokens": tokens})
         except IntegrityError:  # another node's turn was the day's first at the same moment
             tx.execute(_MORE, more)
 
@@ -94,7 +93,7 @@ class Budgets:
         """
         self._alone(spent, lambda tx: owner_of(tx, caller, session_id) or self._made(tx, caller))
 
-    def _alone(self, spent: Sequence[Usage], owner: Callable[[Session], int | None]) -> None:
+    def _alone(self, spent: Sequence[Usage], owner: Callable[[Transaction], int | None]) -> None:
         if not any(usage.total_tokens for usage in spent):
             return
         try:
@@ -105,7 +104,7 @@ class Budgets:
         except SQLAlchemyError as error:
             log.error("the tokens of a model call could not be counted", exc_info=error)
 
-    def _made(self, tx: Session, caller: Caller) -> int | None:
+    def _made(self, tx: Transaction, caller: Caller) -> int | None:
         if caller.user_id is None or not self._most:
             return None
         owner = OwnerRow(tenant=caller.tenant, kind="user", name=caller.user_id, created_at=self._now())
@@ -114,12 +113,12 @@ class Budgets:
         return owner.id
 
 
-def spent_today(tx: Session, owner_id: int, now: datetime) -> int:
+def spent_today(tx: Transaction, owner_id: int, now: datetime) -> int:
     """What the owner's model calls have taken on the day of `now`."""
     return tx.scalar(_SPENT, {"owner": owner_id, "on": _day(now)}) or 0
 
 
-def owner_of(tx: Session, caller: Caller, session_id: str | None) -> int | None:
+def owner_of(tx: Transaction, caller: Caller, session_id: str | None) -> int | None:
     """The row of the owner a call is made for: the person it names, else the owner of the session; None: no row yet."""
     if caller.user_id is not None:
         owner = find_user(tx, caller)

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from sqlalchemy import Select, select
-from sqlalchemy.orm import Session
 
 from config import Settings
 from memory.branches import replace_from
@@ -30,7 +29,7 @@ from memory.leases.leases import Leases
 from memory.messages import add_message, as_message
 from memory.sessions import Sessions, find_user
 from memory.turn.values import INTERRUPTED
-from models import MessageRow, OwnerRow, SessionRow, TurnRow
+from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow
 
 AGAIN_SECONDS = 2.0  # in which nobody reads an answer and says the same once more, but a program or a double click does
 TURN_MESSAGES = 8  # within which a question and its answer stand; calls of tools may be between them
@@ -74,7 +73,7 @@ class Arrivals:
         self._leases = leases
         self._now = now
 
-    def session(self, tx: Session, caller: Caller, session_id: str | None, client: ClientRequest) -> SessionRow:
+    def session(self, tx: Transaction, caller: Caller, session_id: str | None, client: ClientRequest) -> SessionRow:
         """The session a request is for, made if it is new.  Raises NotFound when it is someone else's."""
         if session_id is not None:
             return self._sessions.find_or_make(tx, caller, session_id)
@@ -90,7 +89,7 @@ class Arrivals:
         taken = tx.scalars(select(SessionRow.public_id).where(SessionRow.tenant == caller.tenant, *named)).all()
         return self._sessions.find_or_make(tx, caller, numbered(begins, taken))
 
-    def errand(self, tx: Session, caller: Caller, session_id: str | None, client: ClientRequest) -> bool:
+    def errand(self, tx: Transaction, caller: Caller, session_id: str | None, client: ClientRequest) -> bool:
         """Whether a request is about a conversation and no part of it."""
         messages = client.conversation.messages
         if len(messages) != 1 or messages[0].role != "user":
@@ -105,7 +104,7 @@ class Arrivals:
         question = next((one.words for one in reversed(line) if one.role == "user"), "")
         return bool(question) and asked != question and question in asked and line[-1].words in asked
 
-    def repeated(self, tx: Session, row: SessionRow, client: ClientRequest, arrived_at: datetime) -> TurnRow | None:
+    def repeated(self, tx: Transaction, row: SessionRow, client: ClientRequest, arrived_at: datetime) -> TurnRow | None:
         """The session's last turn, if it was begun by the same request and this one can only be that once more."""
         turn = tx.scalar(
             select(TurnRow)
@@ -119,7 +118,7 @@ class Arrivals:
         too_soon = turn.finished_at is None or arrived_at < turn.finished_at + timedelta(seconds=AGAIN_SECONDS)
         return turn if client.retried or too_soon else None
 
-    def store(self, tx: Session, row: SessionRow, client: ClientRequest, *, again: bool) -> Arrived:
+    def store(self, tx: Transaction, row: SessionRow, client: ClientRequest, *, again: bool) -> Arrived:
         """Make the session's line the client's conversation, as far as it was sent."""
         sent = client.conversation.messages
         alone = len(sent) == 1 and not client.whole
@@ -145,7 +144,7 @@ class Arrivals:
         return Arrived(as_message(rows[-1], row), as_sent)
 
     def _nearest(
-        self, tx: Session, caller: Caller, kin: Sequence[SessionRow], sent: Sequence[Said]
+        self, tx: Transaction, caller: Caller, kin: Sequence[SessionRow], sent: Sequence[Said]
     ) -> SessionRow | None:
         """Of sessions that begin alike the one that is carried on."""
         if len(kin) > READ_MAX:
@@ -157,7 +156,7 @@ class Arrivals:
         best, found = max(near, key=lambda one: one[0], default=((0, 0), None))
         return found if best > (0, 0) else None
 
-    def _truncated(self, tx: Session, caller: Caller, sent: Sequence[Said]) -> SessionRow | None:
+    def _truncated(self, tx: Transaction, caller: Caller, sent: Sequence[Said]) -> SessionRow | None:
         """The session whose end a list goes on from that lacks the beginning."""
         if not any(one.role == "assistant" for one in sent):
             return None
@@ -176,7 +175,7 @@ class Arrivals:
         return kinship(known, sent, busy=not self._leases.free(row), named=caller.user_id is not None)
 
 
-def _of_person(tx: Session, caller: Caller) -> Select[SessionRow]:
+def _of_person(tx: Transaction, caller: Caller) -> Select[SessionRow]:
     """The sessions that a conversation of the caller's may be: the person's, or where nobody is named, nobody's.
 
     Not all whose id fits: anybody may have chosen such an id, to have another's words come to them.
@@ -188,7 +187,7 @@ def _of_person(tx: Session, caller: Caller) -> Select[SessionRow]:
     return of_tenant.where(SessionRow.owner_id == (owner.id if owner is not None else 0))
 
 
-def _line(tx: Session, row: SessionRow, last: int | None = None, first: int | None = None) -> list[_Stored]:
+def _line(tx: Transaction, row: SessionRow, last: int | None = None, first: int | None = None) -> list[_Stored]:
     """The session's stored messages as they are compared: all, the `last` ones, or the `first`."""
     query = (
         select(

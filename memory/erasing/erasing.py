@@ -21,7 +21,6 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, delete, func, select
-from sqlalchemy.orm import Session
 
 from config import Settings
 from memory.domain import Caller
@@ -40,6 +39,7 @@ from models import (
     OwnerRow,
     SessionRow,
     SummaryRow,
+    Transaction,
     TurnRow,
 )
 from search_index import SearchIndex
@@ -182,7 +182,7 @@ class Erasing:
 
     # -- rows
 
-    def _erase_owner(self, tx: Session, caller: Caller, owner: OwnerRow, held: Collection[int]) -> Counter[str]:
+    def _erase_owner(self, tx: Transaction, caller: Caller, owner: OwnerRow, held: Collection[int]) -> Counter[str]:
         erased = _counted(
             tx, SessionRow.owner_id == owner.id, FactRow.owner_id == owner.id, JobRow.owner_id == owner.id
         )
@@ -191,7 +191,7 @@ class Erasing:
         tx.execute(delete(OwnerRow).where(OwnerRow.id == owner.id))
         return erased
 
-    def _erase_session(self, tx: Session, caller: Caller, row: SessionRow, held: Collection[int]) -> Counter[str]:
+    def _erase_session(self, tx: Transaction, caller: Caller, row: SessionRow, held: Collection[int]) -> Counter[str]:
         of_session = FactRow.session_id == row.id
         erased = _counted(tx, SessionRow.id == row.id, of_session, JobRow.session_id == row.id)
         said = tx.scalars(select(MessageRow.id).where(MessageRow.session_id == row.id))
@@ -203,13 +203,13 @@ class Erasing:
 
     # -- what follows
 
-    def _follow_erased(self, tx: Session, caller: Caller, key: str, what: Mapping[str, Any]) -> None:
+    def _follow_erased(self, tx: Transaction, caller: Caller, key: str, what: Mapping[str, Any]) -> None:
         """Ask for what `_finished` does at once, should this process not get there."""
         payload = {"tenant": caller.tenant, **what}
         self._outbox.enqueue(tx, "unindex", key, owner_id=None, delay=LATER, payload=payload)
         self._scrub(tx, caller, LATER)
 
-    def _follow_up(self, tx: Session, caller: Caller, row: SessionRow, *, rebuild: bool) -> None:
+    def _follow_up(self, tx: Transaction, caller: Caller, row: SessionRow, *, rebuild: bool) -> None:
         """Ask for what follows an erased message: the index, the files, and a summary without it."""
         self._outbox.enqueue(tx, "index", row.owner_id, owner_id=row.owner_id, delay=SOON)
         self._scrub(tx, caller, SOON)
@@ -224,7 +224,7 @@ class Erasing:
                 postpone=True,
             )
 
-    def _scrub(self, tx: Session, caller: Caller, delay: float) -> None:
+    def _scrub(self, tx: Transaction, caller: Caller, delay: float) -> None:
         """Ask for the files to be written anew: one job a tenant, so that many erasures cost one."""
         running = select(JobRow.id).where(
             JobRow.kind == "scrub", JobRow.key == caller.tenant, JobRow.state == "running"
@@ -266,14 +266,14 @@ def _all_kinds(erased: Mapping[str, int]) -> dict[str, int]:
     return {kind: erased.get(kind, 0) for kind in KINDS}
 
 
-def _user(tx: Session, caller: Caller) -> OwnerRow:
+def _user(tx: Transaction, caller: Caller) -> OwnerRow:
     owner = find_user(tx, caller)
     if owner is None:
         raise user_not_found(caller.user_id)
     return owner
 
 
-def _message(tx: Session, row: SessionRow, message_id: int) -> MessageRow:
+def _message(tx: Transaction, row: SessionRow, message_id: int) -> MessageRow:
     """A message of the session, replaced or not, that was not erased."""
     message = tx.get(MessageRow, message_id)
     if message is None or message.session_id != row.id or message.erased_at is not None:
@@ -282,7 +282,7 @@ def _message(tx: Session, row: SessionRow, message_id: int) -> MessageRow:
 
 
 def _counted(
-    tx: Session, sessions: ColumnElement[bool], facts: ColumnElement[bool], jobs: ColumnElement[bool]
+    tx: Transaction, sessions: ColumnElement[bool], facts: ColumnElement[bool], jobs: ColumnElement[bool]
 ) -> Counter[str]:
     """How many rows of each kind go with these sessions, facts and jobs."""
     ids = select(SessionRow.id).where(sessions)
@@ -299,5 +299,5 @@ def _counted(
     )
 
 
-def _count(tx: Session, *where: ColumnElement[bool]) -> int:
+def _count(tx: Transaction, *where: ColumnElement[bool]) -> int:
     return tx.scalar(select(func.count()).where(*where)) or 0

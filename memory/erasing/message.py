@@ -17,7 +17,6 @@ from collections.abc import Collection
 from datetime import datetime
 
 from sqlalchemy import delete, func, or_, select, update
-from sqlalchemy.orm import Session
 
 from config import Settings
 from memory.domain import Sections
@@ -25,10 +24,12 @@ from memory.facts.corrections import withdraw
 from memory.messages import remains, title_from
 from memory.summary.summaries import add_version, over_places
 from memory.turn.fold import show_newest
-from models import FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, TurnRow
+from models import FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow
 
 
-def erase_message(tx: Session, row: SessionRow, message: MessageRow, settings: Settings, now: datetime) -> Counter[str]:
+def erase_message(
+    tx: Transaction, row: SessionRow, message: MessageRow, settings: Settings, now: datetime
+) -> Counter[str]:
     """Erase a message of the session, replaced or not, and say how much went.  Nobody takes a turn in it meanwhile."""
     erased = Counter(messages=1)
     erased += _facts(tx, message)
@@ -57,14 +58,14 @@ def _empty(message: MessageRow, now: datetime) -> None:
     message.indexed_in = None  # until the index was told to hold it no more
 
 
-def _facts(tx: Session, message: MessageRow) -> Counter[str]:
+def _facts(tx: Transaction, message: MessageRow) -> Counter[str]:
     taken = tx.scalars(select(FactRow.id).where(FactRow.source_message_id == message.id)).all()
     revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(taken))) or 0
     withdraw(tx, taken)
     return Counter(facts=len(taken), fact_revisions=revisions)
 
 
-def _turns(tx: Session, message: MessageRow) -> Counter[str]:
+def _turns(tx: Transaction, message: MessageRow) -> Counter[str]:
     """Of the turn that the message began or ended nothing stays that a retry could be answered from; what its prompt
     showed, and why, goes with the message that asked for it."""
     either = or_(TurnRow.user_message_id == message.id, TurnRow.reply_message_id == message.id)
@@ -80,7 +81,7 @@ def _turns(tx: Session, message: MessageRow) -> Counter[str]:
 
 
 def _summaries(
-    tx: Session, row: SessionRow, versions: Collection[int], settings: Settings, now: datetime
+    tx: Transaction, row: SessionRow, versions: Collection[int], settings: Settings, now: datetime
 ) -> Counter[str]:
     """Erase these versions; if the newest is one of them, the newest of those that stay is in use again."""
     which = (SummaryRow.session_id == row.id, SummaryRow.version.in_(versions))
@@ -100,7 +101,7 @@ def _summaries(
     return Counter(summaries=len(versions), edited_summaries=by_person)
 
 
-def _made_from(tx: Session, row: SessionRow, message: MessageRow) -> set[int]:
+def _made_from(tx: Transaction, row: SessionRow, message: MessageRow) -> set[int]:
     """The versions of the summary that may hold what the message said."""
     branches = select(MessageRow.branch, func.min(MessageRow.position)).where(MessageRow.session_id == row.id)
     begins = {branch: first for branch, first in tx.execute(branches.group_by(MessageRow.branch)) if branch}
@@ -126,7 +127,7 @@ def _made_from(tx: Session, row: SessionRow, message: MessageRow) -> set[int]:
     return found
 
 
-def _first_words(tx: Session, row: SessionRow) -> str:
+def _first_words(tx: Transaction, row: SessionRow) -> str:
     said = select(MessageRow.content).where(
         MessageRow.session_id == row.id,
         MessageRow.branch == 0,

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sqlalchemy import delete, select
-from sqlalchemy.orm import Session
 
-from models import FactRow
+from models import FactRow, Transaction
 
 
-def withdraw(tx: Session, fact_ids: Iterable[int]) -> None:
+def withdraw(tx: Transaction, fact_ids: Iterable[int]) -> None:
     """Erase these facts, with their histories; nothing that they alone corrected stays corrected."""
     gone = {fact.id: fact for fact in tx.scalars(select(FactRow).where(FactRow.id.in_(set(fact_ids))))}
     if not gone:
@@ -31,7 +30,7 @@ def withdraw(tx: Session, fact_ids: Iterable[int]) -> None:
     tx.execute(delete(FactRow).where(FactRow.id.in_(gone)))
 
 
-def line_up_to(tx: Session, fact_ids: Iterable[int]) -> set[int]:
+def line_up_to(tx: Transaction, fact_ids: Iterable[int]) -> set[int]:
     """The ids of these facts and of all that they took the place of, one after the other."""
     line = wave = set(fact_ids)
     while wave:

@@ -15,7 +15,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from sqlalchemy import ColumnElement, String, and_, bindparam, cast, insert, or_, select, update
-from sqlalchemy.orm import Session
 
 from config import Settings
 from memory.domain import FACT_CATEGORIES, Caller, Fact, FactDraft, FactRevision, Message
@@ -26,7 +25,17 @@ from memory.facts.ranking import Ranking, relevant
 from memory.llm.extractive.superseding import superseded
 from memory.paging import Page, decode_cursor, page_of
 from memory.sessions import find_session, find_user, owned
-from models import Database, FactRevisionRow, FactRow, MessageRow, OwnerRow, SessionRow, inserted, table_of
+from models import (
+    Database,
+    FactRevisionRow,
+    FactRow,
+    MessageRow,
+    OwnerRow,
+    SessionRow,
+    Statement,
+    Transaction,
+    table_of,
+)
 from search_index.remembered import remembered
 
 log = logging.getLogger(__name__)
@@ -178,12 +187,12 @@ class Facts:
 
     # -- for the engine's own transactions
 
-    def current(self, tx: Session, session: SessionRow) -> list[Fact]:
+    def current(self, tx: Transaction, session: SessionRow) -> list[Fact]:
         """What holds now for a session: its own facts and its person's."""
         rows = tx.execute(_CURRENT, {"session": session.id, "owner": session.owner_id})
-        return [_as_it_stands(tuple(row)) for row in rows]
+        return [_as_it_stands(row) for row in rows]
 
-    def accept(self, tx: Session, session: SessionRow, drafts: Sequence[FactDraft], shown: Shown) -> Accepted:
+    def accept(self, tx: Transaction, session: SessionRow, drafts: Sequence[FactDraft], shown: Shown) -> Accepted:
         """Store the drafts that are grounded in what the mini model was `shown`, and close the facts they correct.
 
         Each message is taken from only once, and what only repeats a known fact adds none.
@@ -217,7 +226,7 @@ class Facts:
             log.info("%d facts refused: %s", len(refused), "; ".join(refused))
         return Accepted(tuple(added), corrected, tuple(refused))
 
-    def count_use(self, tx: Session, facts: Iterable[Fact]) -> None:
+    def count_use(self, tx: Transaction, facts: Iterable[Fact]) -> None:
         """Note which of the facts a prompt showed were relevant to its message."""
         used = [fact.id for fact in facts if relevant(fact)]
         if used:
@@ -225,7 +234,7 @@ class Facts:
 
     # -- rows
 
-    def _find(self, tx: Session, caller: Caller, fact_id: int) -> tuple[FactRow, str | None]:
+    def _find(self, tx: Transaction, caller: Caller, fact_id: int) -> tuple[FactRow, str | None]:
         query = owned(select(FactRow, SessionRow.public_id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
         query = query.outerjoin(SessionRow, SessionRow.id == FactRow.session_id).where(FactRow.id == fact_id)
         found = tx.execute(query).first()
@@ -233,7 +242,7 @@ class Facts:
             raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
         return found[0], found[1]
 
-    def _corrected(self, tx: Session, draft: FactDraft, source: Message, known: Mapping[int, Fact]) -> list[Fact]:
+    def _corrected(self, tx: Transaction, draft: FactDraft, source: Message, known: Mapping[int, Fact]) -> list[Fact]:
         """The known facts that a draft takes the place of: those it names, and those it plainly contradicts."""
         older = [
             fact
@@ -250,7 +259,7 @@ class Facts:
         named = {fact.id for fact in known.values() if fact.valid_from <= source.created_at} & set(draft.supersedes)
         return [fact for fact in known.values() if fact.id in named | theirs]
 
-    def _made(self, tx: Session, session: SessionRow, draft: FactDraft, source: Message, pinned: bool) -> Fact:
+    def _made(self, tx: Transaction, session: SessionRow, draft: FactDraft, source: Message, pinned: bool) -> Fact:
         """A draft, stored."""
         told: dict[str, Any] = {
             "text": draft.text,
@@ -266,7 +275,7 @@ class Facts:
         }
         of = {"owner_id": session.owner_id, "session_id": session.id}
         fact = Fact(
-            id=inserted(tx, insert(_FACTS), {**told, **of}),
+            id=tx.execute(_NEW, {**told, **of}).inserted_id,
             session_id=session.public_id,
             valid_to=None,
             superseded_by=None,
@@ -275,23 +284,23 @@ class Facts:
         self._revised(tx, fact, "made", "model")
         return fact
 
-    def _supersede(self, tx: Session, old_id: int, new_id: int, at: datetime) -> None:
+    def _supersede(self, tx: Transaction, old_id: int, new_id: int, at: datetime) -> None:
         old = tx.get(FactRow, old_id)
         assert old is not None, "a known fact vanished within one write transaction"
         old.valid_to = at
         old.superseded_by = new_id
         self._keep(tx, old, "superseded", "model")
 
-    def _keep(self, tx: Session, row: FactRow, action: str, author: str) -> None:
+    def _keep(self, tx: Transaction, row: FactRow, action: str, author: str) -> None:
         """Add `row` if it is new, and a revision that says how it is now."""
         tx.add(row)
         tx.flush()
         self._revised(tx, row, action, author)
 
-    def _revised(self, tx: Session, fact: Fact | FactRow, action: str, author: str) -> None:
+    def _revised(self, tx: Transaction, fact: Fact | FactRow, action: str, author: str) -> None:
         now = {"text": fact.text, "category": fact.category, "importance": fact.importance, "pinned": fact.pinned}
         done = {"fact_id": fact.id, "action": action, "author": author, "at": self._now()}
-        tx.execute(insert(table_of(FactRevisionRow)), {**done, **now})
+        tx.execute(_REVISED, {**done, **now})
 
 
 def _in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
@@ -300,14 +309,15 @@ def _in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
 
 
 _FACTS = table_of(FactRow)
-_USED = (
+_NEW, _REVISED = Statement(insert(_FACTS)), Statement(insert(table_of(FactRevisionRow)))
+_USED = Statement(
     update(_FACTS)
     .where(_FACTS.c.id.in_(bindparam("used", expanding=True)))
     .values(recalled_count=_FACTS.c.recalled_count + 1)
 )
 _COLUMNS = tuple(field.name for field in fields(Fact) if field.name not in ("session_id", "score"))
 _TIMES = ("valid_from", "valid_to", "created_at")
-_CURRENT = (  # made once, and read as columns: every turn asks it
+_CURRENT = Statement(
     select(
         *(cast(_FACTS.c[name], String).label(name) if name in _TIMES else _FACTS.c[name] for name in _COLUMNS),
         SessionRow.public_id,

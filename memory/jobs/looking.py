@@ -10,10 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import bindparam, func, or_, select
-from sqlalchemy.orm import Session
 
 from memory.operating import logs
-from models import JobRow, OwnerRow, SessionRow, table_of
+from models import JobRow, OwnerRow, SessionRow, Statement, Transaction, table_of
 
 CLOCK_SECONDS = 60.0  # how far the clocks of several machines may differ; what was asked for later than that is due
 OTHERS = 4  # jobs looked at beside each other: other workers may be first at some
@@ -24,11 +23,12 @@ _PENDING = _OF_KINDS, _J.state == "pending"
 _OWNER = func.coalesce(_J.owner_id, 0)
 # Its time has come, or it was asked for in the future: then the clock was put back, and nobody knows.
 DUE = or_(_J.run_at <= bindparam("now"), _J.updated_at > bindparam("future"))
-_RUNNING = select(_J.id).where(_OF_KINDS, _J.state == "running")
-_NEXT = select(_J.id, _OWNER).where(*_PENDING, DUE).order_by(_J.run_at, _J.id).limit(OTHERS)
-_NEXT_OF_OTHERS = _NEXT.where(_OWNER.not_in(bindparam("served", expanding=True)))
-_SOONEST = select(func.min(_J.run_at)).where(*_PENDING)
-_WHOSE = (
+_RUNNING = Statement(select(_J.id).where(_OF_KINDS, _J.state == "running"))
+_DUE = select(_J.id, _OWNER).where(*_PENDING, DUE).order_by(_J.run_at, _J.id).limit(OTHERS)
+_NEXT = Statement(_DUE)
+_NEXT_OF_OTHERS = Statement(_DUE.where(_OWNER.not_in(bindparam("served", expanding=True))))
+_SOONEST = Statement(select(func.min(_J.run_at)).where(*_PENDING))
+_WHOSE = Statement(
     select(_O.kind, _O.tenant, _O.name, _S.tenant, _S.public_id)
     .select_from(table_of(JobRow))
     .outerjoin(table_of(OwnerRow), _O.id == _J.owner_id)
@@ -42,26 +42,26 @@ def due_by(now: datetime) -> dict[str, datetime]:
     return {"now": now, "future": now + timedelta(seconds=CLOCK_SECONDS)}
 
 
-def running(tx: Session, kinds: Sequence[str]) -> list[int]:
+def running(tx: Transaction, kinds: Sequence[str]) -> list[int]:
     """The jobs of these kinds that somebody is doing, or did when their process ended."""
     return list(tx.scalars(_RUNNING, {"kinds": kinds}))
 
 
-def due(tx: Session, kinds: Sequence[str], now: datetime, served: Collection[int] = ()) -> list[tuple[int, int]]:
+def due(tx: Transaction, kinds: Sequence[str], now: datetime, served: Collection[int] = ()) -> list[tuple[int, int]]:
     """The first few jobs that are due, with their owners (0: nobody's), those who were `served` left out."""
     asked: dict[str, Any] = {"kinds": kinds, **due_by(now)}
     found = tx.execute(_NEXT_OF_OTHERS, {**asked, "served": served}) if served else tx.execute(_NEXT, asked)
     return [(job, owner) for job, owner in found]
 
 
-def soonest(tx: Session, kinds: Sequence[str]) -> datetime | None:
+def soonest(tx: Transaction, kinds: Sequence[str]) -> datetime | None:
     """When the next job of these kinds is due; None when none waits."""
     return tx.scalar(_SOONEST, {"kinds": kinds})
 
 
-def whose(tx: Session, job_id: int) -> dict[str, Any]:
+def whose(tx: Transaction, job_id: int) -> dict[str, Any]:
     """Whose job it is, as the log tells it."""
-    kind, tenant, name, session_tenant, session = tx.execute(_WHOSE, {"job": job_id}).one()
+    kind, tenant, name, session_tenant, session = tx.execute(_WHOSE, {"job": job_id}).first()
     return {
         "owner": logs.Private(kind, tenant, name) if kind is not None else None,
         "session": logs.Private("session", session_tenant, session) if session is not None else None,

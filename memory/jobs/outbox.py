@@ -19,11 +19,10 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
-from sqlalchemy import CursorResult, bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session
 
 from memory.errors import RecapError
 from memory.jobs import looking
@@ -31,7 +30,7 @@ from memory.jobs.reasons import reason
 from memory.leases.leases import Lease, Leases
 from memory.operating import logs
 from memory.operating.metrics import Metrics
-from models import Database, JobRow, table_of, write_changes
+from models import Database, JobRow, Statement, Transaction, loaded, table_of, write_changes
 
 log = logging.getLogger(__name__)
 
@@ -43,16 +42,20 @@ ABANDONED = "The process that did it ended before the job was done."
 
 _JOBS = table_of(JobRow)
 _J = _JOBS.c
-_ASKED = select(_J.id, _J.state, _J.run_at, _J.revision, _J.attempts).where(  # thrice a turn
-    _J.kind == bindparam("asked_kind"), _J.key == bindparam("asked_key")
+_ASKED = Statement(  # thrice a turn
+    select(_J.id, _J.state, _J.run_at, _J.revision, _J.attempts).where(
+        _J.kind == bindparam("asked_kind"), _J.key == bindparam("asked_key")
+    )
 )
-_NEW = insert(_JOBS)
-_AGAIN = update(_JOBS).where(_J.id == bindparam("job"))
-_DONE = delete(_JOBS).where(
-    _J.id == bindparam("job"), _J.revision == bindparam("revision_done"), _J.lease_token == bindparam("token")
+_NEW = Statement(insert(_JOBS))
+_AGAIN = Statement(update(_JOBS).where(_J.id == bindparam("job")))
+_DONE = Statement(
+    delete(_JOBS).where(
+        _J.id == bindparam("job"), _J.revision == bindparam("revision_done"), _J.lease_token == bindparam("token")
+    )
 )
-_CLAIMED = select(JobRow).where(_J.id == bindparam("job"))
-_CLAIMED_DUE = _CLAIMED.where(_J.state == "pending", looking.DUE)
+_THIS = select(*_J).where(_J.id == bindparam("job"))
+_CLAIMED, _CLAIMED_DUE = Statement(_THIS), Statement(_THIS.where(_J.state == "pending", looking.DUE))
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ class Outbox:
 
     def enqueue(
         self,
-        tx: Session,
+        tx: Transaction,
         kind: str,
         key: str | int,
         *,
@@ -273,7 +276,8 @@ class Outbox:
         """Take this job, with `due` only if it is; None when it is not to be had."""
         found, asked = (_CLAIMED_DUE, looking.due_by(self._now())) if due else (_CLAIMED, {})
         with self._database.write(synced=False) as tx:  # a power cut gives all leases back
-            row = tx.scalar(found, {"job": row_id, **asked})
+            there = tx.execute(found, {"job": row_id, **asked}).first()
+            row = None if there is None else loaded(JobRow, there._asdict())
             lease = self._leases.take(row) if row is not None else None
             if row is None or lease is None:
                 return None
@@ -368,10 +372,10 @@ class Outbox:
             row.run_at = now + timedelta(seconds=_pause_after(row.attempts))
 
 
-def _ended(tx: Session, job: Job, lease: Lease) -> bool:
+def _ended(tx: Transaction, job: Job, lease: Lease) -> bool:
     """Whether the job is done and gone: nobody asked for it again meanwhile, nor took it from us."""
     held = {"job": job.id, "revision_done": job.revision, "token": lease.token}
-    return bool(cast(CursorResult[Any], tx.execute(_DONE, held)).rowcount)
+    return bool(tx.execute(_DONE, held).met)
 
 
 def _outcome(row: JobRow) -> str:

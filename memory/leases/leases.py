@@ -22,11 +22,10 @@ from typing import Any
 
 from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session
 
 from memory.leases.holders import Holder
 from memory.operating import logs
-from models import Database, JobRow, SessionRow
+from models import Database, JobRow, SessionRow, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -178,6 +177,6 @@ class Leases:
                 _change(tx, lease, lease_until=until)
 
 
-def _change(tx: Session, lease: Lease, **values: Any) -> None:
+def _change(tx: Transaction, lease: Lease, **values: Any) -> None:
     table = lease.table
     tx.execute(update(table).where(table.id == lease.row_id, table.lease_token == lease.token).values(**values))

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Select, func, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import aliased
 
 from memory.domain import Fact, FactRevision
 from memory.facts.facts import as_fact, as_revision
@@ -23,7 +23,7 @@ from memory.messages import MessageDraft
 from memory.people.records import FactRecord, SessionRecord, TurnRecord
 from memory.summary.summaries import SummaryVersion, as_version
 from memory.turn.values import TurnUsage
-from models import Database, FactRevisionRow, FactRow, MessageRow, SessionRow, SummaryRow, TurnRow
+from models import Database, FactRevisionRow, FactRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow
 
 PAGE = 200
 
@@ -38,7 +38,7 @@ class Export:
     facts: Iterator[FactRecord]
 
 
-def export(database: Database, tx: Session, user_id: str, owner_id: int, now: datetime) -> Export:
+def export(database: Database, tx: Transaction, user_id: str, owner_id: int, now: datetime) -> Export:
     """The export of an owner as of this transaction; it is read after the transaction has ended."""
     reader = _Reader(database, tx, owner_id)
     return Export(user_id, now, reader.sessions(), reader.facts())
@@ -47,7 +47,7 @@ def export(database: Database, tx: Session, user_id: str, owner_id: int, now: da
 class _Reader:
     """Reads one owner's rows, page by page, up to the highest ids of the transaction it was made in."""
 
-    def __init__(self, database: Database, tx: Session, owner_id: int) -> None:
+    def __init__(self, database: Database, tx: Transaction, owner_id: int) -> None:
         self._database = database
         self._owner_id = owner_id
         tables = (SessionRow, MessageRow, SummaryRow, TurnRow, FactRow)

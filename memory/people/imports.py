@@ -18,17 +18,25 @@ from itertools import islice
 from typing import TypeVar
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session
 
-from memory.domain import Caller, Fact, FactRevision
+from memory.domain import Caller
 from memory.errors import Conflict
 from memory.jobs.outbox import Outbox
 from memory.leases.leases import Lease, Leases
 from memory.messages import MessageDraft, add_message, remains
 from memory.people.records import FactRecord, SessionRecord, TurnRecord
+from memory.people.rows import fact_row, revision_row, summary_row, turn_row
 from memory.sessions import APPEND_WAIT, Sessions, find_user
-from memory.summary.summaries import SummaryVersion, over_places
-from models import Database, FactRevisionRow, FactRow, MessageRow, OwnerRow, SessionRow, SummaryRow, TurnRow
+from memory.summary.summaries import over_places
+from models import (
+    Database,
+    FactRow,
+    MessageRow,
+    OwnerRow,
+    SessionRow,
+    Transaction,
+    TurnRow,
+)
 
 BATCH = 500  # rows in one transaction: others write in between
 SAME_ID_MAX = 1000  # conversations that may want the same id
@@ -142,7 +150,7 @@ class _Run:
                 )
 
     def _place(
-        self, tx: Session, record: SessionRecord, drafts: Sequence[MessageDraft]
+        self, tx: Transaction, record: SessionRecord, drafts: Sequence[MessageDraft]
     ) -> tuple[SessionRow, Sequence[MessageDraft], bool]:
         """The session's row, those of its messages that are new to it, and whether it was made now."""
         for public_id in _ids_like(record.id):
@@ -174,22 +182,22 @@ class _Run:
         if row.public_id != record.id:
             self.renamed[record.id] = row.public_id
 
-    def _held(self, tx: Session, lease: Lease) -> SessionRow:
+    def _held(self, tx: Transaction, lease: Lease) -> SessionRow:
         row = tx.get(SessionRow, lease.row_id)
         if row is None or not self._leases.holds(row, lease):
             raise _lost()
         return row
 
-    def _store(self, tx: Session, row: SessionRow, drafts: Sequence[MessageDraft]) -> None:
+    def _store(self, tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> None:
         tx.add_all([add_message(row, draft, self._now()) for draft in drafts])
         tx.flush()
         self.created["messages"] += len(drafts)
 
-    def _finish(self, tx: Session, row: SessionRow, record: SessionRecord, *, fresh: bool) -> None:
+    def _finish(self, tx: Transaction, row: SessionRow, record: SessionRecord, *, fresh: bool) -> None:
         """Store what the session remembers, unless it remembers something already, and give the lease back."""
         summaries = tuple(record.summaries)
         if summaries and not row.summary_version:
-            tx.add_all(_summary(row, version) for version in summaries)
+            tx.add_all(summary_row(row, version) for version in summaries)
             latest = max(summaries, key=lambda version: version.version)
             row.summary_version = latest.version
             row.summary_through = over_places(tx, row, min(latest.through, row.message_count))
@@ -202,7 +210,7 @@ class _Run:
             self._sessions.follow_up(tx, row, index_delay=0.0)
         row.lease_token = row.lease_until = None
 
-    def _turns(self, tx: Session, row: SessionRow, turns: Sequence[TurnRecord]) -> None:
+    def _turns(self, tx: Transaction, row: SessionRow, turns: Sequence[TurnRecord]) -> None:
         taken = set(tx.scalars(select(TurnRow.user_message_id).where(TurnRow.session_id == row.id)))
         for some in _batches(turns, BATCH):
             wanted = {place for turn in some for place in (turn.user_position, turn.reply_position) if place}
@@ -211,7 +219,7 @@ class _Run:
             )
             ids = dict(tx.execute(query).all())
             new = [turn for turn in some if turn.user_position in ids and ids[turn.user_position] not in taken]
-            tx.add_all(_turn(row, turn, ids) for turn in new)
+            tx.add_all(turn_row(row, turn, ids) for turn in new)
             self.created["turns"] += len(new)
 
     # -- facts
@@ -233,14 +241,14 @@ class _Run:
                     continue
                 source = _source(tx, session, record.source_position)
                 if source is None or source.erased_at is None:
-                    new.append((record, _fact(owner_id, session, source.id if source else None, fact)))
+                    new.append((record, fact_row(owner_id, session, source.id if source else None, fact)))
             tx.add_all(row for _, row in new)
             tx.flush()
             for record, row in new:
                 self._fact_ids[record.fact.id] = row.id
                 if record.fact.superseded_by is not None:
                     self._superseded.append((row.id, record.fact.superseded_by))
-                tx.add_all(_revision(row, revision) for revision in record.revisions)
+                tx.add_all(revision_row(row, revision) for revision in record.revisions)
         self.created["facts"] += len(new)
         self.known["facts"] += len(records) - len(new)
 
@@ -253,7 +261,7 @@ class _Run:
                     if row is not None and successor in self._fact_ids:
                         row.superseded_by = self._fact_ids[successor]
 
-    def _session_row(self, tx: Session, session_id: str | None) -> int | None:
+    def _session_row(self, tx: Transaction, session_id: str | None) -> int | None:
         if session_id is None:
             return None
         row_id = self._rows[session_id]
@@ -261,7 +269,7 @@ class _Run:
             raise _lost()
         return row_id
 
-    def _owner(self, tx: Session) -> OwnerRow:
+    def _owner(self, tx: Transaction) -> OwnerRow:
         """The person's row, made if they are new; the same one through the whole import."""
         owner = find_user(tx, self._caller)
         if owner is None and self._owner_id is None:
@@ -289,14 +297,14 @@ def _ids_like(session_id: str) -> Iterator[str]:
         yield f"{session_id[:120]}-{number}"
 
 
-def _new_by_id(tx: Session, row: SessionRow, drafts: Sequence[MessageDraft]) -> Sequence[MessageDraft]:
+def _new_by_id(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Sequence[MessageDraft]:
     """Those whose `external_id` the session does not have."""
     query = select(MessageRow.external_id).where(MessageRow.session_id == row.id, MessageRow.external_id.is_not(None))
     known = set(tx.scalars(query))
     return [draft for draft in drafts if known.isdisjoint({draft.external_id, remains(draft.external_id or "")})]
 
 
-def _new_at_end(tx: Session, row: SessionRow, drafts: Sequence[MessageDraft]) -> Sequence[MessageDraft] | None:
+def _new_at_end(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Sequence[MessageDraft] | None:
     """Those that go on where the session ends; None when the two are different conversations."""
     query = (
         select(MessageRow.role, MessageRow.created_at, MessageRow.name, MessageRow.content, MessageRow.erased_at)
@@ -316,7 +324,7 @@ def _new_at_end(tx: Session, row: SessionRow, drafts: Sequence[MessageDraft]) ->
     return None if named and len(_new_by_id(tx, row, named)) < len(named) else rest
 
 
-def _source(tx: Session, session: int | None, position: int | None) -> MessageRow | None:
+def _source(tx: Transaction, session: int | None, position: int | None) -> MessageRow | None:
     """The message a fact was taken from."""
     if session is None or position is None:
         return None
@@ -324,67 +332,6 @@ def _source(tx: Session, session: int | None, position: int | None) -> MessageRo
         select(MessageRow).where(
             MessageRow.session_id == session, MessageRow.branch == 0, MessageRow.position == position
         )
-    )
-
-
-def _summary(row: SessionRow, version: SummaryVersion) -> SummaryRow:
-    return SummaryRow(
-        session_id=row.id,
-        version=version.version,
-        sections=version.sections.as_dict(),
-        through=min(version.through, row.message_count),
-        tokens=version.tokens,
-        author=version.author,
-        model=version.model,
-        prompt=version.prompt,
-        usage=version.usage,
-        restores=version.restores,
-        created_at=version.created_at,
-    )
-
-
-def _turn(row: SessionRow, turn: TurnRecord, ids: Mapping[int, int]) -> TurnRow:
-    return TurnRow(
-        tenant=row.tenant,
-        session_id=row.id,
-        user_message_id=ids[turn.user_position],
-        reply_message_id=ids.get(turn.reply_position or 0),
-        model=turn.model,
-        finish_reason=turn.finish_reason,
-        usage=turn.usage.to_stored() if turn.usage else None,
-        started_at=turn.started_at,
-        finished_at=turn.finished_at,
-    )
-
-
-def _fact(owner_id: int, session: int | None, source: int | None, fact: Fact) -> FactRow:
-    return FactRow(
-        owner_id=owner_id,
-        session_id=session,
-        source_message_id=source,
-        text=fact.text,
-        category=fact.category,
-        importance=fact.importance,
-        scope=fact.scope,
-        quote=fact.quote,
-        pinned=fact.pinned,
-        recalled_count=fact.recalled_count,
-        valid_from=fact.valid_from,
-        valid_to=fact.valid_to,
-        created_at=fact.created_at,
-    )
-
-
-def _revision(row: FactRow, was: FactRevision) -> FactRevisionRow:
-    return FactRevisionRow(
-        fact_id=row.id,
-        action=was.action,
-        author=was.author,
-        text=was.text,
-        category=was.category,
-        importance=was.importance,
-        pinned=was.pinned,
-        at=was.at,
     )
 
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, func, select
-from sqlalchemy.orm import Session
 
 from memory.access.budgets import spent_today
 from memory.domain import Caller
 from memory.errors import user_not_found
 from memory.people.export import Export, export
 from memory.sessions import find_user
-from models import Database, FactRow, MessageRow, OwnerRow, SessionRow, SummaryRow
+from models import Database, FactRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
 
 
 @dataclass(frozen=True)
@@ -70,12 +69,12 @@ class Users:
             return export(self._database, tx, owner.name, owner.id, self._now())
 
 
-def _find(tx: Session, caller: Caller) -> OwnerRow:
+def _find(tx: Transaction, caller: Caller) -> OwnerRow:
     owner = find_user(tx, caller)
     if owner is None:
         raise user_not_found(caller.user_id)
     return owner
 
 
-def _count(tx: Session, *where: ColumnElement[bool]) -> int:
+def _count(tx: Transaction, *where: ColumnElement[bool]) -> int:
     return tx.scalar(select(func.count()).where(*where)) or 0

@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import and_, bindparam, or_, select
-from sqlalchemy.orm import Session
 
 from memory import tokens
 from memory.domain import Excerpt, Message
 from memory.messages import COLUMNS, of_columns
 from memory.quoting import GAP, chat_block, message_line
-from models import MessageRow, SessionRow
+from models import MessageRow, SessionRow, Statement, Transaction
 from search_index import Hit
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
@@ -30,7 +29,7 @@ _SAID = (
     .join(SessionRow.__table__, _S.id == _M.session_id)
     .where(_M.branch == 0, _M.erased_at.is_(None))
 )
-_AMONG = _SAID.where(_M.id.in_(bindparam("ids", expanding=True)), _M.owner_id == bindparam("owner"))
+_AMONG = Statement(_SAID.where(_M.id.in_(bindparam("ids", expanding=True)), _M.owner_id == bindparam("owner")))
 
 
 @dataclass(frozen=True)
@@ -42,12 +41,12 @@ class Stored:
     title: str
 
 
-def stored(tx: Session, owner_id: int, ids: Sequence[int]) -> dict[int, Stored]:
+def stored(tx: Transaction, owner_id: int, ids: Sequence[int]) -> dict[int, Stored]:
     """The owner's messages among `ids`, by id; another owner's, replaced and erased ones are left out."""
     return {one.message.id: one for one in map(_stored, tx.execute(_AMONG, {"ids": ids, "owner": owner_id}))}
 
 
-def around(tx: Session, found: Iterable[Stored], reach: int) -> list[Stored]:
+def around(tx: Transaction, found: Iterable[Stored], reach: int) -> list[Stored]:
     """All messages within `reach` positions of any of `found`, these included, by session and position.
 
     They are of the current line, as all that is found.
@@ -70,7 +69,7 @@ def _stored(row: Sequence[Any]) -> Stored:
 
 
 def excerpts(
-    tx: Session,
+    tx: Transaction,
     found: Mapping[int, Stored],
     hits: Sequence[Hit],
     *,

@@ -129,11 +129,13 @@ _TOKEN = re.compile(f"{_QUOTED}|{_PATHS}|{_WORDS}")
 _PLAIN_TOKEN = re.compile(_WORDS)  # the same for a text that has neither quotations nor paths, and faster
 _MARKED = re.compile(r"[\"“„«`「『《/]")
 _NOISE = re.compile(r"\w?[^\w\s]{31,}")  # rules and accents without end: they would make normalising quadratic
+_NOISY = re.compile(r"[^\w\s]{31}")
 _DATED = re.compile(
     rf"\b(?:in|since|until|till|by|last|next|this|early|late|mid|during|before|after)\s(?:{_MONTH_NAMES})\b"
     rf"|\b(?:{_MONTH_NAMES})(?=\s\d)|(?<=\d\s)(?:{_MONTH_NAMES})\b"
     r"|\b(?:\d+|a|an|two|three|four|five|six|few)\s\w+\sago\b"
 )
+_MAY_BE_DATED = re.compile(rf"{_MONTH_NAMES}|ago")  # what every date of these has
 _CONTRACTION = re.compile(r"['’](?:s|d|m|re|ve|ll)$", re.IGNORECASE)
 # What no plain word has: a capital or a digit inside, a mark.  An acronym may also be a word that somebody shouts.
 _TECHNICAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}|\d|[._@&:+#]|\w-\w")
@@ -181,7 +183,7 @@ def keywords(text: str, analysis: Analysis = ENGLISH) -> list[str]:
 
     `analysis` is that of the index they are looked for in; its language's stop words are none, nor are English ones.
     """
-    text = unicodedata.normalize("NFKC", _NOISE.sub(" ", text) if len(text) > 31 else text)
+    text = unicodedata.normalize("NFKC", _NOISE.sub(" ", text) if _NOISY.search(text) else text)
     distinct: dict[str, str] = {}
     for found in sorted(_joined(text, _found(text)), key=lambda found: found.rank):
         word = text[found.start : found.end].strip()
@@ -191,7 +193,8 @@ def keywords(text: str, analysis: Analysis = ENGLISH) -> list[str]:
 
 def _found(text: str) -> Iterator[_Found]:
     """What is worth searching for, in the order of the text."""
-    dated = {i for match in _DATED.finditer(text) for i in range(*match.span())}
+    dates = _DATED.finditer(text) if _MAY_BE_DATED.search(text) else ()
+    dated = {i for match in dates for i in range(*match.span())}
     shouting = text.isupper()
     opens, previous, end = True, "", 0
     for match in (_TOKEN if _MARKED.search(text) else _PLAIN_TOKEN).finditer(text):
@@ -202,7 +205,7 @@ def _found(text: str) -> Iterator[_Found]:
         if start in dated:
             continue
         if kind == "word":
-            word = _CONTRACTION.sub("", match[0])
+            word = match[0] if match[0].isalpha() else _CONTRACTION.sub("", match[0])
             rank = _rank(word, opens, shouting, last in _NOUN_NEXT)
             if rank is not None:
                 named = rank == NAMED and bool(_NAME.match(word)) and not _ACRONYM.match(word)

@@ -14,7 +14,6 @@ from datetime import UTC, datetime, tzinfo
 
 from sqlalchemy import and_, or_, select, true
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session
 
 from config import Settings
 from memory.domain import Caller, Excerpt, Message
@@ -27,7 +26,7 @@ from memory.recall.excerpts import around, excerpts, stored
 from memory.recall.keywords import keywords
 from memory.recall.times import TimeRange, time_ranges
 from memory.sessions import find_session, find_user
-from models import Database, MessageRow, OwnerRow
+from models import Database, MessageRow, OwnerRow, Transaction
 from search_index import Document, Hit, Query, SearchIndex
 from search_index.analysis import Analysis, analysis_for
 
@@ -226,7 +225,9 @@ class Recall:
             hits = [Hit(found, of, 1 / rank, {"time": 1.0}) for rank, (found, of) in enumerate(latest, 1)]
             return self._excerpts(tx, past, hits, budget)
 
-    def _excerpts(self, tx: Session, past: Past, hits: Sequence[Hit], budget: int | None = None) -> tuple[Excerpt, ...]:
+    def _excerpts(
+        self, tx: Transaction, past: Past, hits: Sequence[Hit], budget: int | None = None
+    ) -> tuple[Excerpt, ...]:
         if not hits:
             return ()
         return excerpts(
@@ -242,10 +243,10 @@ class Recall:
         abandoned = False
         exclude = set(query.exclude)
 
-        def pending(generation: str) -> list[Document]:
+        def pending(generation: str, known: int) -> list[Document]:
             nonlocal abandoned
             with self._database.read() as tx:
-                found = waiting(tx, owner_id, generation)
+                found = waiting(tx, owner_id, generation, known=known)
             abandoned = found.abandoned
             exclude.update(found.gone)  # the index may hold them, but they count as never said
             return found.messages

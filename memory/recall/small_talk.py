@@ -193,11 +193,10 @@ def is_small_talk(text: str, keywords: Sequence[str] | None = None) -> bool:
     """
     if len(text) > MOST_CHARS:
         return False
-    bare = _EMOTICON.sub(" ", _ADDRESSED.sub(r"\1", text))
-    words = _SPLIT.findall(bare.casefold().replace("'", ""))
+    bare, words = _said(text)
     if not words:
         return any(unicodedata.category(char) in ("So", "Sk") for char in bare) or _EMOTICON.search(text) is not None
-    idle = _idle(words, keywords) if keywords is not None else frozenset()
+    idle: frozenset[str] | None = None
     tokens: list[str] = []
     reached = {0: False}  # how far the phrases reach, and whether one of them was more than padding
     for start in range(len(words)):
@@ -211,9 +210,18 @@ def is_small_talk(text: str, keywords: Sequence[str] | None = None) -> bool:
             spoken = phrase in _PHRASES
             if spoken or phrase in _PADDING_PHRASES:
                 reached[end] = reached.get(end, False) or spoken or reached[start]
-        if reached[start] and words[start] in idle:
-            reached[start + 1] = True
+        if reached[start] and keywords is not None:
+            idle = _idle(words, keywords) if idle is None else idle
+            if words[start] in idle:
+                reached[start + 1] = True
     return reached.get(len(words), False)
+
+
+@remembered(64, longest=MOST_CHARS)  # each message is asked about twice
+def _said(text: str) -> tuple[str, tuple[str, ...]]:
+    """A text without names that are addressed and without emoticons, and its words."""
+    bare = _EMOTICON.sub(" ", _ADDRESSED.sub(r"\1", text))
+    return bare, tuple(_SPLIT.findall(bare.casefold().replace("'", "")))
 
 
 def _idle(words: Sequence[str], keywords: Sequence[str]) -> frozenset[str]:

@@ -119,10 +119,8 @@ _SELF = (
     r"|did) i\b(?! (?:do|need|have|get|go|make|use|say|fix|set|add|start|know|write|tell|find)\b)|^(?:did|do|have|had"
     r"|was|am) i\b(?! (?:need|have to|really))"
 )
-_MY = re.compile(r"\b(?:my|our|mine|ours)\b(?: own)?(?:'s)?((?: [\w'-]+){0,3})", re.IGNORECASE)
-_THE = re.compile(
-    r"\b(?:the|(?:is|was|about|me|see|of|with|did|does|on|to) (?:that|those))((?: [\w'+#-]+){1,4})", re.IGNORECASE
-)
+_MY = re.compile(r"\b(?:my|our|mine|ours)\b(?: own)?(?:'s)?((?: [\w'-]+){0,3})")
+_THE = re.compile(r"\b(?:the|(?:is|was|about|me|see|of|with|did|does|on|to) (?:that|those))((?: [\w'+#-]+){1,4})")
 # Nouns that "the" may stand before with nothing said before, or that say nothing with "my".
 _COMMON_GROUND = """
     weather internet web world sun moon sky earth sea ocean government president police economy universe radio tv news
@@ -132,10 +130,9 @@ _COMMON_GROUND = """
 _NO_ANTECEDENT = frozenset(_COMMON_GROUND.split())
 _DEFINING = "of that which who whose between for called named where when to"  # "the capital of France"
 _DEFINED = frozenset(_DEFINING.split())
-_PERSON = re.compile(r"\b(?:he|she|him|her|his|hers|he's|she's|hes|shes)\b", re.IGNORECASE)
+_PERSON = re.compile(r"\b(?:he|she|him|her|his|hers|he's|she's|hes|shes)\b")
 _THING = re.compile(
-    r"\b(?:they|them|their|it|that one|those|these|this|that(?! (?:i|we|you|he|she|they|it|the|my|an?)\b))\b",
-    re.IGNORECASE,
+    r"\b(?:they|them|their|it|that one|those|these|this|that(?! (?:i|we|you|he|she|they|it|the|my|an?)\b))\b"
 )
 _PEOPLE = re.compile(
     r"\b(?:he|she|him|her|his|mother|mom|mum|father|dad|sister|brother|son|daughter|wife|husband|partner|girlfriend"
@@ -191,7 +188,8 @@ def stands_alone(question: str, analysis: Analysis = ENGLISH) -> bool:
     """Whether a question can be understood without what was told beside it."""
     if len(analysis.query_terms(question)) < ALONE_WORDS or _CHINESE_SIGNALS.search(question):
         return False
-    pronouns = filter(None, (_PERSON.search(question), _THING.search(question)))
+    small = in_small_letters(question)
+    pronouns = filter(None, (_PERSON.search(small), _THING.search(small)))
     return all(keywords(question[: pronoun.start()], analysis) for pronoun in pronouns)
 
 
@@ -201,14 +199,15 @@ def read(message: str, before: Sequence[str], analysis: Analysis = ENGLISH) -> T
     `analysis` says which words are worth looking for; what points at the past is known in English and Chinese only.
     """
     text = " ".join(unicodedata.normalize("NFKC", message[:READ_CHARS]).translate(_APOSTROPHES).split())
-    phrase = _reference(text)
+    folded = in_small_letters(once(text))
+    phrase = _reference(text, folded)
     if phrase:
         return Trigger("reference", True, f'refers to the past ("{phrase}")')
     if is_small_talk(text):
         return Trigger("small_talk", False, "small talk")
     words = keywords(message[:READ_CHARS], analysis)
     courteous = is_small_talk(text, words) or (bool(words) and all(word.casefold() in COURTEOUS for word in words))
-    signal = _signal(text, words, [one[-BEFORE_CHARS:] for one in before], courteous and "?" not in text)
+    signal = _signal(text, folded, words, [one[-BEFORE_CHARS:] for one in before], courteous and "?" not in text)
     if signal:
         return Trigger("implicit", True, signal)
     if courteous:
@@ -220,10 +219,17 @@ def read(message: str, before: Sequence[str], analysis: Analysis = ENGLISH) -> T
 
 
 _APOSTROPHES = str.maketrans("\u2018\u2019\u02bc\u2032", "''''")
+_LIKE_ASCII = str.maketrans("\u0130\u0131\u017f\u212a", "iisk")  # what a pattern that ignores case takes for i, s and k
+
+
+def in_small_letters(text: str) -> str:
+    """A text in small letters, one for one: where a pattern of small letters matches it, it matches the text itself
+    with its case ignored, which takes three times as long."""
+    return (text if text.isascii() else text.translate(_LIKE_ASCII)).lower()
 
 
 def _patterns(sources: Sequence[str]) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(once, sources))})(?!\w)", re.IGNORECASE)
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(once, sources))})(?!\w)")
 
 
 _REFERENCE = _patterns(_REFERENCES)
@@ -232,9 +238,10 @@ _YOU_SAID = _patterns([_SUGGESTED])
 _ABOUT_SELF = _patterns([_SELF])
 
 
-def _reference(text: str) -> str:
-    """The words that refer to the past, as they stand in the text; empty if none."""
-    match = _REFERENCE.search(once(text))
+def _reference(text: str, folded: str) -> str:
+    """The words that refer to the past, as they stand in the text; empty if none.  `folded` is the text in small
+    letters that are written once."""
+    match = _REFERENCE.search(folded)
     if match:
         return _as_written(text, *match.span())
     match = None if text.isascii() else _CHINESE_REFERENCE.search(text)
@@ -251,10 +258,9 @@ def _as_written(text: str, start: int, end: int) -> str:
     return text[kept[start] : [*kept, len(text)][end]].strip(" ,.?!")
 
 
-def _signal(text: str, words: Sequence[str], before: Sequence[str], courteous: bool) -> str:
+def _signal(text: str, folded: str, words: Sequence[str], before: Sequence[str], courteous: bool) -> str:
     """Why a text points at something that is not shown; empty if it does not.  In a courtesy "that" points at"
     " nothing."""
-    folded = once(text)
     match = _YOU_SAID.search(folded)
     if match:
         return f'points at what was said before ("{_as_written(text, *match.span())}")'
@@ -271,12 +277,13 @@ def _signal(text: str, words: Sequence[str], before: Sequence[str], courteous: b
 def _missing(text: str, words: Sequence[str], before: Sequence[str]) -> Iterator[str]:
     """The possessives and definite nouns of a text that no earlier word explains."""
     content = {part.casefold() for word in words for part in word.split()}
+    small = in_small_letters(text)
     for pattern in (_MY, _THE):
-        for match in pattern.finditer(text):
-            following = match[1].split()
+        for match in pattern.finditer(small):
+            following = text[match.start(1) : match.end(1)].split()
             nouns = []
             for word in following:
-                if re.sub(r"'s$", "", word).casefold() not in content:
+                if word.removesuffix("'s").casefold() not in content:
                     break
                 nouns.append(word)
             if not nouns or _NO_ANTECEDENT & {noun.casefold() for noun in nouns}:
@@ -287,9 +294,9 @@ def _missing(text: str, words: Sequence[str], before: Sequence[str]) -> Iterator
                 or (len(following) > len(nouns) and following[len(nouns)].casefold() in _DEFINED)
             ):
                 continue
-            head = re.sub(r"'s$", "", nouns[-1])
+            head = nouns[-1].removesuffix("'s")
             if not any(_names(head, earlier) for earlier in (text[: match.start()], *before)):
-                yield " ".join([match[0][: match.start(1) - match.start()].strip(), *nouns])
+                yield " ".join([text[match.start() : match.start(1)].strip(), *nouns])
 
 
 def _names(noun: str, text: str) -> bool:
@@ -304,10 +311,11 @@ def _missing_person(text: str, before: Sequence[str], courteous: bool) -> str:
     """The pronoun a short text is about, if nobody and nothing before it can be meant."""
     if text.count(" ") >= NEAR:
         return ""
-    match = _PERSON.search(text)
+    small = in_small_letters(text)
+    match = _PERSON.search(small)
     if match and not any(_PEOPLE.search(earlier) for earlier in (text[: match.start()], *before)):
-        return match[0]
-    match = None if courteous else _THING.search(text)
+        return text[match.start() : match.end()]
+    match = None if courteous else _THING.search(small)
     if match is None or text.count(" ", match.end()) > 3 or any(map(keywords, (text[: match.start()], *before))):
         return ""
-    return match[0]
+    return text[match.start() : match.end()]

@@ -9,19 +9,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy import bindparam, select
 
 from memory import tokens
 from memory.domain import Message, Sections
 from memory.facts.facts import Facts
 from memory.leases.leases import Leases
 from memory.llm import DigestMaterial
-from memory.messages import as_message
-from models import MessageRow, SessionRow, SummaryRow
+from memory.messages import COLUMNS, of_columns
+from models import MessageRow, SessionRow, Statement, SummaryRow, Transaction, table_of
 
 BATCH_TOKENS = 6000  # of messages in one call: an import of any length is summarised in steps a small model can read
 KNOWN_FACT_TOKENS = 600  # of facts shown to the mini model, so that it can say which of them changed
+
+_M, _S = table_of(MessageRow).c, table_of(SessionRow).c
+_SINCE = Statement(
+    select(*COLUMNS)
+    .join(table_of(SessionRow), _S.id == _M.session_id)
+    .where(
+        _M.session_id == bindparam("session"),
+        _M.branch == 0,
+        _M.erased_at.is_(None),
+        _M.position > bindparam("last"),
+    )
+    .order_by(_M.position)
+    .limit(BATCH_TOKENS // tokens.MESSAGE_OVERHEAD)
+)
 
 
 class Materials:
@@ -32,7 +45,7 @@ class Materials:
         self._leases = leases
         self._now = now
 
-    def since(self, tx: Session, row: SessionRow, version: SummaryRow | None) -> DigestMaterial | None:
+    def since(self, tx: Transaction, row: SessionRow, version: SummaryRow | None) -> DigestMaterial | None:
         """`version` (None: nothing yet), the next messages that it does not cover, BATCH_TOKENS of them at most, and
         the facts known; None when there are no such messages."""
         messages = self._next(tx, row, version.through if version else 0)
@@ -47,31 +60,20 @@ class Materials:
             ),
         )
 
-    def _next(self, tx: Session, row: SessionRow, through: int) -> list[Message]:
-        rows = tx.scalars(
-            select(MessageRow)
-            .where(
-                MessageRow.session_id == row.id,
-                MessageRow.branch == 0,
-                MessageRow.erased_at.is_(None),
-                MessageRow.position > through,
-            )
-            .order_by(MessageRow.position)
-            .limit(BATCH_TOKENS // tokens.MESSAGE_OVERHEAD)
-        ).all()
+    def _next(self, tx: Transaction, row: SessionRow, through: int) -> list[Message]:
         batch: list[Message] = []
         budget = BATCH_TOKENS
-        for message in rows:
+        for message in map(of_columns, tx.execute(_SINCE, {"session": row.id, "last": through})):
             if batch and message.tokens > budget:
                 return batch
             budget -= message.tokens
-            batch.append(as_message(message, row))
+            batch.append(message)
         if batch and batch[-1].role == "user" and not self._leases.free(row):
             batch.pop()
         return batch
 
 
-def starting_point(tx: Session, row: SessionRow) -> SummaryRow | None:
+def starting_point(tx: Transaction, row: SessionRow) -> SummaryRow | None:
     """The earliest version of the summary (None: before any) after which one call can read all that was said since;
     where there is no such version, the last that does not cover everything."""
     sizes = tx.execute(

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import bindparam, func, insert, select
 
 from config import Settings
 from memory import tokens
@@ -36,14 +35,34 @@ from memory.summary.digest import Digested, digest
 from memory.summary.digest_format import SUMMARY_TOKENS_MAX
 from memory.summary.material import Materials
 from memory.turn.fold import show_newest
-from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, table_of
+from models import (
+    Database,
+    JobRow,
+    MessageRow,
+    SessionRow,
+    Statement,
+    SummaryRow,
+    Transaction,
+    loaded,
+    session_by_id,
+    table_of,
+    write_changes,
+)
 
 log = logging.getLogger(__name__)
 
-_V = SummaryRow.__table__.c
-_SECTIONS = select(_V.sections).where(_V.session_id == bindparam("session"), _V.version == bindparam("version"))
-_J = table_of(JobRow).c
-_UPDATE_JOB = select(_J.id, _J.state, _J.error).where(_J.kind == "summary", _J.key == bindparam("key"))
+_V, _M, _J = table_of(SummaryRow).c, table_of(MessageRow).c, table_of(JobRow).c
+_NEW = Statement(insert(table_of(SummaryRow)))
+_VERSION = Statement(select(*_V).where(_V.session_id == bindparam("session"), _V.version == bindparam("version")))
+_SAID = _M.branch == 0, _M.erased_at.is_(None)
+_THERE = Statement(select(func.count()).where(_M.id.in_(bindparam("ids", expanding=True)), *_SAID))
+_FOLLOWING = Statement(
+    select(func.min(_M.position)).where(_M.session_id == bindparam("session"), *_SAID, _M.position > bindparam("last"))
+)
+_SECTIONS = Statement(
+    select(_V.sections).where(_V.session_id == bindparam("session"), _V.version == bindparam("version"))
+)
+_UPDATE_JOB = Statement(select(_J.id, _J.state, _J.error).where(_J.kind == "summary", _J.key == bindparam("key")))
 
 
 @dataclass(frozen=True)
@@ -236,7 +255,7 @@ class Summaries:
 
     def _look(self, row_id: int, prompt: str | None) -> _Work | None:
         with self._database.read() as tx:
-            row = tx.get(SessionRow, row_id)
+            row = session_by_id(tx, row_id)
             material = self._materials.since(tx, row, _find(tx, row, row.summary_version)) if row is not None else None
             if row is None or material is None:
                 return None
@@ -253,7 +272,7 @@ class Summaries:
     def _commit(self, row_id: int, work: _Work, made: Digested) -> None:
         newest = work.material.messages[-1]
         with self._database.write() as tx:
-            row = tx.get(SessionRow, row_id)
+            row = session_by_id(tx, row_id)
             if row is not None:
                 self._budgets.spend(tx, row.owner_id, [made.usage])
             if row is None or row.summary_version != work.version or not _all_there(tx, work.material.messages):
@@ -274,6 +293,7 @@ class Summaries:
             )
             if says(shown(tx, row), tuple(accepted.corrected)):
                 show_newest(tx, row, self._settings)  # a stable head is worth less than a true one
+            write_changes(tx, row, row.id)
         self._metrics.facts_taken(accepted.counts)
         figures = {f"facts_{outcome}": count for outcome, count in accepted.counts.items()}
         log.info(
@@ -282,47 +302,31 @@ class Summaries:
         )
 
 
-def add_version(tx: Session, row: SessionRow, sections: Sections, through: int, now: datetime, **about: Any) -> None:
+def add_version(
+    tx: Transaction, row: SessionRow, sections: Sections, through: int, now: datetime, **about: Any
+) -> None:
     """Make `sections` the session's newest version, which covers the messages up to position `through`."""
     through = over_places(tx, row, through)
     row.summary_version += 1
     row.summary_through = through
-    tx.add(
-        SummaryRow(
-            session_id=row.id,
-            version=row.summary_version,
-            sections=sections.as_dict(),
-            through=through,
-            tokens=tokens.estimate(str(sections)),
-            created_at=now,
-            **about,
-        )
-    )
-    tx.flush()
+    made = {"session_id": row.id, "version": row.summary_version, "sections": sections.as_dict(), "through": through}
+    tx.execute(_NEW, {**made, "tokens": tokens.estimate(str(sections)), "created_at": now, **about})
 
 
-def over_places(tx: Session, row: SessionRow, through: int) -> int:
+def over_places(tx: Transaction, row: SessionRow, through: int) -> int:
     """The last position from `through` on with nothing in between but places of erased messages: nothing is to be
     summarised there."""
-    said = select(func.min(MessageRow.position)).where(
-        MessageRow.session_id == row.id,
-        MessageRow.branch == 0,
-        MessageRow.erased_at.is_(None),
-        MessageRow.position > through,
-    )
-    following = tx.scalar(said)
+    following = tx.scalar(_FOLLOWING, {"session": row.id, "last": through})
     return row.message_count if following is None else following - 1
 
 
-def _all_there(tx: Session, messages: Sequence[Message]) -> bool:
+def _all_there(tx: Transaction, messages: Sequence[Message]) -> bool:
     """Whether none of the messages was replaced or erased."""
-    there = select(func.count()).where(
-        MessageRow.id.in_([message.id for message in messages]), MessageRow.branch == 0, MessageRow.erased_at.is_(None)
-    )
-    return tx.scalar(there) == len(messages)
+    found: int = tx.scalar(_THERE, {"ids": [message.id for message in messages]})
+    return found == len(messages)
 
 
-def shown(tx: Session, row: SessionRow) -> Sections:
+def shown(tx: Transaction, row: SessionRow) -> Sections:
     """The summary the head shows."""
     if not row.head_version:
         return Sections()
@@ -341,13 +345,13 @@ def standing(row: SessionRow, job: UpdateJob | None) -> str:
     return "current" if row.summary_version else "none"
 
 
-def update_job(tx: Session, row: SessionRow) -> UpdateJob | None:
+def update_job(tx: Transaction, row: SessionRow) -> UpdateJob | None:
     """The job that will bring, or failed to bring, the session's summary up to date."""
     job = tx.execute(_UPDATE_JOB, {"key": str(row.id)}).first()
     return None if job is None else UpdateJob(*job)
 
 
-def state_of(tx: Session, row: SessionRow) -> SummaryState:
+def state_of(tx: Transaction, row: SessionRow) -> SummaryState:
     """How the session's summary stands, with its newest version."""
     latest = _find(tx, row, row.summary_version)
     job = update_job(tx, row)
@@ -362,10 +366,11 @@ def state_of(tx: Session, row: SessionRow) -> SummaryState:
     )
 
 
-def _find(tx: Session, row: SessionRow, version: int) -> SummaryRow | None:
+def _find(tx: Transaction, row: SessionRow, version: int) -> SummaryRow | None:
     if not version:
         return None
-    return tx.scalar(select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.version == version))
+    found = tx.execute(_VERSION, {"session": row.id, "version": version}).first()
+    return None if found is None else loaded(SummaryRow, found._asdict())
 
 
 def as_version(row: SummaryRow) -> SummaryVersion:

@@ -18,7 +18,6 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import bindparam, func, insert, select
-from sqlalchemy.orm import Session
 
 from config import Settings
 from memory import tokens
@@ -33,19 +32,22 @@ from memory.messages import MessageDraft, as_message, check_size, remains, store
 from memory.prompts import Prompts
 from memory.sessions import Sessions, find_session
 from memory.turn.fold import fold
+from memory.turn.leased import begun_in
 from memory.turn.report import MemoryReport
 from memory.turn.values import INTERRUPTED, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.views import Remembered, Views, nothing_remembered
-from models import Database, MessageRow, SessionRow, TurnRow, inserted, table_of, write_changes
+from models import Database, MessageRow, SessionRow, Statement, Transaction, TurnRow, table_of, write_changes
 
 _M = table_of(MessageRow).c
-_AT = select(_M.id, _M.role, _M.content).where(
-    _M.session_id == bindparam("session"),
-    _M.branch == 0,
-    _M.erased_at.is_(None),
-    _M.position == bindparam("position"),
+_AT = Statement(
+    select(_M.id, _M.role, _M.content).where(
+        _M.session_id == bindparam("session"),
+        _M.branch == 0,
+        _M.erased_at.is_(None),
+        _M.position == bindparam("position"),
+    )
 )
-_NEW_TURN = insert(table_of(TurnRow))
+_NEW_TURN = Statement(insert(table_of(TurnRow)))
 
 CLIENT_PATIENCE = 5.0  # seconds a client's request waits for the database before it is answered without memory
 
@@ -139,7 +141,7 @@ class Admission:
         remembered = nothing_remembered(request, request.client, self._now())
         return Admitted(remembered, request.session_id, passed_on=True)
 
-    def _is_errand(self, tx: Session, caller: Caller, request: TurnRequest) -> bool:
+    def _is_errand(self, tx: Transaction, caller: Caller, request: TurnRequest) -> bool:
         """Whether there is nothing in a client's request to remember, or to be remembered, or it is only about it."""
         client = request.client
         if client is None:
@@ -147,16 +149,17 @@ class Admission:
         nothing = not client.conversation.messages or client.temporary
         return nothing or self._arrivals.errand(tx, caller, request.session_id, client)
 
-    def _session(self, tx: Session, caller: Caller, request: TurnRequest, turn: TurnRow | None) -> SessionRow:
+    def _session(self, tx: Transaction, caller: Caller, request: TurnRequest, turn: TurnRow | None) -> SessionRow:
         if turn is not None:
             return tx.get_one(SessionRow, turn.session_id)
         if request.client is not None:
             return self._arrivals.session(tx, caller, request.session_id, request.client)
         if request.replaces is not None and request.session_id is not None:
             return find_session(tx, caller, request.session_id)  # where there is none, nothing is in it to replace
-        return self._sessions.find_or_make(tx, caller, request.session_id)
+        known = begun_in(tx, caller, request.session_id) if request.session_id is not None else None
+        return known or self._sessions.make(tx, caller, request.session_id)
 
-    def _known_turn(self, tx: Session, caller: Caller, request: TurnRequest) -> TurnRow | None:
+    def _known_turn(self, tx: Transaction, caller: Caller, request: TurnRequest) -> TurnRow | None:
         """The turn this request's Idempotency-Key began.  Raises Conflict when the key was another request's."""
         if request.idempotency_key is None:
             return None
@@ -177,7 +180,7 @@ class Admission:
 
     def _begin(
         self,
-        tx: Session,
+        tx: Transaction,
         caller: Caller,
         request: TurnRequest,
         row: SessionRow,
@@ -211,7 +214,7 @@ class Admission:
         write_changes(tx, row, row.id)
         return Admitted(remembered, row.public_id, lease, turn_id)
 
-    def _message(self, tx: Session, row: SessionRow, request: TurnRequest, turn: TurnRow | None) -> Message | None:
+    def _message(self, tx: Transaction, row: SessionRow, request: TurnRequest, turn: TurnRow | None) -> Message | None:
         """The message to answer, if a turn that broke off has stored it."""
         message = tx.get(MessageRow, turn.user_message_id) if turn else _unanswered(tx, row, request)
         if message is not None and message.branch:
@@ -224,7 +227,7 @@ class Admission:
 
     def _turn(
         self,
-        tx: Session,
+        tx: Transaction,
         caller: Caller,
         request: TurnRequest,
         row: SessionRow,
@@ -247,12 +250,13 @@ class Admission:
             begun["fingerprint"] = _fingerprint(caller, request)
         if turn is None:
             begun |= {"tenant": caller.tenant, "session_id": row.id, "user_message_id": message.id}
-            return inserted(tx, _NEW_TURN, begun)
+            made: int = tx.execute(_NEW_TURN, begun).inserted_id
+            return made
         for name, value in begun.items():
             setattr(turn, name, value)
         return turn.id
 
-    def _store(self, tx: Session, row: SessionRow, request: TurnRequest) -> Message:
+    def _store(self, tx: Transaction, row: SessionRow, request: TurnRequest) -> Message:
         """The new message, stored in the place of the one it replaces and all after it.  Raises InvalidRequest."""
         draft = MessageDraft("user", request.message, request.name)
         replaced = _replaced(tx, row, request)
@@ -295,7 +299,7 @@ class Admission:
             remembered = self._views.read(tx, caller, request, row, said[-1:], unstored=said[:-1])
         return Admitted(remembered, known.public_id if known else None)
 
-    def _replay(self, tx: Session, turn: TurnRow) -> TurnFinished:
+    def _replay(self, tx: Transaction, turn: TurnRow) -> TurnFinished:
         """The answer a finished turn gave, from its rows."""
         session = tx.get_one(SessionRow, turn.session_id)
         reply = tx.get_one(MessageRow, turn.reply_message_id)
@@ -324,7 +328,7 @@ def _answered(turn: TurnRow) -> bool:
     return turn.finished_at is not None and turn.finish_reason != INTERRUPTED
 
 
-def _exchange(tx: Session, row: SessionRow, last: Message) -> Sequence[Message]:
+def _exchange(tx: Transaction, row: SessionRow, last: Message) -> Sequence[Message]:
     """The messages to answer: what the person said last, and what followed up to `last`."""
     if last.role == "user":
         return [last]
@@ -341,7 +345,7 @@ def _exchange(tx: Session, row: SessionRow, last: Message) -> Sequence[Message]:
     return [as_message(message, row) for message in tx.scalars(query)]
 
 
-def _replaced(tx: Session, row: SessionRow, request: TurnRequest) -> MessageRow | None:
+def _replaced(tx: Transaction, row: SessionRow, request: TurnRequest) -> MessageRow | None:
     """The user message of the session that a request replaces, replaced already or not; None: it replaces none.
 
     Raises NotFound and InvalidRequest.
@@ -366,7 +370,7 @@ def _replaced(tx: Session, row: SessionRow, request: TurnRequest) -> MessageRow 
     return message
 
 
-def _unanswered(tx: Session, row: SessionRow, request: TurnRequest) -> MessageRow | None:
+def _unanswered(tx: Transaction, row: SessionRow, request: TurnRequest) -> MessageRow | None:
     """The session's last message, if it is the same words and no reply came to it.
 
     To a request that replaces a message, only one that stands where that does, or did.

@@ -12,34 +12,29 @@ is slow, or down), the tail stays as long as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from sqlalchemy import bindparam, func, select
-from sqlalchemy.orm import Session
 
 from config import Settings
 from memory.domain import Message
-from models import JobRow, MessageRow, SessionRow
+from models import JobRow, MessageRow, SessionRow, Statement, Transaction, table_of
 
 TURN = 2  # messages: what is said, and its answer
 
-_BEING_MADE = select(JobRow.id).where(
-    JobRow.kind == "summary", JobRow.key == bindparam("session"), JobRow.state == "running"
+_M, _J = table_of(MessageRow).c, table_of(JobRow).c
+_LINE = _M.session_id == bindparam("session"), _M.branch == 0
+_TOKENS = Statement(select(func.sum(_M.tokens)).where(*_LINE, _M.position <= bindparam("last")))
+_LAST_QUESTION = Statement(
+    select(func.max(_M.position)).where(
+        *_LINE, _M.role == "user", _M.erased_at.is_(None), _M.position.between(bindparam("first"), bindparam("last"))
+    )
+)
+_BEING_MADE = Statement(
+    select(_J.id).where(_J.kind == "summary", _J.key == bindparam("session"), _J.state == "running")
 )
 
 
-class Lengths(Protocol):
-    """A session as far as its tail's length goes."""
-
-    id: int
-    message_count: int
-    tokens: int
-    summary_through: int
-    head_through: int
-    head_tokens: int
-
-
-def outgrown(row: Lengths, settings: Settings, exchange: Sequence[Message] = ()) -> bool:
+def outgrown(row: SessionRow, settings: Settings, exchange: Sequence[Message] = ()) -> bool:
     """Whether the session's tail is longer than the prompt should carry word for word; its last messages, the
     `exchange` that is to be answered and stored already, are no part of it."""
     messages = row.message_count - row.head_through - len(exchange)
@@ -47,7 +42,7 @@ def outgrown(row: Lengths, settings: Settings, exchange: Sequence[Message] = ())
     return messages > settings.tail_messages_max or size > settings.tail_tokens_max
 
 
-def pressing(tx: Session, row: Lengths, settings: Settings) -> bool:
+def pressing(tx: Transaction, row: SessionRow, settings: Settings) -> bool:
     """Whether the session's summary is wanted now, and can't wait for a pause in the talk: another turn like those of
     the tail makes it too long, and no summary stands in for any of it, nor is one being made.
 
@@ -64,7 +59,7 @@ def pressing(tx: Session, row: Lengths, settings: Settings) -> bool:
 
 
 def fold(
-    tx: Session, row: SessionRow, settings: Settings, exchange: Sequence[Message], *, crowded: bool = False
+    tx: Transaction, row: SessionRow, settings: Settings, exchange: Sequence[Message], *, crowded: bool = False
 ) -> bool:
     """At the start of a turn on the messages `exchange`: advance the head if a summary can stand in for the tail's
     start, and the tail has outgrown its limits or is `crowded`: it does not fit the prompt."""
@@ -77,7 +72,7 @@ def fold(
     return True
 
 
-def show_newest(tx: Session, row: SessionRow, settings: Settings, before: int | None = None) -> None:
+def show_newest(tx: Transaction, row: SessionRow, settings: Settings, before: int | None = None) -> None:
     """Let the head show the newest summary, and facts chosen anew.
 
     The last TAIL_MESSAGES_MIN messages (of the first `before`, or of all) stay in the tail even if the summary covers
@@ -86,25 +81,16 @@ def show_newest(tx: Session, row: SessionRow, settings: Settings, before: int | 
     """
     row.head_through = _through(tx, row, settings, row.message_count if before is None else before)
     row.head_version = row.summary_version
-    covered = select(func.sum(MessageRow.tokens)).where(
-        MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.position <= row.head_through
-    )
-    row.head_tokens = tx.scalar(covered) or 0
+    row.head_tokens = tx.scalar(_TOKENS, {"session": row.id, "last": row.head_through}) or 0
     row.head_facts = None
 
 
-def _through(tx: Session, row: SessionRow, settings: Settings, before: int) -> int:
+def _through(tx: Transaction, row: SessionRow, settings: Settings, before: int) -> int:
     """The last position that the newest summary may stand in for."""
     through = min(row.summary_through, before - settings.tail_messages_min)
     if through <= 0:
         return 0
     onward = row.head_through if through > row.head_through else 0  # a version brought back may cover less
-    begins = select(func.max(MessageRow.position)).where(
-        MessageRow.session_id == row.id,
-        MessageRow.branch == 0,
-        MessageRow.role == "user",
-        MessageRow.erased_at.is_(None),
-        MessageRow.position.between(onward + 2, through + 1),
-    )
+    begins = tx.scalar(_LAST_QUESTION, {"session": row.id, "first": onward + 2, "last": through + 1})
     # Without such a place, as within one long exchange, anything is better than a tail that never ends.
-    return (tx.scalar(begins) or through + 1) - 1
+    return int(begins or through + 1) - 1

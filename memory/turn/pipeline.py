@@ -49,9 +49,9 @@ from memory.turn.preparing import Prepared, Preparing, forgiven
 from memory.turn.stops import Stops
 from memory.turn.values import INTERRUPTED, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.watch import Watch
-from models import Database, TurnRow, table_of
+from models import Database, Statement, TurnRow, table_of
 
-_END_TURN = update(table_of(TurnRow)).where(table_of(TurnRow).c.id == bindparam("turn"))
+_END_TURN = Statement(update(table_of(TurnRow)).where(table_of(TurnRow).c.id == bindparam("turn")))
 
 ID_CHARS = 64  # of a completion's id that are kept
 KEPT = " Your message is kept: send it again in session {}, and the turn is taken up where it broke off."
@@ -242,7 +242,7 @@ class ChatPipeline:
                 self._sessions.index_soon(tx, row)
             else:
                 self._sessions.follow_up(tx, row, prompt=request.prompt)
-            give_back(tx, row)
+            give_back(tx, row, self._leases)
             ended = {
                 "reply_message_id": reply.id,
                 "completion_id": finished.started.completion_id,

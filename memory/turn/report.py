@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy.orm import Session
-
 from memory.domain import Excerpt, Fact, FactScore
 from memory.facts.facts import as_fact
 from memory.messages import as_message
 from memory.recall.excerpts import shown_in_part
 from memory.recall.recall import Recalled
 from memory.turn.tools import RecallCall
-from models import FactRow, MessageRow, SessionRow
+from models import FactRow, MessageRow, SessionRow, Transaction
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ class MemoryReport:
         }
 
     @classmethod
-    def from_stored(cls, tx: Session, stored: Mapping[str, Any]) -> MemoryReport:
+    def from_stored(cls, tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
         """The report as it was, with the words that are still there."""
         facts = []
         for fact_id, *score in stored["facts"]:

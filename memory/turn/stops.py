@@ -21,15 +21,15 @@ from memory.leases.leases import Lease, Leases
 from memory.llm import Interrupt
 from memory.operating import logs
 from memory.sessions import find_session
-from models import Database, SessionRow
+from models import Database, SessionRow, Statement, table_of
 
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.25
 
-_SESSIONS = SessionRow.__table__.c
-_NOTED = select(_SESSIONS.stop_token).where(
-    _SESSIONS.id.in_(bindparam("rows", expanding=True)), _SESSIONS.stop_token.is_not(None)
+_S = table_of(SessionRow).c
+_NOTED = Statement(
+    select(_S.stop_token).where(_S.id.in_(bindparam("rows", expanding=True)), _S.stop_token.is_not(None))
 )
 
 

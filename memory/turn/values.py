@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Literal
 
@@ -55,9 +55,12 @@ class TurnUsage:
         return self.full_history_tokens - self.spent.prompt_tokens
 
     def to_stored(self) -> dict[str, Any]:
-        spent = asdict(self.spent)
-        del spent["cached_tokens"]  # for the metrics: a turn costs its owner the same
-        return {**spent, "full_history_tokens": self.full_history_tokens}
+        return {  # without those the provider had kept, which are for the metrics: a turn costs its owner the same
+            "prompt_tokens": self.spent.prompt_tokens,
+            "completion_tokens": self.spent.completion_tokens,
+            "estimated": self.spent.estimated,
+            "full_history_tokens": self.full_history_tokens,
+        }
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> TurnUsage:

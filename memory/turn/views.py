@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import bindparam, select
-from sqlalchemy.orm import Session
 
 from config import Settings
 from memory import tokens
@@ -26,10 +25,10 @@ from memory.summary.summaries import shown, standing, update_job
 from memory.turn.context import View, tail_that_fits
 from memory.turn.report import MemoryReport
 from memory.turn.values import TurnRequest
-from models import MessageRow, SessionRow, TurnRow, table_of
+from models import MessageRow, SessionRow, Statement, Transaction, TurnRow, table_of
 
 _M = table_of(MessageRow).c
-_LINE = (
+_LINE = Statement(
     select(*COLUMNS)
     .join(table_of(SessionRow), table_of(SessionRow).c.id == _M.session_id)
     .where(
@@ -74,7 +73,7 @@ class Views:
 
     def read(
         self,
-        tx: Session,
+        tx: Transaction,
         caller: Caller,
         request: TurnRequest,
         row: SessionRow,
@@ -117,7 +116,7 @@ class Views:
         failing = job is not None and job.error is not None
         return Remembered(view, fitting, row.summary_version, standing(row, job), failing, began)
 
-    def _system(self, tx: Session, caller: Caller, request: TurnRequest, row: SessionRow) -> tuple[str, bool]:
+    def _system(self, tx: Transaction, caller: Caller, request: TurnRequest, row: SessionRow) -> tuple[str, bool]:
         """What the model is told first, and whether that explains the memory.  A client has its own instructions, or
         none: then it is what the session or the operator says, if anything."""
         own = request.system_prompt or row.system_prompt or self._settings.system_prompt
@@ -134,7 +133,7 @@ def nothing_remembered(request: TurnRequest, client: ClientRequest, now: datetim
     return Remembered(view, ())
 
 
-def _began(tx: Session, message: Message) -> Began | None:
+def _began(tx: Transaction, message: Message) -> Began | None:
     turn = tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id))
     if turn is None or turn.memory is None:
         return None

