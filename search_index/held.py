@@ -8,8 +8,10 @@ harm here, and when a file's time, size or place says that somebody touched it, 
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,8 @@ Floats32 = NDArray[np.float32]
 WHOLE_AT_MOST = 8 << 20
 """Bytes of segments that are read as a whole, and kept: some 10,000 messages, and as much in memory as on the disk.  Of
 a larger index a search reads the postings it needs, and keeps nothing."""
+
+_ALIGNED = 64  # bytes: where an array may begin
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,24 @@ class Held:
         codes, at, counts = _all_terms(segments) if wanted is None else _terms(segments, wanted)
         sort = np.argsort(codes, kind="stable")
         return cls(numbers, by_id, numbers[0][by_id], vectors, sizes, codes[sort], place[at[sort]], counts[sort])
+
+    def apart(self) -> Held:
+        """The same in memory of its own, which goes back to the system when nobody uses it any more: for what is kept.
+
+        Each commit makes an owner's arrays a little larger.  In the heap they would leave behind holes that the next
+        ones don't fit into.
+        """
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
+        there = {name: array for name, array in arrays.items() if array is not None and array.size}
+        ends = list(accumulate(-(-array.nbytes // _ALIGNED) * _ALIGNED for array in there.values()))
+        if not ends:
+            return self
+        memory = mmap.mmap(-1, ends[-1], flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        for (name, array), start in zip(there.items(), (0, *ends), strict=False):
+            copy = np.frombuffer(memory, array.dtype, array.size, start).reshape(array.shape)
+            copy[...] = array
+            arrays[name] = copy
+        return Held(**arrays)
 
     def places_of(self, message_ids: Ints) -> Ints:
         """The places of those of `message_ids` that it holds, in no order."""

@@ -40,6 +40,7 @@ NO_INDEX = "none"
 """The generation of an owner who has no index: it holds nothing."""
 
 _ATTEMPTS = 5
+_POOL_MB = 2  # of postings, sorted in memory; of more a commit sorts these many at a time, in files
 _PAUSE = 0.01
 _STALE = 3600.0
 _TOKEN = re.compile(r"[0-9a-f]{32}")
@@ -94,7 +95,7 @@ class WhooshIndex:
             files = tuple(segment.place for segment in segments)
             if sum(file.size for file in files) > WHOLE_AT_MOST:
                 return Held.of(segments, wanted), None
-            return Held.of(segments), Snapshot(generation, commit, files)
+            return Held.of(segments).apart(), Snapshot(generation, commit, files)
 
         held, snapshot = self._read(generation, whole)
         if self.generation() != generation:  # what is kept was read between two looks at it, and needs no further one
@@ -210,7 +211,7 @@ class WhooshIndex:
         before = set(self._path.iterdir())
         with damage_recognised():
             # `_lk`: the lock is held already, and unlike Whoosh's own is let go whatever happens.
-            writer = SummingWriter(FileIndex(FileStorage(str(self._path)), schema=SCHEMA), limitmb=32, _lk=False)
+            writer = SummingWriter(FileIndex(FileStorage(str(self._path)), schema=SCHEMA), limitmb=_POOL_MB, _lk=False)
             try:
                 for position in delete:
                     writer.delete_document(position)

@@ -1,4 +1,5 @@
-"""While models work no turn holds a connection to the database, so a few connections serve any number of turns."""
+"""While models work no turn holds a connection to the database, so a few connections serve any number of turns; and of
+these few only as many are used as there are at once."""
 
 from __future__ import annotations
 
@@ -35,6 +36,16 @@ def test_turns_hold_no_connection_while_their_models_work(
     for (text,) in answers:
         assert "At last." in text or ('"At"' in text and '" last."' in text), text  # whole, or piece by piece
     assert pool.checkedout() == 0
+
+
+def test_the_connection_that_was_used_last_is_used_next(model_app: Flask) -> None:
+    engine = services_of(model_app).database.engine
+    with engine.connect() as used_last, engine.connect() as used_before:  # they are given back in turn
+        known, other = used_last.connection.driver_connection, used_before.connection.driver_connection
+    assert known is not other
+    for _ in range(3):
+        with engine.connect() as next_one:
+            assert next_one.connection.driver_connection is known, "another would read again what this one knows"
 
 
 def _turn(app: Flask, sort: str, number: int) -> Callable[[], str]:

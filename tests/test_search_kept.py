@@ -334,4 +334,4 @@ def test_full_caches_take_up_less_than_30_mb(tmp_path: Path) -> None:
     _, held, _, analysed = Kept(index)
     assert held > 0.9 * search_index.index.HELD_BYTES
     assert analysed > 0.9 * search_index.index.ANALYSED_BYTES
-    assert held + analysed < taken < 30 * 2**20
+    assert analysed < taken and held + taken < 30 * 2**20  # what is held is none of Python's own memory

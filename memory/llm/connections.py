@@ -158,7 +158,8 @@ class Connections:
                     return None
                 self._kept.remove(found)
             until, _, connection = found
-            if time.monotonic() < until and not _has_news(connection):
+            # An answer that nobody closed is ended by the garbage collector, and so is its socket, in any order.
+            if time.monotonic() < until and connection.fileno() >= 0 and not _has_news(connection):
                 return connection
             connection.close()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -74,6 +76,18 @@ def test_a_connection_that_the_server_closed_meanwhile_costs_no_call(server: Mod
     assert server.wait_for(lambda: server.connections == 0)
     assert complete(model, ask())[0] == "Hello again."
     assert len(server.requests) == 2
+
+
+def test_an_answer_that_nobody_closes_does_no_harm_when_it_is_collected(server: ModelServer, make: Make) -> None:
+    model = make()
+    for _ in range(5):
+        parts = model.answer(ask())
+        next(parts)
+        circle: list[Any] = [parts]  # as a traceback and its frames are one
+        circle.append(circle)
+        del parts, circle
+        gc.collect()  # which ends the answer and its socket in any order
+        assert complete(model, ask())[0]
 
 
 def test_a_connection_is_not_kept_for_long(server: ModelServer, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
