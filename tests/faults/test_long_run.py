@@ -4,6 +4,9 @@ Half-way all that is kept for speed is full, as each note has words that nobody 
 16,384 at most, which a worker has heard after 700 turns; and of what was said, as it is searched, a worker keeps 12
 MB, which is what 200 users said in 12,000 turns.  A run of fewer turns measures how that fills, and may fail by it
 alone.
+
+In each quarter everybody is somebody new.  What one person has said grows, and with it what a search or a merge of it
+takes for a moment: that is no worker's growth, and in the third quarter it is what it was in the first.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ pytestmark = pytest.mark.faults
 CLIENTS = 12
 WORKERS = 2
 LONG_SESSIONS = 6  # which take a fifth of all turns
+QUARTERS = 4
 SAMPLE_SECONDS = 2.0
 NEW_WORDS = 24  # in a note
 GROWTH_MB = 4.0  # a worker's, by the slope of the second half, of 6,000 turns: a leak of 1 KB a turn makes 6
@@ -50,6 +54,7 @@ class Turns:
 
     def __init__(self, wanted: int) -> None:
         self.taken = 0
+        self._wanted = wanted
         self._left = wanted
         self._lock = threading.Lock()
 
@@ -57,6 +62,10 @@ class Turns:
         with self._lock:
             self._left -= 1
             return self._left >= 0
+
+    @property
+    def quarter(self) -> int:
+        return QUARTERS * self.taken // self._wanted
 
     def end(self) -> None:
         with self._lock:
@@ -66,7 +75,7 @@ class Turns:
 def test_nothing_grows_over_many_turns(tmp_path: Path, migrated: Path) -> None:
     wanted = size("FAULTS_TURNS", 24_000)
     turns = Turns(wanted)
-    sessions = max(20, wanted // 60)
+    sessions = max(20, wanted // 60 // QUARTERS)  # of a quarter
     serving = {"SUMMARY_DEBOUNCE": "1", "WEB_WORKERS": str(WORKERS)}
     with (
         model_process("--reply", "All right, noted.", "--forgetful") as url,
@@ -112,9 +121,10 @@ def _talk(server: Server, turns: Turns, sessions: int, number: int) -> Counter[s
         while turns.begin():
             which = chance.randrange(LONG_SESSIONS) if chance.random() < 0.2 else chance.randrange(sessions)
             boats = " ".join(str(chance.randrange(10**6)) for _ in range(NEW_WORDS))
+            session, user = f"session-{turns.quarter}-{which}", f"user-{turns.quarter}-{which // 2}"
             words = f"Note {number}-{said.total()}: boats {boats} came to harbour {which} at noon."
-            say(http, f"session-{which}", f"user-{which // 2}", words, words, stream=chance.random() < 0.5)
-            said[f"session-{which}"] += 1
+            say(http, session, user, words, words, stream=chance.random() < 0.5)
+            said[session] += 1
             turns.end()
     return said
 
