@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert
+from sqlalchemy import bindparam, insert, select
 
 from memory import tokens
 from memory.domain import Message
@@ -38,6 +38,19 @@ COLUMNS = (
 )
 """What a query of messages joined with their sessions selects for `of_columns`.  A prompt reads dozens of messages and
 changes none: as rows that can be changed they would cost four times as much."""
+
+LINE_AFTER = (
+    select(*COLUMNS)
+    .join(table_of(SessionRow), _S.id == _M.session_id)
+    .where(
+        _M.session_id == bindparam("session"),
+        _M.branch == 0,
+        _M.erased_at.is_(None),
+        _M.position > bindparam("after"),
+    )
+    .order_by(_M.position)
+)
+"""A session's current line after a position."""
 
 MESSAGE_CHARS_MAX = 100_000  # longer than any prompt it could enter; a book belongs in pieces
 TITLE_CHARS = 60

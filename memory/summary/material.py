@@ -9,32 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import select
 
 from memory import tokens
 from memory.domain import Message, Sections
 from memory.facts.facts import Facts
 from memory.leases.leases import Leases
 from memory.llm import DigestMaterial
-from memory.messages import COLUMNS, of_columns
-from models import MessageRow, SessionRow, Statement, SummaryRow, Transaction, table_of
+from memory.messages import LINE_AFTER, of_columns
+from models import MessageRow, SessionRow, Statement, SummaryRow, Transaction
 
 BATCH_TOKENS = 6000  # of messages in one call: an import of any length is summarised in steps a small model can read
 KNOWN_FACT_TOKENS = 600  # of facts shown to the mini model, so that it can say which of them changed
 
-_M, _S = table_of(MessageRow).c, table_of(SessionRow).c
-_SINCE = Statement(
-    select(*COLUMNS)
-    .join(table_of(SessionRow), _S.id == _M.session_id)
-    .where(
-        _M.session_id == bindparam("session"),
-        _M.branch == 0,
-        _M.erased_at.is_(None),
-        _M.position > bindparam("last"),
-    )
-    .order_by(_M.position)
-    .limit(BATCH_TOKENS // tokens.MESSAGE_OVERHEAD)
-)
+_SINCE = Statement(LINE_AFTER.limit(BATCH_TOKENS // tokens.MESSAGE_OVERHEAD))
 
 
 class Materials:
@@ -63,7 +51,7 @@ class Materials:
     def _next(self, tx: Transaction, row: SessionRow, through: int) -> list[Message]:
         batch: list[Message] = []
         budget = BATCH_TOKENS
-        for message in map(of_columns, tx.execute(_SINCE, {"session": row.id, "last": through})):
+        for message in map(of_columns, tx.execute(_SINCE, {"session": row.id, "after": through})):
             if batch and message.tokens > budget:
                 return batch
             budget -= message.tokens

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import select
 
 from config import Settings
 from memory import tokens
@@ -19,26 +19,15 @@ from memory.clients.conversation import ClientRequest, Sent
 from memory.clients.prompt import ClientView
 from memory.domain import Caller, Message, Sections
 from memory.facts.facts import Facts
-from memory.messages import COLUMNS, of_columns
+from memory.messages import LINE_AFTER, of_columns
 from memory.prompts import Prompts, render
 from memory.summary.summaries import shown, standing, update_job
 from memory.turn.context import View, tail_that_fits
 from memory.turn.report import MemoryReport
 from memory.turn.values import TurnRequest
-from models import MessageRow, SessionRow, Statement, Transaction, TurnRow, table_of
+from models import SessionRow, Statement, Transaction, TurnRow
 
-_M = table_of(MessageRow).c
-_LINE = Statement(
-    select(*COLUMNS)
-    .join(table_of(SessionRow), table_of(SessionRow).c.id == _M.session_id)
-    .where(
-        _M.session_id == bindparam("session"),
-        _M.branch == 0,
-        _M.erased_at.is_(None),
-        _M.position > bindparam("after"),
-    )
-    .order_by(_M.position)
-)
+_LINE = Statement(LINE_AFTER)
 
 
 @dataclass(frozen=True)
