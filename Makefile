@@ -21,10 +21,10 @@ run: $(VENV)/.runtime  ## Make the environment, bring the database up to date, s
 test: $(VENV)/.dev  ## All tests
 	$(BIN)/pytest -n auto -m "not faults"
 
-test-fast: $(VENV)/.dev  ## All but the slow ones and the browser's: six minutes on two cores
+test-fast: $(VENV)/.dev  ## All but the slow ones and the browser's: two minutes on two quiet cores
 	$(BIN)/pytest -n auto -m "not slow and not browser and not faults"
 
-test-faults: $(VENV)/.dev  ## Crash and load: kill -9, full disk, damage, 300 clients, 24,000 turns; an hour on two cores
+test-faults: $(VENV)/.dev  ## Crash and load: kill -9, full disk, damage, 300 clients, 48,000 turns; twenty minutes on two quiet cores
 	$(BIN)/pytest -s -v -p no:cacheprovider --timeout 0 -m faults tests/faults
 
 check: $(VENV)/.dev  ## Format, lint, types, patterns of insecure code, and the fast tests
@@ -46,7 +46,7 @@ format: $(VENV)/.dev  ## Put the code in its one format
 bench: $(VENV)/.dev  ## What a turn costs around the model, over HTTP: make bench OPTIONS="--turns 40 --conversations 5"
 	$(BIN)/python -m benchmarks.turns $(OPTIONS)
 
-bench-scale: $(VENV)/.dev  ## The same with up to a million messages, an hour or more: make bench-scale OPTIONS="--messages 1000 10000 --single 1000"
+bench-scale: $(VENV)/.dev  ## The same with up to a million messages, a quarter of an hour or more: make bench-scale OPTIONS="--messages 1000 10000 --single 1000"
 	$(BIN)/python -m benchmarks.scale $(OPTIONS)
 
 bench-concurrency: $(VENV)/.dev  ## 300 streams of a slow model at once: make bench-concurrency OPTIONS="--streams 20 --turns 1"

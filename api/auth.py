@@ -123,23 +123,28 @@ def _listed(holder: KeyHolder) -> str:
 
 def _check_local(asked: Request, allowed_origins: tuple[str, ...]) -> None:
     """Raise Forbidden when a request is not from this machine, as far as it shows."""
-    forwarded = asked.headers.get("X-Forwarded-For", "")
-    peers = [asked.remote_addr or "", *forwarded.split(",")]  # a Unix socket has no address
-    origin = asked.headers.get("Origin")
-    if not all(is_this_machine(peer.strip()) for peer in peers if peer.strip()):
-        problem = "it came from another machine"
-    elif not is_this_machine(_hostname(f"//{asked.host}")):
-        problem = "its Host is no name of this machine"
-    elif origin is not None and origin not in allowed_origins and not is_this_machine(_hostname(origin)):
-        problem = "a page of another site sent it"
-    else:
-        return
-    raise Forbidden(
-        "not_local",
-        f"Without API keys Recap serves this machine alone, and this request is refused because {problem}. Nothing was "
-        "done. Make a key with `flask --app wsgi keys create`, or set RECAP_ALLOW_ANONYMOUS=1 if everyone who reaches "
-        "this server may do everything.",
-    )
+    said = asked.headers
+    peer = asked.remote_addr or ""  # a Unix socket has no address
+    problem = _foreign(peer, said.get("X-Forwarded-For", ""), asked.host, said.get("Origin"), allowed_origins)
+    if problem is not None:
+        raise Forbidden(
+            "not_local",
+            f"Without API keys Recap serves this machine alone, and this request is refused because {problem}. Nothing "
+            "was done. Make a key with `flask --app wsgi keys create`, or set RECAP_ALLOW_ANONYMOUS=1 if everyone who "
+            "reaches this server may do everything.",
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def _foreign(peer: str, forwarded: str, host: str, origin: str | None, allowed_origins: tuple[str, ...]) -> str | None:
+    """What shows that a request is from elsewhere; None where nothing does.  The same few come all the time."""
+    if not all(is_this_machine(one.strip()) for one in (peer, *forwarded.split(",")) if one.strip()):
+        return "it came from another machine"
+    if not is_this_machine(_hostname(f"//{host}")):
+        return "its Host is no name of this machine"
+    if origin is not None and origin not in allowed_origins and not is_this_machine(_hostname(origin)):
+        return "a page of another site sent it"
+    return None
 
 
 def _hostname(address: str) -> str:

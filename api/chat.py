@@ -29,7 +29,7 @@ _memory, _usage = dumper(Memory()), dumper(ChatUsage())
 @blueprint.route("/chat", methods=["POST"], scope=CHAT)
 @blueprint.arguments(ChatRequest)
 @blueprint.arguments(ChatHeaders, location="headers")
-@blueprint.response(200, ChatReply)
+@blueprint.answer(200, ChatReply)
 @blueprint.alt_response(200, schema=EVENTS, content_type="text/event-stream", success=True)
 @errors(
     blueprint,
@@ -49,7 +49,8 @@ def chat(call: ChatCall, headers: dict[str, Any]) -> ResponseReturnValue:
     the session's summary and facts up to date after the reply has left. With `replaces` the message takes the place
     of an earlier one and of all that followed it; those are kept, but they are not shown, recalled or summarised.
     """
-    request = replace(call.turn, idempotency_key=retry_key(headers["idempotency_key"]))
+    key = retry_key(headers["idempotency_key"])
+    request = call.turn if key is None else replace(call.turn, idempotency_key=key)
     events = services().pipeline.turn(caller(call.user_id), request)
     started = next(events)  # a failure before the first word still has its own status
     assert isinstance(started, TurnStarted)

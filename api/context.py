@@ -7,9 +7,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from flask import current_app, g
-from flask_smorest import Blueprint
-from marshmallow import RAISE
-from webargs.flaskparser import FlaskParser
 from werkzeug.routing import IntegerConverter
 
 from api import auth
@@ -48,24 +45,11 @@ class Int64(IntegerConverter):
     documented = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
 
 
-class _StrictParser(FlaskParser):
-    """Refuses what it does not know in a query too: `?userid=ada`, ignored, would list everybody's."""
-
-    DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": RAISE}
-
-    def use_args(self, argmap: Any, *args: Any, **options: Any) -> Callable[[Handler], Handler]:
-        """With one schema for all requests: to make one takes longer than to load with it."""
-        schema = argmap() if isinstance(argmap, type) else argmap
-        return cast(Callable[[Handler], Handler], super().use_args(schema, *args, **options))
-
-
 class _Blueprint(DocumentedBlueprint):
     """Calls that act on behalf of somebody: each is marked with the scope it asks for, and documented so.
 
     Reading asks for `read`, anything else for `admin`, unless `route(..., scope=...)` says otherwise.
     """
-
-    ARGUMENTS_PARSER = _StrictParser()
 
     def add_url_rule(
         self,
@@ -136,14 +120,14 @@ def retry_key(given: str | None) -> str | None:
     return hashlib.sha256(f"{len(bound_to)} {bound_to} {given}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def resource(name: str, description: str, prefix: str = "/api") -> Blueprint:
+def resource(name: str, description: str, prefix: str = "/api") -> DocumentedBlueprint:
     """A blueprint for a resource under `prefix`."""
     made = _Blueprint(name, name, url_prefix=prefix, description=description)
     made.record(lambda state: state.app.url_map.converters.update(int64=Int64))
     return made
 
 
-def errors(blueprint: Blueprint, **described: str) -> Callable[[Handler], Handler]:
+def errors(blueprint: DocumentedBlueprint, **described: str) -> Callable[[Handler], Handler]:
     """Document the errors a call answers, by status: `errors(blueprint, e404="...")`."""
 
     def decorate(function: Handler) -> Handler:

@@ -1,17 +1,21 @@
 """The OpenAPI document, made from the schemas and docstrings when it is first asked for.
 
-It takes ten times as long as everything else at the start of a process, and most processes are never asked.
+It takes ten times as long as everything else at the start of a process, and most processes are never asked.  What only
+the document needs stays out of the way of requests: a handler is called with what it takes, and by nothing else.
 """
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from typing import Any
 
-from flask import Response
+from flask import Response, request
 from flask_smorest import Api, Blueprint
+from marshmallow import Schema
 
+from api.arguments import loading
 from schemas.errors import Error
 
 Decorator = Callable[[Any], Any]
@@ -48,6 +52,25 @@ class DocumentedBlueprint(Blueprint):
         """Late; see the module."""
         register = super().register_views_in_doc
         api.later(lambda: register(api, app, spec, **named))
+
+    def arguments(self, schema: type[Schema], *, location: str = "json", **described: Any) -> Decorator:
+        """Document what a call takes, and call its handler with it, after what the decorators above have loaded."""
+        document = super().arguments(schema, location=location, **described)
+        load = loading(schema(), location)
+
+        def decorator(handler: Any) -> Any:
+            @functools.wraps(handler)
+            def taking(*args: Any, **named: Any) -> Any:
+                return handler(*args, load(request._get_current_object()), **named)  # type: ignore[attr-defined]
+
+            taking._apidoc = document(handler)._apidoc  # type: ignore[attr-defined]
+            return taking
+
+        return decorator
+
+    def answer(self, *args: Any, **described: Any) -> Decorator:
+        """Document the usual answer of a call whose handler makes the response itself."""
+        return _written_only(self.response(*args, **described))
 
     def alt_response(self, *args: Any, **described: Any) -> Decorator:
         """Document an answer that is not the usual one."""

@@ -55,10 +55,12 @@ class WholeRequest(Request):
 
     def get_data(self, cache: bool = True, as_text: bool = False, parse_form_data: bool = False) -> Any:
         data = super().get_data(cache=cache, parse_form_data=parse_form_data)
-        told, most, came = self.content_length, self.max_content_length, len(data)
-        if told is None and most is not None and came >= most:
-            raise RequestEntityTooLarge
-        if told is not None and came < told:
+        told, came = self.content_length, len(data)
+        if told is None:
+            most = self.max_content_length
+            if most is not None and came >= most:
+                raise RequestEntityTooLarge
+        elif came < told:
             raise ClientDisconnected
         return data.decode("utf-8", "replace") if as_text else data
 

@@ -10,6 +10,7 @@ balancer sees a server that is alive; nor is this machine itself where no key is
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import logging
 import threading
@@ -134,8 +135,13 @@ def _key() -> str | None:
 
 def _address(asked: Request) -> str:
     """Where a request came from.  Of an IPv6 address the network: whoever has one has all of that."""
+    return _network(asked.remote_addr or "")
+
+
+@functools.lru_cache(maxsize=64)
+def _network(given: str) -> str:
     try:
-        address = ipaddress.ip_address(asked.remote_addr or "")
+        address = ipaddress.ip_address(given)
     except ValueError:  # a Unix socket has none
         return "local"
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None:

@@ -36,7 +36,7 @@ NO_SERVER = "The model server could not be reached, or did not answer a chat com
 
 @blueprint.route("/chat/completions", methods=["POST"], scope=CHAT)
 @blueprint.arguments(CompletionRequest)
-@blueprint.response(200, Completion)
+@blueprint.answer(200, Completion)
 @blueprint.alt_response(200, schema=EVENTS, content_type="text/event-stream", success=True)
 @errors(
     blueprint,
@@ -72,7 +72,7 @@ def complete(call: CompletionCall) -> ResponseReturnValue:
 
 
 @blueprint.route("/models", methods=["GET"], scope=CHAT)
-@blueprint.response(200, ModelList)
+@blueprint.answer(200, ModelList)
 @errors(blueprint, e502=NO_SERVER)
 def list_models() -> ResponseReturnValue:
     """List the models of the model server, or the built-in one"""
@@ -80,7 +80,7 @@ def list_models() -> ResponseReturnValue:
 
 
 @blueprint.route("/models/<path:model>", methods=["GET"], scope=CHAT)
-@blueprint.response(200, Model)
+@blueprint.answer(200, Model)
 @errors(blueprint, e404="The model server does not know the model.", e502=NO_SERVER)
 def get_model(model: str) -> ResponseReturnValue:
     """Read one model of the model server, or the built-in one"""
@@ -89,7 +89,7 @@ def get_model(model: str) -> ResponseReturnValue:
 
 @blueprint.route("/embeddings", methods=["POST"], scope=CHAT)
 @blueprint.arguments(EmbeddingRequest)
-@blueprint.response(200)
+@blueprint.answer(200)
 @errors(blueprint, e400=REFUSED, e501="The built-in model makes no embeddings.", e502=NO_SERVER)
 def embed(body: dict[str, Any]) -> ResponseReturnValue:
     """Embed texts with the model server

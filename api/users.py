@@ -48,7 +48,7 @@ def erase_user(user_id: str) -> Receipt:
 
 
 @blueprint.route("/users/<path:user_id>/export", methods=["GET"], scope=ADMIN)
-@blueprint.response(200, ExportDocument)
+@blueprint.answer(200, ExportDocument)
 @errors(blueprint, e404=NOT_THERE)
 def export_user(user_id: str) -> Response:
     """Take along everything of a person, as one JSON document

@@ -1,6 +1,6 @@
 """What many messages do to Recap: 1,000 people with a million, and one person with 100,000.
 
-    python -m benchmarks.scale                                       # all of it: an hour or more
+    python -m benchmarks.scale                                       # all of it: a quarter of an hour or more
     python -m benchmarks.scale --messages 1000 10000 --single 1000   # minutes
     python -m benchmarks.scale --messages --single 1000 10000 100000 # the one person alone
 
@@ -43,7 +43,7 @@ FACTS = 1  # of each digest at most: people state few things that hold, among ma
 ENOUGH_MS = 250.0
 """The p95, of a search and of a turn around the model, up to which Whoosh is enough.  Both stand before a reply, and
 people stay with what they are doing if its first words come within a second; models take 300 to 700 ms of it."""
-USUAL_RATE = 300  # messages filled a second by two cores, for the first estimate
+USUAL_RATE = 1_500  # messages filled a second by two cores, for the first estimate
 
 Figures = dict[str, Any]
 

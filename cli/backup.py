@@ -73,7 +73,7 @@ def _upgrade(file: Path) -> None:
     other = create_app(settings)
     with other.app_context():
         upgrade()
-    services_of(other).database.engine.dispose()
+    services_of(other).database.close()
 
 
 def _told(error: Exception) -> str:

@@ -160,8 +160,13 @@ class Fact:
     created_at: datetime
     score: FactScore | None = None
 
+    def __hash__(self) -> int:
+        return self.id ^ self.recalled_count << 32  # what tells facts apart: hundreds are looked up each turn
+
     def scored(self, score: FactScore) -> Fact:
-        return Fact(**{**vars(self), "score": score})  # as `replace` does, at half the cost: each turn for a dozen
+        scored = object.__new__(Fact)  # as `replace` does, without setting field by field: each turn for a dozen
+        vars(scored).update(vars(self), score=score)
+        return scored
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import DateTime, and_, bindparam, case, exists, or_, select, type_coerce, update
 
 from memory.jobs.outbox import Job, Outbox
-from models import Database, JobRow, MessageRow, OwnerRow, Statement, Transaction
+from memory.messages import SAID
+from models import Database, JobRow, MessageRow, OwnerRow, Statement, Transaction, table_of
 from search_index import NO_INDEX, Document, SearchIndex
 
-_SAID = (MessageRow.branch == 0) & MessageRow.erased_at.is_(None)
+_M, _J = table_of(MessageRow).c, table_of(JobRow).c
+_SAID = and_(*SAID)
 BATCH = 200  # messages in one commit of the index: larger ones gain nothing, and a kill loses less work
 
 
@@ -80,11 +83,7 @@ class Indexing:
                 self._index.forget_texts()
             noted = [document.message_id for document in batch.messages]
             with self._database.write(synced=False) as tx:  # told again what it holds, the index is the same
-                tx.execute(
-                    update(MessageRow)  # one that was replaced or erased a moment ago is still to be taken out
-                    .where(or_(and_(MessageRow.id.in_(noted), _SAID), MessageRow.id.in_(batch.gone)))
-                    .values(indexed_in=generation)
-                )
+                tx.execute(_NOTE, {"noted": noted, "gone": batch.gone, "generation": generation})
             count += len(batch.messages)
             replaced = before not in (generation, NO_INDEX)  # it was damaged, and what it held is not in the batch
             if len(batch) < BATCH and not replaced:  # what has come since has a job of its own
@@ -143,12 +142,11 @@ class Indexing:
             return list(tx.scalars(select(OwnerRow).order_by(OwnerRow.id)))
 
 
-_M, _J = MessageRow.__table__.c, JobRow.__table__.c
 _OF_OWNER = _M.owner_id == bindparam("owner")
 _NOT_INDEXED = (
     select(
         # said, erased, queued: as numbers, since nothing has to be made of those, row by row
-        case(((_M.branch == 0) & _M.erased_at.is_(None), 1), else_=0),
+        case((_SAID, 1), else_=0),
         case((_M.erased_at.is_not(None), 1), else_=0),
         case((exists().where(_J.kind == "index", _J.key == bindparam("key")), 1), else_=0),
         _M.id,
@@ -167,7 +165,18 @@ _NOT_INDEXED = (
     )
     .order_by(_M.id)
 )
+_NOTE = Statement(
+    update(table_of(MessageRow))
+    .where(  # one that was replaced or erased a moment ago is still to be taken out
+        or_(
+            and_(_M.id.in_(bindparam("noted", expanding=True)), _SAID),
+            _M.id.in_(bindparam("gone", expanding=True)),
+        )
+    )
+    .values(indexed_in=bindparam("generation"))
+)
 _WAITING, _NEXT = Statement(_NOT_INDEXED), Statement(_NOT_INDEXED.limit(bindparam("most")))
+_document = partial(tuple.__new__, Document)  # as its `_make`, which counts the columns of every row once more
 
 
 def waiting(tx: Transaction, owner_id: int, generation: str, *, known: int = 0, limit: int | None = None) -> Waiting:
@@ -176,7 +185,7 @@ def waiting(tx: Transaction, owner_id: int, generation: str, *, known: int = 0, 
     asked = {"owner": owner_id, "key": str(owner_id), "generation": generation, "known": known}
     rows = tx.execute(_WAITING, asked) if limit is None else tx.execute(_NEXT, {**asked, "most": limit})
     return Waiting(
-        [Document._make(row[3:]) for row in rows if row[0]],
+        [_document(row[3:]) for row in rows if row[0]],
         [row[3] for row in rows if not row[0]],
         [row[3] for row in rows if row[1]],
         abandoned=bool(rows) and not rows[0][2],

@@ -39,15 +39,13 @@ COLUMNS = (
 """What a query of messages joined with their sessions selects for `of_columns`.  A prompt reads dozens of messages and
 changes none: as rows that can be changed they would cost four times as much."""
 
+SAID = _M.branch == 0, _M.erased_at.is_(None)
+"""What a message is that counts: on its session's current line, neither replaced nor erased."""
+
 LINE_AFTER = (
     select(*COLUMNS)
     .join(table_of(SessionRow), _S.id == _M.session_id)
-    .where(
-        _M.session_id == bindparam("session"),
-        _M.branch == 0,
-        _M.erased_at.is_(None),
-        _M.position > bindparam("after"),
-    )
+    .where(_M.session_id == bindparam("session"), *SAID, _M.position > bindparam("after"))
     .order_by(_M.position)
 )
 """A session's current line after a position."""
@@ -100,7 +98,8 @@ def _next(row: SessionRow, draft: MessageDraft, now: datetime) -> dict[str, Any]
     """The next message's columns; the session's figures count it."""
     created_at = draft.created_at or now
     row.updated_at = created_at if row.message_count == 0 else max(row.updated_at, created_at)
-    row.created_at = min(row.created_at, created_at)
+    if created_at < row.created_at:
+        row.created_at = created_at
     row.message_count += 1
     if draft.erased_at is not None:
         draft = MessageDraft(draft.role, "", None, created_at, draft.external_id, None, draft.erased_at)

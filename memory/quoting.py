@@ -35,16 +35,21 @@ _JOINING = re.compile(f"[{_JOINERS}]"), ("Lo", "Mn", "Mc", "So", "Sk")
 _VARYING = re.compile(f"[{_VARIATIONS}]"), ("Lo", "So", "Sm", "Po")
 _KEYCAP = "\ufe0f\u20e3"
 
-_ESCAPED = str.maketrans(
+_ESCAPED = (
     {"&": "&amp;", "＆": "&amp;", "﹠": "&amp;"} | dict.fromkeys("<＜﹤", "&lt;") | dict.fromkeys(">＞﹥", "&gt;")
 )
-_ORDINARY = re.compile(r"[ !-%'-;=?-Z\\-~]*")  # printable ASCII without & < > and [, as most is that people say
 _MARK = re.compile(r"[\[［](?=/?[A-Z][A-Z_]{2,}[\]］])")  # [INST], [/INST], [TOOL_CALLS], [SEP]
+_ORDINARY = re.compile(  # none of the above, as is most that people say, in any language: seen at ten times the speed
+    r"[\t\n !-%'-;=?-Z\\-~\xa0-\xac\xae-\u034e\u0350-\u061b\u061d-\u115e\u1161-\u17b3\u17b6-\u180a\u1810-\u200a"
+    r"\u2010-\u2027\u202f-\u205f\u2070-\u3163\u3165-\ud7ff\uff01-\uff05\uff07-\uff1b\uff1d\uff1f-\uff3a\uff3c-\uff9f]*"
+)
 _OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,400}})?>\n")
 
 
 def plain(text: str) -> str:
     """`text` without what nobody would see of it, and with one kind of line end; a tab stays."""
+    if _ORDINARY.fullmatch(text):
+        return text
     return _UNSEEN.sub(_shown, _LINE_END.sub("\n", text))
 
 
@@ -63,9 +68,12 @@ def one_line(text: str) -> str:
 
 def escape(text: str) -> str:
     """`text` as it may stand inside a block."""
-    if _ORDINARY.fullmatch(text):
-        return text
-    return _MARK.sub("&#91;", plain(text).translate(_ESCAPED)).replace("\n", "\n  ")
+    if not _ORDINARY.fullmatch(text):
+        text = plain(text)
+        for character, escaped in _ESCAPED.items():  # "&" first; ten times as fast as `translate` beyond ASCII
+            text = text.replace(character, escaped)
+        text = _MARK.sub("&#91;", text)
+    return text.replace("\n", "\n  ") if "\n" in text else text
 
 
 def attribute(text: str) -> str:
@@ -93,14 +101,22 @@ def stamp(time: datetime) -> str:
 def message_line(message: Message, number: bool = False, *, on: date | None = None) -> str:
     """One message as a line: when, who, what; with `number` its position first, so that it can be referred to.
 
-    The day is left out where it is `on`, that of what stands before the line.  A name stands between quotes: it is told
-    from the role, and from the words, whatever it says.
+    The day is left out where it is `on`, that of what stands before the line.
     """
-    name = f' "{attribute(message.name)}"' if message.name else ""
-    prefix = f"[{message.position}] " if number else ""
     said = message.created_at
-    when = f"{said:%H:%M}" if said.date() == on else stamp(said)
-    return f"{prefix}{when} {message.role}{name}: {escape(message.content)}"
+    prefix = f"[{message.position}] " if number else ""
+    day = "" if said.date() == on else f"{said:%Y-%m-%d} "
+    return f"{prefix}{day}{undated_line(message)}"
+
+
+def undated_line(message: Message) -> str:
+    """One message as a line that names no day.
+
+    A name stands between quotes: it is told from the role, and from the words, whatever it says.
+    """
+    said = message.created_at
+    name = f' "{attribute(message.name)}"' if message.name else ""
+    return f"{said.hour:02}:{said.minute:02} {message.role}{name}: {escape(message.content)}"
 
 
 def numbered(messages: Iterable[Message]) -> Iterator[str]:

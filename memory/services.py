@@ -137,6 +137,7 @@ class Services:
         self.leases.close()
         if self.transport is not None:
             self.transport.close()
+        self.database.close()
         self.data_lock.release()
 
     def figures(self, version: str) -> bytes:

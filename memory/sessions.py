@@ -22,12 +22,12 @@ from memory.domain import Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.jobs.outbox import Outbox
 from memory.leases.leases import Leases
-from memory.messages import MessageDraft, add_message, as_message, check_size, remains
+from memory.messages import SAID, MessageDraft, add_message, as_message, check_size, remains
 from memory.paging import Page, decode_cursor, encode_cursor, page_of
 from memory.turn.fold import pressing
 from models import Database, MessageRow, OwnerRow, SessionRow, Transaction
 
-INDEX_DELAY = 2.0  # seconds in which messages gather: a commit of the index costs the same for one or for twenty
+INDEX_DELAY = 5.0  # seconds in which messages gather: most replies with what they answer, and all of a burst
 APPEND_WAIT = 30.0  # seconds; most replies end sooner
 
 
@@ -165,12 +165,7 @@ class Sessions:
             last = first + limit - 1
             query = (
                 select(MessageRow)
-                .where(
-                    MessageRow.session_id == row.id,
-                    MessageRow.branch == 0,
-                    MessageRow.erased_at.is_(None),
-                    MessageRow.position.between(first, last),
-                )
+                .where(MessageRow.session_id == row.id, *SAID, MessageRow.position.between(first, last))
                 .order_by(MessageRow.position)
             )
             items = tuple(as_message(message, row) for message in tx.scalars(query))

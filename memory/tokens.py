@@ -8,6 +8,7 @@ was really spent is reported from the provider's own `usage`.
 from __future__ import annotations
 
 MESSAGE_OVERHEAD = 4  # tokens a chat format spends around each message
+_ELLIPSIS = "…"
 
 
 def estimate(text: str) -> int:
@@ -27,13 +28,12 @@ def clip(text: str, budget: int) -> str:
     """`text`, cut at a word's end and marked with an ellipsis so that `estimate` of it is at most `budget`."""
     if estimate(text) <= budget:
         return text
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if estimate(text[:middle] + "…") <= budget:
-            low = middle
-        else:
-            high = middle - 1
-    cut = text[:low]
-    space = cut.rfind(" ", max(0, low - 40))
-    return (cut[:space] if space > 0 else cut).rstrip() + "…" if cut else ""
+    most = 4 * (budget - 1) - len(_ELLIPSIS.encode())  # bytes, as `estimate` counts them
+    if most <= 0:
+        return ""
+    written = text.encode("utf-8", "surrogatepass")
+    while 0x80 <= written[most] < 0xC0:  # within a character
+        most -= 1
+    cut = written[:most].decode("utf-8", "surrogatepass")
+    space = cut.rfind(" ", max(0, len(cut) - 40))
+    return (cut[:space] if space > 0 else cut).rstrip() + _ELLIPSIS if cut else ""

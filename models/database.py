@@ -3,8 +3,9 @@
 Guarantee: a transaction is as long as its `with` block and commits at its end or not at all.  Readers never wait
 for a writer.  One write goes on at a time, of all threads, processes and nodes: it takes the database's write lock at
 its start, so that what it reads stays as it is until it has written, and it can't fail half-way for want of the lock.
-On SQLite that is the file's own; a process queues its writers in memory first, which is fair, where SQLite's waiting is
-not.  On PostgreSQL it is a lock that means nothing to others.
+On SQLite that is the file's own; a process queues its writers in memory first, which is fair, and the first of them
+looks for the lock every millisecond, where SQLite would sleep for up to a tenth of a second.  On PostgreSQL it is one
+that means nothing to others.
 What was deleted is in no byte of SQLite's files once `scrub` has said so.
 
 On a disk that has become read-only what is stored can be read; once it takes writes again, so does this, as it is.  A
@@ -19,19 +20,21 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import Engine, event
-from sqlalchemy.exc import DisconnectionError, OperationalError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError, StatementError
+from sqlalchemy.pool import PoolProxiedConnection
 
 from models.transaction import Transaction
 from models.trouble import Damage, Trouble, on_read_only_disk, trouble_of
 
 BUSY_TIMEOUT_MS = 15_000  # longer than any write here takes, shorter than a person waits before giving up
+LOOK_SECONDS = 0.001  # between two looks whether SQLite's write lock is free: others hold it for a few of these
 WRITE_LOCK = 0x7265636170  # of PostgreSQL's advisory locks
 SCRUB_PAUSES = (0.0, 0.2, 1.0)  # seconds before each try to empty the log
 SCRUB_TIMEOUT_MS = 500  # for those who read to come to their end; whoever writes waits as long
@@ -39,13 +42,10 @@ SCRUB_TIMEOUT_MS = 500  # for those who read to come to their end; whoever write
 
 @dataclass(frozen=True)
 class Writing:
-    """How a connection to SQLite writes: how long it waits for others, and whether for the disk; a new one as here."""
+    """How a transaction writes: how long it waits for others to, in milliseconds, and whether for the disk."""
 
-    patience_ms: int = BUSY_TIMEOUT_MS
-    synced: bool = True
-
-
-_asked = threading.local()  # `writing`: how this thread's next transaction writes
+    patience_ms: int
+    synced: bool
 
 
 class Database:
@@ -55,26 +55,21 @@ class Database:
         self.engine = engine
         self._sqlite = engine.dialect.name == "sqlite"
         self._reading = engine if self._sqlite else engine.execution_options(isolation_level="REPEATABLE READ")
+        self._begin = self._begin_on_sqlite if self._sqlite else self._begin_elsewhere
         self._writing = threading.Lock()
         name = engine.url.database if self._sqlite else None
-        self._damage = Damage(Path(name) if name and name != ":memory:" else None)
+        self._file = Path(name) if name and name != ":memory:" else None
+        self._damage = Damage(self._file)
         if self._sqlite:
             event.listen(engine, "do_connect", _open_read_only)
-            event.listen(engine, "checkout", _check_still_right)
+            event.listen(engine, "checkout", self._check_still_right)
             event.listen(engine, "handle_error", self._look_at)
             event.listen(engine, "connect", _prepare_sqlite)
-            engine.dialect.do_begin = _begin_sqlite  # type: ignore[assignment] # an event would cost each statement
+            engine.dialect.do_begin = _go_on  # type: ignore[assignment] # an event would cost each statement
 
-    @contextmanager
-    def read(self) -> Iterator[Transaction]:
+    def read(self) -> AbstractContextManager[Transaction]:
         """A consistent snapshot; nothing written in it is kept."""
-        with self._reading.connect() as connection:
-            connection.begin()
-            tx = Transaction(connection, self._note_damage)
-            try:
-                yield tx
-            finally:
-                tx.close()
+        return closing(self._begin(None))
 
     @contextmanager
     def write(self, patience: float | None = None, *, synced: bool = True) -> Iterator[Transaction]:
@@ -90,25 +85,72 @@ class Database:
         if self._sqlite and not self._writing.acquire(timeout=-1 if patience is None else patience):
             raise OperationalError("BEGIN IMMEDIATE", None, TimeoutError("other writes of this process take too long"))
         try:
-            with self.engine.connect() as connection:
-                _asked.writing = writing
-                try:
-                    connection.begin()
-                finally:
-                    _asked.writing = None
-                if connection.dialect.name == "postgresql":
-                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {writing.patience_ms}")
-                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITE_LOCK})")
-                tx = Transaction(connection, self._note_damage)
-                try:
-                    yield tx
-                    tx.flush()
-                    connection.commit()
-                finally:
-                    tx.close()
+            with closing(self._begin(writing)) as tx:
+                yield tx
+                tx.commit()
         finally:
             if self._sqlite:
                 self._writing.release()
+
+    def _begin_on_sqlite(self, writing: Writing | None) -> Transaction:
+        """By the driver itself: what SQLAlchemy does around it takes as long as all else of a transaction."""
+        pooled: PoolProxiedConnection | None = None
+        try:
+            pooled = self.engine.raw_connection()
+            _begin_sqlite(pooled, writing)
+        except sqlite3.Error as error:
+            try:
+                raise self._failed("BEGIN", error, pooled) from error
+            finally:
+                if pooled is not None:
+                    pooled.close()
+        return Transaction(self.engine, pooled, self._failed)
+
+    def _begin_elsewhere(self, writing: Writing | None) -> Transaction:
+        connection = (self._reading if writing is None else self.engine).connect()
+        try:
+            connection.begin()
+            if writing is not None and self.engine.dialect.name == "postgresql":
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {writing.patience_ms}")
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITE_LOCK})")
+        except BaseException:
+            connection.close()
+            raise
+        return Transaction(self.engine, connection.connection, self._failed, connection)
+
+    def _failed(self, statement: object, error: Any, pooled: PoolProxiedConnection | None) -> StatementError:
+        """SQLAlchemy's error for the driver's at a statement, also where that didn't come by way of it."""
+        dialect = self.engine.dialect
+        driver = pooled.dbapi_connection if pooled is not None else None
+        lost = self._note_damage(error) or self._believes(error) or dialect.is_disconnect(error, driver, None)
+        if lost:  # nobody goes on with such a connection, nor with the others that were made to the same
+            if pooled is not None and pooled.is_valid:
+                pooled.invalidate(error)
+            self.engine.dispose()
+        base = dialect.loaded_dbapi.Error
+        return DBAPIError.instance(str(statement), None, error, base, hide_parameters=True, connection_invalidated=lost)
+
+    def _check_still_right(self, _connection: Any, record: Any, _proxy: Any) -> None:
+        """Have the pool open another connection when this one's file is not what lies there now, or can be written now.
+
+        What could not be written is let go of by all at once: SQLite shares what it knows of a file in a process.
+        """
+        file = record.info.get("recap_read_only")
+        if file is not None and not on_read_only_disk(file):
+            self.engine.dispose()
+            raise DisconnectionError("the disk can be written again")
+        opened = record.info.get("recap_file")
+        if opened is not None and _place(opened[0]) not in (opened[1], None):
+            raise DisconnectionError("another file lies there, as after a restore")
+
+    def _believes(self, error: BaseException) -> bool:
+        """Whether an error comes of a disk that could not be written when the file was opened, and now can be."""
+        read_only = trouble_of(error) is Trouble.READ_ONLY
+        return read_only and self._file is not None and not on_read_only_disk(self._file)
+
+    def close(self) -> None:
+        """Close the connections that nobody uses.  The last process to do so folds SQLite's log into its file."""
+        self.engine.dispose()
 
     def damaged(self) -> bool:
         """Whether SQLite's file was found damaged, by any process, and has not been seen whole since."""
@@ -165,24 +207,16 @@ class Database:
 def _open_read_only(_dialect: Any, record: Any, names: Any, options: Any) -> Any:
     """A connection to a file on a read-only disk, where SQLite can't make the files it needs to read it with others.
 
-    Only where there is no log: then nobody has it open, not even from where its disk can be written.
+    Where there is a log, those are there: somebody has it open, or had when the disk was taken from them.
     """
-    record.info.pop("recap_immutable", None)
+    record.info.pop("recap_read_only", None)
     file = Path(names[0])
-    if not file.is_file() or not on_read_only_disk(file) or file.with_name(f"{file.name}-wal").exists():
+    if not file.is_file() or not on_read_only_disk(file):
         return None
-    record.info["recap_immutable"] = file
+    record.info["recap_read_only"] = file
+    if file.with_name(f"{file.name}-wal").exists():
+        return None
     return sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro&immutable=1", **{**options, "uri": True})
-
-
-def _check_still_right(_connection: Any, record: Any, _proxy: Any) -> None:
-    """Have the pool open another connection when this one's file is not what lies there now, or can be written now."""
-    file = record.info.get("recap_immutable")
-    if file is not None and not on_read_only_disk(file):
-        raise DisconnectionError("the disk can be written again")
-    opened = record.info.get("recap_file")
-    if opened is not None and _place(opened[0]) not in (opened[1], None):
-        raise DisconnectionError("another file lies there, as after a restore")
 
 
 def _place(file: str) -> tuple[int, int] | None:
@@ -200,7 +234,7 @@ def _prepare_sqlite(connection: Any, record: Any) -> None:
     cursor = connection.cursor()
     for pragma in (
         f"busy_timeout = {BUSY_TIMEOUT_MS}",
-        *(() if record.info.get("recap_immutable") else ("journal_mode = WAL",)),
+        *(() if record.info.get("recap_read_only") else ("journal_mode = WAL",)),
         "synchronous = FULL",  # what is acknowledged survives a power cut
         "foreign_keys = ON",
         "secure_delete = ON",  # what is erased is overwritten
@@ -215,17 +249,35 @@ def _lower(text: Any) -> Any:
     return text.lower() if isinstance(text, str) else text
 
 
-def _begin_sqlite(connection: Any) -> None:
-    """Begin a transaction on a connection of the pool, as this thread asked for."""
-    asked: Writing | None = getattr(_asked, "writing", None)
-    driver = connection.driver_connection
-    if asked is None:
+def _begin_sqlite(pooled: PoolProxiedConnection, writing: Writing | None) -> None:
+    """Begin a transaction on a connection of the pool: to write as is asked, or to read."""
+    driver: Any = pooled.dbapi_connection
+    if writing is None:
         driver.execute("BEGIN")
         return
-    now: Writing = connection.info.get("recap_writing", Writing())
-    if now.patience_ms != asked.patience_ms:
-        driver.execute(f"PRAGMA busy_timeout = {asked.patience_ms}")
-    if now.synced != asked.synced:
-        driver.execute(f"PRAGMA synchronous = {'FULL' if asked.synced else 'NORMAL'}")
-    connection.info["recap_writing"] = asked
-    driver.execute("BEGIN IMMEDIATE")
+    if pooled.info.get("recap_synced", True) != writing.synced:
+        driver.execute(f"PRAGMA synchronous = {'FULL' if writing.synced else 'NORMAL'}")
+        pooled.info["recap_synced"] = writing.synced
+    driver.execute("PRAGMA busy_timeout = 0")
+    try:
+        _begin_to_write(driver, time.monotonic() + writing.patience_ms / 1000)
+    finally:
+        driver.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")  # for reading, which waits for nothing but repairs
+
+
+def _begin_to_write(driver: sqlite3.Connection, until: float) -> None:
+    while True:
+        try:
+            driver.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY  # its kinds are in the bits above
+            if not busy or time.monotonic() >= until:
+                raise
+        time.sleep(LOOK_SECONDS)
+
+
+def _go_on(pooled: Any) -> None:
+    """Begin a transaction of SQLAlchemy's: the one that has begun on its connection, or else one to read."""
+    if not pooled.dbapi_connection.in_transaction:
+        _begin_sqlite(pooled, None)

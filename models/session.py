@@ -59,6 +59,7 @@ class SessionRow(Base):
 
 
 _S, _O = table_of(SessionRow).c, table_of(OwnerRow).c
+_SESSION, _OWNER = _S.keys(), _O.keys()
 _ANY = select(*_S, *_O).join(table_of(OwnerRow), _O.id == _S.owner_id)
 _NAMED = Statement(_ANY.where(_S.tenant == bindparam("of_tenant"), _S.public_id == bindparam("named")))
 _BY_ID = Statement(_ANY.where(_S.id == bindparam("session")))
@@ -77,8 +78,8 @@ def session_by_id(tx: Transaction, id: int) -> SessionRow | None:
 def _read(found: tuple[Any, ...] | None) -> SessionRow | None:
     if found is None:
         return None
-    owner = loaded(OwnerRow, dict(zip(_O.keys(), found[len(_S) :], strict=True)))
-    return loaded(SessionRow, dict(zip(_S.keys(), found[: len(_S)], strict=True)), owner=owner)
+    owner = loaded(OwnerRow, dict(zip(_OWNER, found[len(_SESSION) :], strict=True)))
+    return loaded(SessionRow, dict(zip(_SESSION, found, strict=False)), owner=owner)
 
 
 class MessageRow(Base):

@@ -8,8 +8,9 @@ through the same conversions, so that it means the same on SQLite and on Postgre
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 
 from sqlalchemy import Insert, Select, Table
 from sqlalchemy.engine import Dialect
@@ -52,8 +53,10 @@ class Statement:
         """Ask it on a connection of the driver's.  Raises the driver's own errors."""
         kind: tuple[Any, ...] = (dialect.name, *values)
         if self._lists:
-            values = {**values, **{name: _padded(values[name]) for name in self._lists}}
-            kind = (*kind, *(len(values[name]) for name in self._lists))
+            values = dict(values)
+            for name in self._lists:
+                values[name] = padded = _padded(values[name])
+                kind += (len(padded),)
         plan = self._plans.get(kind)
         if plan is None:
             plan = self._plans[kind] = _Plan(self._statement, dialect, values)
@@ -71,23 +74,8 @@ def _padded(values: Any) -> list[Any]:
     return found + found[-1:] * (wanted - len(found))
 
 
-class _Value(NamedTuple):
-    """Where a value comes from: the one `given` by this name, `at` its place of a list; or it is always `fixed`."""
-
-    given: str | None
-    at: int | None
-    fixed: Any
-    convert: Convert | None
-
-    def of(self, values: Mapping[str, Any]) -> Any:
-        if self.given is None:
-            return self.fixed
-        value = values[self.given] if self.at is None else values[self.given][self.at]
-        return value if self.convert is None else self.convert(value)
-
-
 class _Plan:
-    """A statement as one dialect writes it for one set of names."""
+    """A statement as a dialect writes it for one set of names, and all that can be decided before its values come."""
 
     def __init__(self, statement: Any, dialect: Dialect, values: Mapping[str, Any]) -> None:
         self._dialect = dialect
@@ -98,52 +86,65 @@ class _Plan:
             statement = statement if counted is None else statement.returning(counted)
         compiled = statement.compile(dialect=dialect, column_keys=list(values))
         written = compiled.construct_expanded_state(dict(values))
-        types = {name: bind.type.dialect_impl(dialect) for bind, name in compiled.bind_names.items()}
-        fixed = written.parameters | {one.key: one.default.arg for one in compiled.insert_prefetch}
-        listed = {one: (name, at) for name, ones in written.parameter_expansion.items() for at, one in enumerate(ones)}
-
-        def value(name: str) -> _Value:
-            given, at = listed.get(name, (name, None))
-            convert = types[given].bind_processor(dialect)
-            if given in values:
-                return _Value(given, at, None, convert)
-            return _Value(None, None, fixed[name] if convert is None else convert(fixed[name]), None)
+        processors = {
+            name: bind.type.dialect_impl(dialect).bind_processor(dialect) for bind, name in compiled.bind_names.items()
+        }
+        listed = {one: name for name, ones in written.parameter_expansion.items() for one in ones}
+        converts = {name: processors[listed.get(name, name)] for name in written.parameters}
+        own = written.parameters | {one.key: one.default.arg for one in compiled.insert_prefetch}
 
         self._sql = written.statement
-        self._in_order = None if written.positiontup is None else [value(name) for name in written.positiontup]
-        self._by_name = {name: value(name) for name in written.parameters} if self._in_order is None else {}
+        self._in_order = written.positiontup
+        self._lists = list(written.parameter_expansion.items())
+        self._fixed: dict[str, Any] = {}  # what the statement itself says, and columns' defaults
+        self._converts: list[tuple[str, Convert]] = []
+        for name, convert in converts.items():
+            if name not in values and name not in listed:
+                self._fixed[name] = own[name] if convert is None else convert(own[name])
+            elif convert is not None:
+                self._converts.append((name, convert))
         self._columns = list(statement.selected_columns) if isinstance(statement, Select) else []
-        self._row: Any = namedtuple("Row", [column.key or "" for column in self._columns], rename=True)  # type: ignore[misc]
-        self._converts: list[tuple[int, Convert]] | None = None  # made when the driver has said what its types are
+        row = namedtuple("Row", [column.key or "" for column in self._columns], rename=True)  # type: ignore[misc]
+        self._row = partial(tuple.__new__, row)  # as its `_make`, which counts the columns of every row once more
+        self._reads: list[tuple[int, Convert]] | None = None  # made when the driver has said what its types are
 
     def ask(self, driver: Any, values: Mapping[str, Any]) -> Rows:
+        given = {**self._fixed, **values}
+        for name, ones in self._lists:
+            given.update(zip(ones, given[name], strict=True))
+        for name, convert in self._converts:
+            given[name] = convert(given[name])
+        order = self._in_order
         cursor = driver.cursor()
         try:
-            if self._in_order is not None:
-                cursor.execute(self._sql, [value.of(values) for value in self._in_order])
-            else:
-                cursor.execute(self._sql, {name: value.of(values) for name, value in self._by_name.items()})
-            rows = Rows(self._found(cursor) if self._columns else ())
-            rows.met = cursor.rowcount
-            if self._inserts:
-                rows.inserted_id = cursor.fetchone()[0] if cursor.description else getattr(cursor, "lastrowid", 0)
-            return rows
-        finally:
+            cursor.execute(self._sql, given if order is None else [given[name] for name in order])
+        except BaseException:  # SQLite keeps a closed connection open for a cursor that somebody's traceback holds
             cursor.close()
+            raise
+        if self._columns:
+            return Rows(map(self._row, self._found(cursor)))
+        rows = Rows()
+        rows.met = cursor.rowcount
+        if self._inserts:
+            rows.inserted_id = cursor.fetchone()[0] if cursor.description else getattr(cursor, "lastrowid", 0)
+        return rows
 
-    def _found(self, cursor: Any) -> Iterable[Any]:
-        if self._converts is None:
-            about = zip(self._columns, cursor.description, strict=True)
-            converts = [
-                column.type.dialect_impl(self._dialect).result_processor(self._dialect, described[1])
-                for column, described in about
-            ]
-            self._converts = [(at, convert) for at, convert in enumerate(converts) if convert is not None]
-        make, found = self._row._make, cursor.fetchall()
-        return map(make, map(self._converted, found) if self._converts else found)
+    def _found(self, cursor: Any) -> list[Any]:
+        if self._reads is None:
+            self._reads = self._made_to_read(cursor.description)
+        found: list[Any] = cursor.fetchall()
+        if self._reads:
+            found = list(map(list, found))
+            for at, convert in self._reads:
+                for row in found:
+                    if row[at] is not None:  # which is NULL, of any type
+                        row[at] = convert(row[at])
+        return found
 
-    def _converted(self, found: Any) -> list[Any]:
-        row = list(found)
-        for at, convert in self._converts or ():
-            row[at] = convert(row[at])
-        return row
+    def _made_to_read(self, description: Any) -> list[tuple[int, Convert]]:
+        """How values of columns are read, for those that don't come as they are."""
+        made = [
+            column.type.dialect_impl(self._dialect).result_processor(self._dialect, described[1])
+            for column, described in zip(self._columns, description, strict=True)
+        ]
+        return [(at, convert) for at, convert in enumerate(made) if convert is not None]

@@ -14,6 +14,7 @@ from memory.turn.values import TurnRequest
 from schemas.facts import Fact
 from schemas.fields import INT64_MAX, SessionId, Text, TimeZone, UserId, UtcDateTime
 from schemas.sessions import Message
+from schemas.sparse import Sparse
 
 RECALL_MODES = ("auto", "always", "tools", "off")
 HISTORY_MAX = 200  # messages; a chat as long as that had better be stored
@@ -52,7 +53,7 @@ class Said(Schema):
         return MessageDraft(**data)
 
 
-class ChatRequest(Schema):
+class ChatRequest(Sparse):
     """A message to answer."""
 
     message = MessageText(required=True, metadata={"description": 'Its text, or {"role": "user", "content": "..."}.'})
@@ -223,7 +224,7 @@ class ChatReply(Schema):
     notice = fields.String(metadata={"description": "Present while the built-in model answers: says so."})
 
 
-class ChatHeaders(Schema):
+class ChatHeaders(Sparse):
     idempotency_key = Text(
         data_key="Idempotency-Key",
         load_default=None,

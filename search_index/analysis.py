@@ -109,7 +109,6 @@ class Analysis:
         A run of an unspaced script gives its pairs of neighbouring characters, a character that stands alone itself;
         `singles` adds every character of a run, for documents, so that a query of one character finds them.
         """
-        found: list[str] = []
         if text.isascii():
             pattern = _ASCII_WORD
         else:
@@ -121,8 +120,11 @@ class Analysis:
             text = _UNSPACED.sub(" ", text)
         else:
             runs = []
-        for word in pattern.findall(text):
-            found += self._terms_of(word) if len(word) <= MAX_TERM else self._analysed(word)
+        words = pattern.findall(text)
+        all_short = max(map(len, words), default=0) <= MAX_TERM
+        found: list[str] = []
+        for terms_of_word in map(self._terms_of if all_short else self._terms_of_any, words):
+            found += terms_of_word
         for run in runs:
             if len(run) > 1:
                 found += map("".join, pairwise(run))
@@ -133,6 +135,10 @@ class Analysis:
     def query_terms(self, text: str) -> list[str]:
         """The distinct terms to look for, in the order of the text."""
         return list(dict.fromkeys(self.terms(text)))
+
+    def _terms_of_any(self, word: str) -> tuple[str, ...]:
+        """The terms of a word, which are remembered if it is short: of long ones a few would fill the memory."""
+        return self._terms_of(word) if len(word) <= MAX_TERM else self._analysed(word)
 
     def _analysed(self, word: str) -> tuple[str, ...]:
         """The terms of one word as written."""

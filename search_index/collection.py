@@ -89,12 +89,12 @@ def _counted(held: Held, pending: Pending, terms: Sequence[str], order: Ints) ->
     place = np.full(len(held) + len(pending), len(order))  # of a message: where it stands in the order; behind its
     place[order] = np.arange(len(order))  # end what is left out
     counts = np.zeros((len(terms), len(order) + 1))
-    codes = np.array([code(term) for term in terms], np.uint64)
+    codes = np.fromiter(map(code, terms), np.uint64, len(terms))
     for part, first in (held, 0), (pending, len(held)):
-        starts = np.searchsorted(part.codes, codes, "left")
-        found = np.searchsorted(part.codes, codes, "right") - starts
-        ends = np.cumsum(found)
+        starts = part.codes.searchsorted(codes, "left")
+        found = part.codes.searchsorted(codes, "right") - starts
+        ends = found.cumsum()
         if len(ends) and ends[-1]:
-            at = np.repeat(starts - ends + found, found) + np.arange(ends[-1])
-            counts[np.repeat(np.arange(len(terms)), found), place[first + part.places[at]]] = part.counts[at]
+            at = (starts - ends + found).repeat(found) + np.arange(ends[-1])
+            counts[np.arange(len(terms)).repeat(found), place[first + part.places[at]]] = part.counts[at]
     return counts[:, :-1]

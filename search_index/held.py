@@ -104,7 +104,7 @@ class Held:
         """The places of those of `message_ids` that it holds, in no order."""
         if not len(self.ids):
             return np.zeros(0, np.int64)
-        at = np.searchsorted(self.ids, message_ids)
+        at = self.ids.searchsorted(message_ids)
         at[at == len(self.ids)] = 0
         return self.by_id[at[self.ids[at] == message_ids]]
 

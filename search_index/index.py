@@ -23,7 +23,7 @@ from search_index.analysis import ENGLISH, Analysis
 from search_index.collection import Collection
 from search_index.held import NOTHING, Held, Snapshot
 from search_index.pending import NOTHING_WAITS, Document, Pending, microseconds
-from search_index.postings import Damaged, Entry, role_number
+from search_index.postings import Columns, Damaged, Entry, role_number
 from search_index.ranking import FUZZY_LIMIT, Recipe, rank
 from search_index.remembered import Kept, Notice, forget_texts
 from search_index.vectors import Embedder, EmbeddingUnavailable, packed
@@ -177,7 +177,7 @@ class SearchIndex:
         before = kept = self._pending.get(owner) or NOTHING_WAITS
         documents = pending(generation, kept.known)
         missing = kept.missing(documents)
-        if any(one.content is None for one in missing):  # it was committed after one with a higher id
+        if None in [one.content for one in missing]:  # it was committed after one with a higher id
             documents = pending(generation, 0)
             missing = kept.missing(documents)
         if len(documents) - len(missing) < len(kept):
@@ -187,8 +187,7 @@ class SearchIndex:
         left_out = [one.message_id for one in missing if one.message_id in query.exclude]
         known = min(left_out) - 1 if left_out else max([one.message_id for one in documents], default=0)
         if new:
-            vectors = self._vectors(owner, new) if self._embeds_waiting() else [b""] * len(new)
-            kept = kept.with_new(new, [self._entry(*one) for one in zip(new, vectors, strict=True)])
+            kept = kept.with_new(new, self._columns(new, self._embedder if self._embeds_waiting() else None))
         if kept is not before or known != kept.known:
             kept = replace(kept, known=known)
             self._pending.keep(owner, kept, kept.nbytes)
@@ -206,17 +205,21 @@ class SearchIndex:
         a generator that loads its rows only then never brings back what a `remove` or `drop` has taken out.
         Raises OSError when the disk is full or forbidden; nothing is changed then.
         """
-        given: list[Document] | None = None
+        given: dict[int, Document] | None = None
 
-        def entries(held: Container[int]) -> list[Entry]:
+        def columns(held: Container[int]) -> list[Columns]:
             nonlocal given
             if given is None:  # asked again after damage
-                given = list({document.message_id: document for document in documents}.values())
-            fresh = [document for document in given if document.message_id not in held]
-            vectors = self._vectors(owner, fresh)
-            return [self._entry(*one) for one in zip(fresh, vectors, strict=True)]
+                given = {document.message_id: document for document in documents}
+            fresh = {message_id: one for message_id, one in given.items() if message_id not in held}
+            kept = self._pending.get(owner) if self._embedder is None or self._embeds_waiting() else None
+            if kept is None:
+                return [self._columns(list(fresh.values()), self._embedder)]
+            missing = kept.missing(list(fresh.values()))  # the others were analysed for a search
+            analysed = kept.columns(fresh.keys() - {one.message_id for one in missing})
+            return [analysed, self._columns(missing, self._embedder)]
 
-        return self._of(owner).add(entries)
+        return self._of(owner).add(columns)
 
     def remove(self, owner: str, *, message_ids: Iterable[int] = (), session_id: int | None = None) -> None:
         """Take out these messages, or all of a session's.  No error where there is nothing to take out.
@@ -263,16 +266,13 @@ class SearchIndex:
             forget_texts()
         return WhooshIndex(self._root, owner, self._busy_after, self._made_with)
 
-    def _vectors(self, owner: str, documents: Sequence[Document]) -> list[bytes]:
-        """The documents' packed vectors, of what is said and who says it; of those searched before they are known."""
-        if self._embedder is None:
-            return [b""] * len(documents)
-        kept = self._pending.get(owner) if self._embeds_waiting() else None
-        known = kept.vectors_of(documents) if kept is not None else {}
-        new = list(dict.fromkeys(one.spoken for one in documents if one.spoken not in known))
-        if new:
-            known.update(zip(new, packed(self._embedder, new), strict=True))
-        return [known[one.spoken] for one in documents]
+    def _columns(self, documents: Sequence[Document], embedder: Embedder | None) -> Columns:
+        """The documents, analysed, with the vectors of what is said and who says it."""
+        vectors = {}
+        if embedder is not None:
+            spoken = list(dict.fromkeys([one.spoken for one in documents]))
+            vectors = dict(zip(spoken, packed(embedder, spoken), strict=True))
+        return Columns.of([self._entry(one, vectors.get(one.spoken, b"")) for one in documents])
 
     def _entry(self, document: Document, vector: bytes) -> Entry:
         """The document, analysed."""
@@ -296,7 +296,7 @@ class SearchIndex:
         collection = Collection.of(held, waiting, wanted, without=exclude)
         times = [(microseconds(after), microseconds(before)) for after, before in query.times]
         ranked = rank(collection, vector, self._recipe, microseconds(datetime.now(UTC)), times)
-        candidates = np.flatnonzero(ranked.eligible & _passing(query, collection))
+        candidates = (ranked.eligible & _passing(query, collection)).nonzero()[0]
         limit = min(query.limit, FUZZY_LIMIT) if self._recipe.formula == "fuzzy" else query.limit
         at = candidates[np.lexsort((-collection.ids[candidates], -ranked.total[candidates]))[:limit]]
         columns = [part[at].tolist() for part in ranked.parts.values()]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search_index.held import Floats32, Ints
-from search_index.postings import NUMBERS, TERM, Entry
+from search_index.postings import NUMBERS, TERM, Columns
 from search_index.vectors import PACKED_BYTES, sizes_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -55,12 +55,6 @@ class Mark(NamedTuple):
         said = hash((document.role, document.content, document.name))
         return cls(document.session_id, document.created_at, said)
 
-    def fits(self, document: Document) -> bool:
-        """Whether it is the mark of `document`, as far as that is told."""
-        if document.content is not None:
-            return self == Mark.of(document)
-        return self.created_at == document.created_at and self.session_id == document.session_id
-
 
 @dataclass(frozen=True, eq=False)
 class Pending:
@@ -90,20 +84,32 @@ class Pending:
         return _OWN_BYTES + _MARK_BYTES * len(self.marks) + sum(array.nbytes for array in arrays)
 
     def missing(self, documents: Sequence[Document]) -> list[Document]:
-        """Those of `documents` that it does not have as they are."""
+        """Those of `documents` that it does not have as they are, as far as that is told."""
         marks = self.marks
-        return [one for one in documents if (mark := marks.get(one.message_id)) is None or not mark.fits(one)]
+        return [
+            one
+            for one in documents
+            if (mark := marks.get(one.message_id)) is None
+            or mark.created_at != one.created_at
+            or mark.session_id != one.session_id
+            or (one.content is not None and mark != Mark.of(one))
+        ]
 
     def rows_of(self, message_ids: Container[int]) -> list[int]:
         """The rows of those of `message_ids` that it has."""
         return [row for row, message_id in enumerate(self.marks) if message_id in message_ids]
 
-    def vectors_of(self, documents: Sequence[Document]) -> dict[str, bytes]:
-        """The vectors of those that it has as they are, by what is said in them; b"" where there is none."""
-        rows = {message_id: row for row, message_id in enumerate(self.marks)}
-        missing = {one.message_id for one in self.missing(documents)}
-        known = [(one, self.vectors[rows[one.message_id]]) for one in documents if one.message_id not in missing]
-        return {one.spoken: vector.tobytes() if vector.any() else b"" for one, vector in known}
+    def columns(self, message_ids: Container[int]) -> Columns:
+        """Those of `message_ids` that it has, as they are written."""
+        rows = self.rows_of(message_ids)
+        place = np.full(len(self), -1, np.int32)
+        place[rows] = np.arange(len(rows))
+        places = place[self.places]
+        by_message = np.argsort(places, kind="stable")[np.count_nonzero(places < 0) :]
+        terms = np.empty(len(by_message), TERM)
+        terms["code"], terms["count"] = self.codes[by_message], self.counts[by_message]
+        many = np.bincount(places[by_message], minlength=len(rows))
+        return Columns(self.numbers.T[rows], terms, many, self.vectors[rows])
 
     def without(self, message_ids: Container[int]) -> Pending:
         """What it has beside these."""
@@ -123,25 +129,19 @@ class Pending:
             self.counts[there],
         )
 
-    def with_new(self, documents: Sequence[Document], entries: Sequence[Entry]) -> Pending:
-        """What it has, and `documents`, which are `entries` when they are analysed."""
-        packed = [entry.packed() for entry in entries]
-        numbers = np.frombuffer(b"".join([one.row for one in packed]), np.int64).reshape(-1, NUMBERS)
-        blank = bytes(PACKED_BYTES)
-        vectors = np.frombuffer(b"".join([one.vector or blank for one in packed]), np.int8).reshape(-1, PACKED_BYTES)
-        terms = np.frombuffer(b"".join([one.terms for one in packed]), TERM)
-        rows = np.arange(len(self), len(self) + len(packed), dtype=np.int32)
-        places = np.repeat(rows, [len(one.terms) // TERM.itemsize for one in packed])
-        codes = np.concatenate([self.codes, terms["code"]])
+    def with_new(self, documents: Sequence[Document], new: Columns) -> Pending:
+        """What it has, and `documents`, which are `new` when they are analysed."""
+        places = np.arange(len(self), len(self) + len(new), dtype=np.int32).repeat(new.many)
+        codes = np.concatenate([self.codes, new.terms["code"]])
         sort = np.argsort(codes, kind="stable")
         return Pending(
             {**self.marks, **{one.message_id: Mark.of(one) for one in documents}},
-            np.concatenate([self.numbers, numbers.T], axis=1),
-            np.concatenate([self.vectors, vectors]),
-            np.concatenate([self.sizes, sizes_of(vectors)]),
+            np.concatenate([self.numbers, new.rows.T], axis=1),
+            np.concatenate([self.vectors, new.vectors]),
+            np.concatenate([self.sizes, sizes_of(new.vectors)]),
             codes[sort],
             np.concatenate([self.places, places])[sort],
-            np.concatenate([self.counts, terms["count"].astype(np.float32)])[sort],
+            np.concatenate([self.counts, new.terms["count"].astype(np.float32)])[sort],
         )
 
 

@@ -5,42 +5,37 @@ numbers (see `code`), and how often it has each; and a vector, where there are v
 read at one go, in a fiftieth of the time that reading every posting takes.  A large one has postings as well: for each
 term which messages hold it and how often, so that a search of it reads only what it looks for.  To write them is most
 of what a commit costs, which is why small segments, which come with every commit, do without.  Scoring is `ranking`'s,
-so that it is the same for what is not indexed.
+so that it is the same for what is not indexed.  How a segment is written is told in `commits`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from whoosh.codec.whoosh3 import W3Codec
 from whoosh.columns import FixedBytesColumn, VarBytesColumn
 from whoosh.fields import COLUMN, FieldType, Schema
 from whoosh.filedb.filestore import FileStorage
 from whoosh.formats import Existence
 from whoosh.reading import SegmentReader, TermNotFound
-from whoosh.writing import SegmentWriter
 
 from search_index.remembered import remembered
 from search_index.sums import Place
 from search_index.vectors import PACKED_BYTES
-
-MERGE_AT_MOST = 8_000
-"""Documents up to which segments are merged; bounds what one commit rewrites to about a second of work."""
 
 POSTINGS_FROM = 1_000
 """Messages from which on a segment has postings.  All terms of a smaller one are read in a millisecond; small ones come
 and go with every commit, and postings were three quarters of its work."""
 
 NUMBERS = 6
-_ROW = struct.Struct(f"<{NUMBERS}q")
-_TERM = struct.Struct("<QI")
 TERM = np.dtype([("code", "<u8"), ("count", "<u4")])
 """A term of a message as a number, see `code`, and how often the message has it."""
 
@@ -51,27 +46,14 @@ def code(term: str) -> int:
     return int.from_bytes(hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-class Packed(NamedTuple):
-    """A message as it is searched: `Entry.numbers`, its terms (see TERM) and its vector, each as bytes."""
-
-    row: bytes
-    terms: bytes
-    vector: bytes
-
-    def fields(self, postings: bool) -> dict[str, Any]:
-        """What is written of it, with or without postings of its terms."""
-        fields: dict[str, Any] = {"row": self.row, "bag": self.terms}
-        if postings:
-            fields["terms"] = {_key(code): count for code, count in _TERM.iter_unpack(self.terms)}
-        return {**fields, "vector": self.vector} if self.vector else fields
+_NO_VECTOR = bytes(PACKED_BYTES)
 
 
 class Damaged(Exception):
     """Whoosh could not make sense of its own files; the reason is the cause.  Never leaves the package."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A message ready to be written.  `created` is in microseconds since 1970, UTC; numbers fit 64 bits.
 
     `squares` is the sum of the squared counts, `vector` packed (see `vectors`) or empty.
@@ -90,15 +72,44 @@ class Entry:
     def numbers(self) -> tuple[int, int, int, int, int, int]:
         return self.message_id, self.session_id, self.created, self.role, self.length, self.squares
 
-    def packed(self) -> Packed:
-        """What is written of it, and searched while it is not indexed yet."""
-        terms = b"".join([_TERM.pack(code(term), count) for term, count in self.counts.items()])
-        return Packed(_ROW.pack(*self.numbers), terms, self.vector)
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """n messages as they are written, and searched while they are not indexed yet.
+
+    `rows` are n x 6, as `Entry.numbers`.  `terms` are those of the first message, then those of the second, `many` says
+    how many each has.  `vectors` are packed, n x 256, zeros where there is none.
+    """
+
+    rows: NDArray[np.int64]
+    terms: NDArray[Any]
+    many: NDArray[np.int64]
+    vectors: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry]) -> Columns:
+        """`entries`, in their order."""
+        rows = np.array([entry.numbers for entry in entries], np.int64).reshape(-1, NUMBERS)
+        counts = [entry.counts for entry in entries]
+        many = np.array([len(one) for one in counts], np.int64)
+        terms = np.empty(many.sum(), TERM)
+        terms["code"] = np.fromiter(map(code, chain.from_iterable(counts)), np.uint64, len(terms))
+        terms["count"] = np.fromiter(chain.from_iterable([one.values() for one in counts]), np.uint32, len(terms))
+        vectors = np.frombuffer(b"".join([entry.vector or _NO_VECTOR for entry in entries]), np.int8)
+        return cls(rows, terms, many, vectors.reshape(-1, PACKED_BYTES))
+
+    def where(self, staying: NDArray[np.bool_]) -> Columns:
+        """Those of the messages for which it says so."""
+        terms = self.terms[np.repeat(staying, self.many)]
+        return Columns(self.rows[staying], terms, self.many[staying], self.vectors[staying])
 
 
-def _key(code: int) -> bytes:
-    """A term's number as postings have it."""
-    return code.to_bytes(8, "big")
+def has_postings(messages: int) -> bool:
+    """Whether a segment of so many messages has them."""
+    return messages >= POSTINGS_FROM
 
 
 @lru_cache(maxsize=64)
@@ -109,88 +120,78 @@ def role_number(role: str) -> int:
 
 
 class _Counts(FieldType):
-    """A field whose value comes analysed, as counts by term: saves Whoosh's analyzers, tokens, lengths and payloads."""
+    """A field of terms that come analysed: no analyzers, lengths and payloads of Whoosh's."""
 
     def __init__(self) -> None:
         super().__init__(format=Existence(), analyzer=None)
 
-    def index(self, value: Mapping[bytes, int], **_: Any) -> Iterator[tuple[bytes, int, float, bytes]]:
-        for key, count in value.items():
-            yield key, count, float(count), b""
-
-
-class _Table(FixedBytesColumn):
-    """A column of fixed-width rows, read all at one go: a search needs most of them, and one slice is cheap."""
-
-    def reader(self, dbfile: Any, basepos: int, length: int, doccount: int) -> _Table.Reader:
-        return _Table.Reader(dbfile, basepos, length, doccount, self._fixedlen, self._default)
-
-    class Reader(FixedBytesColumn.Reader):
-        def load(self, dtype: str, sparse: bool = False) -> NDArray[Any]:
-            """The rows as numbers of `dtype`.  Of a `sparse` column Whoosh leaves out the last empty rows: zeros."""
-            data = bytes(self._dbfile.get(self._basepos, self._count * self._fixedlen))
-            missing = self._doccount * self._fixedlen - len(data)
-            if missing < 0 or (missing and not sparse):
-                raise Damaged(f"{len(data)} bytes in a column of {self._doccount} messages")
-            return np.frombuffer(data + bytes(missing), dtype).reshape(self._doccount, -1)
-
-
-class _Lists(VarBytesColumn):
-    """A column of byte strings of any length, read all at one go."""
-
-    class Reader(VarBytesColumn.Reader):
-        def whole(self) -> tuple[bytes, NDArray[np.int64]]:
-            """All of them behind one another, and their lengths."""
-            lengths = np.array(self._lengths, np.int64)
-            return bytes(self._dbfile.get(self._basepos, int(lengths.sum()))), lengths
-
 
 SCHEMA = Schema(
-    terms=_Counts(), row=COLUMN(_Table(_ROW.size)), bag=COLUMN(_Lists()), vector=COLUMN(_Table(PACKED_BYTES))
+    terms=_Counts(),
+    row=COLUMN(FixedBytesColumn(8 * NUMBERS)),
+    bag=COLUMN(VarBytesColumn()),
+    vector=COLUMN(FixedBytesColumn(PACKED_BYTES)),
 )
 
 
-class Columns:
-    """What a segment, an immutable part of an index, has of each message: a row of `Entry.numbers`, its terms, its
-    vector."""
-
-    def __init__(self, storage: FileStorage, segment: Any) -> None:
-        self._open = ExitStack()
-        files = segment.open_compound_file(storage)
-        self._open.callback(files.close)
-        self._columns = segment.codec().per_document_reader(files, segment)
-        self._open.callback(self._columns.close)
-        self.rows: NDArray[np.int64] = self._column("row").load("<i8").astype(np.int64)
-
-    def close(self) -> None:
-        self._open.close()
-
-    def _column(self, name: str) -> Any:
-        return self._columns.column_reader(name, SCHEMA[name].column_type)
-
-    def bags(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """The TERMs of all its messages, and how many of them each message has."""
-        data, lengths = self._column("bag").whole()
-        return np.frombuffer(data, TERM), lengths // TERM.itemsize
-
-    def vectors(self) -> NDArray[np.int8] | None:
-        """A packed vector for each message, zeros where it has none; None when no message has one."""
-        if not self._columns.has_column("vector"):
-            return None
-        packed: NDArray[np.int8] = self._column("vector").load("i1", sparse=True)
-        return packed
-
-
-class Segment(Columns):
-    """A segment that is searched, and its file's place.
+class Segment:
+    """An immutable part of an index, open for reading, and its file's place.
 
     Whoosh's own reader is made only for postings: it costs ten times what reading the columns does.
     """
 
-    def __init__(self, storage: FileStorage, segment: Any, place: Place) -> None:
-        super().__init__(storage, segment)
+    def __init__(self, storage: FileStorage, written: Any, place: Place) -> None:
+        """`written`: what the table of contents has of it."""
+        self._open = ExitStack()
+        self._files = written.open_compound_file(storage)
+        self._open.callback(self._files.close)
         self.place = place
-        self._storage, self._segment = storage, segment
+        self.written = written
+        self._storage = storage
+        rows = np.frombuffer(self._column("row"), "<i8").reshape(-1, NUMBERS)
+        if len(rows) != written.doc_count_all():
+            raise Damaged(f"{len(rows)} rows of {written.doc_count_all()} messages")
+        self.rows: NDArray[np.int64] = rows.astype(np.int64)
+
+    def close(self) -> None:
+        self._open.close()
+
+    def _column(self, name: str) -> bytes:
+        """All of a column at one go, nothing of which stays with the file; none where no message has a value."""
+        file_name = W3Codec.column_filename(self.written, name)
+        if not self._files.file_exists(file_name):
+            return b""
+        with closing(self._files.open_file(file_name)) as file:
+            return bytes(file.get(0, self._files.file_length(file_name)))
+
+    def bags(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The TERMs of all its messages, and how many of them each message has."""
+        data, messages = self._column("bag"), len(self.rows)
+        end = len(data) - 1
+        if data[end:] == b"X":  # behind the lengths of a very large column stand the places, which follow from them
+            end -= 2
+            end_of_lengths = end - messages * np.dtype(chr(data[end + 1])).itemsize
+        else:
+            end_of_lengths = end
+        kind = np.dtype(chr(data[end])).newbyteorder(">")
+        lengths = np.frombuffer(data, kind, messages, end_of_lengths - messages * kind.itemsize)
+        many = lengths.astype(np.int64) // TERM.itemsize
+        return np.frombuffer(data, TERM, many.sum()), many
+
+    def vectors(self) -> NDArray[np.int8] | None:
+        """A packed vector for each message, zeros where it has none; None when no message has one."""
+        data = self._column("vector")
+        if not data:
+            return None
+        missing = len(self.rows) * PACKED_BYTES - len(data)  # Whoosh's own writer left out the last empty ones
+        return np.frombuffer(data + bytes(missing) if missing else data, np.int8).reshape(len(self.rows), PACKED_BYTES)
+
+    def columns(self) -> Columns:
+        """All that it has of its messages."""
+        vectors = self.vectors()
+        return Columns(
+            self.rows, *self.bags(), np.zeros((len(self.rows), PACKED_BYTES), np.int8) if vectors is None else vectors
+        )
 
     @property
     def ids(self) -> list[int]:
@@ -198,22 +199,21 @@ class Segment(Columns):
         ids: list[int] = self.rows[:, 0].tolist()
         return ids
 
-    @property
-    def sessions(self) -> list[int]:
-        """Their sessions."""
-        sessions: list[int] = self.rows[:, 1].tolist()
-        return sessions
+    def beside(self, message_ids: Collection[int], session_id: int | None) -> NDArray[np.bool_]:
+        """Which of its messages are others than these, and not of this session."""
+        others = ~np.isin(self.rows[:, 0], np.array(list(message_ids), np.int64))
+        return others if session_id is None else others & (self.rows[:, 1] != session_id)
 
     def postings(self, term: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The positions of the messages that have `term`, ascending, and how often each has it."""
-        if len(self.rows) < POSTINGS_FROM:
+        if not has_postings(len(self.rows)):
             terms, rows = self._terms
             found = np.flatnonzero(terms["code"] == code(term))
             return rows[found], terms["count"][found].astype(float)
         at: list[int] = []
         counts: list[float] = []
         try:
-            matcher = self._reader.postings("terms", _key(code(term)))
+            matcher = self._reader.postings("terms", code(term).to_bytes(8, "big"))
         except TermNotFound:
             pass
         else:
@@ -232,47 +232,9 @@ class Segment(Columns):
 
     @cached_property
     def _reader(self) -> SegmentReader:
-        reader = SegmentReader(self._storage, SCHEMA, self._segment)
+        reader = SegmentReader(self._storage, SCHEMA, self.written)
         self._open.callback(reader.close)
         return reader
-
-
-def commit(writer: SegmentWriter, entries: Sequence[Entry]) -> None:
-    """Write `entries` into a new segment, together with the small ones, and every one that lost a message; commits.
-
-    A segment goes in while it is no larger than what is going in already, as in a binary counter: some log2(n)
-    segments for n messages, each message rewritten log2(n) times at most.
-    """
-    kept, going_in, size = [], [], len(entries)
-    for segment in sorted(writer.segments, key=lambda s: s.doc_count()):
-        small = segment.doc_count() <= size and size < MERGE_AT_MOST
-        if not small and not segment.has_deletions():
-            kept.append(segment)
-        elif segment.doc_count():
-            going_in.append(segment)
-            size += segment.doc_count()
-    for entry in entries:
-        writer.add_document(**entry.packed().fields(size >= POSTINGS_FROM))
-
-    def merge(*_: Any) -> list[Any]:
-        for segment in going_in:
-            _copy(writer, segment, size >= POSTINGS_FROM)
-        return kept
-
-    writer.commit(mergetype=merge)
-
-
-def _copy(writer: SegmentWriter, segment: Any, postings: bool) -> None:
-    """Write what a segment holds once more, message by message: Whoosh's own way, posting by posting, is no faster."""
-    with closing(Columns(writer.storage, segment)) as columns:
-        terms, many = columns.bags()
-        vectors = columns.vectors()
-        ends = np.cumsum(many)
-        for at, (row, end, count) in enumerate(zip(columns.rows, ends.tolist(), many.tolist(), strict=True)):
-            if not segment.is_deleted(at):
-                vector = b"" if vectors is None else vectors[at].tobytes()
-                packed = Packed(row.tobytes(), terms[end - count : end].tobytes(), vector)
-                writer.add_document(**packed.fields(postings))
 
 
 @contextmanager

@@ -161,11 +161,11 @@ def _meaning(likeness: Floats, around: Floats, many: Floats) -> Floats:
 
 def _session(rows: Floats, sessions: Ints) -> Floats:
     """For each message, BM25 of its whole session; `rows` are its counts, and last its length."""
-    ends = np.flatnonzero(sessions[1:] != sessions[:-1]) + 1
+    ends = (sessions[1:] != sessions[:-1]).nonzero()[0] + 1
     starts = np.concatenate([[0], ends])
     whole = np.add.reduceat(rows, starts, axis=1)
     sizes = np.concatenate([ends, [len(sessions)]]) - starts
-    return np.repeat(_bm25(whole[:-1], whole[-1]), sizes)
+    return _bm25(whole[:-1], whole[-1]).repeat(sizes)
 
 
 def _within(created: Ints, times: Sequence[tuple[int, int]]) -> Floats:

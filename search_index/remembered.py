@@ -10,7 +10,7 @@ import os
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, update_wrapper
 from pathlib import Path
@@ -78,20 +78,13 @@ class Kept(Generic[K, V]):
         _caches.add(self)
 
     def get(self, key: K) -> V | None:
-        return self.get_all((key,))[0]
-
-    def get_all(self, keys: Iterable[K]) -> list[V | None]:
-        """The values of `keys`, None for what is not kept."""
-        found: list[V | None] = []
+        """The value of `key`, None where it is not kept."""
         with self._lock:
-            for key in keys:
-                kept = self._kept.get(key)
-                if kept is None:
-                    found.append(None)
-                else:
-                    self._kept.move_to_end(key)
-                    found.append(kept[0])
-        return found
+            kept = self._kept.get(key)
+            if kept is None:
+                return None
+            self._kept.move_to_end(key)
+            return kept[0]
 
     def keep(self, key: K, value: V, size: int) -> None:
         """Keep a value of `size` bytes in place of any other of its key, if there is room for one as large as that."""

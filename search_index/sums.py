@@ -13,8 +13,6 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from whoosh.writing import SegmentWriter
-
 FORMAT = 4
 """How an index is written; one written otherwise before counts as none, and is made again."""
 
@@ -23,22 +21,6 @@ _KNOWN_MAX = 16_384  # some 3 MB of memory; one that is forgotten is summed once
 
 _intact: dict[tuple[int, int, int, int, int], None] = {}  # in the order they were met
 _noting = threading.Lock()
-
-
-class SummingWriter(SegmentWriter):
-    """Whoosh's writer, whose segments know their sum.
-
-    Lengths of fields are none of what is kept (see `postings`), and are not asked for: for every posting Whoosh would
-    look whether there is a file of them, which took a third of a commit."""
-
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        self.codec.length_stats = False
-
-    def _finalize_segment(self) -> Any:
-        segment = super()._finalize_segment()
-        segment.sum = _sum(_file(Path(self.storage.folder), segment))
-        return segment
 
 
 class Place(NamedTuple):
@@ -59,12 +41,12 @@ class Place(NamedTuple):
 
 def intact(folder: Path, segment: Any) -> Place | None:
     """Where the segment's file is, if it is as it was written.  Raises FileNotFoundError where there is none."""
-    file = _file(folder, segment)
+    file = file_of(folder, segment)
     place = Place.of(str(file))
     seen = (*place[1:], segment.sum)
     if seen in _intact:
         return place
-    if _sum(file) != segment.sum:
+    if sum_of(file) != segment.sum:
         return None
     with _noting:
         _intact[seen] = None
@@ -73,11 +55,13 @@ def intact(folder: Path, segment: Any) -> Place | None:
     return place
 
 
-def _file(folder: Path, segment: Any) -> Path:
+def file_of(folder: Path, segment: Any) -> Path:
+    """The one file that a segment is."""
     return folder / segment.make_filename(segment.COMPOUND_EXT)
 
 
-def _sum(file: Path) -> int:
+def sum_of(file: Path) -> int:
+    """The checksum of a segment's file."""
     total = 0
     descriptor = os.open(file, os.O_RDONLY)
     try:

@@ -25,6 +25,7 @@ FEWEST_WORDS = 3
 
 _BLOCK = 2048  # rows that are multiplied at once, of 1 KB each
 _CHARACTERS = 2_000  # of a text that are read; a mean over more says less
+_LONGEST_WORD = 64  # of which the tokens are remembered
 _WORD = re.compile(r"\w+")
 _SPACE = "\u2581"  # as the tokenizer writes it
 
@@ -69,19 +70,22 @@ def _tokens(text: str) -> Sequence[int]:
     """The numbers of a text's tokens.  They are those of its words, one word after the other, since no token of this
     model's goes on after a space; but spaces in a row are tokens of their own, and so is its mark for a space."""
     words = text.split(" ")
-    if "" in words or _SPACE in text or "<" in text:  # <s> and the like are more than their letters
-        return _tokens_of_word(text)
+    plain = "" not in words and _SPACE not in text and "<" not in text  # <s> and the like are more than their letters
+    if not plain or max(map(len, words)) > _LONGEST_WORD:
+        return _tokenized(text)
     tokens: list[int] = []
-    for word in words:
-        tokens += _tokens_of_word(word)
+    for tokens_of_word in map(_tokens_of_word, words):
+        tokens += tokens_of_word
     return tokens
 
 
-@remembered(8192, longest=64)
-def _tokens_of_word(word: str) -> tuple[int, ...]:
-    """People repeat words, and the tokenizer takes longer for one than all else does for a text."""
+def _tokenized(text: str) -> tuple[int, ...]:
     tokenizer, _ = _wordllama()
-    return tuple(tokenizer.encode(word, add_special_tokens=False).ids)
+    return tuple(tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+_tokens_of_word = remembered(8192)(_tokenized)
+"""People repeat words, and the tokenizer takes longer for one than all else does for a text."""
 
 
 @lru_cache(maxsize=1)

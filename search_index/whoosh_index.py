@@ -20,19 +20,22 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from whoosh.filedb.filestore import FileStorage
 from whoosh.index import _DEF_INDEX_NAME, TOC, FileIndex
 from whoosh.util.filelock import FileLock
 
+from search_index.commits import merged, write_contents, write_segment
 from search_index.held import NOTHING, WHOLE_AT_MOST, Held, Snapshot
-from search_index.postings import SCHEMA, Damaged, Entry, Segment, commit, damage_recognised
+from search_index.postings import SCHEMA, Columns, Damaged, Segment, damage_recognised
 from search_index.remembered import Kept
-from search_index.sums import FORMAT, Place, SummingWriter, intact
+from search_index.sums import FORMAT, Place, file_of, intact
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +43,6 @@ NO_INDEX = "none"
 """The generation of an owner who has no index: it holds nothing."""
 
 _ATTEMPTS = 5
-_POOL_MB = 2  # of postings, sorted in memory; of more a commit sorts these many at a time, in files
 _PAUSE = 0.01
 _STALE = 3600.0
 _TOKEN = re.compile(r"[0-9a-f]{32}")
@@ -51,6 +53,18 @@ _Result = TypeVar("_Result")
 
 class IndexBusy(Exception):
     """Another writer held the owner's index for as long as a writer waits.  Nothing was changed; try again later."""
+
+
+class _Latest(NamedTuple):
+    """A commit, its number, and its segments."""
+
+    commit: Place
+    number: int
+    segments: list[Segment]
+
+    @property
+    def ids(self) -> set[int]:
+        return {message_id for segment in self.segments for message_id in segment.ids}
 
 
 class WhooshIndex:
@@ -65,9 +79,12 @@ class WhooshIndex:
         self._root = root
         self._made_with = f"{FORMAT} {made_with}"
         self._name = hashlib.sha256(owner.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        self._path = root / self._name
-        self._folder = str(self._path)
+        self._folder = f"{root}/{self._name}"
         self._wait = wait
+
+    @property
+    def _path(self) -> Path:
+        return Path(self._folder)  # made only to write: every search makes a WhooshIndex
 
     def generation(self) -> str:
         """The token of the index that is there now, or NO_INDEX."""
@@ -91,11 +108,11 @@ class WhooshIndex:
         if known is not None and known[0].generation == generation and self._still(known[0]):
             return known[1]
 
-        def whole(commit: Place, segments: list[Segment]) -> tuple[Held, Snapshot | None]:
-            files = tuple(segment.place for segment in segments)
+        def whole(latest: _Latest) -> tuple[Held, Snapshot | None]:
+            files = tuple(segment.place for segment in latest.segments)
             if sum(file.size for file in files) > WHOLE_AT_MOST:
-                return Held.of(segments, wanted), None
-            return Held.of(segments).apart(), Snapshot(generation, commit, files)
+                return Held.of(latest.segments, wanted), None
+            return Held.of(latest.segments).apart(), Snapshot(generation, latest.commit, files)
 
         held, snapshot = self._read(generation, whole)
         if self.generation() != generation:  # what is kept was read between two looks at it, and needs no further one
@@ -122,36 +139,37 @@ class WhooshIndex:
         """The ids of all messages it holds.  Raises Damaged."""
         if generation == NO_INDEX:
             return set()
-        return self._read(generation, lambda _, segments: {one for segment in segments for one in segment.ids})
+        return self._read(generation, lambda latest: latest.ids)
 
-    def _read(self, generation: str, work: Callable[[Place, list[Segment]], _Result]) -> _Result:
-        """`work` on a commit and its segments, as of now; it keeps nothing of them.  Raises Damaged.
+    def _read(self, generation: str, work: Callable[[_Latest], _Result]) -> _Result:
+        """`work` on the latest commit; it keeps nothing of it.  Raises Damaged.
 
         Files vanish while another process commits, and the whole directory may be replaced: a failure counts as
         damage only when it comes again and again.
         """
         for attempt in range(1, _ATTEMPTS):
-            with suppress(Damaged), self._opened() as (commit, segments):
-                return work(commit, segments)
+            with suppress(Damaged), damage_recognised(), self._opened() as latest:
+                return work(latest)
             if self.generation() != generation:
                 break
             time.sleep(_PAUSE * attempt)
-        with self._opened() as (commit, segments):
-            return work(commit, segments)
+        with damage_recognised(), self._opened() as latest:
+            return work(latest)
 
-    def add(self, entries: Callable[[Collection[int]], list[Entry]]) -> str:
+    def add(self, entries: Callable[[Collection[int]], list[Columns]]) -> str:
         """Write what `entries(ids held already)` gives; returns the generation.  Raises IndexBusy.
 
         `entries` is asked while the lock is held.  An owner for whom there is nothing to hold gets no index.
         """
 
         def write(generation: str) -> str:
-            with self._opened() as (_, segments):
-                held = {message_id for segment in segments for message_id in segment.ids}
-            fresh = entries(held)
-            if fresh:
-                self._commit(add=fresh)
-            elif not held:
+            with self._opened() as latest:
+                held = latest.ids
+                fresh = entries(held)
+                if any(map(len, fresh)):
+                    self._commit(latest, fresh)
+                    return generation
+            if not held:
                 self._discard()
                 return NO_INDEX
             return generation
@@ -162,16 +180,10 @@ class WhooshIndex:
         """Take out these messages and this session's, from every byte of the files.  Raises IndexBusy."""
 
         def write(_generation: str) -> None:
-            doomed, base = [], 0
-            with self._opened() as (_, segments):
-                for segment in segments:
-                    pairs = enumerate(zip(segment.ids, segment.sessions, strict=True), base)
-                    doomed += [
-                        at for at, (message, session) in pairs if message in message_ids or session == session_id
-                    ]
-                    base += len(segment.ids)
-            # Committed even when nothing is doomed: that clears away what a killed writer may have left of them.
-            self._commit(delete=doomed)
+            with self._opened() as latest:
+                staying = [segment.beside(message_ids, session_id) for segment in latest.segments]
+                # Committed even when all stay: that clears away what a killed writer may have left of those that went.
+                self._commit(latest, [], staying)
 
         self._locked(write)
 
@@ -190,40 +202,38 @@ class WhooshIndex:
         self._locked(discard)
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[Place, list[Segment]]]:
-        """The latest commit and its segments, closed afterwards.  Raises Damaged, also for failures of the body."""
-        with damage_recognised(), ExitStack() as stack:
-            storage = FileStorage(self._folder)
-            segments = []
-            commit = Place.of(self._latest())
-            toc = TOC.read(storage, _DEF_INDEX_NAME, schema=SCHEMA)
-            for written in toc.segments:
-                place = intact(self._path, written)
-                if place is None:
-                    raise Damaged(f"the segment {written.segment_id()} is not as it was written")
-                segment = Segment(storage, written, place)
-                stack.callback(segment.close)
-                segments.append(segment)
-            yield commit, segments
+    def _opened(self) -> Iterator[_Latest]:
+        """The latest commit, its segments open until the end.  Raises Damaged."""
+        with ExitStack() as stack:
+            with damage_recognised():
+                storage = FileStorage(self._folder)
+                segments = []
+                commit = Place.of(self._latest())
+                toc = TOC.read(storage, _DEF_INDEX_NAME, schema=SCHEMA)
+                for written in toc.segments:
+                    place = intact(self._path, written)
+                    if place is None:
+                        raise Damaged(f"the segment {written.segment_id()} is not as it was written")
+                    segment = Segment(storage, written, place)
+                    stack.callback(segment.close)
+                    segments.append(segment)
+            yield _Latest(commit, toc.generation, segments)
 
-    def _commit(self, *, add: Sequence[Entry] = (), delete: Iterable[int] = ()) -> None:
-        """One commit, on the disk when this returns.  Raises Damaged; the caller holds the lock."""
-        before = set(self._path.iterdir())
+    def _commit(
+        self, latest: _Latest, new: Sequence[Columns], staying: Sequence[NDArray[np.bool_]] | None = None
+    ) -> None:
+        """One commit after the latest, on the disk when this returns: with what is `new`, and of each segment all
+        messages, or those that are `staying`.  Raises Damaged; the caller holds the lock."""
+        if staying is None:
+            staying = [np.ones(len(segment.rows), bool) for segment in latest.segments]
         with damage_recognised():
-            # `_lk`: the lock is held already, and unlike Whoosh's own is let go whatever happens.
-            writer = SummingWriter(FileIndex(FileStorage(str(self._path)), schema=SCHEMA), limitmb=_POOL_MB, _lk=False)
-            try:
-                for position in delete:
-                    writer.delete_document(position)
-                commit(writer, add)
-            except BaseException:
-                try:
-                    writer.cancel()
-                except Exception:  # it flushes what could not be written; the first failure matters
-                    log.debug("a failed commit could not be tidied up; the next one does", exc_info=True)
-                raise
-        for file in set(self._path.iterdir()) - before:
-            _sync(file)
+            kept, parts = merged(latest.segments, new, staying)
+            segments = [segment.written for segment in kept]
+            if parts:
+                written = write_segment(self._path, parts)
+                _sync(file_of(self._path, written))
+                segments.append(written)
+            _sync(write_contents(self._path, latest.number + 1, segments))
         _sync(self._path)
 
     # How the directory comes, stays and goes

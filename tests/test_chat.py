@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from sqlalchemy import Connection, event
+from sqlalchemy import event
 
 from app import services_of
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, NoUsage, Status, Text
 from tests.talking import ask, at, chat, failed, jobs, meanwhile, prompts, question, said, sessions, stored, summary
-
-FULL = 2  # SQLite's `PRAGMA synchronous`: what commits is on the disk
 
 
 @pytest.fixture
@@ -263,10 +262,19 @@ def test_a_power_cut_takes_back_nothing_that_anybody_was_told_of(
     app = make_app(**at(model_server))
     synced: list[bool] = []
 
-    @event.listens_for(services_of(app).database.engine, "commit")
-    def note(connection: Connection) -> None:
-        synced.append(connection.exec_driver_sql("PRAGMA synchronous").scalar() == FULL)
+    @event.listens_for(services_of(app).database.engine, "connect")
+    def watch(connection: sqlite3.Connection, _record: Any) -> None:
+        waits = [True]
 
+        def note(statement: str) -> None:
+            if statement.startswith("PRAGMA synchronous = "):
+                waits.append(statement.endswith("FULL"))
+            elif statement == "COMMIT":
+                synced.append(waits[-1])
+
+        connection.set_trace_callback(note)
+
+    services_of(app).database.engine.dispose()  # all connections are made anew, and watched
     if not answered:
         model_server.main.queue(Status(400))
     with ask(app.test_client(), "Tea?", session_id="tea", stream=streaming) as response:

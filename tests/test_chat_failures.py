@@ -76,6 +76,7 @@ BAD_REQUESTS: list[Any] = [
     (raw(b'{"message": "\xff\xfe"}'), 400, "invalid_json", None),
     (raw("[" * 100_000), 400, "invalid_json", None),
     (raw("hi"), 400, "invalid_json", None),
+    (raw(f'{{"message": "hi", "replaces": {"1" * 5_000}}}'), 400, "invalid_json", None),  # more than Python reads
     (raw('{"message": "hi"}', "text/plain"), 415, "not_json", None),
     (raw("message=hi", "application/x-www-form-urlencoded"), 415, "not_json", None),
     (raw(""), 422, "invalid_fields", "message"),

@@ -5,11 +5,26 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from sqlalchemy import bindparam, create_engine, insert, select, text, update
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import (
+    Column,
+    DateTime,
+    ForeignKey,
+    MetaData,
+    Table,
+    bindparam,
+    create_engine,
+    insert,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from models import (
@@ -24,6 +39,7 @@ from models import (
     table_of,
     write_changes,
 )
+from models.base import UTCDateTime
 
 SENTINEL = "Xylozarquon"
 OTHERS = "Plainwording"
@@ -229,3 +245,103 @@ def test_a_statement_fails_as_others_do_and_a_part_can_fail_alone(database: Data
     with pytest.raises(OperationalError, match="no such table"), database.write() as tx:
         tx.execute(text("DROP TABLE owners"))
         owner(tx, "ana")
+
+
+# Transactions
+
+
+def test_who_closes_last_leaves_nothing_but_the_file(database: Database, tmp_path: Path) -> None:
+    live(database, seed=1)
+    assert (tmp_path / "recap.db-wal").stat().st_size
+    database.close()
+    assert [file.name for file in tmp_path.iterdir()] == ["recap.db"]
+
+
+@pytest.fixture
+def promised(database: Database) -> Statement:
+    """To insert a row of a table whose owner may be missing until its transaction commits."""
+    owners = table_of(OwnerRow)
+    table = Table(
+        "promised", MetaData(), Column("owner", ForeignKey(owners.c.id, deferrable=True, initially="DEFERRED"))
+    )
+    table.create(database.engine)
+    return Statement(insert(table))
+
+
+def test_rows_and_statements_are_of_one_transaction(database: Database) -> None:
+    session = {"tenant": "t", "public_id": "s", "created_at": AT, "updated_at": AT}
+    with pytest.raises(ZeroDivisionError), database.write() as tx:
+        tx.add(SessionRow(owner_id=owner(tx, "ana"), **session))
+        tx.flush()
+        raise ZeroDivisionError
+    with database.write() as tx:
+        assert tx.scalars(NAMED, {"names": ["ana"]}) == [], "nothing of it was kept"
+        ana = owner(tx, "ana")
+        assert tx.get_one(OwnerRow, ana).name == "ana", "rows see what a statement wrote"
+        tx.add(SessionRow(owner_id=ana, **session))
+    with database.read() as tx:
+        row = session_named(tx, "t", "s")
+        assert row is not None and row.owner.name == "ana"
+
+
+def test_what_is_written_in_a_read_is_not_kept(database: Database) -> None:
+    with database.read() as tx:
+        owner(tx, "ana")
+    with database.read() as tx:
+        owner(tx, "ben")
+        assert tx.get(OwnerRow, 1) is not None
+    with database.read() as tx:
+        assert tx.scalars(NAMED, {"names": ["ana", "ben"]}) == []
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_a_commit_that_fails_is_told_and_leaves_nothing(database: Database, promised: Statement, rows: bool) -> None:
+    with pytest.raises(IntegrityError), database.write() as tx:
+        owner(tx, "ana")
+        tx.execute(promised, {"owner": 99})
+        if rows:
+            assert tx.get(OwnerRow, 1) is not None
+    with database.write(patience=0) as tx:
+        assert tx.scalars(NAMED, {"names": ["ana"]}) == []
+    assert database.engine.pool.checkedout() == 0  # type: ignore[attr-defined]
+
+
+def test_a_write_waits_no_longer_than_it_was_told_and_says_so(database: Database) -> None:
+    other = Database(create_engine(database.engine.url))
+    with other.write():
+        with pytest.raises(OperationalError, match="locked"), database.write(patience=0.01):
+            pytest.fail("one write goes on at a time")
+        with database.read() as tx:
+            assert tx.scalar(NAMED, {"names": ["ana"]}) is None, "readers never wait"
+    other.engine.dispose()
+    with database.write(patience=0) as tx:
+        owner(tx, "ana")
+
+
+def test_only_a_write_that_is_synced_waits_for_the_disk(database: Database) -> None:
+    normal, full = 1, 2
+    for synced in (True, False, False, True):
+        with database.write(synced=synced) as tx:
+            assert tx.scalar(text("PRAGMA synchronous")) == (full if synced else normal)
+
+
+# Times
+
+
+@given(
+    st.datetimes(
+        timezones=st.just(UTC) | st.timedeltas(timedelta(hours=-23), timedelta(hours=23)).map(timezone),
+        min_value=datetime(2, 1, 1),
+        max_value=datetime(9998, 1, 1),
+    )
+)
+def test_a_time_is_kept_in_sqlite_as_sqlalchemy_would(time: datetime) -> None:
+    dialect = sqlite.dialect()
+    write, read = UTCDateTime().bind_processor(dialect), UTCDateTime().result_processor(dialect, None)
+    naive = DateTime().dialect_impl(dialect).bind_processor(dialect)
+    assert naive is not None
+    assert write(time) == naive(time.astimezone(UTC).replace(tzinfo=None))
+    assert read(write(time)) == time and read(write(time)).tzinfo is UTC
+    assert write(None) is None and read(None) is None
+    with pytest.raises(ValueError, match="without a time zone"):
+        write(time.replace(tzinfo=None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -118,6 +119,14 @@ def test_the_score_is_the_sum_of_its_parts(client: FlaskClient) -> None:
     parts = {name: value for name, value in score.items() if name != "total"}
     assert score["total"] == pytest.approx(sum(parts.values()))
     assert parts == pytest.approx({"importance": 0.4, "recency": 0.2, "use": 0.0, "relevance": 0.0}, abs=1e-3)
+
+
+def test_a_scored_fact_is_the_same_fact_with_a_score() -> None:
+    plain = held(1, recalled_count=40)
+    (one,) = ranking().scored([plain], "", NOW)
+    assert one.score is not None and plain.score is None
+    assert one == replace(plain, score=one.score) and hash(one) == hash(replace(plain, score=one.score))
+    assert one.score.use == FactWeights().use  # saturated
 
 
 def test_one_that_does_not_fit_is_passed_over_for_a_shorter_one() -> None:

@@ -181,3 +181,10 @@ def test_a_token_fits_its_column(folder: Path, services: Any) -> None:
     for column in (JobRow.lease_token, SessionRow.lease_token, SessionRow.stop_token, TurnRow.lease_token):
         assert len(holder.token()) <= column.type.length
     holder.end()
+
+
+def test_to_know_that_we_live_we_open_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    holder = Holder(folder)
+    token = holder.token()
+    monkeypatch.setattr(holders.os, "open", None)
+    assert not holder.is_dead(token)

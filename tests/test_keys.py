@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ import pytest
 from click.testing import Result
 from flask import Flask
 from flask.testing import FlaskClient
-from sqlalchemy import event, update
+from sqlalchemy import update
 
 from app import services_of
 from cli import register_commands
@@ -23,6 +21,7 @@ from memory.services import utc_now
 from models import Database, KeyRow
 from tests.resources import append, error, good, said
 from tests.serving import Api, eventually, migrated_server
+from tests.sql import statements, told_of_statements
 from tests.talking import failed
 from tests.test_auth import METHODS, with_key
 
@@ -56,22 +55,6 @@ def keys(database: Database, clock: Clock) -> Keys:
 
 def another_process(database: Database, clock: Clock, *configured: ApiKey) -> Keys:
     return Keys(configured, database, utc_now, clock)
-
-
-@contextmanager
-def statements(database: Database) -> Iterator[list[str]]:
-    """The SQL that is sent while the block runs, but what begins and ends transactions."""
-    sent: list[str] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
-        if not statement.startswith(("BEGIN", "PRAGMA")):
-            sent.append(statement)
-
-    event.listen(database.engine, "before_cursor_execute", note)
-    try:
-        yield sent
-    finally:
-        event.remove(database.engine, "before_cursor_execute", note)
 
 
 def made(app: Flask, tenant: str = "default", **more: Any) -> tuple[FlaskClient, int]:
@@ -159,14 +142,11 @@ def test_what_is_revoked_while_the_rows_are_read_is_not_known_for_longer(
     other = another_process(database, clock)
     key, info = keys.create("acme")
 
-    def slow(*_: Any) -> None:
+    def slowly(_: str) -> None:
         clock.seconds += KNOWN_SECONDS / 2
 
-    event.listen(database.engine, "after_cursor_execute", slow)
-    try:
+    with told_of_statements(database, slowly):
         assert other.identify(key)
-    finally:
-        event.remove(database.engine, "after_cursor_execute", slow)
     keys.revoke(info.id)
     clock.seconds += KNOWN_SECONDS / 2
     assert other.identify(key) is None

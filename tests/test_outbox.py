@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,10 +14,11 @@ from flask import Flask
 
 from app import services_of
 from memory.errors import ModelError
+from memory.jobs import looking, outbox
 from memory.jobs.looking import CLOCK_SECONDS
 from memory.jobs.outbox import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, Job
 from memory.leases.leases import LEASE_SECONDS
-from models import JobRow
+from models import JobRow, Transaction
 from tests.jobbing import TRIES, Bench, Clock, fail
 from tests.model_server import ModelServer, Status
 from tests.resources import append, digest_of, error, good, read_all, said
@@ -270,6 +271,25 @@ def test_a_job_that_kills_its_workers_lets_others_go_first_and_is_given_up(bench
     assert "ended before the job was done" in killer["error"]
 
 
+def test_one_that_was_left_behind_is_found_while_this_process_does_others(bench: Bench) -> None:
+    bench.ask("left")
+    other = bench.process(bench.app)
+    bench.take(other)
+    other.leases.close()
+    states: dict[str, str] = {}
+
+    def work(job: Job) -> None:
+        bench.clock.tick(LEASE_SECONDS + 0.1)
+        bench.services.outbox.run_due(["probe"])  # as another of its threads does; its own job is no concern of that
+        states.update((str(row["id"]), row["state"]) for row in bench.jobs())
+
+    bench.work = work
+    bench.ask("own")
+    assert bench.run() == ["own"]
+    assert sorted(states.values()) == ["pending", "running"]
+    assert "ended before the job was done" in bench.job()["error"]
+
+
 def test_a_running_job_is_not_retried_by_hand(bench: Bench, held: JobRow) -> None:
     assert good(bench.client.post(f"/api/jobs/{held.id}/retry"))["state"] == "running"
     assert bench.run() == []
@@ -355,6 +375,52 @@ def test_started_workers_do_the_jobs_and_stop(model_app: Flask, model_server: Mo
     assert names
     services.stop()
     assert not {thread.name for thread in threading.enumerate()} & names
+
+
+def test_only_the_workers_of_its_kind_are_woken(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "POLL_SECONDS", 60.0)
+    looks = looks_of(monkeypatch)
+    bench.services.outbox.start({("probe",): 2, ("index", "scrub"): 1})
+    assert eventually(lambda: {("probe",), ("index", "scrub")} <= set(looks))
+    bench.ask("a")
+    bench.services.outbox.notify()
+    assert eventually(lambda: bench.done == ["a"])
+    bench.ask("b", delay=70.0)  # they will look by themselves
+    bench.services.outbox.notify()
+    assert looks.count(("index", "scrub")) == 1
+    bench.clock.tick(70)
+    bench.services.outbox.wake()
+    assert eventually(lambda: bench.done == ["a", "b"] and looks.count(("index", "scrub")) == 2)
+
+
+def test_what_is_asked_for_while_a_worker_looks_is_done_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "POLL_SECONDS", 60.0)
+    asked: list[str] = []
+
+    def ask() -> None:
+        if not asked:
+            asked.append("a")
+            bench.ask("a")
+            bench.services.outbox.notify()
+
+    looks_of(monkeypatch, then=ask)
+    bench.services.outbox.start({("probe",): 1})
+    assert eventually(lambda: bench.done == ["a"])
+
+
+def looks_of(monkeypatch: pytest.MonkeyPatch, then: Callable[[], None] = lambda: None) -> list[Sequence[str]]:
+    """The kinds that workers look for, each time they do; `then` happens before they act on what they saw."""
+    looks: list[Sequence[str]] = []
+    look = looking.look
+
+    def counted(tx: Transaction, kinds: Sequence[str], *args: Any, **options: Any) -> looking.Seen:
+        seen = look(tx, kinds, *args, **options)
+        looks.append(kinds)
+        then()
+        return seen
+
+    monkeypatch.setattr(looking, "look", counted)
+    return looks
 
 
 # -- owners take turns

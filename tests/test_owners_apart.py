@@ -23,8 +23,8 @@ from werkzeug.test import TestResponse
 
 from app import services_of
 from tests.resources import Body, an_app, append, error, good, read_all, said
+from tests.sql import statements
 from tests.test_auth import METHODS, with_key
-from tests.test_keys import statements
 
 SECRET = "sencha"  # of all that the other said
 CASES = ("tenants", "persons")

@@ -97,6 +97,14 @@ def test_ordinary_words_stay_as_they_are(text: str) -> None:
     assert escape(text) == text
 
 
+def test_every_character_is_shown_by_itself_as_among_others() -> None:
+    """Text of ordinary characters is known at a glance; beside what is escaped each is looked at."""
+    characters = [chr(number) for number in range(0x10000)]
+    looked_at = escape("&" + "".join(f"x{one}" for one in characters))
+    assert looked_at == "&amp;" + "".join(f"x{escape(one)}" for one in characters)
+    assert plain("x".join(characters)) == "x".join(map(plain, characters))
+
+
 @pytest.mark.parametrize(
     ("said", "shown"),
     [

@@ -24,7 +24,7 @@ from search_index.analysis import query_terms, terms
 from search_index.collection import Collection
 from search_index.held import NOTHING
 from search_index.pending import NOTHING_WAITS
-from search_index.postings import Entry
+from search_index.postings import Columns, Entry
 from search_index.ranking import BESIDE, FUZZY_LIMIT, FUZZY_THRESHOLD, GRACE_DAYS, REACH, RRF_K, Ranked, rank
 from search_index.vectors import packed
 from tests.searching import T0, WORDS, Rows, message, seeded
@@ -44,7 +44,7 @@ def collected(texts: Sequence[str], query: str, sessions: Sequence[int] = (), ag
         squares = sum(count**2 for count in counts.values())
         entries.append(Entry(at + 1, session, created, 0, counts.total(), squares, counts, vector))
         documents.append(message(at + 1, text, session))
-    return Collection.of(NOTHING, NOTHING_WAITS.with_new(documents, entries), query_terms(query))
+    return Collection.of(NOTHING, NOTHING_WAITS.with_new(documents, Columns.of(entries)), query_terms(query))
 
 
 def ranked(recipe: Recipe, query: str, texts: Sequence[str], **more: Any) -> Ranked:

@@ -1,5 +1,6 @@
 """Which words name a time, which only look like it, and exactly which instants are meant."""
 
+import re
 import time
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -9,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory.recall import times
-from memory.recall.times import TimeRange, time_ranges, zone_of
-from memory.recall.times.calendar import BEGINNING, easter
+from memory.recall.times import TimeRange, phrases, time_ranges, words_zh, zone_of
+from memory.recall.times.calendar import BEGINNING, Calendar, easter
 
 TALLINN, NEW_YORK = ZoneInfo("Europe/Tallinn"), ZoneInfo("America/New_York")
 ZONES = [TALLINN, NEW_YORK, ZoneInfo("UTC")]
@@ -344,8 +345,29 @@ def test_takes_time_in_proportion(unit):
     assert time.process_time() - began < 5  # quadratic takes minutes
 
 
-@given(st.text(st.characters(max_codepoint=127)))
+_WORDS = """
+    a about after and around at back before between day during early end first for from half in last late mid month of
+    on over past second since start the this to until week within year yesterday today night morning noon weekend ago
+    days weeks few couple three 3 12 12th 2023 2023-05-12 5/6/2023 3:30 pm am q3 may march monday sun
+    christmas spring quarter recently earlier moments
+"""
+
+
+@given(st.lists(st.sampled_from([*_WORDS.split(), ",", "dog"]), max_size=8).map(" ".join))
+@example("from at 3 pm on the first half of may to june")
+@example("the day before early last week")
+def test_a_phrase_is_never_overlooked(text):
+    calendar = Calendar(FRIDAY.replace(tzinfo=UTC), UTC)
+    for place in re.finditer(phrases.FIRST, text):
+        if phrases.read(text, text, place.start(), calendar, None):
+            assert re.compile(phrases.START).match(text, place.start())
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("3 12.:")))
 @example("3 days ago on 12/5 at 3 pm")
-def test_no_chinese_time_begins_in_ascii(text):
-    begins = [match.span() for match in times._ENGLISH_START.finditer(text)]
-    assert [match.span() for match in times._START.finditer(text)] == begins
+@example("２０２３ 〇 ～ ー")
+def test_every_chinese_time_has_a_character_of_chinese(text):
+    text = times._HAN.sub("", text)
+    calendar = Calendar(FRIDAY.replace(tzinfo=UTC), UTC)
+    assert re.search(words_zh.START, text) is None
+    assert not any(words_zh.read(text, at, calendar) for at in range(len(text)))

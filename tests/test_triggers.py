@@ -7,9 +7,10 @@ import sys
 from string import ascii_lowercase
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from memory.recall import triggers
 from memory.recall.triggers import asking, asks, in_small_letters, read, stands_alone
 from tests.hostile import soon_over
 
@@ -479,6 +480,14 @@ def test_small_letters_are_what_ignoring_case_takes_for_them() -> None:
         ignoring = [match.start() for match in re.finditer(letter, everything, re.IGNORECASE)]
         assert [match.start() for match in re.finditer(letter, small)] == ignoring
     assert [char.isalnum() for char in small] == [char.isalnum() for char in everything]
+
+
+@given(st.text("dDgs_. \n\u017fé", max_size=12))
+@example("_dog dog")
+@example("Do\u011f DOG\u017f")
+def test_a_noun_is_found_as_a_pattern_finds_it(text: str) -> None:
+    for noun, stem in (("dogs", "dog"), ("d", "d"), ("dé", "de")):
+        assert triggers._named(noun, in_small_letters(text)) == bool(re.search(rf"\b{stem}", text, re.IGNORECASE))
 
 
 @pytest.mark.parametrize(

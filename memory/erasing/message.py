@@ -21,7 +21,7 @@ from sqlalchemy import delete, func, or_, select, update
 from config import Settings
 from memory.domain import Sections
 from memory.facts.corrections import withdraw
-from memory.messages import remains, title_from
+from memory.messages import SAID, remains, title_from
 from memory.summary.summaries import add_version, over_places
 from memory.turn.fold import show_newest
 from models import FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow
@@ -128,10 +128,5 @@ def _made_from(tx: Transaction, row: SessionRow, message: MessageRow) -> set[int
 
 
 def _first_words(tx: Transaction, row: SessionRow) -> str:
-    said = select(MessageRow.content).where(
-        MessageRow.session_id == row.id,
-        MessageRow.branch == 0,
-        MessageRow.role == "user",
-        MessageRow.erased_at.is_(None),
-    )
+    said = select(MessageRow.content).where(MessageRow.session_id == row.id, *SAID, MessageRow.role == "user")
     return tx.scalar(said.order_by(MessageRow.position).limit(1)) or ""

@@ -198,7 +198,7 @@ class Facts:
         Each message is taken from only once, and what only repeats a known fact adds none.
         """
         known = {fact.id: fact for fact in self.current(tx, session)}
-        held = {words for fact in known.values() for words in words_of(fact)}
+        held = set[str]().union(*map(words_of, known.values()))
         added: list[int] = []
         corrected: dict[Fact, str] = {}
         refused: list[str] = []

@@ -22,6 +22,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from memory.domain import Fact, FactDraft, Message, Sections
@@ -49,10 +50,12 @@ _TYPOGRAPHIC = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "�
 _DIGITS = re.compile(
     r"(\d{1,3}(?:[.,'’\u00a0\u202f]\d{3})+(?!\d)|\d+)(?:\s?(k|m|thousand|million|千|万|萬)(?![^\W\d_]))?", re.I
 )
+_LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[,.;:!?。，；！？\n]")
 _SKIPPED = word_set("a an the that to really very even actually any much currently")
 _MID_SENTENCE = re.compile(r"[:.!?;(\"“«]\s*[^\W\d_](?![A-Z])")  # where a capital tells nothing
 _OTHER_LETTERS = re.compile(r"(?![a-zA-Z\u3400-\u9fff])[^\W\d_]")  # of languages whose "not" is not read here
+_NOT = re.compile(r"(?<![^\W\d_])(?:not|no|never|without|neither|nor|cannot)(?![^\W\d_])|n't(?![^\W\d_])", re.I)
 _AFTER_NOT = re.compile(r"(?:not|no|never|without|neither|nor|cannot)$|.*n't$")
 
 _BEFORE_TOLD = re.compile(
@@ -90,6 +93,11 @@ class Shown:
             yield message.content
         yield from (fact.text for fact in self.known)
         yield str(self.summary)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of it all: each of a digest's facts is looked for among them."""
+        return frozenset().union(*map(_words, self.texts()))
 
 
 def problem_with(draft: FactDraft, shown: Shown, facts_through: int) -> str | None:
@@ -176,16 +184,18 @@ def _in_word(character: str) -> bool:
 def _telling(quote: str, said: str) -> bool:
     """Whether a quote holds more than words which stand in nearly every message."""
     whole = _compared(quote).strip(_EDGES) == _compared(said).strip(_EDGES)
-    return whole or bool(stems(quote)) or len(quote.split()) >= QUOTE_WORDS_MIN
+    return whole or len(quote.split()) >= QUOTE_WORDS_MIN or bool(stems(quote))
 
 
 # ---------------------------------------------------------------- numbers
 
 
 def _numbers_said(text: str, source: Message, said: str, shown: Shown) -> bool:
-    wanted = _without_dates_worked_out(text, source, said)
+    wanted = _numbers(_without_dates_worked_out(text, source, said), required=True)
+    if not wanted:
+        return True
     allowed = _forms(said) | {str(source.created_at.year + years) for years in (-1, 0, 1)}
-    missing = [forms for forms in _numbers(wanted, required=True) if not forms & allowed]
+    missing = [forms for forms in wanted if not forms & allowed]
     if not missing:  # as almost always; what else was said is read only where it may help
         return True
     about = _topics(text)
@@ -226,7 +236,7 @@ def _numbers(text: str, required: bool = False) -> list[set[str]]:
         found.append({str(form) for form in forms if form > 0})
         if not required and not match[1].isdigit():
             found.append({str(int(part[:18])) for part in re.split(r"\D", match[1])})
-    words = re.findall(r"[^\W\d_]+", straight(text).casefold())
+    words = _LETTERS.findall(straight(text).casefold())
     if required:
         found += [{str(NUMBER_WORDS[word])} for word in words if counted(word)]
     else:
@@ -258,6 +268,8 @@ def _negations_agree(text: str, quote: str, said: str) -> bool:
     if NEGATION.search(text):
         return NEGATIVE.search(said) is not None or _OTHER_LETTERS.search(said) is not None
     near = _around(straight(_compared(quote)), _compared(said))
+    if not _NOT.search(near):
+        return True  # nothing is denied
     spoken = {stem(word.casefold()) for word in _WORD.findall(near)}
     own = " ".join(word for word in _WORD.findall(text) if stem(word.casefold()) not in spoken)
     return NEGATIVE.search(own) is not None or not _denied(text, near)
@@ -302,9 +314,14 @@ def _names_known(text: str, said: str, shown: Shown) -> bool:
     found = [name for name in found if name not in NUMBER_WORDS and not DATE.search(name)]
     if not found or text.istitle():
         return True
-    words = {word.casefold() for part in (said, *shown.texts()) for word in re.findall(r"[^\W\d_]+", part)}
-    initials = "".join(name[0] for name in found)
-    return initials in words or any(_known(name, words) for name in found)
+    if not shown.words.isdisjoint(found):
+        return True
+    words = shown.words.union(_words(said))  # where a pasted block was taken out, what was around it may be one word
+    return "".join(name[0] for name in found) in words or any(_known(name, words) for name in found)
+
+
+def _words(text: str) -> list[str]:
+    return " ".join(_LETTERS.findall(text)).casefold().split()
 
 
 def _known(name: str, words: Iterable[str]) -> bool:

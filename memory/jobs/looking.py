@@ -1,11 +1,13 @@
 """Looking for the next job: what is due, whose it is, and what may have been left behind.
 
-Read only, by statements that are made once: every worker asks again and again, mostly to find nothing.
+Read only, by statements that are made once, and by no more of them than it takes: every worker looks again and again,
+mostly to find nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,15 +21,20 @@ OTHERS = 4  # jobs looked at beside each other: other workers may be first at so
 
 _J, _O, _S = table_of(JobRow).c, table_of(OwnerRow).c, table_of(SessionRow).c
 _OF_KINDS = _J.kind.in_(bindparam("kinds", expanding=True))
-_PENDING = _OF_KINDS, _J.state == "pending"
+_PENDING, _TAKEN = (_OF_KINDS, _J.state == "pending"), (_OF_KINDS, _J.state == "running")
 _OWNER = func.coalesce(_J.owner_id, 0)
 # Its time has come, or it was asked for in the future: then the clock was put back, and nobody knows.
 DUE = or_(_J.run_at <= bindparam("now"), _J.updated_at > bindparam("future"))
-_RUNNING = Statement(select(_J.id).where(_OF_KINDS, _J.state == "running"))
+_STANDING = Statement(
+    select(
+        select(func.min(_J.run_at)).where(*_PENDING).scalar_subquery(),
+        select(func.count()).where(*_TAKEN).scalar_subquery(),
+    )
+)
+_RUNNING = Statement(select(_J.id).where(*_TAKEN))
 _DUE = select(_J.id, _OWNER).where(*_PENDING, DUE).order_by(_J.run_at, _J.id).limit(OTHERS)
 _NEXT = Statement(_DUE)
 _NEXT_OF_OTHERS = Statement(_DUE.where(_OWNER.not_in(bindparam("served", expanding=True))))
-_SOONEST = Statement(select(func.min(_J.run_at)).where(*_PENDING))
 _WHOSE = Statement(
     select(_O.kind, _O.tenant, _O.name, _S.tenant, _S.public_id)
     .select_from(table_of(JobRow))
@@ -37,26 +44,38 @@ _WHOSE = Statement(
 )
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What a look found: the first few jobs that are `due`, with their owners (0: nobody's); those that others are
+    doing, or `left` when their process ended; and when the `soonest` of all that wait is due (None: none waits)."""
+
+    due: list[tuple[int, int]]
+    left: list[int]
+    soonest: datetime | None
+
+    def pause(self, now: datetime, most: float) -> float:
+        """Seconds until there may be something to do, at `most` so many."""
+        return most if self.soonest is None else min(most, max(0.001, (self.soonest - now).total_seconds()))
+
+
 def due_by(now: datetime) -> dict[str, datetime]:
     """What DUE compares with."""
     return {"now": now, "future": now + timedelta(seconds=CLOCK_SECONDS)}
 
 
-def running(tx: Transaction, kinds: Sequence[str]) -> list[int]:
-    """The jobs of these kinds that somebody is doing, or did when their process ended."""
-    return list(tx.scalars(_RUNNING, {"kinds": kinds}))
-
-
-def due(tx: Transaction, kinds: Sequence[str], now: datetime, served: Collection[int] = ()) -> list[tuple[int, int]]:
-    """The first few jobs that are due, with their owners (0: nobody's), those who were `served` left out."""
-    asked: dict[str, Any] = {"kinds": kinds, **due_by(now)}
-    found = tx.execute(_NEXT_OF_OTHERS, {**asked, "served": served}) if served else tx.execute(_NEXT, asked)
-    return [(job, owner) for job, owner in found]
-
-
-def soonest(tx: Transaction, kinds: Sequence[str]) -> datetime | None:
-    """When the next job of these kinds is due; None when none waits."""
-    return tx.scalar(_SOONEST, {"kinds": kinds})
+def look(
+    tx: Transaction, kinds: Sequence[str], now: datetime, *, served: Collection[int] = (), own: Collection[int] = ()
+) -> Seen:
+    """Look at the jobs of these kinds.  The due ones are of owners who were not `served`, if there is one; `own` are
+    those that this process is doing."""
+    asked: dict[str, Any] = {"kinds": kinds}
+    soonest, running = tx.execute(_STANDING, asked).first()
+    left = [job for job in tx.scalars(_RUNNING, asked) if job not in own] if running > len(own) else []
+    if soonest is None:
+        return Seen([], left, None)
+    asked |= due_by(now)
+    found = tx.execute(_NEXT_OF_OTHERS, {**asked, "served": served}) if served else ()
+    return Seen([(job, owner) for job, owner in found or tx.execute(_NEXT, asked)], left, soonest)
 
 
 def whose(tx: Transaction, job_id: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -26,6 +26,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from memory.errors import RecapError
 from memory.jobs import looking
+from memory.jobs.looking import Seen
 from memory.jobs.reasons import reason
 from memory.leases.leases import Lease, Leases
 from memory.operating import logs
@@ -78,11 +79,19 @@ Handler = Callable[[Job], None]
 @dataclass(frozen=True)
 class _Lane:
     """The kinds that some workers take, and the owners whose jobs they took in this round.  Who has `looking` looks for
-    the next job, and sleeps while there is none; the others wait for it to find one."""
+    the next job, and sleeps until it is `woken` while there is none; the others wait for it to find one."""
 
     kinds: tuple[str, ...]
     served: deque[int] = field(default_factory=lambda: deque(maxlen=SERVED_MAX))
     looking: threading.Lock = field(default_factory=threading.Lock)
+    woken: threading.Event = field(default_factory=threading.Event)
+
+
+class _Asking(threading.local):
+    """`soon`: the kinds of jobs this thread asked for that are due before the workers look by themselves."""
+
+    def __init__(self) -> None:
+        self.soon: set[str] = set()
 
 
 class Outbox:
@@ -97,11 +106,12 @@ class Outbox:
         self._attempts = attempts
         self._metrics = metrics
         self._handlers: dict[str, Handler] = {}
-        self._asking = threading.local()  # `soon`: this thread asked for a job due before the workers look anyway
+        self._asking = _Asking()
         self._troubled = False
-        self._wake = threading.Condition()
+        self._lanes: list[_Lane] = []
         self._threads: list[threading.Thread] = []
-        self._running: set[Lease] = set()
+        self._lock = threading.Lock()
+        self._running: dict[Lease, str] = {}  # and of which kind
         self._stopping = False
 
     def register(self, kind: str, handler: Handler) -> None:
@@ -132,7 +142,7 @@ class Outbox:
         now = self._now()
         due = now + timedelta(seconds=delay)
         if delay < POLL_SECONDS:
-            self._asking.soon = True
+            self._asking.soon.add(kind)
         row = tx.execute(_ASKED, {"asked_kind": kind, "asked_key": str(key)}).first()
         given: dict[str, Any] = {"payload": dict(payload)} if payload else {}
         if row is None:
@@ -156,18 +166,20 @@ class Outbox:
             tx.execute(_AGAIN, {"job": row.id, **changed, "updated_at": now})
 
     def notify(self) -> None:
-        """Wake this process's workers if this thread asked for a job that is due before they look by themselves.
+        """Wake this process's workers for what this thread asked for and is due before they look by themselves.
 
         Most jobs of a turn are due later: waking every worker for them would cost each turn a dozen statements.
         """
-        if getattr(self._asking, "soon", False) or self._troubled:
-            self._asking.soon = False
-            self.wake()
+        soon = self._asking.soon
+        if soon or self._troubled:
+            self.wake(None if self._troubled else soon)
+            soon.clear()
 
-    def wake(self) -> None:
-        """Wake this process's workers: something is due now."""
-        with self._wake:
-            self._wake.notify_all()
+    def wake(self, kinds: Set[str] | None = None) -> None:
+        """Wake this process's workers, or those for some kinds: something is due now."""
+        for lane in self._lanes:
+            if kinds is None or not kinds.isdisjoint(lane.kinds):
+                lane.woken.set()
 
     # -- doing it
 
@@ -175,6 +187,7 @@ class Outbox:
         """Start worker threads: so many for the kinds of each lane.  Slow kinds must not hold up others."""
         for kinds, count in lanes.items():
             lane = _Lane(tuple(kinds))
+            self._lanes.append(lane)
             for _ in range(count):
                 name = f"recap-jobs-{len(self._threads)}-{'-'.join(kinds)}"
                 thread = threading.Thread(target=self._work, args=(lane,), name=name, daemon=True)
@@ -193,7 +206,8 @@ class Outbox:
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         self._threads.clear()
-        with self._wake:
+        self._lanes.clear()
+        with self._lock:
             left = tuple(self._running)
         for lease in left:
             self._hand_back(lease)
@@ -221,11 +235,14 @@ class Outbox:
         while not self._stopping:
             try:
                 with lane.looking:
+                    lane.woken.clear()  # what it was woken for before is in sight now
                     if self._stopping:
+                        lane.woken.set()  # for the others
                         return
-                    claimed = self._next(lane)
+                    seen = self._look(lane)
+                    claimed = self._take(lane, seen)
                     if not claimed:
-                        self._sleep(self._pause(lane))
+                        lane.woken.wait(seen.pause(self._now(), POLL_SECONDS))
                 if claimed:
                     self._run(*claimed)
                 trouble, self._troubled = POLL_SECONDS, False
@@ -234,41 +251,34 @@ class Outbox:
                 pause, trouble = trouble, min(TROUBLE_SECONDS, trouble * 2)
                 figures = logs.fields(kinds=lane.kinds, seconds=pause, error=logs.told(error))
                 log.error("jobs: the database failed; trying again", extra=figures)
-                self._sleep(pause)
+                lane.woken.wait(pause)
             except Exception:  # a worker outlives whatever goes wrong
                 log.exception("jobs: looking for work failed; trying again", extra=logs.fields(kinds=lane.kinds))
-                self._sleep(POLL_SECONDS)
-
-    def _sleep(self, seconds: float) -> None:
-        with self._wake:
-            if not self._stopping:
-                self._wake.wait(seconds)
-
-    def _pause(self, lane: _Lane) -> float:
-        with self._database.read() as tx:
-            soonest = looking.soonest(tx, lane.kinds)
-        if soonest is None:
-            return POLL_SECONDS
-        return min(POLL_SECONDS, max(0.001, (soonest - self._now()).total_seconds()))
+                lane.woken.wait(POLL_SECONDS)
 
     def _next(self, lane: _Lane) -> tuple[Job, Lease] | None:
-        """Take the lane's next job: the one that is due for longest, of an owner who had none since the others had."""
-        with self._wake:
-            served = tuple(lane.served)
+        """Take the lane's next job, if one is due."""
+        return self._take(lane, self._look(lane))
+
+    def _look(self, lane: _Lane) -> Seen:
+        """Look for the lane's next jobs, and after those that may have been left behind."""
+        with self._lock:
+            own = {lease.row_id for lease, kind in self._running.items() if kind in lane.kinds}
         with self._database.read() as tx:
-            taken = [tx.get(JobRow, job_id) for job_id in looking.running(tx, lane.kinds)]
-            due = looking.due(tx, lane.kinds, self._now(), served)
-            if served and not due:
-                due = looking.due(tx, lane.kinds, self._now())
-                with self._wake:
-                    lane.served.clear()  # a new round
-        for row in filter(None, taken):
+            seen = looking.look(tx, lane.kinds, self._now(), served=lane.served, own=own)
+            left = [tx.get(JobRow, job_id) for job_id in seen.left]
+        for row in filter(None, left):
             self._look_after(row)
-        for row_id, owner_id in due:
+        return seen
+
+    def _take(self, lane: _Lane, seen: Seen) -> tuple[Job, Lease] | None:
+        """Take the one that is due for longest, of an owner who had none since the others had."""
+        if all(owner_id in lane.served for _, owner_id in seen.due):
+            lane.served.clear()  # a new round
+        for row_id, owner_id in seen.due:
             claimed = self._claim(row_id, due=True)
             if claimed:
-                with self._wake:
-                    lane.served.append(owner_id)
+                lane.served.append(owner_id)
                 return claimed
         return None
 
@@ -298,8 +308,8 @@ class Outbox:
         return job, lease
 
     def _run(self, job: Job, lease: Lease) -> str | None:
-        with self._wake:
-            self._running.add(lease)
+        with self._lock:
+            self._running[lease] = job.kind
         began, outcome = time.perf_counter(), "done"
         try:
             with logs.about(job=job.id, kind=job.kind, **job.whose):
@@ -312,8 +322,8 @@ class Outbox:
                         outcome = _outcome(row)
             self._metrics.job_over(job.kind, outcome, time.perf_counter() - began)
         finally:  # also when that could not be written: then the lease runs out, and it is done again
-            with self._wake:
-                self._running.discard(lease)
+            with self._lock:
+                self._running.pop(lease, None)
             self._leases.ended(lease)
         return error
 

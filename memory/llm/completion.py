@@ -25,6 +25,7 @@ from memory.llm.tool_calls import Calls
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+_decode = json.JSONDecoder().raw_decode
 _LONGEST_BODY = 32 * 1024 * 1024  # bytes of one JSON object or one event; a thousand times any real one
 
 
@@ -46,8 +47,7 @@ def read(chunks: Iterable[bytes], failures: Failures, tools: bool = False, *, cl
     Which of the two forms it is shows in its first bytes: content types are often wrong, and servers answer a
     streamed request plainly and a plain one with a stream.  `chunks` is left unread after a stream's `[DONE]`.
     """
-    start = b""
-    chunks = iter(chunks)
+    start, chunks = b"", iter(chunks)
     for chunk in chunks:
         start += chunk
         head = start.removeprefix(_BOM).lstrip()
@@ -56,7 +56,7 @@ def read(chunks: Iterable[bytes], failures: Failures, tools: bool = False, *, cl
     else:
         head = start.removeprefix(_BOM).lstrip()
     rest = itertools.chain((head,), chunks)
-    yield from (_read_events if head.startswith(_FIELDS) else _read_object)(rest, failures, tools or client, client)
+    return (_read_events if head.startswith(_FIELDS) else _read_object)(rest, failures, tools or client, client)
 
 
 def events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str, bool]]:
@@ -65,37 +65,46 @@ def events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str, bool]]:
     A last event that lacks its empty line comes with `whole` False: sloppy servers end so, and cut connections too.
     """
     pending = bytearray()
-    name, data = "", list[str]()
+    name, data = "", list[bytes]()
     for chunk in chunks:
-        pending += chunk
-        if b"\n" not in chunk and b"\r" not in chunk and len(pending) < _LONGEST_BODY:
-            continue
-        lines = bytes(pending).splitlines(keepends=True)
-        # A line that ends in CR waits as well: its LF may come with the next chunk.
-        pending = bytearray(b"" if lines[-1].endswith(b"\n") else lines.pop())
-        for line in lines:
-            text = line.rstrip(b"\r\n")
-            if text:
-                name = _take(text, name, data)
+        if not pending and chunk.endswith(b"\n"):  # whole lines, as almost always
+            lines = chunk.splitlines()
+        else:
+            pending += chunk
+            if b"\n" not in chunk and b"\r" not in chunk and len(pending) < _LONGEST_BODY:
                 continue
-            if data:
-                yield name, "\n".join(data), True
-            name, data = "", []
+            ended = bytes(pending).splitlines(keepends=True)
+            # A line that ends in CR waits as well: its LF may come with the next chunk.
+            pending = bytearray(b"" if ended[-1].endswith(b"\n") else ended.pop())
+            lines = [line.rstrip(b"\r\n") for line in ended]
+        for line in lines:
+            if line.startswith(b"data: "):
+                data.append(line[6:])
+            elif line:
+                name = _take(line, name, data)
+            else:
+                if data:
+                    yield name, _text_of(data), True
+                name, data = "", []
         if len(pending) >= _LONGEST_BODY:
             break
     if pending.rstrip(b"\r\n"):
         name = _take(bytes(pending.rstrip(b"\r\n")), name, data)
     if data:
-        yield name, "\n".join(data), False
+        yield name, _text_of(data), False
 
 
-def _take(line: bytes, name: str, data: list[str]) -> str:
+def _take(line: bytes, name: str, data: list[bytes]) -> str:
     """Put one field where it belongs, and return the event's name."""
     key, _, value = line.partition(b":")
-    text = value.removeprefix(b" ").decode("utf-8", "replace")
+    value = value.removeprefix(b" ")
     if key == b"data":
-        data.append(text)
-    return text if key == b"event" else name
+        data.append(value)
+    return value.decode("utf-8", "replace") if key == b"event" else name
+
+
+def _text_of(data: Sequence[bytes]) -> str:
+    return b"\n".join(data).decode("utf-8", "replace")
 
 
 def _read_events(chunks: Iterable[bytes], failures: Failures, tools: bool, client: bool) -> Iterator[Part]:
@@ -107,11 +116,12 @@ def _read_events(chunks: Iterable[bytes], failures: Failures, tools: bool, clien
     said, chosen, done = False, False, False
     try:
         for name, payload, whole in events(chunks):
-            if payload.strip() == "[DONE]":
+            payload = payload.strip()
+            if payload == "[DONE]":
                 done = True
                 break
             try:
-                data = json.loads(payload)
+                data = _decoded(payload)
             except (ValueError, RecursionError):
                 if name == "error":
                     raise failures.told(payload) from None
@@ -159,10 +169,11 @@ def _read_object(chunks: Iterable[bytes], failures: Failures, tools: bool, clien
         body += chunk
         if len(body) > _LONGEST_BODY:
             raise failures.bad_answer("more than 32 MB")
-    if not body.strip():
+    text = body.decode("utf-8", "replace").strip()
+    if not text:
         raise failures.bad_answer("nothing at all")
     try:
-        data = json.loads(body.decode("utf-8", "replace"))
+        data = _decoded(text)
     except (ValueError, RecursionError):
         raise failures.bad_answer("not JSON", bytes(body)) from None
     if not isinstance(data, dict):
@@ -190,6 +201,15 @@ def _read_object(chunks: Iterable[bytes], failures: Failures, tools: bool, clien
     yield End(_reason(reason, failures, whole_calls), _name(data.get("model")), _usage(data.get("usage")))
 
 
+def _decoded(text: str) -> Any:
+    """The JSON that `text` is, without space around it.  json.loads takes half as long again to look for it, and for
+    encodings.  Raises as it does."""
+    value, end = _decode(text)
+    if end != len(text):
+        raise ValueError("something follows the JSON")
+    return value
+
+
 def _raise_if_error(data: dict[str, Any], failures: Failures, *, named: bool = False) -> None:
     """Some servers begin with 200 and then put the error into the body."""
     if data.get("error"):
@@ -209,6 +229,8 @@ def _content(message: Any) -> str:
     if not isinstance(message, dict):
         return ""
     content = message.get("content")
+    if isinstance(content, str) and content:
+        return content
     if isinstance(content, list):
         content = "".join(_part(part) for part in content)
     return _text(content) or _text(message.get("refusal")) or ""

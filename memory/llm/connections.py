@@ -1,11 +1,12 @@
 """Connections to HTTP servers, kept for the next call.
 
-The idea: each call is one request whose body is there and one answer that is read once.  Python's standard library
-speaks HTTP; what it lacks for that is a stack of kept connections and a look at the environment for a proxy.  General
-clients have these, and pass each call through layers for all else, which cost more than everything else about it.
+The idea: each call is one request whose body is there and one answer that is read once (see `response`).  Python's
+standard library makes connections, also through proxies; what is wanted besides is a stack of kept ones and a look at
+the environment.  General clients have these, and pass each call through layers for all else, which cost more than
+everything else about it.
 
 Guarantee: a connection is one call's at a time.  One whose answer was not read to its end, that its server has closed,
-or that nobody used for KEPT_SECONDS, is not used again.  No wait is longer than it was told.
+or that nobody used for KEPT_SECONDS, is not used again.  No wait goes past the deadline it was told.
 """
 
 from __future__ import annotations
@@ -21,22 +22,19 @@ import time
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 from urllib.request import getproxies
 
 from memory.llm.interrupt import Interrupt
+from memory.llm.response import Response
 
 CONNECT_SECONDS = 5.0
 KEPT_SECONDS = 5.0  # many servers close what says nothing after as long
 KEPT_MAX = 100
-PIECE = 64 * 1024  # bytes of an answer that are read at once, if they are there
 # This machine is reached directly: a proxy is for what is outside.
 HERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 _AS_IT_IS = "/%:=&?~+!$,;'@()*[]"  # in an address; the rest is escaped
-
-BROKEN = (OSError, HTTPException)
-"""What a connection that breaks raises; TimeoutError, which is an OSError, when it fell silent."""
 
 
 class NotConnected(Exception):
@@ -66,11 +64,11 @@ class Address:
         tls = parts.scheme == "https"
         return cls(tls, host, parts.port or (443 if tls else 80), target, _basic(parts))
 
-    @property
+    @functools.cached_property
     def server(self) -> tuple[bool, str, int]:
         return self.tls, self.host, self.port
 
-    @property
+    @functools.cached_property
     def authority(self) -> str:
         """The server, as a request's Host names it."""
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -93,28 +91,28 @@ class Connections:
         self,
         address: Address,
         method: str,
-        headers: Mapping[str, str],
+        headers: str,
         content: bytes,
-        seconds: float,
+        deadline: float,
         interrupt: Interrupt | None = None,
     ) -> Answer:
-        """Send a request and read the head of its answer.  `interrupt` may end both, and the reading of the answer.
+        """Send a request, its `headers` as `lines_of` makes them, and read the head of its answer.
 
-        Raises NotConnected, or one of BROKEN, when there is none within `seconds`.
+        `deadline`, of time.monotonic(), and `interrupt` may end both, and the reading of the answer.  Raises
+        NotConnected, and OSError for a connection that breaks, TimeoutError among them.
         """
         try:
             proxy = self.proxy_to(address)
         except ValueError as error:
             raise NotConnected(str(error)) from None
-        connection = self._take(address.server) or self._open(address, proxy, min(seconds, CONNECT_SECONDS))
+        connection = self._take(address.server) or self._open(address, proxy, min(_until(deadline), CONNECT_SECONDS))
         try:
-            connection.settimeout(seconds)
+            connection.settimeout(_until(deadline))
             if interrupt is not None:
                 interrupt.works_on(connection)
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may have answered all the same
                 connection.sendall(_head(address, method, headers, len(content), proxy) + content)
-            response = HTTPResponse(connection, method=method)
-            response.begin()
+            response = Response(connection, deadline)
         except BaseException:
             if interrupt is not None:
                 interrupt.called()
@@ -174,7 +172,7 @@ class Connections:
             opening = HTTPConnection(host, port, timeout=seconds)
         try:
             opening.connect()
-        except (*BROKEN, UnicodeError) as error:
+        except (OSError, HTTPException, UnicodeError) as error:
             opening.close()
             raise NotConnected(str(error) or type(error).__name__) from None
         connection: socket.socket = opening.sock
@@ -182,37 +180,21 @@ class Connections:
 
 
 class Answer:
-    """An answer whose body is still to be read."""
+    """The answer to a request: read its `response`, then `close` it."""
 
     def __init__(
         self,
         connections: Connections,
         address: Address,
         connection: socket.socket,
-        response: HTTPResponse,
+        response: Response,
         interrupt: Interrupt | None,
     ) -> None:
-        self.status = response.status
-        self.headers: Mapping[str, str] = response.headers  # type: ignore[assignment] # by names in any case
-        self.marks_its_end = not response.will_close  # so that the connection can be used again
+        self.response = response
         self._connections = connections
         self._address = address
         self._connection: socket.socket | None = connection
-        self._response = response
         self._interrupt = interrupt
-        self._whole = False
-
-    def read(self, seconds: float) -> bytes:
-        """Some more of the body, nothing at its end.  Raises one of BROKEN."""
-        assert self._connection is not None
-        if self._whole:
-            return b""
-        self._connection.settimeout(seconds)
-        piece = self._response.read1(PIECE)
-        if not piece and self._response.length:
-            raise HTTPException("the connection broke off")
-        self._whole = not piece or self._response.length == 0
-        return piece
 
     def close(self) -> None:
         """Give the connection back, or close it when the body was not read to its end."""
@@ -221,22 +203,30 @@ class Answer:
             return
         if self._interrupt is not None:
             self._interrupt.called()
-        self._response.close()
-        if self._whole and self.marks_its_end:
+        if self.response.whole and self.response.marks_its_end:
             self._connections.keep(self._address, connection)
         else:
             connection.close()
 
 
-def _head(address: Address, method: str, headers: Mapping[str, str], size: int, proxy: SplitResult | None) -> bytes:
-    target, sent = address.target, {"Host": address.authority, **headers}
+def lines_of(headers: Mapping[str, str]) -> str:
+    """Headers as they are sent, made once for many requests."""
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+
+
+def _until(deadline: float) -> float:
+    """The time-out that ends there.  Never none at all, by which sockets understand something else."""
+    return max(deadline - time.monotonic(), 0.001)
+
+
+def _head(address: Address, method: str, headers: str, size: int, proxy: SplitResult | None) -> bytes:
+    target = address.target
     if method != "GET":
-        sent["Content-Length"] = str(size)
+        headers += f"Content-Length: {size}\r\n"
     if proxy is not None and not address.tls:  # which sees the request itself
         target = f"http://{address.authority}{target}"
-        sent |= _proxy_headers(proxy)
-    lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items())]
-    return "\r\n".join((*lines, "", "")).encode("ascii")
+        headers += lines_of(_proxy_headers(proxy))
+    return f"{method} {target} HTTP/1.1\r\nHost: {address.authority}\r\n{headers}\r\n".encode("ascii")
 
 
 def _has_news(connection: socket.socket) -> bool:

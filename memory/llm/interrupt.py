@@ -18,32 +18,33 @@ class Interrupted(Exception):
 
 
 class Interrupt:
-    """Ends one answer.  `ask` may be called from any thread, any number of times, before, during and after it."""
+    """Ends one answer.  `ask` may be called from any thread, any number of times, before, during and after it.
+
+    `asked`: it was; looked at between any two pieces, and so no more than an attribute.
+    """
 
     def __init__(self) -> None:
-        self._asked = threading.Event()
+        self.asked = False
+        self._told = threading.Event()
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
-
-    @property
-    def asked(self) -> bool:
-        return self._asked.is_set()
 
     def ask(self) -> None:
         """End the answer now: the connection it comes on is cut, and whoever reads it gets an error at once."""
         with self._lock:
-            self._asked.set()
+            self.asked = True
+            self._told.set()
             self._cut()
 
     def wait(self, seconds: float) -> bool:
         """Sleep, at most until the answer is to end: whether it is."""
-        return self._asked.wait(seconds)
+        return self._told.wait(seconds)
 
     def works_on(self, connection: socket.socket) -> None:
         """The answer will come on this connection; it is the answer's until `called`."""
         with self._lock:
             self._socket = connection
-            if self._asked.is_set():
+            if self.asked:
                 self._cut()
 
     def called(self) -> None:

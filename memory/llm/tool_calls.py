@@ -120,9 +120,10 @@ def estimate_call(call: ToolCall) -> int:
 
 def estimate_prompt(request: ModelRequest) -> int:
     """Tokens of a request's messages and tools, by our estimate."""
-    messages = sum(tokens.estimate_message(message.content) for message in request.messages)
-    calls = sum(estimate_call(call) for message in request.messages for call in message.tool_calls)
-    return messages + calls + sum(tokens.estimate(json.dumps(sent_tool(tool))) for tool in request.tools)
+    messages = sum([tokens.estimate(message.content) for message in request.messages])
+    calls = sum([estimate_call(call) for message in request.messages for call in message.tool_calls])
+    tools = sum([tokens.estimate(json.dumps(sent_tool(tool))) for tool in request.tools])
+    return messages + tokens.MESSAGE_OVERHEAD * len(request.messages) + calls + tools
 
 
 def _is_object(text: str) -> bool:

@@ -4,9 +4,8 @@ The idea: a call is one POST of JSON with a key in its header.  Connections are 
 read elsewhere, tries are `openai_client`'s, and what goes wrong is worded in `failures`.
 
 Guarantee: a call ends in time.  Its deadline bounds the whole of it, the time the caller takes between chunks included.
-A server that falls silent is noticed when the time is up, one that keeps dripping at the next byte, and one that drips
-an error page after as long again at the latest.  (Bytes of the response's header are the exception: each has its own
-time-out.)
+A server that falls silent is noticed when the time is up, one that keeps dripping at the next byte.  What had come by
+then may still be handed on.
 """
 
 from __future__ import annotations
@@ -23,18 +22,27 @@ from urllib.parse import urljoin, urlsplit
 
 from config import Settings, SettingsError
 from memory.errors import ModelError
-from memory.llm.connections import BROKEN, Address, Answer, Connections, NotConnected
+from memory.llm.connections import Address, Answer, Connections, NotConnected, lines_of
 from memory.llm.failures import Failures
 from memory.llm.interrupt import Interrupt
 
 OPENAI_URL = "https://api.openai.com/v1"
 REDIRECTS = 20
+_HEADERS = lines_of(
+    {
+        "Accept": "application/json",
+        "Accept-Encoding": "identity",
+        "Content-Type": "application/json",
+        "User-Agent": "Recap",
+    }
+)
 _NO_KEY = "no-key-needed"  # servers at home want none, but some of them a header
 _ERROR_BYTES = 64 * 1024
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Refused(Exception):
-    """A response that is no success, read as far as is worth it."""
+    """A response that is no success, read as far as is worth it; the names of `headers` are in small letters."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(status)
@@ -49,10 +57,10 @@ class Opened:
     Iterating raises ModelError for what breaks, and when the deadline has come.
     """
 
-    def __init__(self, answer: Answer, failures: Failures, deadline: float, seconds: float) -> None:
+    def __init__(self, answer: Answer, failures: Failures, seconds: float) -> None:
         self._answer = answer
-        self._chunks = _timed(answer, deadline, failures, seconds)
-        if answer.headers.get("content-encoding", "").lower() in ("gzip", "x-gzip", "deflate"):
+        self._chunks = _told(answer.response.pieces(), failures, seconds)
+        if answer.response.headers.get("content-encoding", "").lower() in ("gzip", "x-gzip", "deflate"):
             self._chunks = _inflated(self._chunks, failures)  # although nobody asked for it
 
     def __iter__(self) -> Iterator[bytes]:
@@ -63,7 +71,7 @@ class Opened:
 
         A new one costs two round trips and a handshake.  A body that only ends with its connection is left alone.
         """
-        if self._answer.marks_its_end:
+        if self._answer.response.marks_its_end:
             with contextlib.suppress(ModelError):
                 for _ in self._chunks:
                     pass
@@ -77,7 +85,7 @@ class Opened:
                 if len(body) > _ERROR_BYTES:
                     break
         self.close()
-        return Refused(self._answer.status, self._answer.headers, body)
+        return Refused(self._answer.response.status, self._answer.response.headers, body)
 
     def close(self) -> None:
         self._answer.close()
@@ -87,14 +95,16 @@ class Opened:
 class Transport:
     """The connection to one server, shared by its models: make one a process (`connect`), `close` it at the end.
 
-    `timeout` is MODEL_TIMEOUT; `backoff` the seconds before the first retry, doubled for the next.  `without`
-    remembers, for each model, the parameters its server refused.
+    `headers` are sent with each request, those of `key` only to the server itself.  `timeout` is MODEL_TIMEOUT;
+    `backoff` the seconds before the first retry, doubled for the next.  `without` remembers, for each model, the
+    parameters its server refused.
     """
 
     connections: Connections
     url: str = field(repr=False)
     address: str
-    headers: Mapping[str, str] = field(repr=False)
+    headers: str
+    key: str = field(repr=False)
     timeout: float
     secrets: tuple[str, ...] = field(repr=False)
     backoff: float
@@ -119,7 +129,7 @@ class Transport:
         `interrupt` may end the call until its response is closed.
         """
         # "replace": half a surrogate pair from a careless frontend has no bytes.
-        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        content = _encode(body).encode("utf-8", "replace")
         return self._opened("POST", path, content, failures, deadline, seconds or self.timeout, interrupt)
 
     def get(self, path: str, failures: Failures, deadline: float) -> Opened:
@@ -136,21 +146,21 @@ class Transport:
         seconds: float,
         interrupt: Interrupt | None,
     ) -> Opened:
-        url, headers = self.url + path, self.headers
+        url, headers = self.url + path, self.key + self.headers
         for _ in range(REDIRECTS + 1):
-            left = deadline - time.monotonic()
-            if left <= 0:
+            if time.monotonic() >= deadline:
                 raise failures.timed_out(seconds)
             try:
-                answer = self.connections.send(_address(url), method, headers, content, left, interrupt)
+                answer = self.connections.send(_address(url), method, headers, content, deadline, interrupt)
             except TimeoutError:
                 raise failures.timed_out(seconds) from None
-            except (NotConnected, *BROKEN) as error:
+            except (NotConnected, OSError) as error:
                 raise failures.unreachable(str(error) or type(error).__name__) from None
-            moved = answer.headers.get("location") if answer.status in (307, 308) else None
+            status = answer.response.status
+            moved = answer.response.headers.get("location") if status in (307, 308) else None
             if moved is None:  # the older redirects would lose the request's body
-                opened = Opened(answer, failures, deadline, seconds)
-                if 200 <= answer.status < 300:
+                opened = Opened(answer, failures, seconds)
+                if 200 <= status < 300:
                     return opened
                 raise opened.refused()
             answer.close()
@@ -160,7 +170,7 @@ class Transport:
             except ValueError:
                 raise failures.unreachable("it redirects to no address") from None
             if elsewhere:
-                headers = {name: value for name, value in headers.items() if name != "Authorization"}
+                headers = self.headers
             url = moved
         raise failures.unreachable("it redirects without end")
 
@@ -191,13 +201,8 @@ def connect(settings: Settings, *, backoff: float = 0.5) -> Transport:
         connections=connections,
         url=url.rstrip("/"),
         address=f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}",
-        headers={
-            "Authorization": server.basic or f"Bearer {key or _NO_KEY}",
-            "Accept": "application/json",
-            "Accept-Encoding": "identity",
-            "Content-Type": "application/json",
-            "User-Agent": "Recap",
-        },
+        headers=_HEADERS,
+        key=lines_of({"Authorization": server.basic or f"Bearer {key or _NO_KEY}"}),
         timeout=settings.model_timeout,
         secrets=tuple(filter(None, (key, parts.password))),
         backoff=backoff,
@@ -210,19 +215,14 @@ def _address(url: str) -> Address:
     return Address.of(url)
 
 
-def _timed(answer: Answer, deadline: float, failures: Failures, seconds: float) -> Iterator[bytes]:
-    """The body's chunks, until the deadline; what breaks becomes a ModelError."""
+def _told(chunks: Iterator[bytes], failures: Failures, seconds: float) -> Iterator[bytes]:
+    """The body's `chunks`; what breaks becomes a ModelError."""
     try:
-        while (left := deadline - time.monotonic()) > 0:
-            chunk = answer.read(left)
-            if not chunk:
-                return
-            yield chunk
+        yield from chunks
     except TimeoutError:
-        pass
-    except BROKEN:
+        raise failures.timed_out(seconds) from None
+    except OSError:
         raise failures.cut_off() from None
-    raise failures.timed_out(seconds)
 
 
 def _inflated(chunks: Iterator[bytes], failures: Failures) -> Iterator[bytes]:

@@ -15,7 +15,6 @@ The standard library is enough for this, and what the libraries log comes in the
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import hmac
 import json
 import logging
@@ -40,6 +39,7 @@ HASH_CHARS = 12  # 48 bits: enough that two of a million people hardly ever shar
 QUIET = ("httpx2", "httpcore2", "alembic", "whoosh", "filelock")  # what they tell at info is no event of ours
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _NEEDS_QUOTES = frozenset(' "=\\')
+_BARE = frozenset((int, float))  # whose text never needs them
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Names:
 
     def hash(self, private: Private) -> str:
         said = "\0".join((private.kind, private.tenant, private.name)).encode("utf-8", "surrogatepass")
-        return hmac.new(self._salt, said, hashlib.sha256).hexdigest()[:HASH_CHARS]
+        return hmac.digest(self._salt, said, "sha256").hex()[:HASH_CHARS]
 
 
 class Formatter(logging.Formatter):
@@ -143,12 +143,14 @@ class Formatter(logging.Formatter):
             if said != type(error).__name__:
                 parts["said"] = said
             parts["at"] = _raised_at(error)
-        return self._line({key: self._shown(value) for key, value in parts.items() if value is not None})
-
-    def _shown(self, value: Any) -> Any:
-        if isinstance(value, Private):
-            return self._names.hash(value)
-        return round(value, 6) if isinstance(value, float) else value
+        for key, value in [*parts.items()]:  # most stay as they are
+            if value is None:
+                del parts[key]
+            elif isinstance(value, Private):
+                parts[key] = self._names.hash(value)
+            elif isinstance(value, float):
+                parts[key] = round(value, 6)
+        return self._line(parts)
 
 
 class _ToStandardError(logging.StreamHandler[Any]):
@@ -219,7 +221,7 @@ def _short(filename: str) -> str:
 
 
 def _logfmt(parts: dict[str, Any]) -> str:
-    return " ".join(f"{key}={_quoted(value)}" for key, value in parts.items())
+    return " ".join([f"{key}={value if type(value) in _BARE else _quoted(value)}" for key, value in parts.items()])
 
 
 def _quoted(value: Any) -> str:

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, func, select
 from memory.access.budgets import spent_today
 from memory.domain import Caller
 from memory.errors import user_not_found
+from memory.messages import SAID
 from memory.people.export import Export, export
 from memory.sessions import find_user
 from models import Database, FactRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
@@ -46,7 +47,7 @@ class Users:
         with self._database.read() as tx:
             owner = _find(tx, caller)
             sessions = select(SessionRow.id).where(SessionRow.owner_id == owner.id)
-            line = (MessageRow.owner_id == owner.id, MessageRow.branch == 0, MessageRow.erased_at.is_(None))
+            line = (MessageRow.owner_id == owner.id, *SAID)
             messages, first, last = tx.execute(
                 select(func.count(), func.min(MessageRow.created_at), func.max(MessageRow.created_at)).where(*line)
             ).one()

@@ -9,26 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 from sqlalchemy import and_, bindparam, or_, select
 
 from memory import tokens
 from memory.domain import Excerpt, Message
-from memory.messages import COLUMNS, of_columns
-from memory.quoting import GAP, chat_block, message_line
-from models import MessageRow, SessionRow, Statement, Transaction
+from memory.messages import COLUMNS, SAID, of_columns
+from memory.quoting import GAP, chat_block, undated_line
+from models import MessageRow, SessionRow, Statement, Transaction, table_of
 from search_index import Hit
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
 NAMED_DAY = "2024-03-01 "  # as it stands in a line
 
-_M, _S = MessageRow.__table__.c, SessionRow.__table__.c
-_SAID = (
-    select(_M.session_id, _S.title, *COLUMNS)
-    .join(SessionRow.__table__, _S.id == _M.session_id)
-    .where(_M.branch == 0, _M.erased_at.is_(None))
-)
+_M, _S = table_of(MessageRow).c, table_of(SessionRow).c
+_SAID = select(_M.session_id, _S.title, *COLUMNS).join(table_of(SessionRow), _S.id == _M.session_id).where(*SAID)
 _AMONG = Statement(_SAID.where(_M.id.in_(bindparam("ids", expanding=True)), _M.owner_id == bindparam("owner")))
 
 
@@ -43,7 +40,7 @@ class Stored:
 
 def stored(tx: Transaction, owner_id: int, ids: Sequence[int]) -> dict[int, Stored]:
     """The owner's messages among `ids`, by id; another owner's, replaced and erased ones are left out."""
-    return {one.message.id: one for one in map(_stored, tx.execute(_AMONG, {"ids": ids, "owner": owner_id}))}
+    return {one.message.id: one for one in _stored(tx.execute(_AMONG, {"ids": ids, "owner": owner_id}))}
 
 
 def around(tx: Transaction, found: Iterable[Stored], reach: int) -> list[Stored]:
@@ -60,12 +57,11 @@ def around(tx: Transaction, found: Iterable[Stored], reach: int) -> list[Stored]
     ]
     if not near:
         return []
-    return [_stored(row) for row in tx.execute(_SAID.where(or_(*near)).order_by(_M.session_id, _M.position))]
+    return _stored(tx.execute(_SAID.where(or_(*near)).order_by(_M.session_id, _M.position)))
 
 
-def _stored(row: Sequence[Any]) -> Stored:
-    session_id, title, *columns = row
-    return Stored(of_columns(columns), session_id, title)
+def _stored(rows: Iterable[Sequence[Any]]) -> list[Stored]:
+    return [Stored(of_columns(columns), session_id, title) for session_id, title, *columns in rows]
 
 
 def excerpts(
@@ -84,29 +80,29 @@ def excerpts(
     best = {hit.message_id: hit for hit in hits if hit.message_id in found}
     near = around(tx, (found[message_id] for message_id in best), reach) if reach else []
     shown: dict[int, list[Message]] = {}  # by session
+    days: dict[int, set[date]] = {}  # on which those were said
     seen = set(exclude)
     for message_id in best:
         hit = found[message_id]
-        for one in _window(hit, near, reach):
+        for one in _window(hit, near, reach) if reach else [hit]:
             if one.message.id in seen:
                 continue
             message = shown_in_part(one.message, found=one.message.id in best)
-            beside = shown.setdefault(one.session_id, [])
             day = message.created_at.date()
-            cost = cost_of(message, first=not beside, same_day=all(other.created_at.date() == day for other in beside))
+            on = days.get(one.session_id)
+            cost = cost_of(message, first=on is None, same_day=on == {day})
             if cost > budget:
                 break
             budget -= cost
             seen.add(message.id)
-            beside.append(message)
+            shown.setdefault(one.session_id, []).append(message)
+            days.setdefault(one.session_id, set()).add(day)
     titles = {one.message.session_id: one.title for one in found.values()}
     return tuple(sorted(_made(shown.values(), best, titles), key=lambda excerpt: -excerpt.score))
 
 
 def _window(hit: Stored, near: Sequence[Stored], reach: int) -> Sequence[Stored]:
     """What is shown around a hit, itself first and then the nearest."""
-    if not reach:
-        return [hit]
 
     def distance(one: Stored) -> int:
         return abs(one.message.position - hit.message.position)
@@ -127,8 +123,8 @@ def cost_of(message: Message, *, first: bool, same_day: bool = True) -> int:
     """
     if first:
         return tokens.estimate(chat_block(Excerpt(message.session_id, "", (message,), (), 0.0))) + 1
-    line = message_line(message, on=message.created_at.date() if same_day else None)
-    return tokens.estimate(f"{GAP}\n{line}\n" + ("" if same_day else 2 * NAMED_DAY)) + 1
+    named = "" if same_day else 3 * NAMED_DAY
+    return tokens.estimate(f"{GAP}\n{named}{undated_line(message)}\n") + 1
 
 
 def _made(sessions: Iterable[list[Message]], best: Mapping[int, Hit], titles: Mapping[str, str]) -> Iterator[Excerpt]:

@@ -171,11 +171,8 @@ _HAN_CHARS = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0
 _HAN_RUN = re.compile(f"(?P<han>[{_HAN_CHARS}]+)|[^\\s{_HAN_CHARS}]+")
 
 
-class _Found(NamedTuple):
-    rank: int
-    start: int
-    end: int
-    name: bool = False  # a capitalised word: with its neighbours it may be one name
+_Found = tuple[int, int, int, bool]
+"""What a keyword is worth, its start, its end, and whether it is sure to have terms: in order, the best comes first."""
 
 
 def keywords(text: str, analysis: Analysis = ENGLISH) -> list[str]:
@@ -184,74 +181,78 @@ def keywords(text: str, analysis: Analysis = ENGLISH) -> list[str]:
     `analysis` is that of the index they are looked for in; its language's stop words are none, nor are English ones.
     """
     text = unicodedata.normalize("NFKC", _NOISE.sub(" ", text) if _NOISY.search(text) else text)
-    distinct: dict[str, str] = {}
-    for found in sorted(_joined(text, _found(text)), key=lambda found: found.rank):
-        word = text[found.start : found.end].strip()
-        distinct.setdefault(word.casefold(), word)
-    return [word for word in distinct.values() if _indexed(word) and (analysis is ENGLISH or analysis.terms(word))]
+    distinct: dict[str, tuple[str, bool]] = {}
+    for _, start, end, sure in sorted(_found(text)):
+        word = text[start:end].strip()
+        distinct.setdefault(word.casefold(), (word, sure))
+    return [
+        word
+        for word, sure in distinct.values()
+        if (sure or terms(word)) and (analysis is ENGLISH or analysis.terms(word))
+    ]
 
 
-def _found(text: str) -> Iterator[_Found]:
-    """What is worth searching for, in the order of the text."""
+def _found(text: str) -> list[_Found]:
+    """What is worth searching for, in the order of the text; names of several words as one: San Francisco."""
     dates = _DATED.finditer(text) if _MAY_BE_DATED.search(text) else ()
     dated = {i for match in dates for i in range(*match.span())}
     shouting = text.isupper()
-    opens, previous, end = True, "", 0
+    found: list[_Found] = []
+    article, names, end = False, 0, 0  # whether an article precedes; of how many names the last that was found is made
     for match in (_TOKEN if _MARKED.search(text) else _PLAIN_TOKEN).finditer(text):
-        kind, start = match.lastgroup or "", match.start()
-        opens = end == 0 or (text[end:start] != " " and bool(_SENTENCE_END.search(text, end, start)))
-        end = match.end()
-        last, previous = previous, match[0].casefold()
+        kind, before, (start, end) = match.lastgroup or "", end, match.span()
+        if kind == "word":
+            opens = before == 0 or (text[before:start] != " " and bool(_SENTENCE_END.search(text, before, start)))
+            word_of = _word_of if end - start <= MAX_TERM else _word
+            rank, length, name, article = word_of(match[0], opens, shouting, article)
+            if rank is None or start in dated:
+                continue
+            if name and 0 < names < MAX_NAME and text[found[-1][2] : start] == " ":
+                found[-1] = (rank, found[-1][1], start + length, True)
+                names += 1
+            else:
+                found.append((rank, start, start + length, length < MAX_TERM))
+                names = int(name)
+            continue
+        article, names = False, 0
         if start in dated:
             continue
-        if kind == "word":
-            word = match[0] if match[0].isalpha() else _CONTRACTION.sub("", match[0])
-            rank = _rank(word, opens, shouting, last in _NOUN_NEXT)
-            if rank is not None:
-                named = rank == NAMED and bool(_NAME.match(word)) and not _ACRONYM.match(word)
-                yield _Found(rank, start, start + min(len(word), MAX_TERM), named)
-        elif kind == "number":
-            yield _Found(COUNTED, start, end)
+        if kind == "number":
+            found.append((COUNTED, start, end, False))
         elif kind == "unspaced":
-            yield from _unspaced(match[0], start)
+            found.extend(_unspaced(match[0], start))
         elif kind == "path":
-            yield _Found(NAMED, start, start + len(match[0].rstrip(".,;:!?)")))
+            found.append((NAMED, start, start + len(match[0].rstrip(".,;:!?)")), False))
         else:
-            yield _Found(QUOTED, *match.span(kind))
+            found.append((QUOTED, *match.span(kind), False))
+    return found
 
 
-def _joined(text: str, found: Iterator[_Found]) -> Iterator[_Found]:
-    """Names of several words as one: San Francisco."""
-    held, length = None, 0
-    for one in found:
-        if (
-            held
-            and held.name
-            and one.name
-            and one.start == held.end + 1
-            and text[held.end] == " "
-            and length < MAX_NAME
-        ):
-            held, length = held._replace(end=one.end), length + 1
-            continue
-        if held:
-            yield held
-        held, length = one, 1
-    if held:
-        yield held
+class _Word(NamedTuple):
+    """What a word in its place is worth, if anything, and how many of its characters count."""
+
+    rank: int | None
+    length: int
+    name: bool  # capitalised: with its neighbours it may be one name
+    article: bool  # after it a generic verb is a noun
 
 
-@remembered(8192, longest=MAX_TERM)
-def _indexed(word: str) -> bool:
-    return bool(terms(word))
+def _word(written: str, opens: bool, shouting: bool, noun: bool) -> _Word:
+    """A word as it is written; `opens` a sentence, where a capital says nothing; `noun`: an article precedes."""
+    word = written if written.isalpha() else _CONTRACTION.sub("", written)
+    rank = _rank(word, opens, shouting, noun)
+    name = rank == NAMED and bool(_NAME.match(word)) and not _ACRONYM.match(word)
+    return _Word(rank, min(len(word), MAX_TERM), name, written.casefold() in _NOUN_NEXT)
 
 
-@remembered(8192, longest=MAX_TERM)
+_word_of = remembered(8192)(_word)
+
+
 def _rank(word: str, opens: bool, shouting: bool, noun: bool) -> int | None:
-    """What a word is worth, or None; `opens` a sentence, where a capital says nothing; `noun`: an article precedes."""
+    """What a word is worth, or None where it is not worth searching for or has no terms."""
     lower = word.casefold().replace("’", "'")
     listed = lower in _SOFT or (lower in _GENERIC and not noun)
-    if lower in _HARD or not _indexed(word):
+    if lower in _HARD or not terms(word):
         return None
     if _TECHNICAL.search(word) and not lower.isalpha():
         return NAMED
@@ -270,9 +271,9 @@ def _unspaced(run: str, start: int) -> Iterator[_Found]:
     for match in _HAN_RUN.finditer(blank):
         at, end = match.span()
         if not match["han"]:
-            yield _Found(PLAIN, start + at, start + min(end, at + MAX_TERM))
+            yield PLAIN, start + at, start + min(end, at + MAX_TERM), False
             continue
         while at < end and blank[at] in _HAN_LEADING and blank[at : at + 2] not in _HAN_LED:
             at += 1
         for first in range(at, max(end - 1, at + 1) if at < end else at):
-            yield _Found(PLAIN, start + first, start + min(first + 2, end))
+            yield PLAIN, start + first, start + min(first + 2, end), False

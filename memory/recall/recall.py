@@ -20,6 +20,7 @@ from memory.domain import Caller, Excerpt, Message
 from memory.errors import InvalidRequest
 from memory.indexing import waiting
 from memory.jobs.outbox import Outbox
+from memory.messages import SAID
 from memory.operating import logs
 from memory.recall import triggers
 from memory.recall.excerpts import around, excerpts, stored
@@ -162,12 +163,13 @@ class Recall:
         else:
             share = ALSO_ASKED if asking else UNASKED
         budget = int(self._settings.recall_tokens * share)
+        limit = self._settings.recall_limit
         if only_times:
-            found = self._recent(past, _spans(times), self._settings.recall_limit, budget)
+            found = self._recent(past, _spans(times), limit, budget)
+        elif triggers.stands_alone(asking, self._analysis):
+            found = self._find(past, Query(text=asking, limit=limit, times=_spans(times)), budget)
         elif self._analysis.terms(text):
-            limit = self._settings.recall_limit
-            wanted = asking if triggers.stands_alone(asking, self._analysis) else text
-            found = self._find(past, Query(text=wanted, limit=limit, times=_spans(times)), budget)
+            found = self._find(past, Query(text=text, limit=limit, times=_spans(times)), budget)
         else:
             return Recalled(mode=mode, reason=f"{reason}, but has no words to look for")
         return Recalled(found, mode, reason if found else f"{reason}, but nothing earlier fits")
@@ -211,10 +213,7 @@ class Recall:
             for after, before in spans
         ]
         query = select(MessageRow.id, MessageRow.session_id).where(
-            MessageRow.owner_id == past.owner_id,
-            MessageRow.branch == 0,
-            MessageRow.erased_at.is_(None),
-            or_(*within),
+            MessageRow.owner_id == past.owner_id, *SAID, or_(*within)
         )
         session = self._narrowed(past)
         if session is not None:

@@ -159,12 +159,12 @@ _ADDRESSED = re.compile(  # Hi Mark!
 )
 
 
-_DOUBLED = re.compile(r"([a-zA-Z])\1+", re.IGNORECASE | re.ASCII)
+DOUBLED = re.compile(r"([a-zA-Z])\1+", re.IGNORECASE | re.ASCII)
 
 
 def once(text: str) -> str:
     """A text with letters that are written twice or more written once: people type sugested and heyyy."""
-    return _DOUBLED.sub(r"\1", text)
+    return DOUBLED.sub(r"\1", text)
 
 
 def _expanded(table: str) -> Iterator[str]:
@@ -174,14 +174,21 @@ def _expanded(table: str) -> Iterator[str]:
             yield once(" ".join(part.replace("+", " ") for part in choice if part != "_").replace("'", ""))
 
 
-_PADDING_PHRASES = frozenset(_expanded(_PADDING))
-_PHRASES = frozenset(_expanded(_SMALL_TALK))
-_LONGEST = max(phrase.count(" ") for phrase in _PHRASES | _PADDING_PHRASES) + 1
+_BEGUN, _PADDING_PHRASE, _SPOKEN = range(3)
+"""What words in a row are: no more than the beginning of a phrase, padding, or a phrase of small talk."""
+_PHRASES = dict.fromkeys(_expanded(_PADDING), _PADDING_PHRASE) | dict.fromkeys(_expanded(_SMALL_TALK), _SPOKEN)
+_KINDS = {
+    " ".join(words[:end]): _BEGUN for words in map(str.split, _PHRASES) for end in range(1, len(words))
+} | _PHRASES
 # People swap letters when they type fast; a word's first and last mostly hold.
 _JUMBLED = {
-    (word[0], "".join(sorted(word)), word[-1]): word for phrase in _PHRASES for word in phrase.split() if len(word) > 4
+    (word[0], "".join(sorted(word)), word[-1]): word
+    for phrase, kind in _PHRASES.items()
+    if kind == _SPOKEN
+    for word in phrase.split()
+    if len(word) > 4
 }
-_WORDS = frozenset(word for phrase in _PHRASES | _PADDING_PHRASES for word in phrase.split())
+_WORDS = frozenset(word for phrase in _PHRASES for word in phrase.split())
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _SPLIT = re.compile(f"[{_UNSPACED}～]+|[^\\W{_UNSPACED}]+")
 
@@ -196,25 +203,29 @@ def is_small_talk(text: str, keywords: Sequence[str] | None = None) -> bool:
     bare, words = _said(text)
     if not words:
         return any(unicodedata.category(char) in ("So", "Sk") for char in bare) or _EMOTICON.search(text) is not None
-    idle: frozenset[str] | None = None
+    content: set[str] | None = None
     tokens: list[str] = []
-    reached = {0: False}  # how far the phrases reach, and whether one of them was more than padding
-    for start in range(len(words)):
-        if start not in reached:
-            if max(reached) < start:
-                return False
+    # Where phrases that cover all before may end, and whether one of them was more than padding.
+    reached: list[bool | None] = [False, *[None] * len(words)]
+    for start, word in enumerate(words):
+        spoken = reached[start]
+        if spoken is None:
             continue
-        tokens += map(_token, words[len(tokens) : start + _LONGEST])
-        for end in range(start + 1, min(start + _LONGEST, len(words)) + 1):
-            phrase = " ".join(tokens[start:end])
-            spoken = phrase in _PHRASES
-            if spoken or phrase in _PADDING_PHRASES:
-                reached[end] = reached.get(end, False) or spoken or reached[start]
-        if reached[start] and keywords is not None:
-            idle = _idle(words, keywords) if idle is None else idle
-            if words[start] in idle:
+        phrase = ""
+        for end in range(start, len(words)):
+            if end == len(tokens):
+                tokens.append(_token(words[end]))
+            phrase = f"{phrase} {tokens[end]}" if phrase else tokens[end]
+            if phrase not in _KINDS:
+                break
+            kind = _KINDS[phrase]
+            if kind != _BEGUN:
+                reached[end + 1] = bool(reached[end + 1]) or spoken or kind == _SPOKEN
+        if spoken and keywords is not None:
+            content = _content(keywords) if content is None else content
+            if word not in content and not _IS_UNSPACED.match(word):  # a run without spaces always may say something
                 reached[start + 1] = True
-    return reached.get(len(words), False)
+    return bool(reached[-1])
 
 
 @remembered(64, longest=MOST_CHARS)  # each message is asked about twice
@@ -224,11 +235,10 @@ def _said(text: str) -> tuple[str, tuple[str, ...]]:
     return bare, tuple(_SPLIT.findall(bare.casefold().replace("'", "")))
 
 
-def _idle(words: Sequence[str], keywords: Sequence[str]) -> frozenset[str]:
-    """The words that say nothing to search for; a run without spaces always may."""
-    told = (key.casefold().replace("'", "") for key in keywords if key.casefold() not in COURTEOUS)
-    content = {word for key in told for word in _SPLIT.findall(key)}
-    return frozenset(word for word in words if word not in content and not _IS_UNSPACED.match(word))
+def _content(keywords: Sequence[str]) -> set[str]:
+    """The words of keywords that say more than courtesies do."""
+    told = " ".join([word for word in keywords if word.casefold() not in COURTEOUS])
+    return set(_SPLIT.findall(told.casefold().replace("'", "")))
 
 
 @remembered(8192, longest=64)

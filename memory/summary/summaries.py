@@ -25,6 +25,7 @@ from memory.facts.grounding import Shown
 from memory.jobs.outbox import Job, Outbox
 from memory.llm import DigestMaterial, LanguageModel
 from memory.llm.counted import CountedModel
+from memory.messages import SAID
 from memory.operating import logs
 from memory.operating.metrics import Metrics
 from memory.paging import Page, decode_cursor, page_of
@@ -54,10 +55,9 @@ log = logging.getLogger(__name__)
 _V, _M, _J = table_of(SummaryRow).c, table_of(MessageRow).c, table_of(JobRow).c
 _NEW = Statement(insert(table_of(SummaryRow)))
 _VERSION = Statement(select(*_V).where(_V.session_id == bindparam("session"), _V.version == bindparam("version")))
-_SAID = _M.branch == 0, _M.erased_at.is_(None)
-_THERE = Statement(select(func.count()).where(_M.id.in_(bindparam("ids", expanding=True)), *_SAID))
+_THERE = Statement(select(func.count()).where(_M.id.in_(bindparam("ids", expanding=True)), *SAID))
 _FOLLOWING = Statement(
-    select(func.min(_M.position)).where(_M.session_id == bindparam("session"), *_SAID, _M.position > bindparam("last"))
+    select(func.min(_M.position)).where(_M.session_id == bindparam("session"), *SAID, _M.position > bindparam("last"))
 )
 _SECTIONS = Statement(
     select(_V.sections).where(_V.session_id == bindparam("session"), _V.version == bindparam("version"))

@@ -28,7 +28,7 @@ from memory.clients.conversation import calls_of
 from memory.domain import Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases.leases import Lease, Leases
-from memory.messages import MessageDraft, as_message, check_size, remains, store_message
+from memory.messages import SAID, MessageDraft, as_message, check_size, remains, store_message
 from memory.prompts import Prompts
 from memory.sessions import Sessions, find_session
 from memory.turn.fold import fold
@@ -41,10 +41,7 @@ from models import Database, MessageRow, SessionRow, Statement, Transaction, Tur
 _M = table_of(MessageRow).c
 _AT = Statement(
     select(_M.id, _M.role, _M.content).where(
-        _M.session_id == bindparam("session"),
-        _M.branch == 0,
-        _M.erased_at.is_(None),
-        _M.position == bindparam("position"),
+        _M.session_id == bindparam("session"), *SAID, _M.position == bindparam("position")
     )
 )
 _NEW_TURN = Statement(insert(table_of(TurnRow)))
@@ -332,12 +329,7 @@ def _exchange(tx: Transaction, row: SessionRow, last: Message) -> Sequence[Messa
     """The messages to answer: what the person said last, and what followed up to `last`."""
     if last.role == "user":
         return [last]
-    line = (
-        MessageRow.session_id == row.id,
-        MessageRow.branch == 0,
-        MessageRow.erased_at.is_(None),
-        MessageRow.position <= last.position,
-    )
+    line = (MessageRow.session_id == row.id, *SAID, MessageRow.position <= last.position)
     asked = tx.scalar(select(func.max(MessageRow.position)).where(*line, MessageRow.role == "user"))
     if asked is None:
         return [last]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from config import Settings
 from memory import tokens
@@ -51,9 +52,7 @@ class Answer:
         self._first = next(self._parts, None)
 
     def __iter__(self) -> Iterator[Piece | Chunk]:
-        if self._first is not None:
-            yield self._first
-        yield from self._parts
+        return chain(() if self._first is None else (self._first,), self._parts)
 
     @property
     def text(self) -> str:
@@ -80,11 +79,14 @@ class Answer:
                 self.client_calls = tuple(calls)
                 break
             request = self._looked_back(request, before, calls[:CALLS_A_ROUND])
-        self.end = replace(self.end, usage=sum(spent, Usage(0, 0)))
+        if len(spent) > 1:
+            self.end = replace(self.end, usage=sum(spent, Usage(0, 0)))
 
     def _offering(self, request: ModelRequest, left: int) -> ModelRequest:
         """The request with the tools, if another round may follow and there is room for what they bring."""
-        if self._tools is None or not left:
+        if self._tools is None:
+            return request
+        if not left:
             return replace(request, tools=())
         offering = replace(request, tools=self._tools.specs)
         return offering if self._room(offering) >= ROOM_MIN else replace(request, tools=())
@@ -104,23 +106,22 @@ class Answer:
                 break
             if request.interrupt.asked:
                 raise Interrupted
-            if isinstance(part, ToolCall):
-                calls.append(part)
-                continue
-            if isinstance(part, Chunk):
+            if isinstance(part, Piece):
+                text = held + part.text
+                if request.tools and not said and text.isspace():
+                    held = text  # models that are about to call tools often say a line end first
+                    continue
+                if not said and self._said and not self._said[-1].endswith("\n"):
+                    text = f"\n\n{text}"  # what was said before the tools were called is a paragraph of its own
+                held = ""
+                said.append(text)
+                self._said.append(text)
+                yield part if text == part.text else Piece(text)
+            elif isinstance(part, Chunk):
                 self.last = part
                 yield part
-                continue
-            text = held + part.text
-            if request.tools and not said and text.isspace():
-                held = text  # models that are about to call tools often say a line end first
-                continue
-            if not said and self._said and not self._said[-1].endswith("\n"):
-                text = f"\n\n{text}"  # what was said before the tools were called is a paragraph of its own
-            held = ""
-            said.append(text)
-            self._said.append(text)
-            yield Piece(text)
+            else:
+                calls.append(part)
         return calls, "".join(said).strip()
 
     def _looked_back(self, request: ModelRequest, said: str, calls: Sequence[ToolCall]) -> ModelRequest:

@@ -17,16 +17,17 @@ from sqlalchemy import bindparam, func, select
 
 from config import Settings
 from memory.domain import Message
+from memory.messages import SAID
 from models import JobRow, MessageRow, SessionRow, Statement, Transaction, table_of
 
 TURN = 2  # messages: what is said, and its answer
 
 _M, _J = table_of(MessageRow).c, table_of(JobRow).c
-_LINE = _M.session_id == bindparam("session"), _M.branch == 0
-_TOKENS = Statement(select(func.sum(_M.tokens)).where(*_LINE, _M.position <= bindparam("last")))
+_OF_SESSION = _M.session_id == bindparam("session")
+_TOKENS = Statement(select(func.sum(_M.tokens)).where(_OF_SESSION, _M.branch == 0, _M.position <= bindparam("last")))
 _LAST_QUESTION = Statement(
     select(func.max(_M.position)).where(
-        *_LINE, _M.role == "user", _M.erased_at.is_(None), _M.position.between(bindparam("first"), bindparam("last"))
+        _OF_SESSION, *SAID, _M.role == "user", _M.position.between(bindparam("first"), bindparam("last"))
     )
 )
 _BEING_MADE = Statement(

@@ -23,5 +23,6 @@ def leased(tx: Transaction, lease: Lease) -> SessionRow | None:
 def give_back(tx: Transaction, row: SessionRow, leases: Leases) -> None:
     """Write what the turn changed, and give its lease back."""
     leases.give_back(row)
-    row.stop_token = None
+    if row.stop_token is not None:
+        row.stop_token = None
     write_changes(tx, row, row.id)

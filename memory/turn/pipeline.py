@@ -46,6 +46,7 @@ from memory.turn.answering import Answer
 from memory.turn.context import ComposedPrompt
 from memory.turn.leased import give_back, leased
 from memory.turn.preparing import Prepared, Preparing, forgiven
+from memory.turn.report import MemoryReport
 from memory.turn.stops import Stops
 from memory.turn.values import INTERRUPTED, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.watch import Watch
@@ -188,16 +189,17 @@ class ChatPipeline:
             user_message_id=view.message.id or None,
             model=self._main.name,
             created_at=prepared.at,
-            memory=replace(prepared.memory, calls=reply.calls),
+            memory=_with_calls(prepared.memory, reply),
             saved_tokens=view.full_history_tokens - prepared.prompt.tokens,
             problem=problem or prepared.problem,
         )
 
     def _finished(self, admitted: Admitted, started: TurnStarted, reply: Answer) -> TurnFinished:
         usage = TurnUsage(reply.end.usage, round(admitted.remembered.view.full_history_tokens * reply.rate))
-        memory = replace(started.memory, calls=reply.calls)
+        memory = _with_calls(started.memory, reply)
         given = str(reply.last.data.get("id") or "") if reply.last is not None else ""
-        started = replace(started, completion_id=given[:ID_CHARS] or started.completion_id, memory=memory)
+        if given or memory is not started.memory:
+            started = replace(started, completion_id=given[:ID_CHARS] or started.completion_id, memory=memory)
         end = reply.end
         return TurnFinished(started, reply.text, None, end.reason, end.model, usage, calls=reply.client_calls)
 
@@ -261,12 +263,20 @@ class ChatPipeline:
         return replace(finished, reply_message_id=reply.id)
 
 
+def _with_calls(memory: MemoryReport, reply: Answer) -> MemoryReport:
+    """The report with the looks back that the model has made until now."""
+    return replace(memory, calls=reply.calls) if reply.calls else memory
+
+
 def _tell_kept(error: BaseException, kept: str) -> None:
     """Say with a failure of the model or the database that the message is there.  Raises DatabaseFailed."""
     if isinstance(error, ModelError):
         error.message += kept
     elif failed := database_failed(error, f"The reply was not stored.{kept}"):
-        raise failed from error
+        try:
+            raise failed from error
+        finally:
+            del failed  # else it and this frame would keep each other, and all that the turn had at hand
 
 
 def _cut_short(request: TurnRequest, reply: Answer) -> Iterator[TurnEvent]:

@@ -22,7 +22,7 @@ from memory.operating import logs
 from memory.operating.database_errors import database_failed
 from memory.recall.recall import Past, Recall, Recalled
 from memory.turn.admission import Admitted
-from memory.turn.context import ComposedPrompt, compose, recalled_that_fits
+from memory.turn.context import ComposedPrompt, compose
 from memory.turn.report import MemoryReport
 from memory.turn.tools import Tools
 from memory.turn.values import TurnRequest
@@ -105,10 +105,10 @@ class Preparing:
             now=self._now(),
             zone=request.timezone,
         )
+        if mode != "tools":
+            return recalled
         why = THEIRS if request.client is not None else "" if self._main.can_call_tools else UNASKED
-        if mode == "tools" and why:
-            return replace(recalled, mode=mode, reason=f"{why}: {recalled.reason}")
-        return replace(recalled, mode=mode)
+        return replace(recalled, mode=mode, reason=f"{why}: {recalled.reason}" if why else recalled.reason)
 
     def _compose(self, at: Remembered, recalled: Recalled) -> Prepared:
         """The prompt of a turn.  One that goes on with an exchange shows what that began with, word for word."""
@@ -116,22 +116,22 @@ class Preparing:
         now = at.began.at if at.began is not None else self._now()
         if at.began is not None:
             in_head = {fact.id for fact in view.head_facts}
-            fitting = tuple(fact for fact in at.began.memory.facts if fact.id not in in_head)
+            facts = tuple(fact for fact in at.began.memory.facts if fact.id not in in_head)
         else:
             in_sight = {message.id for message in tail}
             unseen = [fact for fact in view.other_facts if fact.source_message_id not in in_sight]
-            fitting = self._facts.ranking.for_message(unseen, view.message.content, now)
-        excerpts, fitting = recalled_that_fits(view, tail, recalled.excerpts, fitting, self._settings.context_tokens)
+            facts = self._facts.ranking.for_message(unseen, view.message.content, now)
+        prompt = compose(view, tail, recalled.excerpts, facts, self._settings.context_tokens, now)
         report = MemoryReport(
             summary_version=at.summary_version,
             head_version=view.head_version,
             state=at.summary_state,
-            facts=(*self._facts.ranking.scored(view.head_facts, view.message.content, now), *fitting),
-            recalled=replace(recalled, excerpts=excerpts),
+            facts=(*self._facts.ranking.scored(view.head_facts, view.message.content, now), *prompt.facts),
+            recalled=Recalled(prompt.excerpts, recalled.mode, recalled.reason),
             tail_messages=len(tail),
             tail_dropped=len(view.tail) - len(tail),
         )
-        return Prepared(compose(view, tail, excerpts, fitting, now), report, now)
+        return Prepared(prompt, report, now)
 
     def _unmodified(self, at: Remembered, request: TurnRequest, client: ClientRequest, problem: str | None) -> Prepared:
         """The client's messages as they came."""

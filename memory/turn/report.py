@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import repeat
 from typing import Any
 
 from memory.domain import Excerpt, Fact, FactScore
@@ -59,7 +60,7 @@ class MemoryReport:
                 for call in self.calls
             ],
             "facts": [
-                [fact.id, *(round(part, 4) for part in vars(fact.score).values())] for fact in self.facts if fact.score
+                [fact.id, *map(round, vars(fact.score).values(), repeat(4))] for fact in self.facts if fact.score
             ],
             "excerpts": [
                 {

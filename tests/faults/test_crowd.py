@@ -75,8 +75,7 @@ def test_a_crowd_is_answered_and_the_server_stays_awake(tmp_path: Path, migrated
         assert "database is locked" not in log
         assert "Traceback" not in log
         sound(server)
-        # The worst few are printed: on a machine that others use they tell of those.
-        assert percentile(pings, 0.99) * 1000 <= size("FAULTS_LIVE_MS", 200), "it does not say in time that it lives"
+        assert max(pings) * 1000 <= size("FAULTS_LIVE_MS", 200), "it does not say in time that it lives"
 
 
 def _talk(server: Server, number: int, together: threading.Barrier) -> list[tuple[float, Answer]]:

@@ -33,6 +33,11 @@ class Disk:
     def mount(self, *options: str) -> None:
         subprocess.run(["mount", *options, str(self.folder)], check=True, capture_output=True, text=True)
 
+    def takes_no_writes(self) -> bool:
+        """Have it take none any more; False while a process that was killed still has something open."""
+        command = ["mount", "-o", "remount,ro", str(self.folder)]
+        return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
     def fill(self) -> None:
         """Leave not a byte."""
         with self._filler.open("ab", buffering=0) as filler:
@@ -175,14 +180,18 @@ def test_a_full_disk_keeps_the_index_from_nothing_but_its_work(server: Server, d
     sound(server)
 
 
-def test_a_read_only_data_directory_can_be_read_and_says_what_to_do(server: Server, disk: Disk) -> None:
+@pytest.mark.parametrize("killed", [False, True])  # which leaves SQLite's log
+def test_a_read_only_data_directory_can_be_read_and_says_what_to_do(server: Server, disk: Disk, killed: bool) -> None:
     server.start()
     with Api(server) as api:
         before = [chat(api, f"Number {number} about the lighthouse.") for number in range(4)]
         api.jobs_done()
-    assert server.stop() == 0
+    if killed:
+        server.kill()
+    else:
+        assert server.stop() == 0
 
-    disk.mount("-o", "remount,ro")
+    assert eventually(disk.takes_no_writes)
     server.start()
     try:
         with Api(server) as api:

@@ -57,18 +57,20 @@ def reread_text(text: str) -> Statement | None:
     return reread(text)
 
 
-def statement_of(fact: Fact) -> Statement | None:
-    """The statement behind a known fact: read again from its quote, or else from its text."""
-    for sentence in sentences.split(fact.quote[:600]):
-        for reading in readings(sentence):
-            if reading.statement is not None and same_text(reading.statement.text, fact.text):
-                return reading.statement
-    return reread_text(fact.text)
-
-
 def as_statement(fact: Fact) -> Statement:
     """A known fact as a statement, its bare text where no rule reads it."""
-    return statement_of(fact) or Statement(fact.text, fact.category, fact.importance, value=fact.text)
+    made = _statement_behind(fact.text, fact.quote[:600])
+    return made or Statement(fact.text, fact.category, fact.importance, value=fact.text)
+
+
+@remembered(4096, longest=500)
+def _statement_behind(text: str, quote: str) -> Statement | None:
+    """The statement of which a known fact was made: read again from its quote, or else from its text."""
+    for sentence in sentences.split(quote):
+        for reading in readings(sentence):
+            if reading.statement is not None and same_text(reading.statement.text, text):
+                return reading.statement
+    return reread_text(text)
 
 
 def same_text(a: str, b: str) -> bool:

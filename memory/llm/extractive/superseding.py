@@ -15,13 +15,15 @@ from collections.abc import Sequence
 from memory.domain import Fact
 from memory.facts.grounding_words import DATE
 from memory.llm.extractive import sentences
-from memory.llm.extractive.corrections import correction
+from memory.llm.extractive.corrections import Correction, correction
 from memory.llm.extractive.personal import Statement, value_words
 from memory.llm.extractive.readings import as_statement, reread_text, same_text
 from memory.llm.extractive.wording import stems, straight, tokens, word_set
+from search_index.remembered import remembered
 
 SOLE = frozenset({"lives-in", "name", "age", "birthday"})
 SAID_MAX = 4000  # characters of a message looked through for a correction
+TEXTS_REMEMBERED = 4096  # of facts: each new one is compared with the same hundreds
 _CORRECTS = re.compile(
     r"(?:^|[.!?;\n]\s*)(?:no|nope|sorry|wait|oops|correction)\b|\b(?:actually|i meant?|correction|instead|any ?more"
     r"|no longer|moved|changed|switched|now|make (?:it|that|this)|rather than|used to|in fact|is wrong|was wrong)\b"
@@ -41,22 +43,21 @@ def superseded(text: str, said: str, known: Sequence[Fact]) -> list[Fact]:
     new = _read(text)
     corrects = _CORRECTS.search(said) is not None
     swaps = [swap for part in sentences.split(said) if (swap := correction(part.text)) is not None]
-    sole = new is not None and new.attribute in SOLE
-    if not (corrects or swaps or sole):
+    if new is not None and not (new.attribute in SOLE or corrects):
+        new = None  # which stands beside what else is said of the same thing
+    if new is None and not corrects and not swaps:
         return []
-    gone = []
-    for fact in known:
-        old = _read(fact.text)
-        swapped = (swap.applied_to(as_statement(fact)) for swap in swaps)
-        if (
-            (new is not None and old is not None and (corrects or sole) and _contradicts(new, old))
-            or any(made is not None and same_text(made.text, text) for made in swapped)
-            or (corrects and _another_value(text, fact.text))
-        ):
-            gone.append(fact)
-    return gone
+    words = _words(text)
+    return [
+        fact
+        for fact in known
+        if (new is not None and _contradicts(new, _read(fact.text)))
+        or (swaps and _swapped(fact, text, swaps))
+        or (corrects and _another_value(words, _words(fact.text)))
+    ]
 
 
+@remembered(TEXTS_REMEMBERED, longest=500)
 def _read(text: str) -> Statement | None:
     """The statement that a fact's text makes, where a rule reads all of it: "Noted, 400 is fine" gives no name."""
     statement = reread_text(text)
@@ -66,17 +67,25 @@ def _read(text: str) -> Statement | None:
     return None if left else statement
 
 
-def _contradicts(new: Statement, old: Statement) -> bool:
+def _contradicts(new: Statement, old: Statement | None) -> bool:
     """Whether both can't hold: the same thing is said of, with another value or taken back."""
-    if not new.replaces(old):
+    if old is None or not new.replaces(old):
         return False
     mine, theirs = value_words(new.value), value_words(old.value)
     return new.ended != old.ended or not (mine <= theirs or theirs <= mine)
 
 
-def _another_value(new: str, old: str) -> bool:
-    """Whether two texts are one statement but for a figure, or for what it says that something is."""
-    mine, theirs = _words(new), _words(old)
+def _swapped(fact: Fact, text: str, swaps: Sequence[Correction]) -> bool:
+    """Whether one of the corrections makes `text` of what the fact says."""
+    statement = as_statement(fact)
+    made = [swap.applied_to(statement) for swap in swaps]
+    return any(one is not None and same_text(one.text, text) for one in made)
+
+
+def _another_value(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
+    """Whether two texts' words are one statement but for a figure, or for what it says that something is."""
+    if mine[:1] != theirs[:1] and mine[-1:] != theirs[-1:]:
+        return False  # as of nearly all facts: what follows would find nothing that both say
     before = _common(mine, theirs)
     after = _common(mine[before:][::-1], theirs[before:][::-1])
     of_mine, of_theirs = mine[before : len(mine) - after], theirs[before : len(theirs) - after]
@@ -91,14 +100,15 @@ def _figure(word: str) -> bool:
     return any(character.isdigit() for character in word) or DATE.fullmatch(word) is not None
 
 
-def _words(text: str) -> list[str]:
+@remembered(TEXTS_REMEMBERED, longest=500)
+def _words(text: str) -> tuple[str, ...]:
     spaced = re.sub(r"([:：])", r" \1 ", text)
-    return [word.casefold() for part in spaced.split() for word in (tokens(part) or [part])]
+    return tuple(word.casefold() for part in spaced.split() for word in (tokens(part) or [part]))
 
 
 def _common(mine: Sequence[str], theirs: Sequence[str]) -> int:
     """How many words both begin with."""
-    count = 0
-    while count < min(len(mine), len(theirs)) and mine[count] == theirs[count]:
-        count += 1
-    return count
+    for count, (one, other) in enumerate(zip(mine, theirs, strict=False)):
+        if one != other:
+            return count
+    return min(len(mine), len(theirs))

@@ -84,22 +84,25 @@ _PLAIN = str.maketrans(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZ０１２３４５６７８９‘’ʼ‐‑‒–—，：", "abcdefghijklmnopqrstuvwxyz0123456789'''-----,:"
 )
 # A phrase begins at a word, not within a number, a version, a path, a price or a name with marks in it.
-_ENGLISH_START = re.compile(rf"(?<![^\W\u3000-\u9fff])(?<![0-9][.,:/-])(?<![/\\$€£@#_.-])(?:{phrases.START})")
-_START = re.compile(f"{_ENGLISH_START.pattern}|{words_zh.START}")
+_WITHIN = r"(?<![^\W\u3000-\u9fff])(?<![0-9][.,:/-])(?<![/\\$€£@#_.-])"
+_ENGLISH_START = re.compile(f"{_WITHIN}(?:{phrases.START})")
+_START = re.compile(f"{_WITHIN}(?:{phrases.FIRST})|{words_zh.START}")
+_HAN = re.compile("[\u4e00-\u9fff]")  # of which every Chinese phrase has some
 
 
 def _phrases(text: str, calendar: Calendar) -> Iterator[Phrase]:
     """Left to right; none inside another."""
     plain = text.translate(_PLAIN)
-    english = plain.isascii()
-    begins = _ENGLISH_START if english else _START
+    chinese = not plain.isascii() and _HAN.search(plain) is not None
+    begins = _START if chinese else _ENGLISH_START
     last: Phrase | None = None
     start = begins.search(plain)
     while start is not None:
         at = start.start()
         try:
-            phrase = None if english else words_zh.read(plain, at, calendar)
-            phrase = phrase or phrases.read(plain, text, at, calendar, last)
+            phrase = words_zh.read(plain, at, calendar) if chinese else None
+            if phrase is None and (not chinese or _ENGLISH_START.match(plain, at)):
+                phrase = phrases.read(plain, text, at, calendar, last)
         except (ValueError, OverflowError):  # a date the calendar doesn't have
             phrase = None
         if phrase is not None:

@@ -26,16 +26,6 @@ class Phrase:
     noun: Noun | None = None
 
 
-_FIRST_WORDS = """
-    a about after an around at back before between beginning by couple day during early earlier end ever few first
-    from half in just last late lately mid middle moments past prior q[1-4] recently second several since sometime
-    start the these this those till throughout today tonight until up within yesterday on over
-"""
-START = "[0-9]|(?:" + "|".join([*_FIRST_WORDS.split(), *MONTHS, *WEEKDAYS, SLOTS["holiday"], SLOTS["season"]])
-START += "|" + "|".join(COUNTS) + r")(?![a-z])"
-"""What an English phrase begins with."""
-
-
 def read(plain: str, text: str, at: int, calendar: Calendar, last: Phrase | None) -> Phrase | None:
     """The phrase that begins at `at`, if one does.  `plain` is `text` in lower case, `last` the phrase before."""
     phrase = _opened(plain, text, at, calendar) or _timed(plain, text, at, calendar)
@@ -215,18 +205,10 @@ _EDGE = compiled(
 )
 
 
-# All names as one, to know at one go that none of them begins somewhere; it may match where none does.
-_ANY_NAME = re.compile(
-    "|".join(re.sub(r"\(\?P<\w+>", "(?:", noun.pattern.pattern.replace("(?P=s)", "[-./]")) for noun in NOUNS)
-)
-
-
 def _name(
     plain: str, text: str, at: int, calendar: Calendar, preposition: str | None, listed: Noun | None
 ) -> Phrase | None:
     """The longest name that begins here and stands where names of its kind do."""
-    if not _ANY_NAME.match(plain, at):
-        return None
     best: tuple[Noun, re.Match[str]] | None = None
     for noun in NOUNS:
         found = noun.pattern.match(plain, at)
@@ -307,3 +289,28 @@ _VERBS = re.compile(
     r"began|spoke|ate|ran|read|chose|kept|i've|we've|you've|"
     r"(?!(?:need|indeed|feed|speed|proceed|exceed|succeed)\b)[a-z]{2,20}ed))\b|'ll\b"
 )
+
+
+# -- where a phrase may begin
+
+_FIRST_WORDS = """
+    a about after an around at back before between beginning by couple day during early earlier end ever few first
+    from half in just last late lately mid middle moments past prior q[1-4] recently second several since sometime
+    start the these this those till throughout today tonight until up within yesterday on over
+"""
+FIRST = "[0-9]|(?:" + "|".join([*_FIRST_WORDS.split(), *MONTHS, *WEEKDAYS, SLOTS["holiday"], SLOTS["season"]])
+FIRST += "|" + "|".join(COUNTS) + r")(?![a-z])"
+"""The words that an English phrase begins with."""
+
+
+def _any(*patterns: re.Pattern[str]) -> str:
+    """Where one of these matches, this does; it may where none does."""
+    sources = (pattern.pattern.replace("(?P=s)", "[-./]") for pattern in patterns)
+    return "(?:" + "|".join(re.sub(r"\(\?P<\w+>", "(?:", source) for source in sources) + ")"
+
+
+START = f"(?={FIRST}){_any(_OPENING, _PREPOSITION)}?{_any(_TIME_FIRST, _CLOCK_FIRST)}?{_any(_EDGE)}?" + _any(
+    *(noun.pattern for noun in NOUNS)
+)
+"""What an English phrase begins with, to the end of its first name: most of the words that may begin one do not, and
+this knows it at one go.  That it matches does not say yet that a phrase stands there."""
