@@ -172,6 +172,35 @@ def test_what_is_sent_while_the_chat_still_loads_goes_out_when_it_has(
     assert [content for _, content in stored(live, "garden")][2:] == ["When?", "At seven."]
 
 
+@pytest.mark.parametrize("place", ["/", "/#/garden"])
+def test_what_is_sent_before_it_is_known_whose_page_this_is_goes_out_when_it_is(
+    page: Page, live: Live, model_server: ModelServer, place: str
+) -> None:
+    talk(live.client, "garden", "The roses need water", "Noted.")
+    held: list[Route] = []
+    page.route("**/api/me", lambda route: held.append(route))
+    with page.expect_request("**/api/me"):
+        page.goto(place)
+    model_server.main.queue(Text("At seven."))
+    send(page, "When?")
+    held[0].continue_()
+    expect(messages(page).last).to_contain_text("At seven.")
+    done(page)
+    assert [content for _, content in stored(live, session_shown(page))][-2:] == ["When?", "At seven."]
+
+
+def test_words_typed_before_it_is_known_whose_page_this_is_stay_beside_the_draft(page: Page, live: Live) -> None:
+    page.goto("/")
+    box(page).fill("Half a thought")
+    held: list[Route] = []
+    page.route("**/api/me", lambda route: held.append(route))
+    with page.expect_request("**/api/me"):
+        page.reload()
+    box(page).fill("and its other half")
+    held[0].continue_()
+    expect(box(page)).to_have_value("Half a thought\nand its other half")
+
+
 def test_changing_the_last_message_replaces_it_and_its_reply(page: Page, live: Live, model_server: ModelServer) -> None:
     page.goto("/")
     chat(page, "I live in Lyon", model_server_reply(model_server))

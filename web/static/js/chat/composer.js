@@ -7,34 +7,44 @@ const box = byId("message-box");
 const stop = byId("stop");
 const send = byId("send");
 const trouble = byId("composer-error");
-let place = ""; // whose draft is in the box
+let place = null; // whose draft is in the box: nobody's until the page knows whom it is for
+let submit = null; // what is done with a message
+let early = null; // what was sent before that was known: it goes out when it is
 
 const slot = (name) => `recap.draft.${name}`; // in sessionStorage: a draft is gone with its tab
 
-/** `submit(text)` is called with what is to be sent, `halt()` when the reply is to stop. */
-export function startComposer(submit, halt) {
-  box.addEventListener("input", () => {
-    fit();
-    sessionStorage.setItem(slot(place), box.value);
-  });
-  box.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-      event.preventDefault();
-      byId("composer").requestSubmit();
-    }
-  });
-  byId("composer").addEventListener("submit", (event) => {
+box.addEventListener("input", () => {
+  fit();
+  if (place !== null) sessionStorage.setItem(slot(place), box.value);
+});
+box.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
     event.preventDefault();
-    const text = box.value.trim();
-    if (text && !send.hidden) submit(text);
-  });
-  stop.addEventListener("click", halt);
+    byId("composer").requestSubmit();
+  }
+});
+byId("composer").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const text = box.value.trim();
+  if (!text || send.hidden) return;
+  if (submit) submit(text);
+  else early = text;
+});
+
+/** `onSubmit(text)` is called with what is to be sent, `onHalt()` when the reply is to stop. */
+export function startComposer(onSubmit, onHalt) {
+  submit = onSubmit;
+  stop.addEventListener("click", onHalt);
+  if (early !== null && holds(early)) submit(early);
 }
 
-/** Show the draft of a session. */
+/** Show the draft of a session; the first that is opened takes in what was typed before. */
 export function openDraft(name) {
+  const draft = sessionStorage.getItem(slot(name)) ?? "";
+  const typed = place === null ? box.value : "";
   place = name;
-  box.value = sessionStorage.getItem(slot(place)) ?? "";
+  box.value = [draft, typed].filter(Boolean).join("\n");
+  if (typed) sessionStorage.setItem(slot(place), box.value);
   complain("");
   fit();
 }

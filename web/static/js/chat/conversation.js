@@ -31,7 +31,6 @@ let opening = 0; // counts the openings: an answer to an earlier one is dropped
 
 export function startConversation() {
   onJump(jumpTo);
-  composer.startComposer(submit, () => liveTurn(shown.sessionId)?.stop());
   const watch = new IntersectionObserver((seen) => {
     for (const entry of seen) if (entry.isIntersecting) loadMore(entry.target.dataset.edge);
   }, { root: list, rootMargin: "400px 0px" });
@@ -46,6 +45,7 @@ export function startConversation() {
   on("person", () => newChat());
   window.addEventListener("hashchange", followAddress);
   followAddress();
+  composer.startComposer(submit, () => liveTurn(shown.sessionId)?.stop());
 }
 
 /** Show a session's newest messages. */
