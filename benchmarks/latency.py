@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.command import progress
 from benchmarks.rankings import Corpus, feed
 from benchmarks.results import percentiles
-from search_index import Document, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index import Document, Recipe, SearchIndex, Told, WordLlamaEmbedder
 
 SCALES = (1_000, 10_000)
 OTHERS = 200
@@ -44,7 +44,7 @@ def latencies(corpora: Sequence[Corpus], sizes: Sequence[int], recipe: Recipe) -
                 took = []
                 for query in queries:
                     begun = perf_counter()
-                    index.search(f"{size} messages", query, lambda *_: [])
+                    index.search(f"{size} messages", query, lambda *_: Told([]))
                     took.append((perf_counter() - begun) * 1000)
                     bar.update()
                 measured.append({"messages": size, "others": others, **percentiles(took)})

@@ -17,7 +17,7 @@ from memory import tokens
 from memory.domain import Message
 from memory.recall.excerpts import HIT_TOKENS, NEIGHBOUR_TOKENS, cost_of
 from memory.recall.times import time_ranges
-from search_index import Document, Embedder, Query, Recipe, SearchIndex
+from search_index import Document, Embedder, Query, Recipe, SearchIndex, Told
 from search_index.vectors import PACKED_BYTES, cosines, packed
 
 BATCH = 200  # messages a commit, as `memory.indexing` feeds them
@@ -102,7 +102,7 @@ def feed(index: SearchIndex, owner: str, documents: Sequence[Document]) -> float
 def by_index(root: Path, recipe: Recipe, embedder: Embedder | None, owner: str) -> Search:
     """Searching through the public door, everything indexed."""
     index = SearchIndex(root, recipe=recipe, embedder=embedder)
-    return lambda query: [hit.message_id for hit in index.search(owner, query, lambda *_: [])]
+    return lambda query: [hit.message_id for hit in index.search(owner, query, lambda *_: Told([]))]
 
 
 def by_meaning(embedder: Embedder, documents: Sequence[Document]) -> Search:

@@ -22,7 +22,7 @@ from memory.facts.corrections import withdraw
 from memory.messages import MessageDraft, add_message, title_from
 from memory.summary.summaries import add_version
 from memory.turn.fold import show_newest
-from models import FactRow, MessageRow, SessionRow, SummaryRow, Transaction
+from models import REVISED, FactRow, MessageRow, SessionRow, SummaryRow, Transaction
 
 
 def replace_from(
@@ -58,7 +58,7 @@ def _branch_off(tx: Transaction, row: SessionRow, position: int) -> int:
     tx.execute(
         update(MessageRow)
         .where(of_session, MessageRow.branch == 0, MessageRow.position >= position)
-        .values(branch=branch, indexed_in=None)
+        .values(branch=branch, indexed_in=REVISED)
     )
     gone = tx.scalar(select(func.sum(MessageRow.tokens)).where(of_session, MessageRow.branch == branch)) or 0
     row.message_count = position - 1

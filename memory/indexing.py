@@ -3,16 +3,17 @@
 The rows are the truth.  Each message says which generation of its owner's index holds it (`indexed_in`); when the
 index is lost or replaced its generation changes, and with that every message counts as not indexed: it is searched
 all the same, and indexed again by the next job.  Nothing has to be reset.  A replaced message (see `branches`) and an
-erased one (see `erasing`) are marked alike, with the generation that was told to hold them no more.
+erased one (see `erasing`) wait as REVISED, and are marked alike with the generation that was told to hold them no more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 
-from sqlalchemy import DateTime, and_, bindparam, case, exists, or_, select, type_coerce, update
+from sqlalchemy import DateTime, and_, bindparam, case, exists, func, or_, select, type_coerce, update
 
 from memory.jobs.outbox import Job, Outbox
 from memory.messages import SAID
@@ -25,15 +26,35 @@ BATCH = 200  # messages in one commit of the index: larger ones gain nothing, an
 
 
 @dataclass(frozen=True)
+class AsOf:
+    """A moment at which an owner's waiting messages were read: the index's generation, the last of them by its id and
+    its time, and how many there were.
+
+    Of those up to that one there are never more at a later moment, so as many are the same.  In a database that was put
+    in this one's place the last is another, or all up to it are as they were.
+    """
+
+    generation: str
+    last: int
+    said_at: datetime | None
+    many: int
+
+
+@dataclass(frozen=True)
 class Waiting:
     """What an owner's index was not told yet: messages it lacks, oldest first, and the ids of replaced and erased ones
     it may still hold, which are not to be found any more; `erased` are the erased of these.  `abandoned`: and no job is
-    there that would tell it."""
+    there that would tell it.
+
+    `since`: the messages are those that came after the moment it was read before; all that waited then still do.
+    """
 
     messages: list[Document]
     gone: list[int]
     erased: list[int]
     abandoned: bool = False
+    as_of: AsOf | None = None
+    since: bool = False
 
     def __len__(self) -> int:
         return len(self.messages) + len(self.gone)
@@ -143,28 +164,33 @@ class Indexing:
 
 
 _OF_OWNER = _M.owner_id == bindparam("owner")
+_UNTOLD = _OF_OWNER & _M.indexed_in.is_(None)  # no index was ever told of it
+_CREATED_AT = type_coerce(_M.created_at, DateTime)  # in UTC, as it is stored: to make it aware takes as long again
 _NOT_INDEXED = (
     select(
-        # said, erased, queued: as numbers, since nothing has to be made of those, row by row
+        # said, erased, untold, queued: as numbers, since nothing has to be made of those, row by row
         case((_SAID, 1), else_=0),
         case((_M.erased_at.is_not(None), 1), else_=0),
+        case((_M.indexed_in.is_(None), 1), else_=0),
         case((exists().where(_J.kind == "index", _J.key == bindparam("key")), 1), else_=0),
         _M.id,
         _M.session_id,
         _M.role,
-        type_coerce(_M.created_at, DateTime),  # in UTC, as it is stored: what makes it aware costs as much as all else
-        case((_M.id > bindparam("known"), _M.content)),
-        case((_M.id > bindparam("known"), _M.name)),
+        _CREATED_AT,
+        _M.content,
+        _M.name,
     )
     .where(  # so that SQLite takes these three parts of its index, and does not go through all that the owner has
         or_(
-            _OF_OWNER & _M.indexed_in.is_(None),
+            _UNTOLD & (_M.id > bindparam("last")),
             _OF_OWNER & (_M.indexed_in < bindparam("generation")),
             _OF_OWNER & (_M.indexed_in > bindparam("generation")),
         ),
     )
     .order_by(_M.id)
 )
+_LAST = select(_CREATED_AT).where(_M.id == bindparam("last")).scalar_subquery()
+_STILL = Statement(select(func.count(), _LAST).where(_UNTOLD, _M.id <= bindparam("last")))
 _NOTE = Statement(
     update(table_of(MessageRow))
     .where(  # one that was replaced or erased a moment ago is still to be taken out
@@ -179,14 +205,29 @@ _WAITING, _NEXT = Statement(_NOT_INDEXED), Statement(_NOT_INDEXED.limit(bindpara
 _document = partial(tuple.__new__, Document)  # as its `_make`, which counts the columns of every row once more
 
 
-def waiting(tx: Transaction, owner_id: int, generation: str, *, known: int = 0, limit: int | None = None) -> Waiting:
-    """What this generation of the owner's index was not told yet; without the words of messages up to the id `known`,
-    which are most of what such a query takes."""
-    asked = {"owner": owner_id, "key": str(owner_id), "generation": generation, "known": known}
+def waiting(
+    tx: Transaction, owner_id: int, generation: str, *, since: AsOf | None = None, limit: int | None = None
+) -> Waiting:
+    """What this generation of the owner's index was not told yet; of messages only those that came after `since` if all
+    that waited then still do, which takes a search as long with a thousand of them as with none."""
+    before = AsOf(generation, 0, None, 0)
+    if since is not None and since.generation == generation:
+        many, said_at = tx.execute(_STILL, {"owner": owner_id, "last": since.last}).first()
+        if (many, said_at) == (since.many, since.said_at):
+            before = since
+    asked = {"owner": owner_id, "key": str(owner_id), "generation": generation, "last": before.last}
     rows = tx.execute(_WAITING, asked) if limit is None else tx.execute(_NEXT, {**asked, "most": limit})
+    messages = [_document(row[4:]) for row in rows if row[0]]
+    as_of: AsOf | None = before
+    if any(row[0] != row[2] for row in rows):  # another generation was told of some, which are not counted
+        as_of = None
+    elif messages:
+        as_of = AsOf(generation, messages[-1].message_id, messages[-1].created_at, before.many + len(messages))
     return Waiting(
-        [_document(row[3:]) for row in rows if row[0]],
-        [row[3] for row in rows if not row[0]],
-        [row[3] for row in rows if row[1]],
-        abandoned=bool(rows) and not rows[0][2],
+        messages,
+        [row[4] for row in rows if not row[0]],
+        [row[4] for row in rows if row[1]],
+        abandoned=bool(rows) and not rows[0][3],
+        as_of=as_of,
+        since=before is since,
     )

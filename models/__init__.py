@@ -7,13 +7,14 @@ from models.job import JobRow
 from models.key import KeyRow
 from models.owner import OwnerRow
 from models.prompt import PromptRow
-from models.session import MessageRow, SessionRow, TurnRow, session_by_id, session_named
+from models.session import REVISED, MessageRow, SessionRow, TurnRow, session_by_id, session_named
 from models.spending import SpendingRow
 from models.statement import Rows, Statement
 from models.summary import SummaryRow
 from models.transaction import Transaction
 
 __all__ = [
+    "REVISED",
     "Base",
     "Database",
     "FactRevisionRow",

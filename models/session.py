@@ -82,13 +82,17 @@ def _read(found: tuple[Any, ...] | None) -> SessionRow | None:
     return loaded(SessionRow, dict(zip(_SESSION, found, strict=False)), owner=owner)
 
 
+REVISED = ""  # which is no generation, and stands apart from what no index was ever told of
+
+
 class MessageRow(Base):
     """One message, kept as it was said.
 
     `branch` is 0 on the session's current line.  A message that was replaced is on a branch of its session with those
     that were replaced with it, under the position it had.  `indexed_in` is the index generation that took note of it:
-    holds it, or if it was replaced or erased holds it no more; None when none did.  Of an erased message (`erased_at`)
-    only its place is kept, without words: positions stay as they were.
+    holds it, or if it was replaced or erased holds it no more; None when none did, and REVISED when none has since it
+    was replaced or erased.  Of an erased message (`erased_at`) only its place is kept, without words: positions stay as
+    they were.
     """
 
     __tablename__ = "messages"

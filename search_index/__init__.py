@@ -6,7 +6,7 @@ with the same analysis.  An index that turns out damaged is put away and a new, 
 """
 
 from search_index.index import Hit, Query, SearchIndex
-from search_index.pending import Document
+from search_index.pending import Document, Told
 from search_index.ranking import Recipe
 from search_index.vectors import DIMENSIONS, Embedder, EmbeddingUnavailable, WordLlamaEmbedder
 from search_index.whoosh_index import NO_INDEX, IndexBusy
@@ -22,5 +22,6 @@ __all__ = [
     "Query",
     "Recipe",
     "SearchIndex",
+    "Told",
     "WordLlamaEmbedder",
 ]

@@ -16,13 +16,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from search_index.analysis import ENGLISH, Analysis
 from search_index.collection import Collection
 from search_index.held import NOTHING, Held, Snapshot
-from search_index.pending import NOTHING_WAITS, Document, Pending, microseconds
+from search_index.pending import NOTHING_WAITS, Document, Pending, Told, microseconds
 from search_index.postings import Columns, Damaged, Entry, role_number
 from search_index.ranking import FUZZY_LIMIT, Recipe, rank
 from search_index.remembered import Kept, Notice, forget_texts
@@ -42,7 +43,7 @@ ANALYSED_BYTES = 6 << 20
 owner.  With the caches of words (see `analysis`, `postings` and `vectors`) all caches of searching take up less than
 30 MB of a worker."""
 
-Ask = Callable[[str, int], Sequence[Document]]
+Ask = Callable[[str, Any], Told]
 """`pending` of a search, see there."""
 
 
@@ -119,13 +120,12 @@ class SearchIndex:
     def search(self, owner: str, query: Query, pending: Ask) -> list[Hit]:
         """The best `query.limit` messages, best first; ties go to the newer message (the higher id).
 
-        `pending(generation, known)` must give every message of the owner that was not reported as held by that
-        generation of the index (see `add`), narrowed in any way the query allows.  Of those with an id up to `known`
-        the words may be left out (`content` and `name` are None), as they were told before.  It is called at least
-        once, and again when the index was damaged or replaced meanwhile, then with the new generation, or with 0 when
-        words are missing after all.  A message both in the index and in `pending` counts once, as `pending` has it.
-        A text without any searchable word finds nothing, and `pending` is not asked.  An index that can't be read
-        (files that are forbidden, a disk that fails) is done without, and the log says so once.
+        `pending(generation, as_of)` must tell of every message of the owner that was not reported as held by that
+        generation of the index (see `add`), but may leave out what it told before: `as_of` is the moment that it told
+        an earlier search, or None (see `Told`).  It is called at least once, and again, with the new generation, when
+        the index was damaged or replaced meanwhile.  A message both in the index and in `pending` counts once, as
+        `pending` has it.  A text without any searchable word finds nothing, and `pending` is not asked.  An index that
+        can't be read (files that are forbidden, a disk that fails) is done without, and the log says so once.
         """
         wanted = self._analysis.query_terms(query.text)
         if not wanted or query.limit < 1:
@@ -174,23 +174,19 @@ class SearchIndex:
     def _waiting(self, owner: str, generation: str, query: Query, pending: Ask) -> Pending:
         """What is not indexed yet.  The same messages wait search after search: only new ones are analysed, once they
         are not excluded any more."""
-        before = kept = self._pending.get(owner) or NOTHING_WAITS
-        documents = pending(generation, kept.known)
-        missing = kept.missing(documents)
-        if None in [one.content for one in missing]:  # it was committed after one with a higher id
-            documents = pending(generation, 0)
-            missing = kept.missing(documents)
-        if len(documents) - len(missing) < len(kept):
-            stays = {one.message_id for one in documents}.difference([one.message_id for one in missing])
+        kept = self._pending.get(owner) or NOTHING_WAITS
+        told = pending(generation, kept.as_of)
+        waits = [*kept.aside, *told.documents] if told.since else told.documents
+        missing = list({one.message_id: one for one in kept.missing(waits)}.values())
+        if not told.since and len(waits) - len(missing) < len(kept):
+            stays = {one.message_id for one in waits}.difference([one.message_id for one in missing])
             kept = kept.without(kept.marks.keys() - stays)
-        new = list({one.message_id: one for one in missing if one.message_id not in query.exclude}.values())
-        left_out = [one.message_id for one in missing if one.message_id in query.exclude]
-        known = min(left_out) - 1 if left_out else max([one.message_id for one in documents], default=0)
+        new = [one for one in missing if one.message_id not in query.exclude]
         if new:
             kept = kept.with_new(new, self._columns(new, self._embedder if self._embeds_waiting() else None))
-        if kept is not before or known != kept.known:
-            kept = replace(kept, known=known)
-            self._pending.keep(owner, kept, kept.nbytes)
+        aside = [one for one in missing if one.message_id in query.exclude]
+        kept = replace(kept, aside=aside, as_of=told.as_of)
+        self._pending.keep(owner, kept, kept.nbytes)
         return kept
 
     def _embeds_waiting(self) -> bool:
@@ -276,7 +272,7 @@ class SearchIndex:
 
     def _entry(self, document: Document, vector: bytes) -> Entry:
         """The document, analysed."""
-        counts = Counter(self._analysis.terms(document.content or "", document.name, singles=True))
+        counts = Counter(self._analysis.terms(document.content, document.name, singles=True))
         squares = sum([count * count for count in counts.values()])
         created, role = microseconds(document.created_at), role_number(document.role)
         return Entry(document.message_id, document.session_id, created, role, counts.total(), squares, counts, vector)

@@ -1,7 +1,7 @@
 """An owner's messages that are not indexed yet, as arrays that are ready to be searched.
 
 The same ones wait search after search, and a message never changes once it was said.  So what was made of them is kept
-from one search to the next, which works on what is new alone, and is told the words of nothing else (`known`).
+from one search to the next, which is told what is new alone, and works on nothing else.
 """
 
 from __future__ import annotations
@@ -25,22 +25,32 @@ _OWN_BYTES, _MARK_BYTES = 2_000, 400  # what Python takes for the objects, and f
 class Document(NamedTuple):
     """A message as the index sees it.  `session_id` and `message_id` are the caller's own integers, of 64 bits.
 
-    `created_at` is exact to the microsecond; without a zone it is UTC.  Without `content` it is one whose words were
-    told before (see `SearchIndex.search`).
+    `created_at` is exact to the microsecond; without a zone it is UTC.
     """
 
     message_id: int
     session_id: int
     role: str
     created_at: datetime
-    content: str | None
+    content: str
     name: str | None = None
 
     @property
     def spoken(self) -> str:
         """What was said, and by whom."""
-        assert self.content is not None, "the words are left out only of what is known"
         return f"{self.name}: {self.content}" if self.name else self.content
+
+
+class Told(NamedTuple):
+    """What a caller tells a search: the messages that wait, all of them, or only what came `since` it told the last.
+
+    `as_of` is the moment of that, in the caller's own terms; the next search gives it back.  `since`: what was told as
+    of the moment that was given back waits still, and as it was.
+    """
+
+    documents: Sequence[Document]
+    as_of: object = None
+    since: bool = False
 
 
 class Mark(NamedTuple):
@@ -61,7 +71,8 @@ class Pending:
     """m messages: `numbers` is 6 x m, as `Entry.numbers`, `vectors` m x 256 (zeros where there is none), `sizes` their
     lengths.  The terms of all of them are `codes`, ascending, with the rows they are at and how often they are there.
 
-    `marks` are the messages' by their ids, in the order of the rows.
+    `marks` are the messages' by their ids, in the order of the rows.  What was told and left `aside` has still to be
+    analysed; with that it is all that waited `as_of` a moment, as `Told`.
     """
 
     marks: Mapping[int, Mark]
@@ -71,8 +82,8 @@ class Pending:
     codes: NDArray[np.uint64]
     places: NDArray[np.int32]
     counts: Floats32
-    known: int = 0
-    """It has every message with an id up to this that waited when it was made: their words need not be told again."""
+    aside: Sequence[Document] = ()
+    as_of: object = None
 
     def __len__(self) -> int:
         return len(self.marks)
@@ -81,19 +92,12 @@ class Pending:
     def nbytes(self) -> int:
         """What it takes up."""
         arrays = (self.numbers, self.vectors, self.sizes, self.codes, self.places, self.counts)
-        return _OWN_BYTES + _MARK_BYTES * len(self.marks) + sum(array.nbytes for array in arrays)
+        aside = sum([_MARK_BYTES + 4 * len(one.content) for one in self.aside])
+        return _OWN_BYTES + _MARK_BYTES * len(self.marks) + sum([array.nbytes for array in arrays]) + aside
 
     def missing(self, documents: Sequence[Document]) -> list[Document]:
-        """Those of `documents` that it does not have as they are, as far as that is told."""
-        marks = self.marks
-        return [
-            one
-            for one in documents
-            if (mark := marks.get(one.message_id)) is None
-            or mark.created_at != one.created_at
-            or mark.session_id != one.session_id
-            or (one.content is not None and mark != Mark.of(one))
-        ]
+        """Those of `documents` that it does not have as they are."""
+        return [one for one in documents if self.marks.get(one.message_id) != Mark.of(one)]
 
     def rows_of(self, message_ids: Container[int]) -> list[int]:
         """The rows of those of `message_ids` that it has."""

@@ -3,7 +3,7 @@
 import random
 from datetime import UTC, datetime, timedelta
 
-from search_index import Document, Query
+from search_index import Document, Query, Told
 
 T0 = datetime(2026, 5, 1, tzinfo=UTC)
 WORDS = "apple river stone cloud tiger violin harbor lantern pepper window silver garden".split()  # noqa: SIM905
@@ -23,9 +23,9 @@ class Rows:
         self.held_by = {}
         self.asked = []
 
-    def pending(self, generation, known=0):
+    def pending(self, generation, as_of=None):
         self.asked.append(generation)
-        return [d for d in self.documents.values() if self.held_by.get(d.message_id) != generation]
+        return Told([d for d in self.documents.values() if self.held_by.get(d.message_id) != generation])
 
     def index(self, index, owner="ana", ids=None):
         documents = [self.documents[i] for i in (self.documents if ids is None else ids)]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from config import Settings
 from memory.services import _recipe
-from search_index import Document, Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index import Document, Hit, Query, Recipe, SearchIndex, Told, WordLlamaEmbedder
 from search_index.analysis import query_terms, terms
 from search_index.collection import Collection
 from search_index.held import NOTHING
@@ -294,8 +294,8 @@ def test_the_order_of_arrival_does_not_matter_and_scores_are_sums_of_their_parts
     shuffled.shuffle(other)
     query = Query(text, limit=100, times=times(2, 4))
     index = SearchIndex(Path("nowhere"), recipe=recipe, embedder=EMBEDDER if recipe.meaning else None)
-    hits = index.search("ana", query, lambda *_: documents)
-    assert hits == index.search("ana", query, lambda *_: other)
+    hits = index.search("ana", query, lambda *_: Told(documents))
+    assert hits == index.search("ana", query, lambda *_: Told(other))
     for hit in hits:
         assert all(map(math.isfinite, (hit.score, *hit.why.values())))
         assert hit.score == pytest.approx(sum(hit.why.values())) and min(hit.why.values()) >= 0
@@ -312,9 +312,9 @@ def test_what_is_excluded_was_never_said_and_a_time_hides_nothing(
     left = [one for one in documents if one.message_id not in excluded]
     index = SearchIndex(Path("nowhere"), recipe=recipe, embedder=EMBEDDER if recipe.meaning else None)
     query = Query(text, limit=100, times=times(2, 4), exclude=excluded)
-    hits = index.search("ana", query, lambda *_: documents)
-    assert ids(hits) == ids(index.search("ana", replace(query, exclude=()), lambda *_: left))
+    hits = index.search("ana", query, lambda *_: Told(documents))
+    assert ids(hits) == ids(index.search("ana", replace(query, exclude=()), lambda *_: Told(left)))
     if recipe.formula == "context":
-        assert set(ids(index.search("ana", replace(query, times=()), lambda *_: documents))) <= set(ids(hits))
+        assert set(ids(index.search("ana", replace(query, times=()), lambda *_: Told(documents)))) <= set(ids(hits))
         held = {one.message_id for one in left if set(terms(one.content)) & set(query_terms(text))}
         assert held <= set(ids(hits))

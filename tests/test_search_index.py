@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from whoosh.index import open_dir
 from whoosh.scoring import bm25
 
-from search_index import NO_INDEX, IndexBusy, Query, SearchIndex
+from search_index import NO_INDEX, IndexBusy, Query, SearchIndex, Told
 from search_index.ranking import K1, B
 from tests.searching import T0, WORDS, Rows, found, message, seeded
 from tests.traces import traces
@@ -399,8 +399,8 @@ def test_an_index_replaced_during_the_search_is_searched_again(index, tmp_path):
     rows.index(index)
     other = SearchIndex(tmp_path)
 
-    def pending(generation, known):
-        answer = rows.pending(generation, known)
+    def pending(generation, as_of):
+        answer = rows.pending(generation, as_of)
         if len(rows.asked) == 1:  # another process erases and starts anew, after this one was told what is pending
             other.drop("ana")
             rows.index(other, ids=[2])
@@ -414,8 +414,8 @@ def test_what_is_indexed_during_the_search_counts_once(index):
     rows = Rows(message(1, "tea"), message(2, "tea"))
     rows.index(index, ids=[1])
 
-    def pending(generation, known):
-        answer = rows.pending(generation, known)
+    def pending(generation, as_of):
+        answer = rows.pending(generation, as_of)
         rows.index(index, ids=[2])
         return answer
 
@@ -431,7 +431,7 @@ def test_a_callers_error_is_not_damage(index):
         yield
 
     with pytest.raises(ValueError, match="database"):
-        index.search("ana", Query("tea"), lambda *_: list(broken()))
+        index.search("ana", Query("tea"), lambda *_: Told(list(broken())))
     with pytest.raises(ValueError, match="database"):
         index.add("ana", broken())
     assert index.held("ana") == (generation, {1})
@@ -549,7 +549,7 @@ def test_two_processes_add_at_once(index, tmp_path):
         writer.stdin.write("go\n")
         writer.stdin.flush()
     while any(writer.poll() is None for writer in writers):
-        index.search("ana", Query("tea"), lambda *_: [])
+        index.search("ana", Query("tea"), lambda *_: Told([]))
     reported = [line.split() for writer in writers for line in writer.communicate()[0].splitlines()]
     assert [writer.returncode for writer in writers] == [0, 0]
     generation, held = index.held("ana")
@@ -573,5 +573,5 @@ def test_killed_in_mid_commit_nothing_reported_is_lost(tmp_path, after):
     assert {line[0] for line in reported} == {generation}
     assert held >= {int(i) for line in reported[:-1] for i in line[1:]}
     for i in sorted(held)[-3:]:
-        assert [hit.message_id for hit in index.search("ana", Query(f"word{i}"), lambda *_: [])] == [i]
+        assert [hit.message_id for hit in index.search("ana", Query(f"word{i}"), lambda *_: Told([]))] == [i]
     assert index.add("ana", [message(99_999, "still writable")]) == generation

@@ -9,7 +9,6 @@ import sys
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from whoosh.filedb.filestore import FileStorage
 import search_index.index
 import search_index.postings
 import search_index.whoosh_index
-from search_index import Document, Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index import Document, Hit, Query, Recipe, SearchIndex, Told, WordLlamaEmbedder
 from search_index.analysis import analysis_for
 from tests.searching import WORDS, Rows, found, message, seeded
 
@@ -172,45 +171,53 @@ def test_what_was_analysed_for_a_search_is_indexed_as_it_is(tmp_path: Path, monk
 
 
 class Brief(Rows):
-    """Rows that leave out the words of messages that are known, and note what was."""
+    """Rows that tell what came since, if all that waited before still does, and note how much they told."""
 
     def __init__(self, *documents: Document) -> None:
         super().__init__(*documents)
-        self.known: list[int] = []
+        self.told: list[list[int]] = []
 
-    def pending(self, generation: str, known: int = 0) -> list[Document]:
-        self.known.append(known)
-        waits = super().pending(generation)
-        return [one._replace(content=None, name=None) if one.message_id <= known else one for one in waits]
+    def pending(self, generation: str, as_of: Any = None) -> Told:
+        waits = super().pending(generation).documents
+        since = as_of is not None and all(one in waits for one in as_of)
+        new = [one for one in waits if one not in as_of] if since else waits
+        self.told.append([one.message_id for one in new])
+        return Told(new, tuple(waits), since)
 
 
-def test_words_are_told_once(tmp_path: Path) -> None:
+def test_what_waits_is_told_once(tmp_path: Path) -> None:
     rows, index = Brief(*(message(number, f"apple {number}") for number in (1, 2, 5, 6))), SearchIndex(tmp_path)
     assert found(index, rows, "apple", exclude={5}) == [6, 2, 1]
     rows.documents[7] = message(7, "an apple")
     assert found(index, rows, "apple", exclude={7}) == [6, 5, 2, 1]
     assert found(index, rows, "apple") == [7, 6, 5, 2, 1]
-    assert rows.known == [0, 4, 6], "up to the first that was excluded, whose words are needed later"
+    assert rows.told == [[1, 2, 5, 6], [7], []], "also what was excluded"
     del rows.documents[2]
-    assert found(index, rows, "apple") == [7, 6, 5, 1]
+    assert found(index, rows, "apple", exclude={6}) == [7, 5, 1]
     rows.index(index, ids=[1, 5])
-    assert found(index, rows, "apple", limit=9) == [7, 6, 5, 1]
-    assert rows.known == [0, 4, 6, 7, 7]
-
-
-def test_words_are_told_again_when_they_are_not_known_after_all(tmp_path: Path) -> None:
-    rows, index = Brief(*(message(number, f"apple {number}") for number in (1, 2, 5))), SearchIndex(tmp_path)
-    assert found(index, rows, "apple") == [5, 2, 1]
-    rows.documents[3] = message(3, "a late apple")  # as two nodes may commit
-    assert found(index, rows, "apple") == [5, 3, 2, 1]
-    assert rows.known == [0, 5, 0]
+    assert found(index, rows, "apple") == [7, 6, 5, 1]
+    assert rows.told[3:] == [[1, 5, 6, 7], [6, 7]]
     index.forget_texts()
-    assert found(index, rows, "apple") == [5, 3, 2, 1]
-    assert rows.known == [0, 5, 0, 0]
-    rows.documents[2] = message(2, "a pear", created_at=rows.documents[2].created_at - timedelta(microseconds=1))
-    assert found(index, rows, "pear") == [2], "another message under the same id, as after a backup was restored"
-    rows.documents[5] = message(5, "a pear", session_id=2)
-    assert found(index, rows, "pear") == [5, 2]
+    assert found(index, rows, "apple") == [7, 6, 5, 1]
+    assert rows.told[5:] == [[6, 7]], "what was told is among the texts that are forgotten"
+
+
+def test_who_searches_in_small_steps_finds_what_one_finds_who_never_searched_before(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    warm, rows = opened(tmp_path), Brief(*seeded(12, 5))
+    for step in range(30):
+        new = message(100 + step, " ".join(chance.choices(WORDS, k=9)))
+        rows.documents[new.message_id] = new
+        if step % 7 == 3:
+            rows.index(opened(tmp_path), ids=chance.sample(sorted(rows.documents), 5))
+        if step % 11 == 5:
+            gone = chance.choice(sorted(rows.documents))
+            del rows.documents[gone]
+            opened(tmp_path).remove("ana", message_ids=[gone])
+        exclude = frozenset(chance.sample(sorted(rows.documents), chance.randint(0, 4)))
+        fresh = opened(tmp_path / f"none {step}")
+        assert searched(warm, rows, exclude=exclude) == searched(fresh, Rows(*rows.documents.values()), exclude=exclude)
+    assert 1 in map(len, rows.told), "of most steps it was told what was new"
 
 
 # Damage of what is kept
@@ -276,11 +283,11 @@ ANOTHER = """
 import sys
 from datetime import datetime
 from pathlib import Path
-from search_index import Document, Query, SearchIndex
+from search_index import Document, Query, SearchIndex, Told
 index = SearchIndex(Path(sys.argv[1]))
 def kept():
     return [cache.cache_info().currsize for cache in (index._held, index._pending)]
-waits = [Document(2, 1, "user", datetime(2026, 1, 1), "the secret is a tiger")]
+waits = Told([Document(2, 1, "user", datetime(2026, 1, 1), "the secret is a tiger")])
 print(*(hit.message_id for hit in index.search("ana", Query("secret"), lambda *_: waits)), kept(), flush=True)
 sys.stdin.readline()
 index.held("anybody")
@@ -315,7 +322,7 @@ def test_what_is_kept_stays_within_its_bounds_and_what_was_used_last_stays(
     rows = Rows(*seeded(40))
     probe = opened(tmp_path)
     rows.index(probe, "owner 0", ids=range(1, 21))
-    rows.pending = lambda *_: seeded(40)[20:]  # type: ignore[method-assign]
+    rows.pending = lambda *_: Told(seeded(40)[20:])  # type: ignore[method-assign]
     probe.search("owner 0", QUERIES[0], rows.pending)
     _, held, _, analysed = Kept(probe)
     monkeypatch.setattr(search_index.index, "HELD_BYTES", 3 * held + held // 2)
@@ -347,7 +354,7 @@ def test_full_caches_take_up_less_than_30_mb(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         for owner in owners:
-            index.search(owner, Query("apple"), lambda *_: [message(number, words(6)) for number in range(150)])
+            index.search(owner, Query("apple"), lambda *_: Told([message(number, words(6)) for number in range(150)]))
         gc.collect()
         taken, _ = tracemalloc.get_traced_memory()
     finally:

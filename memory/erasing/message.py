@@ -24,7 +24,7 @@ from memory.facts.corrections import withdraw
 from memory.messages import SAID, remains, title_from
 from memory.summary.summaries import add_version, over_places
 from memory.turn.fold import show_newest
-from models import FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow
+from models import REVISED, FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow
 
 
 def erase_message(
@@ -55,7 +55,7 @@ def _empty(message: MessageRow, now: datetime) -> None:
     message.name = message.extra = None
     message.external_id = remains(message.external_id) if message.external_id else None
     message.tokens = 0
-    message.indexed_in = None  # until the index was told to hold it no more
+    message.indexed_in = REVISED  # until the index was told to hold it no more
 
 
 def _facts(tx: Transaction, message: MessageRow) -> Counter[str]:

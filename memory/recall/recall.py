@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from config import Settings
 from memory.domain import Caller, Excerpt, Message
 from memory.errors import InvalidRequest
-from memory.indexing import waiting
+from memory.indexing import AsOf, waiting
 from memory.jobs.outbox import Outbox
 from memory.messages import SAID
 from memory.operating import logs
@@ -28,7 +28,7 @@ from memory.recall.keywords import keywords
 from memory.recall.times import TimeRange, time_ranges
 from memory.sessions import find_session, find_user
 from models import Database, MessageRow, OwnerRow, Transaction
-from search_index import Document, Hit, Query, SearchIndex
+from search_index import Hit, Query, SearchIndex, Told
 from search_index.analysis import Analysis, analysis_for
 
 log = logging.getLogger(__name__)
@@ -242,13 +242,13 @@ class Recall:
         abandoned = False
         exclude = set(query.exclude)
 
-        def pending(generation: str, known: int) -> list[Document]:
+        def pending(generation: str, as_of: AsOf | None) -> Told:
             nonlocal abandoned
             with self._database.read() as tx:
-                found = waiting(tx, owner_id, generation, known=known)
+                found = waiting(tx, owner_id, generation, since=as_of)
             abandoned = found.abandoned
             exclude.update(found.gone)  # the index may hold them, but they count as never said
-            return found.messages
+            return Told(found.messages, found.as_of, found.since)
 
         hits = self._index.search(owner_key, replace(query, exclude=exclude), pending)
         if abandoned:  # the index was lost or damaged: what it held has to be indexed again
