@@ -176,10 +176,11 @@ class SearchIndex:
         are not excluded any more."""
         kept = self._pending.get(owner) or NOTHING_WAITS
         told = pending(generation, kept.as_of)
-        waits = [*kept.aside, *told.documents] if told.since else told.documents
-        missing = list({one.message_id: one for one in kept.missing(waits)}.values())
-        if not told.since and len(waits) - len(missing) < len(kept):
-            stays = {one.message_id for one in waits}.difference([one.message_id for one in missing])
+        if told.since:
+            missing = [*kept.aside, *told.documents]
+        else:
+            missing = list({one.message_id: one for one in kept.missing(told.documents)}.values())
+            stays = {one.message_id for one in told.documents}.difference([one.message_id for one in missing])
             kept = kept.without(kept.marks.keys() - stays)
         new = [one for one in missing if one.message_id not in query.exclude]
         if new:

@@ -6,7 +6,7 @@ from one search to the next, which is told what is new alone, and works on nothi
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -115,8 +115,10 @@ class Pending:
         many = np.bincount(places[by_message], minlength=len(rows))
         return Columns(self.numbers.T[rows], terms, many, self.vectors[rows])
 
-    def without(self, message_ids: Container[int]) -> Pending:
+    def without(self, message_ids: Collection[int]) -> Pending:
         """What it has beside these."""
+        if not message_ids:
+            return self
         marks = {message_id: mark for message_id, mark in self.marks.items() if message_id not in message_ids}
         rows = [row for row, message_id in enumerate(self.marks) if message_id in marks]
         place = np.full(len(self), -1, np.int32)
