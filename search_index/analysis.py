@@ -28,6 +28,9 @@ from search_index.remembered import remembered
 MAX_TERM = 64
 """Characters of a term that count; what is longer is a key or a blob, and its start is enough to find it by."""
 
+LONGEST_ASKED = 2_000
+"""Characters of a text that is looked for and whose terms are remembered."""
+
 LANGUAGES = tuple(sorted(classes))
 """What `analysis_for` takes: the languages that Whoosh has a Snowball stemmer for, by ISO 639-1 code."""
 
@@ -101,6 +104,7 @@ class Analysis:
         self._stem: Callable[[str], str] = porter2 if self._english else stemmer_for_language(language)
         # The cache is what makes the analysis fast, since people repeat words; full, it takes up some 6 MB.
         self._terms_of = remembered(16_384)(self._analysed)
+        self._asked = remembered(64, longest=LONGEST_ASKED)(self._distinct)
 
     def terms(self, text: str, name: str | None = None, *, singles: bool = False) -> list[str]:
         """The terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.
@@ -133,8 +137,14 @@ class Analysis:
         return found + NAME_WEIGHT * self.terms(name, singles=singles) if name else found
 
     def query_terms(self, text: str) -> list[str]:
-        """The distinct terms to look for, in the order of the text."""
-        return list(dict.fromkeys(self.terms(text)))
+        """The distinct terms to look for, in the order of the text.
+
+        They are remembered: in a turn all who have to do with its message ask for them.
+        """
+        return list(self._asked(text))
+
+    def _distinct(self, text: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.terms(text)))
 
     def _terms_of_any(self, word: str) -> tuple[str, ...]:
         """The terms of a word, which are remembered if it is short: of long ones a few would fill the memory."""

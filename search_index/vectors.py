@@ -26,7 +26,7 @@ FEWEST_WORDS = 3
 _BLOCK = 2048  # rows that are multiplied at once, of 1 KB each
 _CHARACTERS = 2_000  # of a text that are read; a mean over more says less
 _LONGEST_WORD = 64  # of which the tokens are remembered
-_WORD = re.compile(r"\w+")
+_ENOUGH_WORDS = re.compile(rf"\b\w++(?:\W++\w++){{{FEWEST_WORDS - 1}}}")
 _SPACE = "\u2581"  # as the tokenizer writes it
 
 
@@ -59,8 +59,9 @@ class WordLlamaEmbedder:
         means = np.zeros((len(texts), DIMENSIONS), np.float32)
         for mean, text in zip(means, texts, strict=True):
             if tokens := _tokens(text):
-                np.divide(vectors.take(tokens, axis=0, mode="clip").sum(axis=0), np.float32(len(tokens)), out=mean)
-        lengths = np.linalg.norm(means, axis=1, keepdims=True)
+                np.add.reduce(vectors.take(tokens, axis=0, mode="clip"), axis=0, out=mean)
+                mean /= np.float32(len(tokens))
+        lengths = np.sqrt(np.add.reduce(means * means, axis=1, keepdims=True))  # all that `norm` does with such rows
         lengths[lengths == 0] = 1
         means /= lengths
         return means
@@ -79,13 +80,18 @@ def _tokens(text: str) -> Sequence[int]:
     return tokens
 
 
-def _tokenized(text: str) -> tuple[int, ...]:
+def _tokenized(text: str) -> Sequence[int]:
     tokenizer, _ = _wordllama()
-    return tuple(tokenizer.encode(text, add_special_tokens=False).ids)
+    ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+    return ids
 
 
-_tokens_of_word = remembered(8192)(_tokenized)
-"""People repeat words, and the tokenizer takes longer for one than all else does for a text."""
+@remembered(8192)
+def _tokens_of_word(word: str) -> tuple[int, ...]:
+    """The numbers of one word's tokens.  People repeat words, and the tokenizer takes longer for one than all else does
+    for a text; of a plain word its model makes what it would, and is asked itself."""
+    tokenizer, _ = _wordllama()
+    return tuple([token.id for token in tokenizer.model.tokenize(_SPACE + word)])
 
 
 @lru_cache(maxsize=1)
@@ -108,7 +114,7 @@ def packed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
 
     A vector that is all zeros, or no numbers, as some servers make of odd texts, counts as none.
     """
-    worth = [number for number, text in enumerate(texts) if len(_WORD.findall(text[:200])) >= FEWEST_WORDS]
+    worth = [number for number, text in enumerate(texts) if _ENOUGH_WORDS.search(text[:200])]
     out = [b""] * len(texts)
     if worth:
         # Half a surrogate pair from a careless frontend has no bytes, and so no tokens.

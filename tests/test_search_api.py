@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from app import services_of
 from cli import register_commands
 from memory import indexing
+from memory.recall.excerpts import stored
 from memory.services import Services
 from search_index import Document
 from tests.conftest import MakeApp
 from tests.resources import append, error, good, said
+from tests.sql import statements
 
 
 def find(client: FlaskClient, q: str, **query: Any) -> list[dict[str, Any]]:
@@ -308,3 +310,12 @@ def test_what_waits_is_found_without_going_through_all_that_an_owner_has(make_ap
         ).all()
     steps = [step for *_, step in plan if "messages" in step]
     assert len(steps) == 3 and all("(owner_id=? AND indexed_in" in step for step in steps), plan
+
+
+def test_what_was_found_is_read_without_going_through_all_that_an_owner_has(make_app: MakeApp) -> None:
+    database = services_of(make_app()).database
+    with statements(database) as sent, database.read() as tx:
+        stored(tx, 1, [1, 2, 3])
+    with database.engine.connect() as connection:
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sent[-1]}", (0,) * sent[-1].count("?")).all()
+    assert plan and all("USING INTEGER PRIMARY KEY" in step for *_, step in plan), plan

@@ -3,6 +3,7 @@
 import re
 import time
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory.recall import times
-from memory.recall.times import TimeRange, phrases, time_ranges, words_zh, zone_of
+from memory.recall.times import TimeRange, phrases, time_ranges, words, words_zh, zone_of
 from memory.recall.times.calendar import BEGINNING, Calendar, easter
 
 TALLINN, NEW_YORK = ZoneInfo("Europe/Tallinn"), ZoneInfo("America/New_York")
@@ -361,6 +362,12 @@ def test_a_phrase_is_never_overlooked(text):
     for place in re.finditer(phrases.FIRST, text):
         if phrases.read(text, text, place.start(), calendar, None):
             assert re.compile(phrases.START).match(text, place.start())
+            assert phrases.may_stand_in(text)
+
+
+@given(st.sampled_from([noun.pattern for noun in words.NOUNS]).flatmap(partial(st.from_regex, fullmatch=True)))
+def test_a_text_with_a_name_of_a_time_is_looked_through(name):
+    assert phrases.may_stand_in(name)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("3 12.:")))

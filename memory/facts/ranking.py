@@ -38,7 +38,8 @@ class Ranking:
         self._half_life_days = settings.fact_half_life_days
         self._use = [weights.use * min(1.0, math.log1p(count) / math.log(OFTEN)) for count in range(OFTEN)]
         self._cost = remembered(TEXTS_REMEMBERED)(_cost)
-        self._read = partial(_terms, analysis_for(settings.search_language))
+        self._analysis = analysis_for(settings.search_language)
+        self._read = partial(_terms, self._analysis)
         self._kept = remembered(TEXTS_REMEMBERED)(self._read)
 
     def for_head(self, facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
@@ -86,7 +87,7 @@ class Ranking:
 
     def _relevance(self, facts: Sequence[Fact], message: str) -> list[float]:
         """The weighted relevance of each fact: the cosine between its words and the message's, as sets."""
-        (asked,) = self._terms([message])
+        asked = frozenset(self._analysis.query_terms(message)) if facts else frozenset()
         if not asked:
             return [0.0] * len(facts)
         weight, count, terms = self._weights.relevance, len(asked), self._terms([fact.text for fact in facts])

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from memory.domain import Excerpt, Fact, Message, Sections, Usage
 from memory.llm.interrupt import Interrupt
@@ -40,8 +40,7 @@ class ToolCall:
     extra: Any = None
 
 
-@dataclass(frozen=True)
-class ChatMessage:
+class ChatMessage(NamedTuple):  # as `Message` is: a prompt has a dozen
     """One message as it is sent to a model.
 
     An assistant's message may hold calls; each is answered by a message of the role `tool` with its `tool_call_id`.

@@ -126,7 +126,8 @@ _WORDS = (
     rf"|(?P<unspaced>[{_UNSPACED}]++)"
 )
 _TOKEN = re.compile(f"{_QUOTED}|{_PATHS}|{_WORDS}")
-_PLAIN_TOKEN = re.compile(_WORDS)  # the same for a text that has neither quotations nor paths, and faster
+# The same for a text that has neither quotations nor paths, and for such a one in ASCII: each faster than the last.
+_PLAIN_TOKEN, _ASCII_TOKEN = re.compile(_WORDS), re.compile(_WORDS.replace(_LETTER, "[A-Za-z0-9]"))
 _MARKED = re.compile(r"[\"“„«`「『《/]")
 _NOISE = re.compile(r"\w?[^\w\s]{31,}")  # rules and accents without end: they would make normalising quadratic
 _NOISY = re.compile(r"[^\w\s]{31}")
@@ -199,7 +200,8 @@ def _found(text: str) -> list[_Found]:
     shouting = text.isupper()
     found: list[_Found] = []
     article, names, end = False, 0, 0  # whether an article precedes; of how many names the last that was found is made
-    for match in (_TOKEN if _MARKED.search(text) else _PLAIN_TOKEN).finditer(text):
+    token = _TOKEN if _MARKED.search(text) else _ASCII_TOKEN if text.isascii() else _PLAIN_TOKEN
+    for match in token.finditer(text):
         kind, before, (start, end) = match.lastgroup or "", end, match.span()
         if kind == "word":
             opens = before == 0 or (text[before:start] != " " and bool(_SENTENCE_END.search(text, before, start)))

@@ -168,7 +168,7 @@ class Recall:
             found = self._recent(past, _spans(times), limit, budget)
         elif triggers.stands_alone(asking, self._analysis):
             found = self._find(past, Query(text=asking, limit=limit, times=_spans(times)), budget)
-        elif self._analysis.terms(text):
+        elif self._analysis.query_terms(text):
             found = self._find(past, Query(text=text, limit=limit, times=_spans(times)), budget)
         else:
             return Recalled(mode=mode, reason=f"{reason}, but has no words to look for")

@@ -190,7 +190,7 @@ _JUMBLED = {
 }
 _WORDS = frozenset(word for phrase in _PHRASES for word in phrase.split())
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
-_SPLIT = re.compile(f"[{_UNSPACED}～]+|[^\\W{_UNSPACED}]+")
+_SPLIT, _ASCII_SPLIT = re.compile(f"[{_UNSPACED}～]+|[^\\W{_UNSPACED}]+"), re.compile(r"\w+")
 
 
 def is_small_talk(text: str, keywords: Sequence[str] | None = None) -> bool:
@@ -231,14 +231,21 @@ def is_small_talk(text: str, keywords: Sequence[str] | None = None) -> bool:
 @remembered(64, longest=MOST_CHARS)  # each message is asked about twice
 def _said(text: str) -> tuple[str, tuple[str, ...]]:
     """A text without names that are addressed and without emoticons, and its words."""
-    bare = _EMOTICON.sub(" ", _ADDRESSED.sub(r"\1", text))
-    return bare, tuple(_SPLIT.findall(bare.casefold().replace("'", "")))
+    addressed = _ADDRESSED.match(text)
+    bare = _EMOTICON.sub(" ", text if addressed is None else addressed[1] + text[addressed.end() :])
+    return bare, tuple(_split(bare))
 
 
 def _content(keywords: Sequence[str]) -> set[str]:
     """The words of keywords that say more than courtesies do."""
     told = " ".join([word for word in keywords if word.casefold() not in COURTEOUS])
-    return set(_SPLIT.findall(told.casefold().replace("'", "")))
+    return set(_split(told))
+
+
+def _split(text: str) -> list[str]:
+    """The words of a text, as the table has them: in small letters, without apostrophes."""
+    small = text.casefold().replace("'", "")
+    return (_ASCII_SPLIT if small.isascii() else _SPLIT).findall(small)
 
 
 @remembered(8192, longest=64)

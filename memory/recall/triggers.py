@@ -187,7 +187,7 @@ def asking(message: str) -> str:
 
 def stands_alone(question: str, analysis: Analysis = ENGLISH) -> bool:
     """Whether a question can be understood without what was told beside it."""
-    if len(analysis.query_terms(question)) < ALONE_WORDS or _CHINESE_SIGNALS.search(question):
+    if len(analysis.query_terms(question)) < ALONE_WORDS or _chinese_signal(question):
         return False
     small = in_small_letters(question)
     pronouns = filter(None, (_PERSON.search(small), _THING.search(small)))
@@ -268,8 +268,12 @@ def _signal(text: str, folded: str, words: Sequence[str], before: Sequence[str],
     missing = next(_missing(text, words, before), "") or _missing_person(text, before, courteous)
     if missing:
         return f'"{missing}" has nothing before it to refer to'
-    match = _CHINESE_SIGNALS.search(text)
+    match = _chinese_signal(text)
     return f'points at what was said before ("{match[0]}")' if match else ""
+
+
+def _chinese_signal(text: str) -> re.Match[str] | None:
+    return None if text.isascii() else _CHINESE_SIGNALS.search(text)
 
 
 def _missing(text: str, words: Sequence[str], before: Sequence[str]) -> Iterator[str]:

@@ -94,6 +94,8 @@ def _phrases(text: str, calendar: Calendar) -> Iterator[Phrase]:
     """Left to right; none inside another."""
     plain = text.translate(_PLAIN)
     chinese = not plain.isascii() and _HAN.search(plain) is not None
+    if not chinese and not phrases.may_stand_in(plain):
+        return
     begins = _START if chinese else _ENGLISH_START
     last: Phrase | None = None
     start = begins.search(plain)
