@@ -9,9 +9,10 @@ looked up and counted all at once.
 
 from __future__ import annotations
 
+from collections.abc import Collection as Container
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,41 +24,60 @@ from search_index.vectors import cosines
 _ID, _SESSION, _CREATED, _ROLE, _LENGTH, _SQUARES = range(6)  # as in Entry.numbers
 
 
+class Found(NamedTuple):
+    """Where the terms of a query are, entry by entry: which term, at which message, and how often that has it.
+
+    `terms` says how many are anywhere, which are numbered 0, 1, ... in the query's order; the entries of a message are
+    in that order as well.
+    """
+
+    terms: int
+    term: Ints
+    at: Ints
+    often: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """n messages: columns of length n, and one row of `counts` (terms x n) for each term."""
+    """n messages: `numbers` is 6 x n, as `Entry.numbers`."""
 
     held: Held
     pending: Pending
     order: Ints
     """Where each message is found: among those held, and then among the pending ones."""
-    ids: Ints
-    sessions: Ints
-    counts: Floats
+    numbers: Ints
+    asked: int
+    """How many terms were looked for."""
+    found: Found
 
     def __len__(self) -> int:
         return len(self.order)
 
     @property
+    def ids(self) -> Ints:
+        return self.numbers[_ID]
+
+    @property
+    def sessions(self) -> Ints:
+        return self.numbers[_SESSION]
+
+    @property
     def created(self) -> Ints:
         """In microseconds since 1970, UTC."""
-        return self._column(_CREATED)
+        return self.numbers[_CREATED]
 
     @property
     def roles(self) -> Ints:
-        return self._column(_ROLE)
+        return self.numbers[_ROLE]
 
     @property
     def lengths(self) -> Floats:
-        return self._column(_LENGTH).astype(float)
+        return self.numbers[_LENGTH].astype(float)
 
     @property
     def squares(self) -> Floats:
         """The sums of the messages' squared counts."""
-        return self._column(_SQUARES).astype(float)
-
-    def _column(self, number: int) -> Ints:
-        return np.concatenate([self.held.numbers[number], self.pending.numbers[number]])[self.order]
+        return self.numbers[_SQUARES].astype(float)
 
     def likeness(self, vector: bytes) -> Floats:
         """The cosine of each message's vector with a packed one; 0 where either is missing."""
@@ -66,35 +86,38 @@ class Collection:
         return np.concatenate([known, cosines(pending.vectors, vector, pending.sizes)])[self.order]
 
     @classmethod
-    def of(
-        cls, held: Held, pending: Pending, terms: Sequence[str], *, without: AbstractSet[int] = frozenset()
-    ) -> Collection:
+    def of(cls, held: Held, pending: Pending, terms: Sequence[str], *, without: Container[int] = ()) -> Collection:
         """The union of `held` and `pending`; a message in both counts once, as `pending` has it.
 
-        Those that are in `without` are left out, as if they had never been said.
+        Those with an id in `without` are left out, as if they had never been said.
         """
-        ids = np.concatenate([held.numbers[_ID], pending.numbers[_ID]])
-        sessions = np.concatenate([held.numbers[_SESSION], pending.numbers[_SESSION]])
-        shown = np.ones(len(ids), bool)
-        shown[held.places_of(np.array([*without, *pending.marks], np.int64))] = False
-        shown[[len(held) + row for row in pending.rows_of(without)]] = False
-        order = np.lexsort((ids, sessions))
+        numbers = np.concatenate([held.numbers, pending.numbers], axis=1)
+        order = np.lexsort((numbers[_ID], numbers[_SESSION]))
+        shown = np.ones(len(order), bool)
+        others = np.concatenate([pending.numbers[_ID], np.fromiter(without, np.int64, len(without))])
+        shown[held.places_of(others)] = False
+        if hidden := pending.marks.keys() & without:
+            shown[[len(held) + row for row in pending.rows_of(hidden)]] = False
         order = order[shown[order]]
-        counts = _counted(held, pending, terms, order)
-        return cls(held, pending, order, ids[order], sessions[order], counts)
+        place = np.full(len(shown), len(order))  # of a message: where it stands in the order; behind its end what is
+        place[order] = np.arange(len(order))  # left out
+        found = _found(held, pending, terms, place, len(order))
+        return cls(held, pending, order, numbers.take(order, axis=1), len(terms), found)
 
 
-def _counted(held: Held, pending: Pending, terms: Sequence[str], order: Ints) -> Floats:
-    """How often each message of `order` has each of `terms`."""
-    place = np.full(len(held) + len(pending), len(order))  # of a message: where it stands in the order; behind its
-    place[order] = np.arange(len(order))  # end what is left out
-    counts = np.zeros((len(terms), len(order) + 1))
+def _found(held: Held, pending: Pending, terms: Sequence[str], place: Ints, end: int) -> Found:
+    """Where `terms` are, in messages whose `place` is before the `end`."""
     codes = np.fromiter(map(code, terms), np.uint64, len(terms))
-    for part, first in (held, 0), (pending, len(held)):
-        starts = part.codes.searchsorted(codes, "left")
-        found = part.codes.searchsorted(codes, "right") - starts
-        ends = found.cumsum()
-        if len(ends) and ends[-1]:
-            at = (starts - ends + found).repeat(found) + np.arange(ends[-1])
-            counts[np.arange(len(terms)).repeat(found), place[first + part.places[at]]] = part.counts[at]
-    return counts[:, :-1]
+    ends = np.concatenate([part.codes.searchsorted(codes, "right") for part in (held, pending)])
+    many = ends - np.concatenate([part.codes.searchsorted(codes) for part in (held, pending)])
+    entries = (ends - many.cumsum()).repeat(many)  # where they stand in `held`, term by term, then in `pending`
+    entries += np.arange(len(entries))
+    split = many[: len(codes)].sum()
+    of_held, of_pending = entries[:split], entries[split:]
+    at = place[np.concatenate([held.places[of_held], pending.places[of_pending] + len(held)])]
+    often = np.concatenate([held.counts[of_held], pending.counts[of_pending]]).astype(float)
+    anywhere = many[: len(codes)] + many[len(codes) :] > 0
+    number = anywhere.cumsum() - 1
+    term = np.concatenate([number, number]).repeat(many)
+    shown = (at < end).nonzero()[0]
+    return Found(int(np.count_nonzero(anywhere)), term[shown], at[shown], often[shown])

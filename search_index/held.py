@@ -105,8 +105,7 @@ class Held:
         if not len(self.ids):
             return np.zeros(0, np.int64)
         at = self.ids.searchsorted(message_ids)
-        at[at == len(self.ids)] = 0
-        return self.by_id[at[self.ids[at] == message_ids]]
+        return self.by_id[at[self.ids.take(at, mode="clip") == message_ids]]
 
 
 def _vectors(segments: Sequence[Segment], order: Ints) -> NDArray[np.int8] | None:

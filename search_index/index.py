@@ -12,13 +12,14 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Collection as Container
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from time import time_ns
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from search_index.analysis import ENGLISH, Analysis
 from search_index.collection import Collection
@@ -67,14 +68,13 @@ class Query:
     times: Sequence[tuple[datetime, datetime]] = ()
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """A found message.  `score` is higher for better; `why` are its parts, by name (see `ranking`)."""
 
     message_id: int
     session_id: int
     score: float
-    why: dict[str, float] = field(default_factory=dict)
+    why: dict[str, float]
 
 
 class SearchIndex:
@@ -289,28 +289,28 @@ class SearchIndex:
 
     def _best(self, wanted: list[str], vector: bytes, query: Query, waiting: Pending, held: Held) -> list[Hit]:
         """Rank the union of `waiting` and `held` by `wanted`, the query's terms, and its vector, if it has one."""
-        exclude = query.exclude if isinstance(query.exclude, AbstractSet) else frozenset(query.exclude)
-        collection = Collection.of(held, waiting, wanted, without=exclude)
+        collection = Collection.of(held, waiting, wanted, without=query.exclude)
         times = [(microseconds(after), microseconds(before)) for after, before in query.times]
-        ranked = rank(collection, vector, self._recipe, microseconds(datetime.now(UTC)), times)
-        candidates = (ranked.eligible & _passing(query, collection)).nonzero()[0]
+        ranked = rank(collection, vector, self._recipe, time_ns() // 1_000, times)
         limit = min(query.limit, FUZZY_LIMIT) if self._recipe.formula == "fuzzy" else query.limit
-        at = candidates[np.lexsort((-collection.ids[candidates], -ranked.total[candidates]))[:limit]]
-        columns = [part[at].tolist() for part in ranked.parts.values()]
-        parts = [dict(zip(ranked.parts, scores, strict=True)) for scores in zip(*columns, strict=True)]
-        found = (collection.ids[at], collection.sessions[at], ranked.total[at])
-        return list(map(Hit, *(column.tolist() for column in found), parts))
+        at = _passing(query, collection, ranked.eligible).nonzero()[0]
+        if len(at) > limit:  # to sort all of them takes longer than to find the best
+            scores = ranked.total[at]
+            at = at[scores >= np.partition(scores, -limit)[-limit]]
+        at = at[np.lexsort((-collection.ids[at], -ranked.total[at]))[:limit]]
+        why = [dict(zip(ranked.names, parts, strict=True)) for parts in ranked.parts.take(at, axis=1).T.tolist()]
+        found = collection.ids[at], collection.sessions[at], ranked.total[at]
+        return list(map(Hit, *[column.tolist() for column in found], why))
 
 
-def _passing(query: Query, collection: Collection) -> np.ndarray:
-    """Which messages are what the query asks for beside its words."""
-    passing = np.ones(len(collection), bool)
+def _passing(query: Query, collection: Collection, eligible: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which of the `eligible` messages are what the query asks for beside its words."""
     if query.session_id is not None:
-        passing &= collection.sessions == query.session_id
+        eligible = eligible & (collection.sessions == query.session_id)
     if query.role is not None:
-        passing &= collection.roles == role_number(query.role)
+        eligible = eligible & (collection.roles == role_number(query.role))
     if query.after is not None:
-        passing &= collection.created >= microseconds(query.after)
+        eligible = eligible & (collection.created >= microseconds(query.after))
     if query.before is not None:
-        passing &= collection.created < microseconds(query.before)
-    return passing
+        eligible = eligible & (collection.created < microseconds(query.before))
+    return eligible

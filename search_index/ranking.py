@@ -27,10 +27,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from search_index.collection import Collection
+from search_index.collection import Collection, Found
 from search_index.held import Floats, Ints
 
 K1 = 0.9
@@ -76,78 +78,118 @@ class Recipe:
     formula: str = "context"
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """Scores of all messages, and the parts they are the sum of; `eligible` are worth returning at all."""
+class Ranked(NamedTuple):
+    """Scores of all messages, and the parts they are the sum of, a row for each of `names`; `eligible` are worth
+    returning at all."""
 
     total: Floats
-    parts: dict[str, Floats]
-    eligible: np.ndarray
+    names: Sequence[str]
+    parts: Floats
+    eligible: NDArray[np.bool_]
 
 
 def rank(
     collection: Collection, query_vector: bytes, recipe: Recipe, now: int, times: Sequence[tuple[int, int]] = ()
 ) -> Ranked:
-    """Score every message; `collection.counts` has a row for each term of the query.
+    """Score every message; `collection.found` says where the terms of the query are.
 
     `query_vector` is packed, or empty.  `times` are the half-open ranges the query speaks of; they and `now`, which
     the fuzzy formula's time is told from, are in microseconds since 1970.
     """
     if recipe.formula == "fuzzy":
         return _fuzzy(collection, now)
-    counts, sessions, lengths = collection.counts, collection.sessions, collection.lengths
-    words = _bm25(counts, lengths, smooth=False)
+    found, lengths = collection.found, collection.lengths
+    words = _words(found, lengths)
     weights = {"meaning": recipe.meaning, "neighbours": recipe.neighbours, "session": recipe.session}
     if times and recipe.time:
         weights["time"] = recipe.time
-    if not any(weights.values()) or not len(collection):
-        return Ranked(words, {"words": words}, words > 0)
-    likeness = np.zeros(len(collection))
+    if not any(weights.values()) or not len(lengths):
+        return Ranked(words, ["words"], words[None], words > 0)
+    likeness = np.zeros(len(lengths))
     if recipe.meaning and query_vector:
         likeness = np.maximum(collection.likeness(query_vector), 0)
-    # A step of numpy's costs as much for a row as for a few: what is added up over neighbours stands in one array, and
-    # so do the parts.
-    counts = counts[counts.any(axis=1)]  # of the other words nothing comes
-    rows = np.ones((len(counts) + 3, len(collection)))
-    rows[:-3], rows[-3], rows[-2] = counts, lengths, likeness
-    near = _around(rows, sessions)
+    session = _numbered(collection.sessions)
+    near = _around(found, lengths, likeness, session)
     beside = near[:-3]
-    values = [words, _meaning(likeness, near[-2], near[-1]), _bm25(beside, near[-3]), _session(rows[:-2], sessions)]
+    has = np.minimum(beside, 1.0)  # counted faster as numbers than as what is true
+    parts = np.empty((1 + len(weights), len(lengths)))
+    parts[0] = words
+    parts[1] = _meaning(likeness, near[-2], near[-1])
+    parts[2] = _bm25(beside, near[-3], np.add.reduce(has, axis=1))
+    parts[3] = _session(found, lengths, session)
     if "time" in weights:
-        values.append(_within(collection.created, times))
+        parts[4] = _within(collection.created, times)
     eligible = words > 0
     if recipe.meaning:
         eligible |= likeness >= LIKE
     if recipe.neighbours:
-        eligible |= (beside > 0).sum(axis=0) >= BESIDE
-    fuse = _ranks if recipe.fusion == "rrf" else _relative
-    parts = fuse(np.array(values)) * np.array([1.0, *weights.values()])[:, None]
-    return Ranked(parts.sum(axis=0), dict(zip(("words", *weights), parts, strict=True)), eligible)
+        eligible |= np.add.reduce(has) >= BESIDE
+    parts = (_ranks if recipe.fusion == "rrf" else _relative)(parts)
+    parts *= np.array([1.0, *weights.values()])[:, None]
+    return Ranked(np.add.reduce(parts), ["words", *weights], parts, eligible)
 
 
-def _bm25(counts: Floats, lengths: Floats, *, smooth: bool = True) -> Floats:
-    """BM25 of n texts with terms x n `counts`."""
+def _words(found: Found, lengths: Floats) -> Floats:
+    """BM25 of the messages, worked out only where a term is."""
     documents = max(len(lengths), 1)
-    average = lengths.sum() / documents or 1.0
-    norm = K1 * (1 - B + B * lengths / average)
-    having = (counts > 0).sum(axis=1)
-    idf = np.log(1 + (documents - having + 0.5) / (having + 0.5)) if smooth else np.log(documents / (having + 1)) + 1
-    total: Floats = ((idf * (K1 + 1))[:, None] * counts / (counts + norm)).sum(axis=0)
+    idf = np.log([documents / (having + 1) for having in np.bincount(found.term, minlength=found.terms).tolist()]) + 1
+    scores = (idf * (K1 + 1))[found.term] * found.often / (found.often + _norm(lengths)[found.at])
+    return _sums(scores, found.at, len(lengths))
+
+
+def _bm25(counts: Floats, lengths: Floats, holders: Floats) -> Floats:
+    """BM25 of n texts with terms x n `counts`; `holders` says for each term how many of them have it."""
+    documents = len(lengths)
+    idf = np.log([1 + (documents - having + 0.5) / (having + 0.5) for having in holders.tolist()])
+    scores = (idf * (K1 + 1))[:, None] * counts
+    scores /= counts + _norm(lengths)
+    total: Floats = np.add.reduce(scores)
     return total
 
 
-def _around(values: Floats, sessions: Ints) -> Floats:
-    """Each value (along the last axis) with those of REACH neighbours on either side in the same session added."""
-    total = values.copy()
-    alone = sessions[0] == sessions[-1]  # they are in order
+def _norm(lengths: Floats) -> Floats:
+    """What stands beside each text's `tf` in BM25: longer texts say more by the way."""
+    average = np.add.reduce(lengths) / max(len(lengths), 1) or 1.0
+    norm: Floats = K1 * (1 - B + B * lengths / average)
+    return norm
+
+
+def _sums(values: Floats, of: Ints, many: int) -> Floats:
+    """The sum of the values of each of so many, added up in their order; `of` says whose each value is."""
+    return np.bincount(of, values, many).astype(float)
+
+
+def _numbered(sessions: Ints) -> Ints:
+    """For each message, the number of its session: 0, 1, ...; they are in order."""
+    numbers = np.zeros(len(sessions), np.int64)
+    if sessions[0] != sessions[-1]:
+        (sessions[1:] != sessions[:-1]).cumsum(out=numbers[1:])
+    return numbers
+
+
+def _around(found: Found, lengths: Floats, likeness: Floats, session: Ints) -> Floats:
+    """Of each message and those of REACH neighbours on either side in its session, added up: a row for each term's
+    counts, then one for their lengths, one for their likenesses, and one that says of how many.
+
+    A step of numpy's costs as much for one row as for a few, so all rows are one line for it.  They stand REACH empty
+    columns apart, and so do the sessions in each: nothing of one is added to another.
+    """
+    many, others, at = len(session), int(session[-1]), found.at
+    columns: Ints | slice = slice(many)
+    if others:
+        columns = spread = np.arange(many) + REACH * session
+        at = spread[at]
+    width = many + REACH * (1 + others)
+    rows = np.zeros((found.terms + 3, width))
+    rows[-3, columns], rows[-2, columns], rows[-1, columns] = lengths, likeness, 1.0
+    line = rows.reshape(-1)
+    line[found.term * width + at] = found.often
+    total = line.copy()
     for distance in range(1, REACH + 1):
-        before, after = values[..., :-distance], values[..., distance:]
-        if not alone:
-            same = (sessions[distance:] == sessions[:-distance]).astype(float)
-            before, after = before * same, after * same
-        total[..., distance:] += before
-        total[..., :-distance] += after
-    return total
+        total[distance:] += line[:-distance]
+        total[:-distance] += line[distance:]
+    near = total.reshape(rows.shape)
+    return near.take(spread, axis=1) if others else near[:, :many]
 
 
 def _meaning(likeness: Floats, around: Floats, many: Floats) -> Floats:
@@ -156,16 +198,16 @@ def _meaning(likeness: Floats, around: Floats, many: Floats) -> Floats:
     `around` are the likenesses of each message and its neighbours, added up, and `many` says of how many.
     """
     together = (around + likeness) / (many + 1)
-    return np.maximum(together - together.sum() / len(together), 0)
+    return np.maximum(together - np.add.reduce(together) / len(together), 0)
 
 
-def _session(rows: Floats, sessions: Ints) -> Floats:
-    """For each message, BM25 of its whole session; `rows` are its counts, and last its length."""
-    ends = (sessions[1:] != sessions[:-1]).nonzero()[0] + 1
-    starts = np.concatenate([[0], ends])
-    whole = np.add.reduceat(rows, starts, axis=1)
-    sizes = np.concatenate([ends, [len(sessions)]]) - starts
-    return _bm25(whole[:-1], whole[-1]).repeat(sizes)
+def _session(found: Found, lengths: Floats, session: Ints) -> Floats:
+    """For each message, BM25 of its whole session."""
+    many = int(session[-1]) + 1
+    if many == 1:  # there is no other to compare it with
+        return np.full(len(session), float(len(found.at) > 0))
+    counts = _sums(found.often, found.term * many + session[found.at], found.terms * many).reshape(found.terms, many)
+    return _bm25(counts, _sums(lengths, session, many), np.add.reduce(np.minimum(counts, 1.0), axis=1))[session]
 
 
 def _within(created: Ints, times: Sequence[tuple[int, int]]) -> Floats:
@@ -179,8 +221,9 @@ def _within(created: Ints, times: Sequence[tuple[int, int]]) -> Floats:
 
 def _relative(values: Floats) -> Floats:
     """Each row's values as shares of its largest."""
-    largest = values.max(axis=1, keepdims=True)
-    return values / np.where(largest > 0, largest, 1.0)
+    largest = np.maximum.reduce(values, axis=1, keepdims=True)
+    largest[largest <= 0] = 1.0
+    return values / largest
 
 
 def _ranks(values: Floats) -> Floats:
@@ -191,14 +234,13 @@ def _ranks(values: Floats) -> Floats:
 
 def _fuzzy(collection: Collection, now: int) -> Ranked:
     """The formula of a study of how people keep a conversation in mind, for comparison."""
-    wanted = len(collection.counts)
-    shared = np.count_nonzero(collection.counts, axis=0) / wanted
-    sizes = np.sqrt(np.maximum(collection.squares, 1) * wanted)
+    found, messages, asked = collection.found, len(collection), collection.asked
+    shared = np.bincount(found.at, minlength=messages) / asked
+    sizes = np.sqrt(np.maximum(collection.squares, 1) * asked)
     hours = np.maximum(now - collection.created, 0) / 3.6e9
-    parts = {
-        "overlap": 0.4 * shared,
-        "cosine": 0.4 * collection.counts.sum(axis=0) / sizes,
-        "time": 0.2 * (1 - 0.3 * np.minimum(hours / FUZZY_HOURS, 1)),
-    }
-    total = np.sum(list(parts.values()), axis=0)
-    return Ranked(total, parts, (total >= FUZZY_THRESHOLD) & (shared > 0))
+    overlap = 0.4 * shared
+    cosine = 0.4 * _sums(found.often, found.at, messages) / sizes
+    time = 0.2 * (1 - 0.3 * np.minimum(hours / FUZZY_HOURS, 1))
+    parts = np.array([overlap, cosine, time])
+    total: Floats = np.add.reduce(parts)
+    return Ranked(total, ["overlap", "cosine", "time"], parts, (total >= FUZZY_THRESHOLD) & (shared > 0))
