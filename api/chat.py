@@ -18,6 +18,7 @@ from memory.access.keys import CHAT
 from memory.errors import RecapError
 from memory.llm import Piece
 from memory.notice import builtin_notice
+from memory.services import Services
 from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
 from schemas.chat import ChatCall, ChatHeaders, ChatReply, ChatRequest, ChatUsage, Memory
 from schemas.dumping import dumper
@@ -51,12 +52,14 @@ def chat(call: ChatCall, headers: dict[str, Any]) -> ResponseReturnValue:
     """
     key = retry_key(headers["idempotency_key"])
     request = call.turn if key is None else replace(call.turn, idempotency_key=key)
-    events = services().pipeline.turn(caller(call.user_id), request)
+    engine = services()
+    events = engine.pipeline.turn(caller(call.user_id), request)
     started = next(events)  # a failure before the first word still has its own status
     assert isinstance(started, TurnStarted)
     if request.stream:
-        return event_stream(_sse(started, events), events)
-    return jsonify(next(_completion(event) for event in events if isinstance(event, TurnFinished)))
+        return event_stream(_sse(started, events, _notice(engine)), events)
+    end = next(event for event in events if isinstance(event, TurnFinished))
+    return jsonify(_completion(end) | _notice(engine))
 
 
 def _completion(end: TurnFinished) -> dict[str, Any]:
@@ -79,11 +82,10 @@ def _completion(end: TurnFinished) -> dict[str, Any]:
         "message_id": end.reply_message_id,
         "reply": end.reply,
         "memory": _memory(started.memory),
-        **_notice(),
     }
 
 
-def _sse(started: TurnStarted, events: Iterator[TurnEvent]) -> Iterator[str]:
+def _sse(started: TurnStarted, events: Iterator[TurnEvent], notice: dict[str, str]) -> Iterator[str]:
     """The turn as server-sent events: OpenAI chunks, the memory with the first, the usage with the last."""
     common = {
         "id": started.completion_id,
@@ -101,7 +103,7 @@ def _sse(started: TurnStarted, events: Iterator[TurnEvent]) -> Iterator[str]:
         session_id=started.session_id,
         user_message_id=started.user_message_id,
         memory=_memory(started.memory),
-        **_notice(),
+        **notice,
     )
     try:
         for part in events:
@@ -119,6 +121,6 @@ def _sse(started: TurnStarted, events: Iterator[TurnEvent]) -> Iterator[str]:
     yield "data: [DONE]\n\n"
 
 
-def _notice() -> dict[str, str]:
-    notice = builtin_notice(services().settings)
+def _notice(engine: Services) -> dict[str, str]:
+    notice = builtin_notice(engine.settings)
     return {"notice": notice} if notice else {}

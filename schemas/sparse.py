@@ -1,46 +1,54 @@
 """Loading what leaves most of itself out.
 
-The idea: a schema asks each of its fields anew what there is to be had when nothing came for it.  Here those defaults
-stand ready, and only the fields that something came for are asked.
+The idea: a schema asks each of its fields anew what there is to be had when nothing came for it, and does much around
+each value that only errors need.  Here the defaults stand ready, and what came is read by its field and nothing else.
+Where that refuses something, the schema itself loads all of it, and says what is wrong.
 
 Guarantee: what is loaded, or refused, is what the schema's own `load` loads or refuses.
 """
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
-from marshmallow import Schema, missing
-
-KEPT = 32  # schemas for the fields that came together: most callers send the same few
+from marshmallow import Schema, ValidationError, missing
+from marshmallow.decorators import POST_LOAD, VALIDATES_SCHEMA
 
 
 class Sparse(Schema):
-    """A schema of requests that say little of what they may say.  Without `pre_load`, which might add to it."""
+    """A schema of requests that say little of what they may say.
+
+    It has no hooks but `validates_schema` and `post_load`, and those take what was loaded and nothing else.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._names = {field.data_key or name: name for name, field in self.load_fields.items()}
+        fields = {field.data_key or name: (name, field) for name, field in self.load_fields.items()}
+        self._reading = {key: (field.attribute or name, field.deserialize) for key, (name, field) in fields.items()}
+        self._asked = {key for key, (_, field) in fields.items() if field.required or callable(field.load_default)}
         self._ready = {
-            name: field.load_default
-            for name, field in self.load_fields.items()
-            if not (field.required or field.attribute or field.load_default is missing or callable(field.load_default))
+            field.attribute or name: field.load_default
+            for key, (name, field) in fields.items()
+            if key not in self._asked and field.load_default is not missing
         }
-        self._asking = functools.lru_cache(maxsize=KEPT)(self._made_to_ask)
+        self._checking = [getattr(self, name) for name, *_ in self._hooks[VALIDATES_SCHEMA]]
+        self._making = [getattr(self, name) for name, *_ in self._hooks[POST_LOAD]]
 
     def load(self, data: Any, **options: Any) -> Any:
         """As `Schema.load`."""
-        if type(data) is not dict or options:
+        usual = type(data) is dict and not (options or self.many or self.partial)
+        if not usual or not self._asked <= data.keys() <= self._reading.keys():
             return super().load(data, **options)
-        asking = self._asking(frozenset(self._names.keys() & data.keys()))
-        return super(Sparse, asking).load(data)
-
-    def _made_to_ask(self, keys: frozenset[str]) -> Sparse:
-        """This schema for data that has these of its keys."""
-        left_out = {self._names[key] for key in self._names.keys() - keys} & self._ready.keys()
-        # An empty `partial` means what None does, and is told at a glance: None might be a generator, for marshmallow.
-        asking = type(self)(only=[name for name in self.load_fields if name not in left_out], partial=())
-        defaults = {name: self._ready[name] for name in left_out}
-        asking.dict_class = lambda: dict(defaults)  # type: ignore[assignment]
-        return asking
+        loaded: Any = dict(self._ready)
+        how = {"many": False, "partial": self.partial, "unknown": self.unknown}
+        try:
+            for key, value in data.items():
+                name, read = self._reading[key]
+                loaded[name] = read(value, key, data)
+            for check in self._checking:
+                check(loaded, **how)
+            for make in self._making:
+                loaded = make(loaded, **how)
+        except ValidationError:
+            return super().load(data)
+        return loaded

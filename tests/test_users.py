@@ -204,7 +204,6 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
     assert kept == {
         ("api/auth.py", "@functools.lru_cache(maxsize=64)"),  # where requests come from
         ("api/limits.py", "@functools.lru_cache(maxsize=64)"),  # the same
-        ("schemas/sparse.py", "self._asking = functools.lru_cache(maxsize=KEPT)(self._made_to_ask)"),  # fields' names
         ("memory/prompts.py", "_compiled = lru_cache(maxsize=256)(_ENV.from_string)"),
         ("memory/prompts.py", "@lru_cache(maxsize=256)"),
         ("memory/prompts.py", "@lru_cache(maxsize=64)"),
