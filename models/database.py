@@ -15,7 +15,6 @@ use, so that one put in its place is used at once.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 import time
@@ -24,16 +23,15 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from sqlalchemy import Engine, event
-from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError, StatementError
+from sqlalchemy.exc import DBAPIError, OperationalError, StatementError
 from sqlalchemy.pool import PoolProxiedConnection
 
+from models.connections import BUSY_TIMEOUT_MS, Connections
 from models.transaction import Transaction
 from models.trouble import Damage, Trouble, on_read_only_disk, trouble_of
 
-BUSY_TIMEOUT_MS = 15_000  # longer than any write here takes, shorter than a person waits before giving up
 LOOK_SECONDS = 0.001  # between two looks whether SQLite's write lock is free: others hold it for a few of these
 WRITE_LOCK = 0x7265636170  # of PostgreSQL's advisory locks
 SCRUB_PAUSES = (0.0, 0.2, 1.0)  # seconds before each try to empty the log
@@ -60,11 +58,9 @@ class Database:
         name = engine.url.database if self._sqlite else None
         self._file = Path(name) if name and name != ":memory:" else None
         self._damage = Damage(self._file)
+        self._connections = Connections(engine) if self._sqlite else None
         if self._sqlite:
-            event.listen(engine, "do_connect", _open_read_only)
-            event.listen(engine, "checkout", self._check_still_right)
             event.listen(engine, "handle_error", self._look_at)
-            event.listen(engine, "connect", _prepare_sqlite)
             engine.dialect.do_begin = _go_on  # type: ignore[assignment] # an event would cost each statement
 
     def read(self) -> AbstractContextManager[Transaction]:
@@ -94,9 +90,10 @@ class Database:
 
     def _begin_on_sqlite(self, writing: Writing | None) -> Transaction:
         """By the driver itself: what SQLAlchemy does around it takes as long as all else of a transaction."""
+        assert self._connections is not None
         pooled: PoolProxiedConnection | None = None
         try:
-            pooled = self.engine.raw_connection()
+            pooled = self._connections.take()
             _begin_sqlite(pooled, writing)
         except sqlite3.Error as error:
             try:
@@ -104,7 +101,7 @@ class Database:
             finally:
                 if pooled is not None:
                     pooled.close()
-        return Transaction(self.engine, pooled, self._failed)
+        return Transaction(self.engine, pooled, self._failed, self._connections.give_back)
 
     def _begin_elsewhere(self, writing: Writing | None) -> Transaction:
         connection = (self._reading if writing is None else self.engine).connect()
@@ -116,7 +113,7 @@ class Database:
         except BaseException:
             connection.close()
             raise
-        return Transaction(self.engine, connection.connection, self._failed, connection)
+        return Transaction(self.engine, connection.connection, self._failed, connection=connection)
 
     def _failed(self, statement: object, error: Any, pooled: PoolProxiedConnection | None) -> StatementError:
         """SQLAlchemy's error for the driver's at a statement, also where that didn't come by way of it."""
@@ -130,23 +127,16 @@ class Database:
         base = dialect.loaded_dbapi.Error
         return DBAPIError.instance(str(statement), None, error, base, hide_parameters=True, connection_invalidated=lost)
 
-    def _check_still_right(self, _connection: Any, record: Any, _proxy: Any) -> None:
-        """Have the pool open another connection when this one's file is not what lies there now, or can be written now.
-
-        What could not be written is let go of by all at once: SQLite shares what it knows of a file in a process.
-        """
-        file = record.info.get("recap_read_only")
-        if file is not None and not on_read_only_disk(file):
-            self.engine.dispose()
-            raise DisconnectionError("the disk can be written again")
-        opened = record.info.get("recap_file")
-        if opened is not None and _place(opened[0]) not in (opened[1], None):
-            raise DisconnectionError("another file lies there, as after a restore")
-
     def _believes(self, error: BaseException) -> bool:
         """Whether an error comes of a disk that could not be written when the file was opened, and now can be."""
         read_only = trouble_of(error) is Trouble.READ_ONLY
         return read_only and self._file is not None and not on_read_only_disk(self._file)
+
+    @property
+    def in_use(self) -> int:
+        """How many connections are in use."""
+        lent: int = self.engine.pool.checkedout()  # type: ignore[attr-defined] # of the pool for files and servers
+        return lent - self._connections.idle if self._connections is not None else lent
 
     def close(self) -> None:
         """Close the connections that nobody uses.  The last process to do so folds SQLite's log into its file."""
@@ -202,51 +192,6 @@ class Database:
             finally:
                 raw.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
                 raw.close()
-
-
-def _open_read_only(_dialect: Any, record: Any, names: Any, options: Any) -> Any:
-    """A connection to a file on a read-only disk, where SQLite can't make the files it needs to read it with others.
-
-    Where there is a log, those are there: somebody has it open, or had when the disk was taken from them.
-    """
-    record.info.pop("recap_read_only", None)
-    file = Path(names[0])
-    if not file.is_file() or not on_read_only_disk(file):
-        return None
-    record.info["recap_read_only"] = file
-    if file.with_name(f"{file.name}-wal").exists():
-        return None
-    return sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro&immutable=1", **{**options, "uri": True})
-
-
-def _place(file: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(file)  # noqa: PTH116 - at every transaction: twice as fast as by pathlib
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _prepare_sqlite(connection: Any, record: Any) -> None:
-    file = connection.execute("PRAGMA database_list").fetchone()[2]
-    record.info["recap_file"] = (file, _place(file)) if file else None
-    connection.isolation_level = None  # transactions are begun by Database, not guessed by the driver
-    cursor = connection.cursor()
-    for pragma in (
-        f"busy_timeout = {BUSY_TIMEOUT_MS}",
-        *(() if record.info.get("recap_read_only") else ("journal_mode = WAL",)),
-        "synchronous = FULL",  # what is acknowledged survives a power cut
-        "foreign_keys = ON",
-        "secure_delete = ON",  # what is erased is overwritten
-    ):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
-    # SQLite's own lower() knows A to Z alone; a search must find what is said in any script, in either case.
-    connection.create_function("lower", 1, _lower, deterministic=True)
-
-
-def _lower(text: Any) -> Any:
-    return text.lower() if isinstance(text, str) else text
 
 
 def _begin_sqlite(pooled: PoolProxiedConnection, writing: Writing | None) -> None:

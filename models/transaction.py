@@ -20,6 +20,7 @@ R = TypeVar("R")
 
 # SQLAlchemy's error for the driver's, at a statement on a connection.
 Failed = Callable[[object, Any, PoolProxiedConnection], StatementError]
+GiveBack = Callable[[PoolProxiedConnection], None]
 
 
 class Transaction:
@@ -29,14 +30,22 @@ class Transaction:
     """
 
     def __init__(
-        self, engine: Engine, pooled: PoolProxiedConnection, failed: Failed, connection: Connection | None = None
+        self,
+        engine: Engine,
+        pooled: PoolProxiedConnection,
+        failed: Failed,
+        give_back: GiveBack = PoolProxiedConnection.close,
+        *,
+        connection: Connection | None = None,
     ) -> None:
-        """`pooled` is a connection of the pool on which it has begun, by SQLAlchemy's `connection` if there is one."""
+        """`pooled` is a connection of the pool on which it has begun, by SQLAlchemy's `connection` if there is one.
+        One without is given back to whoever had it."""
         self._engine = engine
         self._pooled = pooled
         self._driver: Any = pooled.dbapi_connection
         self._dialect = engine.dialect
         self._failed = failed
+        self._give_back = give_back
         self._connection = connection
         self._rows: Session | None = None
 
@@ -112,4 +121,4 @@ class Transaction:
         if self._connection is not None:
             self._connection.close()
         else:
-            self._pooled.close()
+            self._give_back(self._pooled)

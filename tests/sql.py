@@ -27,16 +27,13 @@ def told_of_statements(database: Database, tell: Callable[[str], None]) -> Itera
     def listen(connection: sqlite3.Connection, *_: Any) -> None:
         connection.set_trace_callback(note)
 
-    def cease(connection: sqlite3.Connection, *_: Any) -> None:
-        connection.set_trace_callback(None)
-
-    event.listen(database.engine, "checkout", listen)
-    event.listen(database.engine, "checkin", cease)
+    event.listen(database.engine, "connect", listen)
+    database.close()  # so that connections are made anew, and watched
     try:
         yield
     finally:
-        event.remove(database.engine, "checkout", listen)
-        event.remove(database.engine, "checkin", cease)
+        event.remove(database.engine, "connect", listen)
+        database.close()
 
 
 @contextmanager

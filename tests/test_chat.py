@@ -225,18 +225,18 @@ def test_no_transaction_or_connection_is_held_while_a_model_works(
     make_app: MakeApp, model_server: ModelServer, mode: str, streaming: bool
 ) -> None:
     app = make_app(**at(model_server, summary_mode=mode))
-    pool = services_of(app).database.engine.pool
+    database = services_of(app).database
     held: list[int] = []
 
     def look(body: dict[str, Any]) -> Any:
-        held.append(pool.checkedout())  # type: ignore[attr-defined]
+        held.append(database.in_use)
         return {"topic": "Tea"} if "response_format" in body else "Some tea."
 
     model_server.main.default = model_server.mini.default = look
     client = app.test_client()
     with ask(client, "Tea?", user_id="ann", stream=streaming) as response:
         for _ in response.iter_encoded():
-            held.append(pool.checkedout())  # type: ignore[attr-defined]
+            held.append(database.in_use)
     services_of(app).outbox.run_due()
     assert len(held) > 2 and set(held) == {0}
 

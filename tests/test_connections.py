@@ -3,14 +3,19 @@ these few only as many are used as there are at once."""
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 import pytest
 from flask import Flask
+from sqlalchemy import create_engine, literal, select
 
 from app import services_of
+from models import Database, Statement, Transaction
 from tests.completing import post, talk
 from tests.model_server import Delay, ModelServer
 from tests.serving import eventually
@@ -23,19 +28,19 @@ TURNS = 12  # of each sort; more than there would be connections, if each held o
 def test_turns_hold_no_connection_while_their_models_work(
     model_app: Flask, model_server: ModelServer, sort: str
 ) -> None:
-    pool = services_of(model_app).database.engine.pool
+    database = services_of(model_app).database
     answered = threading.Event()
     model_server.main.default = lambda body: Delay(answered, "At last.")
     with ExitStack() as stack:
         answers = [stack.enter_context(meanwhile(_turn(model_app, sort, number))) for number in range(TURNS)]
         try:
             model_server.wait_for_requests(TURNS, 30.0)
-            assert eventually(lambda: pool.checkedout() == 0), "a turn that waits for its model holds a connection"
+            assert eventually(lambda: database.in_use == 0), "a turn that waits for its model holds a connection"
         finally:
             answered.set()
     for (text,) in answers:
         assert "At last." in text or ('"At"' in text and '" last."' in text), text  # whole, or piece by piece
-    assert pool.checkedout() == 0
+    assert database.in_use == 0
 
 
 def test_the_connection_that_was_used_last_is_used_next(model_app: Flask) -> None:
@@ -46,6 +51,86 @@ def test_the_connection_that_was_used_last_is_used_next(model_app: Flask) -> Non
     for _ in range(3):
         with engine.connect() as next_one:
             assert next_one.connection.driver_connection is known, "another would read again what this one knows"
+
+
+def test_transactions_use_the_connection_that_was_used_last(tmp_path: Path) -> None:
+    database = _database(tmp_path)
+    with database.read() as first, database.read() as second:
+        known, other = _driver(first), _driver(second)
+    assert known is not other and database.in_use == 0
+    for _ in range(3):
+        with database.read() as tx:
+            assert _driver(tx) is known
+        with database.write() as tx:
+            assert _driver(tx) is known and database.in_use == 1
+    with database.read() as tx:
+        assert tx.rows.scalar(select(literal(1))) == 1, "by SQLAlchemy too, which has it from its pool"
+        assert _driver(tx) is known
+    with database.read() as tx:
+        assert _driver(tx) is other, "the one that is left"
+    database.close()
+
+
+@pytest.mark.parametrize(("kept", "more"), [(1, 0), (1, 1), (2, 2), (3, 0)])
+def test_nobody_waits_for_a_connection_that_is_not_in_use(tmp_path: Path, kept: int, more: int) -> None:
+    database = _database(tmp_path, pool_size=kept, max_overflow=more, pool_timeout=5.0)
+    inside = threading.Semaphore(0)
+
+    def read() -> None:
+        for _ in range(40):
+            with database.read() as tx:
+                inside.release()
+                assert tx.execute(ONE).scalar() == 1
+
+    threads = [threading.Thread(target=read) for _ in range(2 * (kept + more))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20.0)
+    assert sum(inside.acquire(blocking=False) for _ in range(40 * len(threads) + 1)) == 40 * len(threads)
+    assert database.in_use == 0
+    database.close()
+
+
+def test_a_connection_that_is_in_use_when_all_are_closed_is_closed_after_that(tmp_path: Path) -> None:
+    database = _database(tmp_path)
+    with database.write() as tx:
+        with database.read() as idle:
+            used, unused = _driver(tx), _driver(idle)
+        database.close()
+        assert tx.execute(ONE).scalar() == 1, "it comes to its end"
+    for closed in (used, unused):
+        with pytest.raises(sqlite3.ProgrammingError):
+            closed.execute("SELECT 1")
+    with database.read() as tx:
+        assert tx.execute(ONE).scalar() == 1
+    database.close()
+    assert [file.name for file in tmp_path.iterdir()] == ["recap.db"], "and the file is nobody's"
+
+
+def test_after_a_fork_the_parents_connections_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = _database(tmp_path)
+    with database.read() as tx:
+        parents = _driver(tx)
+    with monkeypatch.context() as patched:
+        patched.setattr("models.connections.os.getpid", lambda: -1)
+        database.engine.dispose(close=False)
+    with database.read() as tx:
+        assert _driver(tx) is not parents
+    assert parents.execute("SELECT 1").fetchone() == (1,)
+    database.close()
+
+
+ONE = Statement(select(literal(1)))
+
+
+def _database(folder: Path, **pool: Any) -> Database:
+    return Database(create_engine(f"sqlite:///{folder / 'recap.db'}", pool_use_lifo=True, **pool))
+
+
+def _driver(tx: Transaction) -> sqlite3.Connection:
+    driver: sqlite3.Connection = tx._driver
+    return driver
 
 
 def _turn(app: Flask, sort: str, number: int) -> Callable[[], str]:

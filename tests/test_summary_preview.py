@@ -127,7 +127,7 @@ def test_the_database_is_free_while_the_mini_model_works(
     model_server.mini.queue(Delay(0.5))
     with meanwhile(lambda: preview(app.test_client(), text=BRIEF)):
         model_server.wait_for_requests(2)
-        assert services_of(app).database.engine.pool.checkedout() == 0
+        assert services_of(app).database.in_use == 0
 
 
 def test_the_built_in_model_makes_one_too(make_app: MakeApp) -> None:

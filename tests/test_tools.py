@@ -232,11 +232,11 @@ def test_a_flood_of_calls_is_cut(client: FlaskClient, model_server: ModelServer)
 
 
 def test_no_connection_is_held_while_the_model_works(model_app: Flask, model_server: ModelServer) -> None:
-    pool: Any = services_of(model_app).database.engine.pool
+    database = services_of(model_app).database
     held: list[int] = []
 
     def look(body: Body) -> Any:
-        held.append(pool.checkedout())
+        held.append(database.in_use)
         return call(query="tea") if len(held) < 3 else "Done."
 
     model_server.main.default = look

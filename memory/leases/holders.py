@@ -17,9 +17,9 @@ import hashlib
 import logging
 import os
 import re
+import secrets
 import threading
 import time
-import uuid
 from pathlib import Path
 
 from memory.operating import logs
@@ -47,7 +47,7 @@ class Holder:
                 self._close()
                 self._pid = os.getpid()
                 self._name = self._begin()
-            return f"{self._name}.{uuid.uuid4().hex}" if self._name else uuid.uuid4().hex
+            return f"{self._name}.{secrets.token_hex(16)}" if self._name else secrets.token_hex(16)
 
     def is_dead(self, token: str) -> bool:
         """Whether the process that made `token` has ended, as far as that can be told."""
@@ -75,7 +75,7 @@ class Holder:
 
     def _begin(self) -> str | None:
         """Lock a file of our own: what tokens are to call it, None when there is no relying on it."""
-        name = uuid.uuid4().hex[:16]
+        name = secrets.token_hex(8)
         path = self._folder / name
         try:
             self._folder.mkdir(exist_ok=True)

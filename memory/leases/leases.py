@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import update
+from sqlalchemy import Table, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.leases.holders import Holder
 from memory.operating import logs
-from models import Database, JobRow, SessionRow, Transaction
+from models import Database, JobRow, SessionRow, Transaction, table_of
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ Leased = SessionRow | JobRow
 class Lease:
     """A held lease: on which row, under which token."""
 
-    table: type[Leased]
+    table: Table
     row_id: int
     token: str
 
@@ -76,7 +76,7 @@ class Leases:
             return None
         row.lease_token = self._holder.token()
         row.lease_until = self._now() + _LEASE
-        return Lease(type(row), row.id, row.lease_token)
+        return Lease(table_of(type(row)), row.id, row.lease_token)
 
     def give_back(self, row: Leased) -> None:
         """Undo `take` in the same transaction."""
@@ -139,7 +139,7 @@ class Leases:
         ahead = (row.lease_until - now).total_seconds()
         log.warning("the clock was put back: a lease is shortened", extra=logs.fields(seconds_ahead=ahead))
         with self._database.write(synced=False) as tx:
-            _change(tx, Lease(type(row), row.id, row.lease_token), lease_until=now + _LEASE)
+            _change(tx, Lease(table_of(type(row)), row.id, row.lease_token), lease_until=now + _LEASE)
 
     def close(self) -> None:
         """Stop renewing.  Leases still held run out by themselves."""
@@ -178,5 +178,5 @@ class Leases:
 
 
 def _change(tx: Transaction, lease: Lease, **values: Any) -> None:
-    table = lease.table
-    tx.execute(update(table).where(table.id == lease.row_id, table.lease_token == lease.token).values(**values))
+    held = lease.table.c.id == lease.row_id, lease.table.c.lease_token == lease.token
+    tx.execute(update(lease.table).where(*held).values(**values))

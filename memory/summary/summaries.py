@@ -7,13 +7,14 @@ message it was made from.  A summary that covers fewer messages never replaces o
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam, func, insert, select
+from sqlalchemy import String, bindparam, cast, func, insert, select
 
 from config import Settings
 from memory import tokens
@@ -49,8 +50,11 @@ from models import (
     table_of,
     write_changes,
 )
+from search_index.remembered import remembered
 
 log = logging.getLogger(__name__)
+
+SHOWN_MAX = 128  # summaries that heads show, kept for the next turn
 
 _V, _M, _J = table_of(SummaryRow).c, table_of(MessageRow).c, table_of(JobRow).c
 _NEW = Statement(insert(table_of(SummaryRow)))
@@ -60,7 +64,7 @@ _FOLLOWING = Statement(
     select(func.min(_M.position)).where(_M.session_id == bindparam("session"), *SAID, _M.position > bindparam("last"))
 )
 _SECTIONS = Statement(
-    select(_V.sections).where(_V.session_id == bindparam("session"), _V.version == bindparam("version"))
+    select(cast(_V.sections, String)).where(_V.session_id == bindparam("session"), _V.version == bindparam("version"))
 )
 _UPDATE_JOB = Statement(select(_J.id, _J.state, _J.error).where(_J.kind == "summary", _J.key == bindparam("key")))
 
@@ -330,8 +334,14 @@ def shown(tx: Transaction, row: SessionRow) -> Sections:
     """The summary the head shows."""
     if not row.head_version:
         return Sections()
-    sections = tx.scalar(_SECTIONS, {"session": row.id, "version": row.head_version})
-    return Sections.from_dict(sections) if sections else Sections()
+    stored = tx.scalar(_SECTIONS, {"session": row.id, "version": row.head_version})
+    return _as_stored(stored) if stored else Sections()
+
+
+@remembered(SHOWN_MAX)
+def _as_stored(text: str) -> Sections:
+    """Sections from their JSON: turn after turn shows the same ones, until the tail folds."""
+    return Sections.from_dict(json.loads(text) or {})
 
 
 def standing(row: SessionRow, job: UpdateJob | None) -> str:

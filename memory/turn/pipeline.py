@@ -18,7 +18,7 @@ unmodified, and the client gets the answer; `TurnStarted.problem` says why, and 
 
 from __future__ import annotations
 
-import uuid
+import secrets
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -184,7 +184,7 @@ class ChatPipeline:
     def _started(self, admitted: Admitted, prepared: Prepared, reply: Answer, problem: str | None) -> TurnStarted:
         view = admitted.remembered.view
         return TurnStarted(
-            completion_id=f"chatcmpl-{uuid.uuid4().hex}",
+            completion_id=f"chatcmpl-{secrets.token_hex(16)}",
             session_id=admitted.session_id,
             user_message_id=view.message.id or None,
             model=self._main.name,
