@@ -216,7 +216,12 @@ class SearchIndex:
             analysed = kept.columns(fresh.keys() - {one.message_id for one in missing})
             return [analysed, self._columns(missing, self._embedder)]
 
-        return self._of(owner).add(columns)
+        generation = self._of(owner).add(columns)
+        kept = self._pending.get(owner)
+        if kept is not None and given is not None and not kept.marks.keys().isdisjoint(given):
+            left = kept.without(kept.marks.keys() & given.keys())  # else it would stay until the owner comes back
+            self._pending.keep(owner, left, left.nbytes)
+        return generation
 
     def remove(self, owner: str, *, message_ids: Iterable[int] = (), session_id: int | None = None) -> None:
         """Take out these messages, or all of a session's.  No error where there is nothing to take out.

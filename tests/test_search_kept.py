@@ -170,6 +170,16 @@ def test_what_was_analysed_for_a_search_is_indexed_as_it_is(tmp_path: Path, monk
     assert indexed == searched(fresh, rows)
 
 
+def test_what_was_indexed_is_kept_no_more_as_waiting(tmp_path: Path) -> None:
+    rows, index = Rows(*seeded(30)), opened(tmp_path)
+    before = searched(index, rows)
+    *_, analysed = Kept(index)
+    rows.index(index, ids=range(1, 30))
+    *_, left = Kept(index)
+    assert left < analysed / 3
+    assert searched(index, rows) == before
+
+
 class Brief(Rows):
     """Rows that tell what came since, if all that waited before still does, and note how much they told."""
 
