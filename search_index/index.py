@@ -218,7 +218,7 @@ class SearchIndex:
 
         generation = self._of(owner).add(columns)
         kept = self._pending.get(owner)
-        if kept is not None and given is not None and not kept.marks.keys().isdisjoint(given):
+        if kept is not None and given:
             left = kept.without(kept.marks.keys() & given.keys())  # else it would stay until the owner comes back
             self._pending.keep(owner, left, left.nbytes)
         return generation
