@@ -17,7 +17,7 @@ from api import door, errors, ops, requests
 from api.context import EXTENSION
 from api.document import DocumentedApi
 from config import Settings
-from memory.operating import logs
+from memory.ops import logs
 from memory.services import Services, build
 from models import Base
 

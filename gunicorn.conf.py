@@ -6,8 +6,8 @@ import signal
 import sys
 
 from config import Settings, SettingsError
-from memory.operating import logs
-from memory.operating.allocator import share_arenas
+from memory.ops import logs
+from memory.ops.allocator import share_arenas
 
 share_arenas()  # the workers have it from here
 _settings = Settings.from_env()
@@ -32,7 +32,7 @@ _figures = _settings.data_dir / "metrics"  # which `flask jobs work` shares
 def on_starting(server):
     """Where no key is asked for, the port has to be out of others' reach, whatever address it really is."""
     from memory.access.anonymous import refuse_strangers
-    from memory.operating import metrics
+    from memory.ops import metrics
 
     try:
         refuse_strangers(_settings, server.cfg.address)
@@ -93,6 +93,6 @@ def worker_exit(server, worker):
 
 def child_exit(server, worker):
     """What a worker was in the middle of counts no longer, however it ended; what it counted does."""
-    from memory.operating import metrics
+    from memory.ops import metrics
 
     metrics.ended(_figures, worker.pid)

@@ -14,7 +14,7 @@ from api.document import DocumentedBlueprint
 from memory.access.keys import ADMIN, READ, KeyHolder
 from memory.domain import Caller
 from memory.errors import Forbidden, user_not_found
-from memory.operating import logs
+from memory.ops import logs
 from memory.services import Services
 from schemas.errors import Error
 

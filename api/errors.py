@@ -15,8 +15,8 @@ from werkzeug.exceptions import ClientDisconnected, HTTPException
 
 from api import requests
 from memory.errors import ModelError, RecapError, Unauthenticated
-from memory.operating import logs
-from memory.operating.database_errors import database_failed
+from memory.ops import logs
+from memory.ops.database_errors import database_failed
 
 log = logging.getLogger(__name__)
 

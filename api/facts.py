@@ -6,8 +6,8 @@ from typing import Any
 
 from api.context import ID, caller, errors, resource, services
 from memory.domain import Fact as FactValue
-from memory.erasing.erasing import Receipt
 from memory.paging import Page
+from memory.people.erasing import Receipt
 from schemas.erasing import FactReceipt, FactsReceipt
 from schemas.facts import (
     Fact,

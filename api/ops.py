@@ -9,7 +9,7 @@ from flask import Blueprint, Response, current_app
 from api.context import services
 from api.document import DocumentedBlueprint
 from memory.notice import builtin_notice
-from memory.operating.metrics import CONTENT_TYPE
+from memory.ops.metrics import CONTENT_TYPE
 from schemas.ops import Live, Ready
 
 blueprint = DocumentedBlueprint("ops", "ops", description="For whoever operates the service.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.context import caller, errors, resource, services, whole_tenant
-from memory.prompts import Prompt as PromptValue
+from memory.prompts.prompts import Prompt as PromptValue
 from schemas.prompts import Prompt, PromptList, PromptPut
 
 blueprint = resource("prompts", "The instructions the models are given, by name.")

@@ -2,7 +2,7 @@
 
 Guarantee: a request that was refused or failed has exactly one line, at info or above, with its route as it is written
 in the code, its status and the error's code: no address, no body, no name.  One that took a turn has the turn's line
-instead.  Lines that are logged meanwhile carry the request's id (`memory.operating.logs`).
+instead.  Lines that are logged meanwhile carry the request's id (`memory.ops.logs`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import uuid
 
 from flask import Flask, Request, Response, g, request
 
-from memory.operating import logs
-from memory.operating.metrics import Metrics
+from memory.ops import logs
+from memory.ops.metrics import Metrics
 
 log = logging.getLogger(__name__)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from api.context import ID, caller, errors, resource, services
 from memory.access.keys import CHAT
-from memory.erasing.erasing import Receipt
 from memory.paging import Page
-from memory.sessions import Appended as AppendedValue
-from memory.sessions import SessionInfo
+from memory.people.erasing import Receipt
+from memory.sessions.sessions import Appended as AppendedValue
+from memory.sessions.sessions import SessionInfo
 from schemas.erasing import MessageReceipt, SessionReceipt
 from schemas.fields import CallerQuery
 from schemas.sessions import (

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator
 from flask import Response, stream_with_context
 
 from memory.errors import RecapError
-from memory.operating import logs
+from memory.ops import logs
 from memory.turn.values import TurnEvent
 
 log = logging.getLogger(__name__)

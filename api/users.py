@@ -10,7 +10,7 @@ from flask import Response, request, stream_with_context
 
 from api.context import caller, errors, resource, services
 from memory.access.keys import ADMIN
-from memory.erasing.erasing import Receipt
+from memory.people.erasing import Receipt
 from memory.people.users import UserInfo
 from schemas.erasing import UserReceipt
 from schemas.export import ExportDocument, text_of

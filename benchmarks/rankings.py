@@ -20,7 +20,7 @@ from memory.recall.times import time_ranges
 from search_index import Document, Embedder, Query, Recipe, SearchIndex, Told
 from search_index.vectors import PACKED_BYTES, cosines, packed
 
-BATCH = 200  # messages a commit, as `memory.indexing` feeds them
+BATCH = 200  # messages a commit, as `memory.recall.indexing` feeds them
 BUDGETS = (500, 1_000, 2_000)  # prompt tokens
 
 _DEFAULTS = Settings()

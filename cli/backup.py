@@ -14,8 +14,8 @@ from flask_migrate import upgrade
 from app import create_app, services_of
 from cli.engine import engine
 from memory.errors import RecapError
-from memory.operating.backup import back_up
-from memory.operating.backup import restore as put_back
+from memory.ops.backup import back_up
+from memory.ops.backup import restore as put_back
 from memory.services import utc_now
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app import services_of
 from memory.errors import RecapError
-from memory.operating.database_errors import database_failed
+from memory.ops.database_errors import database_failed
 from memory.services import Services
 
 

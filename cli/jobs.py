@@ -11,8 +11,8 @@ import click
 from cli.engine import Commands, engine
 from memory.jobs.listing import JobInfo
 from memory.jobs.outbox import Job
-from memory.operating.allocator import share_arenas
-from memory.operating.metrics import FOLDER
+from memory.ops.allocator import share_arenas
+from memory.ops.metrics import FOLDER
 from memory.services import Services
 
 STATES = ("pending", "running", "failed")

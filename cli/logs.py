@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cli.engine import Commands, engine
-from memory.operating.logs import Names, Private
+from memory.ops.logs import Names, Private
 
 logs = Commands("logs", help="The logs, which name people and sessions by a hash alone.")
 

@@ -19,9 +19,9 @@ from sqlalchemy import ColumnElement, func, select, update
 from config import Settings
 from memory.domain import Sections
 from memory.facts.corrections import withdraw
-from memory.messages import MessageDraft, add_message, title_from
+from memory.sessions.head import show_newest
+from memory.sessions.messages import MessageDraft, add_message, title_from
 from memory.summary.summaries import add_version
-from memory.turn.fold import show_newest
 from models import REVISED, FactRow, MessageRow, SessionRow, SummaryRow, Transaction
 
 

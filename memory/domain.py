@@ -12,6 +12,8 @@ from typing import Any, Literal, NamedTuple
 
 Role = Literal["user", "assistant", "system", "tool"]
 
+INTERRUPTED = "interrupted"  # the finish_reason of a reply that was stopped, or whose listener went away
+
 TEXT_SECTIONS = ("requirements", "constraints", "data", "open_questions", "discussed")
 FACT_CATEGORIES = (
     "identity",

@@ -18,28 +18,28 @@ from memory.access.budgets import Budgets
 from memory.access.keys import Keys
 from memory.clients.arrival import Arrivals
 from memory.clients.relay import Relay
-from memory.erasing.erasing import Erasing
 from memory.facts.facts import Facts
-from memory.indexing import Indexing
 from memory.jobs.listing import Backlog, Jobs
 from memory.jobs.outbox import Outbox
 from memory.leases.holders import Holder
 from memory.leases.leases import Leases
 from memory.llm import LanguageModel
+from memory.llm.builtin import ExtractiveModel
 from memory.llm.counted import CountedModel
-from memory.llm.extractive import ExtractiveModel
 from memory.llm.openai_client import OpenAIEmbedder, OpenAIModel
 from memory.llm.transport import Transport, connect
 from memory.notice import builtin_notice
-from memory.operating import logs
-from memory.operating.data_lock import DataLock
-from memory.operating.database_errors import DAMAGED, in_short
-from memory.operating.metrics import Metrics, Standing
+from memory.ops import logs
+from memory.ops.data_lock import DataLock
+from memory.ops.database_errors import DAMAGED, in_short
+from memory.ops.metrics import Metrics, Standing
+from memory.people.erasing import Erasing
 from memory.people.imports import Imports
 from memory.people.users import Users
-from memory.prompts import Prompts
+from memory.prompts.prompts import Prompts
+from memory.recall.indexing import Indexing
 from memory.recall.recall import Recall
-from memory.sessions import Sessions
+from memory.sessions.sessions import Sessions
 from memory.summary.material import Materials
 from memory.summary.preview import Previews
 from memory.summary.summaries import Summaries

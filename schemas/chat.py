@@ -9,7 +9,7 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
-from memory.messages import MESSAGE_CHARS_MAX, MessageDraft
+from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from memory.turn.values import TurnRequest
 from schemas.facts import Fact
 from schemas.fields import INT64_MAX, SessionId, Text, TimeZone, UserId, UtcDateTime

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from memory.messages import MESSAGE_CHARS_MAX, MessageDraft
 from memory.people.records import SessionRecord
+from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 
 _ID = re.compile(r"[^\s/\x00-\x1f\x7f]{1,128}")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")

@@ -6,7 +6,7 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
-from memory.messages import MessageDraft
+from memory.sessions.messages import MessageDraft
 from schemas.fields import INT64_MAX, CallerQuery, PageQuery, SessionId, Text, UserId, UtcDateTime, limit
 
 ROLES = ("user", "assistant", "system", "tool")

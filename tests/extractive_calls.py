@@ -10,7 +10,7 @@ from typing import Any
 
 from memory.domain import Excerpt, Fact, Message, Sections
 from memory.llm import DigestMaterial, ModelRequest, ReplyMaterial, complete
-from memory.llm.extractive import ExtractiveModel
+from memory.llm.builtin import ExtractiveModel
 
 MODEL = ExtractiveModel()
 START = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)

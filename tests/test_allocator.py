@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.serving import ROOT
-from memory.operating.allocator import ARENAS
+from memory.ops.allocator import ARENAS
 
 HELD_BY_THREADS = """
 import ctypes, sys, threading
-from memory.operating.allocator import share_arenas
+from memory.ops.allocator import share_arenas
 share_arenas()
 libc, together, over = ctypes.CDLL(None), threading.Barrier(17), threading.Event()
 def hold():

@@ -20,8 +20,8 @@ from flask_migrate import downgrade
 from app import services_of
 from cli import register_commands
 from memory.errors import InvalidRequest
-from memory.operating.backup import back_up, examine
-from memory.operating.data_lock import DataLock
+from memory.ops.backup import back_up, examine
+from memory.ops.data_lock import DataLock
 from tests.conftest import MakeApp
 from tests.serving import Api, Server, eventually, migrated_server, rows, sound
 from tests.talking import chat, stored

@@ -14,7 +14,7 @@ from benchmarks.conversation import Conversation, Said
 from benchmarks.prefix import Turn, figures, main, rewritten, serialised, shared, turns
 from benchmarks.results import quantile
 from benchmarks.upstream import MAIN, MINI, SUMMARY_WORDS, Json, Upstream, digested
-from memory.prompts import SUMMARY_MAX_WORDS
+from memory.prompts.prompts import SUMMARY_MAX_WORDS
 
 OURS = Path(__file__).parent.parent / "benchmarks" / "conversation.json"
 

@@ -12,7 +12,7 @@ from memory.clients.conversation import Conversation, Sent, reply_extra, said, s
 from memory.clients.reconcile import Said, reconcile
 from memory.domain import Message
 from memory.llm import ToolCall
-from memory.messages import MESSAGE_CHARS_MAX
+from memory.sessions.messages import MESSAGE_CHARS_MAX
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Lyon", "days": 2}'}}

@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-import memory.erasing.erasing
+import memory.people.erasing
 from app import services_of
 from memory.clients.identity import kinship
 from memory.clients.reconcile import Said, reconcile
@@ -26,7 +26,7 @@ SECRET = f"{SENTINEL} is my secret."
 
 @pytest.fixture
 def app(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Flask:
-    monkeypatch.setattr(memory.erasing.erasing, "SOON", 0.0)
+    monkeypatch.setattr(memory.people.erasing, "SOON", 0.0)
     model_server.main.default = lambda body: "Noted."
     return make_app(**at(model_server))
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from memory import tokens
 from memory.domain import FACT_CATEGORIES, Excerpt, Excluded, Message, Sections
 from memory.llm import ChatMessage, DigestMaterial, Finish, ModelRequest, Piece, ReplyMaterial, complete
-from memory.llm.extractive.sections import MAX_ITEM, MAX_ITEMS
+from memory.llm.builtin.sections import MAX_ITEM, MAX_ITEMS
 from tests.extractive_calls import ADA, MODEL, START, digest, fact, message, quotations, reply
 from tests.hostile import soon_over
 

@@ -6,7 +6,7 @@ import pytest
 
 from memory.domain import Excluded, Sections
 from memory.llm import complete
-from memory.llm.extractive.sections import MAX_ITEMS
+from memory.llm.builtin.sections import MAX_ITEMS
 from memory.summary import digest_format
 from tests.extractive_calls import ADA, MODEL, digest, fact, message, reply, request
 

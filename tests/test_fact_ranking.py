@@ -16,7 +16,7 @@ from config import FactWeights, Settings
 from memory import tokens
 from memory.domain import Fact
 from memory.facts.ranking import Ranking
-from memory.quoting import fact_line
+from memory.rendering import fact_line
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.resources import append, good, read_all, said

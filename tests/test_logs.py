@@ -23,7 +23,7 @@ from sqlalchemy.exc import IntegrityError
 from app import services_of
 from cli import register_commands
 from memory.errors import NotFound
-from memory.operating import logs
+from memory.ops import logs
 from tests.conftest import MakeApp
 from tests.model_server import CutStream, ModelServer, Status
 from tests.resources import append, said

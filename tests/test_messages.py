@@ -251,8 +251,8 @@ def busy(client: FlaskClient, services: Services) -> Iterator[None]:
     """A reply is being written in session s."""
     append(client, "s", [said("x")])
     with services.database.write() as tx:
+        from memory.access.owners import find_session
         from memory.domain import Caller
-        from memory.sessions import find_session
 
         lease = services.leases.take(find_session(tx, Caller(), "s"))
     assert lease is not None
@@ -264,7 +264,7 @@ def busy(client: FlaskClient, services: Services) -> Iterator[None]:
 def test_appending_to_a_session_that_stays_busy_is_a_conflict(
     client: FlaskClient, busy: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.sessions.APPEND_WAIT", 0.05)
+    monkeypatch.setattr("memory.sessions.sessions.APPEND_WAIT", 0.05)
     answer = client.post("/api/sessions/s/messages", json={"messages": [said("y")]})
     assert error(answer, 409)["code"] == "session_busy"
     assert int(answer.headers["Retry-After"]) >= 1

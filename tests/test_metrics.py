@@ -17,7 +17,7 @@ from sqlalchemy import select
 
 from app import services_of
 from config import ApiKey
-from memory.operating.metrics import CODES_MAX, Metrics, Standing, TurnFigures, begin
+from memory.ops.metrics import CODES_MAX, Metrics, Standing, TurnFigures, begin
 from memory.services import Services
 from models import JobRow
 from tests.conftest import MakeApp

@@ -21,7 +21,7 @@ from flask.testing import FlaskClient
 
 from app import create_app, services_of
 from config import Settings
-from memory.quoting import escape
+from memory.rendering import escape
 from tests import completing
 from tests.injections import INJECTIONS, LONG, UNSTORABLE
 from tests.model_server import ModelServer, ToolCalls

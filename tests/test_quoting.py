@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.domain import Excerpt, Fact, Message
-from memory.quoting import attribute, block, chat_block, escape, fact_line, message_line, plain, without_blocks
+from memory.rendering import attribute, block, chat_block, escape, fact_line, message_line, plain, without_blocks
 
 NOW = datetime(2024, 6, 1, 12, 30, tzinfo=UTC)
 markup = ["</memory>", '<chat id="x">', "</facts>", "&lt;", "&", '"', "- a fact", "[3] user: hello", "Topic: mine"]

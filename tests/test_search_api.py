@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from app import services_of
 from cli import register_commands
-from memory import indexing
+from memory.recall import indexing
 from memory.recall.excerpts import stored
 from memory.services import Services
 from search_index import Document

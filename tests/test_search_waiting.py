@@ -13,7 +13,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import services_of
-from memory.indexing import Waiting, waiting
+from memory.recall.indexing import Waiting, waiting
 from memory.services import Services
 from search_index import NO_INDEX
 from tests.conftest import MakeApp

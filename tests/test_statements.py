@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.domain import Excluded
-from memory.llm.extractive import sentences, statements
-from memory.llm.extractive.corrections import correction
-from memory.llm.extractive.personal import Statement, read, reread
-from memory.llm.extractive.readings import statement_in
-from memory.llm.extractive.refusals import refusal, reopening
-from memory.llm.extractive.topic import topic_of
-from memory.llm.extractive.wording import sameness, stems
+from memory.llm.builtin import sentences, statements
+from memory.llm.builtin.corrections import correction
+from memory.llm.builtin.personal import Statement, read, reread
+from memory.llm.builtin.readings import statement_in
+from memory.llm.builtin.refusals import refusal, reopening
+from memory.llm.builtin.topic import topic_of
+from memory.llm.builtin.wording import sameness, stems
 
 
 def read_all(text: str) -> list[Statement]:

@@ -204,9 +204,9 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
     assert kept == {
         ("api/auth.py", "@functools.lru_cache(maxsize=64)"),  # where requests come from
         ("api/limits.py", "@functools.lru_cache(maxsize=64)"),  # the same
-        ("memory/prompts.py", "_compiled = lru_cache(maxsize=256)(_ENV.from_string)"),
-        ("memory/prompts.py", "@lru_cache(maxsize=256)"),
-        ("memory/prompts.py", "@lru_cache(maxsize=64)"),
+        ("memory/prompts/prompts.py", "_compiled = lru_cache(maxsize=256)(_ENV.from_string)"),
+        ("memory/prompts/prompts.py", "@lru_cache(maxsize=256)"),
+        ("memory/prompts/prompts.py", "@lru_cache(maxsize=64)"),
         ("memory/llm/transport.py", "@functools.lru_cache(maxsize=64)"),
         ("search_index/postings.py", "@lru_cache(maxsize=64)"),
         ("search_index/vectors.py", "@lru_cache(maxsize=1)"),

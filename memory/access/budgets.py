@@ -19,9 +19,9 @@ from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from config import Settings
+from memory.access.owners import find_user
 from memory.domain import Caller, Usage
 from memory.errors import LimitReached
-from memory.sessions import find_user
 from models import Database, OwnerRow, SessionRow, SpendingRow, Statement, Transaction, table_of
 
 log = logging.getLogger(__name__)

@@ -20,15 +20,15 @@ from datetime import datetime, timedelta
 from sqlalchemy import Select, select
 
 from config import Settings
+from memory.access.owners import find_user, known_session
 from memory.branches import replace_from
 from memory.clients.conversation import ClientRequest, Sent, said
 from memory.clients.identity import PREFIX, TRUNCATED_MIN, kinship, numbered, opening
 from memory.clients.reconcile import Said, common, reconcile
-from memory.domain import Caller, Message
+from memory.domain import INTERRUPTED, Caller, Message
 from memory.leases.leases import Leases
-from memory.messages import add_message, as_message
-from memory.sessions import Sessions, find_user
-from memory.turn.values import INTERRUPTED
+from memory.sessions.messages import add_message, as_message
+from memory.sessions.sessions import Sessions
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow
 
 AGAIN_SECONDS = 2.0  # in which nobody reads an answer and says the same once more, but a program or a double click does
@@ -97,7 +97,7 @@ class Arrivals:
         asked = messages[0].said.words
         if any(asked.startswith(beginning) and inside in asked for beginning, inside in ERRANDS):
             return True
-        row = self._sessions.known(tx, caller, session_id) if session_id is not None else None
+        row = known_session(tx, caller, session_id) if session_id is not None else None
         line = [one.said for one in _line(tx, row, TURN_MESSAGES)] if row is not None else []
         if not line or line[-1].role != "assistant" or len(line[-1].words) < QUOTED_MIN:
             return False

@@ -27,7 +27,7 @@ from typing import Any
 from memory.clients.reconcile import Said
 from memory.domain import Message
 from memory.llm import ChatMessage, ToolCall
-from memory.messages import MESSAGE_CHARS_MAX, MessageDraft
+from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 
 Raw = Mapping[str, Any]
 

@@ -20,7 +20,7 @@ from memory import tokens
 from memory.clients.conversation import Conversation, Raw, Sent, as_chat_message, sent_again, text_of
 from memory.domain import Message
 from memory.llm import ChatMessage
-from memory.quoting import quoted, spoken
+from memory.rendering import quoted, spoken
 
 
 @dataclass(frozen=True)

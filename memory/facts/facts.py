@@ -17,14 +17,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, String, and_, bindparam, cast, insert, or_, select, update
 
 from config import Settings
+from memory.access.owners import find_session, find_user, owned
 from memory.domain import FACT_CATEGORIES, Caller, Fact, FactDraft, FactRevision, Message
 from memory.errors import InvalidRequest, NotFound
 from memory.facts.corrections import line_up_to
 from memory.facts.grounding import Shown, problem_with, repeats, words_of
 from memory.facts.ranking import Ranking, relevant
-from memory.llm.extractive.superseding import superseded
+from memory.facts.superseding import superseded
 from memory.paging import Page, decode_cursor, page_of
-from memory.sessions import find_session, find_user, owned
 from models import (
     Database,
     FactRevisionRow,

@@ -36,8 +36,8 @@ from memory.facts.grounding_words import (
     RELATIVE_TIME,
     counted,
 )
-from memory.llm.extractive.wording import is_unspaced, names, stem, stems, straight, word_set
-from memory.quoting import one_line, plain, without_blocks
+from memory.llm.builtin.wording import is_unspaced, names, stem, stems, straight, word_set
+from memory.rendering import one_line, plain, without_blocks
 from search_index.remembered import remembered
 
 TEXT_CHARS_MAX = 500

@@ -14,7 +14,7 @@ from functools import partial
 from config import Settings
 from memory import tokens
 from memory.domain import Fact, FactScore
-from memory.quoting import fact_line
+from memory.rendering import fact_line
 from search_index.analysis import Analysis, analysis_for
 from search_index.remembered import remembered
 

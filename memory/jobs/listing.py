@@ -12,11 +12,11 @@ from typing import Any
 
 from sqlalchemy import func, select
 
+from memory.access.owners import find_session
 from memory.domain import Caller
 from memory.errors import NotFound
 from memory.jobs.outbox import Outbox
 from memory.paging import Page, decode_cursor, page_of
-from memory.sessions import find_session
 from models import Database, JobRow, OwnerRow, SessionRow, Transaction
 
 LATE = timedelta(seconds=60)  # due for longer than a worker that lives lets any job wait while it has no other

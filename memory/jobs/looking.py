@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, func, or_, select
 
-from memory.operating import logs
+from memory.ops import logs
 from models import JobRow, OwnerRow, SessionRow, Statement, Transaction, table_of
 
 CLOCK_SECONDS = 60.0  # how far the clocks of several machines may differ; what was asked for later than that is due

@@ -29,8 +29,8 @@ from memory.jobs import looking
 from memory.jobs.looking import Seen
 from memory.jobs.reasons import reason
 from memory.leases.leases import Lease, Leases
-from memory.operating import logs
-from memory.operating.metrics import Metrics
+from memory.ops import logs
+from memory.ops.metrics import Metrics
 from models import Database, JobRow, Statement, Transaction, loaded, table_of, write_changes
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy.exc import DBAPIError
 
 from memory.errors import RecapError
-from memory.operating import logs
+from memory.ops import logs
 from search_index import EmbeddingUnavailable, IndexBusy
 
 REASON_CHARS = 2000

@@ -22,7 +22,7 @@ import threading
 import time
 from pathlib import Path
 
-from memory.operating import logs
+from memory.ops import logs
 
 log = logging.getLogger(__name__)
 

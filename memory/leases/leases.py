@@ -24,7 +24,7 @@ from sqlalchemy import Table, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.leases.holders import Holder
-from memory.operating import logs
+from memory.ops import logs
 from models import Database, JobRow, SessionRow, Transaction, table_of
 
 log = logging.getLogger(__name__)

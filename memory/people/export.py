@@ -19,8 +19,8 @@ from sqlalchemy.orm import aliased
 
 from memory.domain import Fact, FactRevision
 from memory.facts.facts import as_fact, as_revision
-from memory.messages import MessageDraft
 from memory.people.records import FactRecord, SessionRecord, TurnRecord
+from memory.sessions.messages import MessageDraft
 from memory.summary.summaries import SummaryVersion, as_version
 from memory.turn.values import TurnUsage
 from models import Database, FactRevisionRow, FactRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow

@@ -19,14 +19,15 @@ from typing import TypeVar
 
 from sqlalchemy import select
 
+from memory.access.owners import find_user
 from memory.domain import Caller
 from memory.errors import Conflict
 from memory.jobs.outbox import Outbox
 from memory.leases.leases import Lease, Leases
-from memory.messages import MessageDraft, add_message, remains
 from memory.people.records import FactRecord, SessionRecord, TurnRecord
 from memory.people.rows import fact_row, revision_row, summary_row, turn_row
-from memory.sessions import APPEND_WAIT, Sessions, find_user
+from memory.sessions.messages import MessageDraft, add_message, remains
+from memory.sessions.sessions import APPEND_WAIT, Sessions
 from memory.summary.summaries import over_places
 from models import (
     Database,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memory.domain import Fact, FactRevision
-from memory.messages import MessageDraft
+from memory.sessions.messages import MessageDraft
 from memory.summary.summaries import SummaryVersion
 from memory.turn.values import TurnUsage
 

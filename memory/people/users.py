@@ -9,11 +9,11 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, func, select
 
 from memory.access.budgets import spent_today
+from memory.access.owners import find_user
 from memory.domain import Caller
 from memory.errors import user_not_found
-from memory.messages import SAID
 from memory.people.export import Export, export
-from memory.sessions import find_user
+from memory.sessions.messages import SAID
 from models import Database, FactRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
 
 

@@ -15,8 +15,8 @@ from sqlalchemy import and_, bindparam, or_, select
 
 from memory import tokens
 from memory.domain import Excerpt, Message
-from memory.messages import COLUMNS, SAID, of_columns
-from memory.quoting import GAP, chat_block, undated_line
+from memory.rendering import GAP, chat_block, undated_line
+from memory.sessions.messages import COLUMNS, SAID, of_columns
 from models import MessageRow, SessionRow, Statement, Transaction, table_of
 from search_index import Hit
 

@@ -16,17 +16,17 @@ from sqlalchemy import and_, or_, select, true
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
+from memory.access.owners import find_session, find_user
 from memory.domain import Caller, Excerpt, Message
 from memory.errors import InvalidRequest
-from memory.indexing import AsOf, waiting
 from memory.jobs.outbox import Outbox
-from memory.messages import SAID
-from memory.operating import logs
+from memory.ops import logs
 from memory.recall import triggers
 from memory.recall.excerpts import around, excerpts, stored
+from memory.recall.indexing import AsOf, waiting
 from memory.recall.keywords import keywords
 from memory.recall.times import TimeRange, time_ranges
-from memory.sessions import find_session, find_user
+from memory.sessions.messages import SAID
 from models import Database, MessageRow, OwnerRow, Transaction
 from search_index import Hit, Query, SearchIndex, Told
 from search_index.analysis import Analysis, analysis_for

@@ -16,7 +16,7 @@ from memory.domain import Caller, Fact, FactDraft, Message, Sections
 from memory.errors import RecapError
 from memory.facts.grounding import Shown, problem_with
 from memory.llm import DigestMaterial, ModelRequest, complete
-from memory.llm.extractive import ExtractiveModel
+from memory.llm.builtin import ExtractiveModel
 from memory.services import Services
 from memory.summary.digest import digest
 from memory.summary.digest_format import read

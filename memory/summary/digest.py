@@ -13,8 +13,8 @@ from typing import Any
 from memory.domain import Usage
 from memory.errors import SummaryRefused
 from memory.llm import ChatMessage, DigestMaterial, LanguageModel, ModelRequest, complete
-from memory.prompts import Prompt, render
-from memory.quoting import block, escape, fact_line, numbered, one_line
+from memory.prompts.prompts import Prompt, render
+from memory.rendering import block, escape, fact_line, numbered, one_line
 from memory.summary.digest_format import INSTRUCTION, SCHEMA, Digest, UnusableDigest, read
 
 

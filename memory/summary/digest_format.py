@@ -14,7 +14,7 @@ from typing import Any
 
 from memory import tokens
 from memory.domain import FACT_CATEGORIES, TEXT_SECTIONS, Excluded, FactDraft, Sections
-from memory.quoting import one_line
+from memory.rendering import one_line
 
 ITEM_CHARS_MAX = 400
 ITEMS_MAX = 40

@@ -16,7 +16,7 @@ from memory.domain import Message, Sections
 from memory.facts.facts import Facts
 from memory.leases.leases import Leases
 from memory.llm import DigestMaterial
-from memory.messages import LINE_AFTER, of_columns
+from memory.sessions.messages import LINE_AFTER, of_columns
 from models import MessageRow, SessionRow, Statement, SummaryRow, Transaction
 
 BATCH_TOKENS = 6000  # of messages in one call: an import of any length is summarised in steps a small model can read

@@ -14,12 +14,12 @@ from typing import Any
 from config import Settings
 from memory import tokens
 from memory.access.budgets import Budgets
+from memory.access.owners import find_session
 from memory.domain import Caller, Sections, Usage
 from memory.errors import InvalidRequest
 from memory.llm import LanguageModel
 from memory.llm.counted import CountedModel
-from memory.prompts import Prompt, Prompts, check
-from memory.sessions import find_session
+from memory.prompts.prompts import Prompt, Prompts, check
 from memory.summary.digest import digest
 from memory.summary.material import Materials, starting_point
 from models import Database

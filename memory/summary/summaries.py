@@ -19,6 +19,7 @@ from sqlalchemy import String, bindparam, cast, func, insert, select
 from config import Settings
 from memory import tokens
 from memory.access.budgets import Budgets
+from memory.access.owners import find_session
 from memory.domain import Caller, Message, Sections, Usage
 from memory.errors import Conflict, InvalidRequest, NotFound, RecapError
 from memory.facts.facts import Facts
@@ -26,17 +27,16 @@ from memory.facts.grounding import Shown
 from memory.jobs.outbox import Job, Outbox
 from memory.llm import DigestMaterial, LanguageModel
 from memory.llm.counted import CountedModel
-from memory.messages import SAID
-from memory.operating import logs
-from memory.operating.metrics import Metrics
+from memory.ops import logs
+from memory.ops.metrics import Metrics
 from memory.paging import Page, decode_cursor, page_of
-from memory.prompts import Prompt, Prompts
-from memory.sessions import find_session
+from memory.prompts.prompts import Prompt, Prompts
+from memory.sessions.head import show_newest
+from memory.sessions.messages import SAID
 from memory.summary.corrected import corrected, says
 from memory.summary.digest import Digested, digest
 from memory.summary.digest_format import SUMMARY_TOKENS_MAX
 from memory.summary.material import Materials
-from memory.turn.fold import show_newest
 from models import (
     Database,
     JobRow,

@@ -22,19 +22,20 @@ from sqlalchemy import bindparam, func, insert, select
 from config import Settings
 from memory import tokens
 from memory.access.budgets import Budgets, owner_of
+from memory.access.owners import find_session
 from memory.branches import replace_from
 from memory.clients.arrival import Arrivals, Arrived
 from memory.clients.conversation import calls_of
-from memory.domain import Caller, Message
+from memory.domain import INTERRUPTED, Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases.leases import Lease, Leases
-from memory.messages import SAID, MessageDraft, as_message, check_size, remains, store_message
-from memory.prompts import Prompts
-from memory.sessions import Sessions, find_session
-from memory.turn.fold import fold
+from memory.prompts.prompts import Prompts
+from memory.sessions.head import fold
+from memory.sessions.messages import SAID, MessageDraft, as_message, check_size, remains, store_message
+from memory.sessions.sessions import Sessions
 from memory.turn.leased import begun_in
 from memory.turn.report import MemoryReport
-from memory.turn.values import INTERRUPTED, TurnFinished, TurnRequest, TurnStarted, TurnUsage
+from memory.turn.values import TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.views import Remembered, Views, nothing_remembered
 from models import Database, MessageRow, SessionRow, Statement, Transaction, TurnRow, table_of, write_changes
 

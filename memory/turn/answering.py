@@ -14,12 +14,11 @@ from itertools import chain
 
 from config import Settings
 from memory import tokens
-from memory.domain import Usage
+from memory.domain import INTERRUPTED, Usage
 from memory.llm import ChatMessage, Chunk, Finish, LanguageModel, ModelRequest, Piece, ToolCall
 from memory.llm.interrupt import Interrupted
 from memory.llm.tool_calls import estimate_prompt
 from memory.turn.tools import RecallCall, Tools
-from memory.turn.values import INTERRUPTED
 
 CALLS_A_ROUND = 8  # that are run; a model that asks for more at once is not looking but guessing
 ROOM_MIN = 100  # tokens below which a look back could bring nothing

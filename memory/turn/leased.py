@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from memory.access.owners import checked
 from memory.domain import Caller
 from memory.leases.leases import Lease, Leases
-from memory.sessions import checked
 from models import SessionRow, Transaction, session_by_id, session_named, write_changes
 
 

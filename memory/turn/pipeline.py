@@ -29,7 +29,7 @@ from sqlalchemy import bindparam, update
 from config import Settings
 from memory.access.budgets import Budgets
 from memory.clients.conversation import reply_extra, storable
-from memory.domain import Caller, Usage
+from memory.domain import INTERRUPTED, Caller, Usage
 from memory.errors import Conflict, ModelError
 from memory.facts.facts import Facts
 from memory.jobs.outbox import Outbox
@@ -37,10 +37,10 @@ from memory.leases.leases import Lease, Leases
 from memory.llm import Chunk, Finish, Interrupt, LanguageModel, ModelRequest, Piece
 from memory.llm.counted import CountedModel
 from memory.llm.passing import in_chunks, last_chunk
-from memory.messages import MessageDraft, store_message
-from memory.operating.database_errors import database_failed
-from memory.operating.metrics import Metrics
-from memory.sessions import Sessions
+from memory.ops.database_errors import database_failed
+from memory.ops.metrics import Metrics
+from memory.sessions.messages import MessageDraft, store_message
+from memory.sessions.sessions import Sessions
 from memory.turn.admission import Admission, Admitted
 from memory.turn.answering import Answer
 from memory.turn.context import ComposedPrompt
@@ -48,7 +48,7 @@ from memory.turn.leased import give_back, leased
 from memory.turn.preparing import Prepared, Preparing, forgiven
 from memory.turn.report import MemoryReport
 from memory.turn.stops import Stops
-from memory.turn.values import INTERRUPTED, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
+from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.watch import Watch
 from models import Database, Statement, TurnRow, table_of
 

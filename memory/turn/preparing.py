@@ -18,8 +18,8 @@ from memory.domain import Sections
 from memory.errors import RecapError
 from memory.facts.facts import Facts
 from memory.llm import LanguageModel, ReplyMaterial
-from memory.operating import logs
-from memory.operating.database_errors import database_failed
+from memory.ops import logs
+from memory.ops.database_errors import database_failed
 from memory.recall.recall import Past, Recall, Recalled
 from memory.turn.admission import Admitted
 from memory.turn.context import ComposedPrompt, compose

@@ -13,9 +13,9 @@ from typing import Any
 
 from memory.domain import Excerpt, Fact, FactScore
 from memory.facts.facts import as_fact
-from memory.messages import as_message
 from memory.recall.excerpts import shown_in_part
 from memory.recall.recall import Recalled
+from memory.sessions.messages import as_message
 from memory.turn.tools import RecallCall
 from models import FactRow, MessageRow, SessionRow, Transaction
 

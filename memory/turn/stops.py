@@ -16,11 +16,11 @@ import threading
 from sqlalchemy import bindparam, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from memory.access.owners import find_session
 from memory.domain import Caller
 from memory.leases.leases import Lease, Leases
 from memory.llm import Interrupt
-from memory.operating import logs
-from memory.sessions import find_session
+from memory.ops import logs
 from models import Database, SessionRow, Statement, table_of
 
 log = logging.getLogger(__name__)

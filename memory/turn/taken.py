@@ -13,13 +13,13 @@ from typing import Any
 from sqlalchemy import and_, or_, select
 from sqlalchemy.orm import aliased
 
-from memory.domain import Caller
+from memory.access.owners import find_session
+from memory.domain import INTERRUPTED, Caller
 from memory.errors import NotFound
 from memory.leases.leases import Leases
 from memory.paging import Page, decode_cursor, page_of
-from memory.sessions import find_session
 from memory.turn.report import MemoryReport
-from memory.turn.values import INTERRUPTED, TurnUsage
+from memory.turn.values import TurnUsage
 from models import Database, MessageRow, SessionRow, TurnRow
 
 

@@ -16,8 +16,8 @@ from typing import Any
 from memory import tokens
 from memory.domain import Excerpt
 from memory.llm import Tool, ToolCall
-from memory.quoting import block, chat_block, escape, one_line, plain
 from memory.recall.recall import QUERY_CHARS, Past, Recall
+from memory.rendering import block, chat_block, escape, one_line, plain
 
 SEARCH, RECENT = "conversation_search", "recent_chats"
 LIMIT_MAX = 20

@@ -10,10 +10,8 @@ from typing import Any, Literal
 from memory.clients.conversation import ClientRequest
 from memory.domain import Usage
 from memory.llm import Chunk, Piece, ToolCall
-from memory.messages import MessageDraft
+from memory.sessions.messages import MessageDraft
 from memory.turn.report import MemoryReport
-
-INTERRUPTED = "interrupted"  # the finish_reason of a reply that was stopped, or whose listener went away
 
 
 @dataclass(frozen=True)

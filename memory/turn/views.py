@@ -19,8 +19,8 @@ from memory.clients.conversation import ClientRequest, Sent
 from memory.clients.prompt import ClientView
 from memory.domain import Caller, Message, Sections
 from memory.facts.facts import Facts
-from memory.messages import LINE_AFTER, of_columns
-from memory.prompts import Prompts, render
+from memory.prompts.prompts import Prompts, render
+from memory.sessions.messages import LINE_AFTER, of_columns
 from memory.summary.summaries import shown, standing, update_job
 from memory.turn.context import View, tail_that_fits
 from memory.turn.report import MemoryReport

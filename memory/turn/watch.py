@@ -8,11 +8,11 @@ from __future__ import annotations
 import logging
 import time
 
-from memory.domain import Caller
+from memory.domain import INTERRUPTED, Caller
 from memory.errors import RecapError
-from memory.operating import logs
-from memory.operating.metrics import Metrics, TurnFigures
-from memory.turn.values import INTERRUPTED, TurnFinished, TurnRequest
+from memory.ops import logs
+from memory.ops.metrics import Metrics, TurnFigures
+from memory.turn.values import TurnFinished, TurnRequest
 
 log = logging.getLogger(__name__)
 

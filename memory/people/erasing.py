@@ -23,13 +23,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, delete, func, select
 
 from config import Settings
+from memory.access.owners import find_session, find_user, owned
 from memory.domain import Caller
-from memory.erasing.message import erase_message
 from memory.errors import Conflict, NotFound, RecapError, user_not_found
 from memory.facts.corrections import line_up_to, withdraw
 from memory.jobs.outbox import Job, Outbox
 from memory.leases.leases import Leases
-from memory.sessions import APPEND_WAIT, find_session, find_user, owned
+from memory.people.erased_message import erase_message
+from memory.sessions.sessions import APPEND_WAIT
 from models import (
     Database,
     FactRevisionRow,

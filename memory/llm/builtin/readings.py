@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memory.domain import Excluded, Fact
-from memory.llm.extractive import sentences, statements
-from memory.llm.extractive.personal import Statement, read, reread
-from memory.llm.extractive.refusals import refusal, reopening
-from memory.llm.extractive.sentences import Sentence
-from memory.llm.extractive.statements import Clause
-from memory.llm.extractive.wording import stems
+from memory.llm.builtin import sentences, statements
+from memory.llm.builtin.personal import Statement, read, reread
+from memory.llm.builtin.refusals import refusal, reopening
+from memory.llm.builtin.sentences import Sentence
+from memory.llm.builtin.statements import Clause
+from memory.llm.builtin.wording import stems
 from search_index.remembered import remembered
 
 

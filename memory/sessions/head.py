@@ -17,7 +17,7 @@ from sqlalchemy import bindparam, func, select
 
 from config import Settings
 from memory.domain import Message
-from memory.messages import SAID
+from memory.sessions.messages import SAID
 from models import JobRow, MessageRow, SessionRow, Statement, Transaction, table_of
 
 TURN = 2  # messages: what is said, and its answer

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from memory.llm.extractive.personal import Statement
-from memory.llm.extractive.wording import is_unspaced, stems, straight
+from memory.llm.builtin.personal import Statement
+from memory.llm.builtin.wording import is_unspaced, stems, straight
 from search_index.remembered import remembered
 
 _I = re.IGNORECASE

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memory.llm.extractive import sentences
-from memory.llm.extractive.sentences import Sentence, headed
-from memory.llm.extractive.wording import is_unspaced, stems, straight, tokens, word_set
+from memory.llm.builtin import sentences
+from memory.llm.builtin.sentences import Sentence, headed
+from memory.llm.builtin.wording import is_unspaced, stems, straight, tokens, word_set
 from search_index.remembered import remembered
 
 _I = re.IGNORECASE

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from memory.llm.extractive.personal import Statement
-from memory.llm.extractive.wording import names, stem, stems, straight, tokens, word_set
+from memory.llm.builtin.personal import Statement
+from memory.llm.builtin.wording import names, stem, stems, straight, tokens, word_set
 from search_index.remembered import remembered
 
 _I = re.IGNORECASE

@@ -21,9 +21,9 @@ from sqlalchemy import delete, func, or_, select, update
 from config import Settings
 from memory.domain import Sections
 from memory.facts.corrections import withdraw
-from memory.messages import SAID, remains, title_from
+from memory.sessions.head import show_newest
+from memory.sessions.messages import SAID, remains, title_from
 from memory.summary.summaries import add_version, over_places
-from memory.turn.fold import show_newest
 from models import REVISED, FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow
 
 

@@ -11,10 +11,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence, Set
 
-from memory.llm.extractive.personal import Statement
-from memory.llm.extractive.refusals import gerund
-from memory.llm.extractive.sentences import clip, one_line
-from memory.llm.extractive.wording import is_unspaced, runs, stem, stems, tokens, word_set
+from memory.llm.builtin.personal import Statement
+from memory.llm.builtin.refusals import gerund
+from memory.llm.builtin.sentences import clip, one_line
+from memory.llm.builtin.wording import is_unspaced, runs, stem, stems, tokens, word_set
 
 _WORDS = 3
 _PHRASE = 70

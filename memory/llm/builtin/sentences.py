@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memory.llm.extractive.wording import word_set
+from memory.llm.builtin.wording import word_set
 from search_index.remembered import remembered
 
 MAX_READ = 20_000

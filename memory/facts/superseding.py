@@ -14,11 +14,11 @@ from collections.abc import Sequence
 
 from memory.domain import Fact
 from memory.facts.grounding_words import DATE
-from memory.llm.extractive import sentences
-from memory.llm.extractive.corrections import Correction, correction
-from memory.llm.extractive.personal import Statement, value_words
-from memory.llm.extractive.readings import as_statement, reread_text, same_text
-from memory.llm.extractive.wording import stems, straight, tokens, word_set
+from memory.llm.builtin import sentences
+from memory.llm.builtin.corrections import Correction, correction
+from memory.llm.builtin.personal import Statement, value_words
+from memory.llm.builtin.readings import as_statement, reread_text, same_text
+from memory.llm.builtin.wording import stems, straight, tokens, word_set
 from search_index.remembered import remembered
 
 SOLE = frozenset({"lives-in", "name", "age", "birthday"})

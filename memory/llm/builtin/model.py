@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from memory import tokens
 from memory.domain import Usage
 from memory.llm import Chunk, DigestMaterial, Finish, ModelRequest, Piece
-from memory.llm.extractive.digesting import digest
-from memory.llm.extractive.quoting import reply
+from memory.llm.builtin.digesting import digest
+from memory.llm.builtin.quoting import reply
 from memory.llm.passing import in_chunks
 
 # A few words at a time; where words have no spaces, a few characters.

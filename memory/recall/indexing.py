@@ -16,7 +16,7 @@ from functools import partial
 from sqlalchemy import DateTime, and_, bindparam, case, exists, func, or_, select, type_coerce, update
 
 from memory.jobs.outbox import Job, Outbox
-from memory.messages import SAID
+from memory.sessions.messages import SAID
 from models import Database, JobRow, MessageRow, OwnerRow, Statement, Transaction, table_of
 from search_index import NO_INDEX, Document, SearchIndex
 

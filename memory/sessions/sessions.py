@@ -15,16 +15,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, and_, bindparam, or_, select
+from sqlalchemy import and_, or_, select
 
 from config import Settings
+from memory.access.owners import find_session, known_session, owned
 from memory.domain import Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.jobs.outbox import Outbox
 from memory.leases.leases import Leases
-from memory.messages import SAID, MessageDraft, add_message, as_message, check_size, remains
 from memory.paging import Page, decode_cursor, encode_cursor, page_of
-from memory.turn.fold import pressing
+from memory.sessions.head import pressing
+from memory.sessions.messages import SAID, MessageDraft, add_message, as_message, check_size, remains
 from models import Database, MessageRow, OwnerRow, SessionRow, Transaction
 
 INDEX_DELAY = 5.0  # seconds in which messages gather: most replies with what they answer, and all of a burst
@@ -75,7 +76,7 @@ class Sessions:
     ) -> SessionInfo:
         """A new, empty session.  Raises Conflict when there is one of this id, NotFound when it is someone else's."""
         with self._database.write() as tx:
-            if session_id is not None and self.known(tx, caller, session_id) is not None:
+            if session_id is not None and known_session(tx, caller, session_id) is not None:
                 raise Conflict("session_exists", f"There is a session {session_id!r} already. Choose another id.")
             row = self.make(tx, caller, session_id)
             row.title = title[:200]
@@ -236,13 +237,8 @@ class Sessions:
 
     def find_or_make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
         """The caller's session of this id, made if there is none.  Raises NotFound when it is someone else's."""
-        known = self.known(tx, caller, session_id) if session_id is not None else None
+        known = known_session(tx, caller, session_id) if session_id is not None else None
         return known or self.make(tx, caller, session_id)
-
-    def known(self, tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
-        """The caller's session of this id, if there is one.  Raises NotFound when it is someone else's."""
-        row = _find(tx, caller.tenant, session_id)
-        return None if row is None else checked(row, caller, session_id)
 
     def index_soon(self, tx: Transaction, row: SessionRow, delay: float = INDEX_DELAY) -> None:
         """Ask for the owner's new messages to be indexed."""
@@ -308,11 +304,6 @@ class Sessions:
         )
 
 
-def find_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow:
-    """The caller's session.  Raises NotFound, also when it is someone else's."""
-    return checked(_find(tx, caller.tenant, session_id), caller, session_id)
-
-
 def find_message(tx: Transaction, row: SessionRow, message_id: int, param: str) -> MessageRow:
     """A message of the session's current line.  Raises NotFound."""
     message = tx.get(MessageRow, message_id)
@@ -323,37 +314,6 @@ def find_message(tx: Transaction, row: SessionRow, message_id: int, param: str) 
             param=param,
         )
     return message
-
-
-def find_user(tx: Transaction, caller: Caller) -> OwnerRow | None:
-    """The owner row of the caller's user; None when nothing was ever stored for them, or no user is named."""
-    return tx.scalar(
-        select(OwnerRow).where(
-            OwnerRow.tenant == caller.tenant, OwnerRow.kind == "user", OwnerRow.name == caller.user_id
-        )
-    )
-
-
-def owned(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any, ...]]:
-    """`query`, which joins OwnerRow, narrowed to what the caller may see."""
-    query = query.where(OwnerRow.tenant == caller.tenant)
-    if caller.user_id is not None:
-        query = query.where(OwnerRow.kind == "user", OwnerRow.name == caller.user_id)
-    return query
-
-
-_NAMED = select(SessionRow).where(SessionRow.tenant == bindparam("tenant"), SessionRow.public_id == bindparam("id"))
-
-
-def _find(tx: Transaction, tenant: str, session_id: str) -> SessionRow | None:
-    return tx.scalar(_NAMED, {"tenant": tenant, "id": session_id})
-
-
-def checked(row: SessionRow | None, caller: Caller, session_id: str) -> SessionRow:
-    """The row that was found, if it is the caller's.  Raises NotFound."""
-    if row is None or (caller.user_id is not None and row.owner.user_id != caller.user_id):
-        raise NotFound("session_not_found", f"There is no session {session_id!r}.", param="session_id")
-    return row
 
 
 def _known_ids(tx: Transaction, row: SessionRow, external_ids: Sequence[str]) -> dict[str, MessageRow | int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from memory.llm.extractive.wording import word_set
+from memory.llm.builtin.wording import word_set
 
 _I = re.IGNORECASE
 _STOP = re.compile(

@@ -31,7 +31,7 @@ from memory.domain import Caller
 from memory.errors import InvalidRequest, NotFound
 from models import Database, PromptRow, Statement, Transaction, table_of
 
-PACKAGED = Path(__file__).parent / "prompts"
+PACKAGED = Path(__file__).parent
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 TEXT_CHARS_MAX = 20_000
 RENDERED_CHARS_MAX = 100_000

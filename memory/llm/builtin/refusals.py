@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from memory.domain import Excluded
-from memory.llm.extractive.statements import Clause
-from memory.llm.extractive.wording import is_unspaced, word_set
+from memory.llm.builtin.statements import Clause
+from memory.llm.builtin.wording import is_unspaced, word_set
 
 _I = re.IGNORECASE
 _X = r"(?P<x>[^,;:!?]{2,100}?)"

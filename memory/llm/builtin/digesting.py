@@ -18,13 +18,13 @@ from typing import Any
 
 from memory.domain import Excluded, Fact, FactDraft, Message, Sections
 from memory.llm import DigestMaterial
-from memory.llm.extractive import phrases, sentences, statements
-from memory.llm.extractive.corrections import Correction, correction
-from memory.llm.extractive.personal import Statement
-from memory.llm.extractive.readings import Reading, as_statement, readings, reread_text, same_text
-from memory.llm.extractive.sections import MAX_ITEM, Draft
-from memory.llm.extractive.topic import topic_of
-from memory.llm.extractive.wording import stems
+from memory.llm.builtin import phrases, sentences, statements
+from memory.llm.builtin.corrections import Correction, correction
+from memory.llm.builtin.personal import Statement
+from memory.llm.builtin.readings import Reading, as_statement, readings, reread_text, same_text
+from memory.llm.builtin.sections import MAX_ITEM, Draft
+from memory.llm.builtin.topic import topic_of
+from memory.llm.builtin.wording import stems
 
 MAX_FACTS = 40
 MAX_QUOTE = 300

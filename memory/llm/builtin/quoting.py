@@ -15,14 +15,14 @@ from dataclasses import replace
 
 from memory.domain import Message, Sections
 from memory.llm import ReplyMaterial
-from memory.llm.extractive import phrases, sentences, statements
-from memory.llm.extractive.corrections import correction
-from memory.llm.extractive.digesting import Held, Noted, Reader
-from memory.llm.extractive.phrases import CHINESE, ENGLISH, Phrases
-from memory.llm.extractive.questions import Question, question_of
-from memory.llm.extractive.quotable import MAX_QUOTE, Said, quote_lines, quoted, still_holding, what_was_said
-from memory.llm.extractive.sentences import one_line
-from memory.llm.extractive.wording import is_chinese, stems
+from memory.llm.builtin import phrases, sentences, statements
+from memory.llm.builtin.corrections import correction
+from memory.llm.builtin.digesting import Held, Noted, Reader
+from memory.llm.builtin.phrases import CHINESE, ENGLISH, Phrases
+from memory.llm.builtin.questions import Question, question_of
+from memory.llm.builtin.quotable import MAX_QUOTE, Said, quote_lines, quoted, still_holding, what_was_said
+from memory.llm.builtin.sentences import one_line
+from memory.llm.builtin.wording import is_chinese, stems
 
 MAX_QUOTES = 3
 MAX_NOTED = 8

@@ -8,6 +8,6 @@ phrases      its own fixed words                 sentences, wording   where word
 superseding  what a new fact takes the place of
 """
 
-from memory.llm.extractive.model import ExtractiveModel
+from memory.llm.builtin.model import ExtractiveModel
 
 __all__ = ["ExtractiveModel"]

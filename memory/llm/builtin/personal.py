@@ -15,11 +15,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memory.llm.extractive import chinese
-from memory.llm.extractive.personal_rules import BY_SUBJECT, CASUAL_OK, Rule
-from memory.llm.extractive.personal_values import value_of
-from memory.llm.extractive.statements import Clause
-from memory.llm.extractive.wording import is_unspaced, stems
+from memory.llm.builtin import chinese
+from memory.llm.builtin.personal_rules import BY_SUBJECT, CASUAL_OK, Rule
+from memory.llm.builtin.personal_values import value_of
+from memory.llm.builtin.statements import Clause
+from memory.llm.builtin.wording import is_unspaced, stems
 
 _USER_CATEGORIES = frozenset({"identity", "preference", "relationship", "work"})
 _I = re.IGNORECASE

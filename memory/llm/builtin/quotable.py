@@ -12,14 +12,14 @@ from datetime import datetime
 
 from memory.domain import Message
 from memory.llm import ReplyMaterial
-from memory.llm.extractive import phrases, sentences, statements
-from memory.llm.extractive.corrections import correction
-from memory.llm.extractive.digesting import Reader
-from memory.llm.extractive.personal import Statement
-from memory.llm.extractive.phrases import Phrases
-from memory.llm.extractive.readings import readings
-from memory.llm.extractive.sentences import one_line
-from memory.llm.extractive.wording import sameness, stems
+from memory.llm.builtin import phrases, sentences, statements
+from memory.llm.builtin.corrections import correction
+from memory.llm.builtin.digesting import Reader
+from memory.llm.builtin.personal import Statement
+from memory.llm.builtin.phrases import Phrases
+from memory.llm.builtin.readings import readings
+from memory.llm.builtin.sentences import one_line
+from memory.llm.builtin.wording import sameness, stems
 
 MAX_QUOTE = 200
 MAX_CANDIDATES = 600

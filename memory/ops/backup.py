@@ -22,7 +22,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from memory.errors import Conflict, InvalidRequest
-from memory.operating.data_lock import DataLock
+from memory.ops.data_lock import DataLock
 
 BUSY_SECONDS = 15.0
 

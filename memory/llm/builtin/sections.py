@@ -7,11 +7,11 @@ the oldest and least informative of `discussed` and `data` before anything the p
 from __future__ import annotations
 
 from memory.domain import Excluded, Message, Sections
-from memory.llm.extractive import phrases, sentences, statements
-from memory.llm.extractive.personal import Statement
-from memory.llm.extractive.questions import Question, question_of
-from memory.llm.extractive.readings import reread_text
-from memory.llm.extractive.wording import sameness, stems
+from memory.llm.builtin import phrases, sentences, statements
+from memory.llm.builtin.personal import Statement
+from memory.llm.builtin.questions import Question, question_of
+from memory.llm.builtin.readings import reread_text
+from memory.llm.builtin.wording import sameness, stems
 
 MAX_ITEMS = 12
 MAX_ITEM = 160

@@ -1,0 +1,52 @@
+"""Owners: whose data a caller may see.
+
+Guarantee: every read on behalf of a caller goes through one of these functions, and what belongs to another owner
+looks the same as what does not exist.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Select, bindparam, select
+
+from memory.domain import Caller
+from memory.errors import NotFound
+from models import OwnerRow, SessionRow, Transaction
+
+_NAMED = select(SessionRow).where(SessionRow.tenant == bindparam("tenant"), SessionRow.public_id == bindparam("id"))
+
+
+def find_user(tx: Transaction, caller: Caller) -> OwnerRow | None:
+    """The owner row of the caller's user; None when nothing was ever stored for them, or no user is named."""
+    return tx.scalar(
+        select(OwnerRow).where(
+            OwnerRow.tenant == caller.tenant, OwnerRow.kind == "user", OwnerRow.name == caller.user_id
+        )
+    )
+
+
+def owned(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any, ...]]:
+    """`query`, which joins OwnerRow, narrowed to what the caller may see."""
+    query = query.where(OwnerRow.tenant == caller.tenant)
+    if caller.user_id is not None:
+        query = query.where(OwnerRow.kind == "user", OwnerRow.name == caller.user_id)
+    return query
+
+
+def known_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
+    """The caller's session of this id, if there is one.  Raises NotFound when it is someone else's."""
+    row = tx.scalar(_NAMED, {"tenant": caller.tenant, "id": session_id})
+    return None if row is None else checked(row, caller, session_id)
+
+
+def find_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow:
+    """The caller's session.  Raises NotFound, also when it is someone else's."""
+    return checked(known_session(tx, caller, session_id), caller, session_id)
+
+
+def checked(row: SessionRow | None, caller: Caller, session_id: str) -> SessionRow:
+    """The row that was found, if it is the caller's.  Raises NotFound."""
+    if row is None or (caller.user_id is not None and row.owner.user_id != caller.user_id):
+        raise NotFound("session_not_found", f"There is no session {session_id!r}.", param="session_id")
+    return row

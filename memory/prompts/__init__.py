@@ -1,0 +1,1 @@
+"""Named, versioned prompts; the texts beside this file are the defaults."""
