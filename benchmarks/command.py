@@ -19,7 +19,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -103,6 +102,6 @@ def progress(total: int, unit: str, of: str | None = None) -> Any:
 
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not equals or name not in {item.metadata["env"] for item in fields(Settings)}:
+    if not equals or name not in Settings.variables():
         raise argparse.ArgumentTypeError(f"{text!r} is no NAME=VALUE of a setting of Recap")
     return name, value

@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
 
@@ -40,7 +39,7 @@ class Server:
         self.log = data_dir.with_name(f"{data_dir.name}.log")
         self.port = int(settings.setdefault("PORT", str(free_port())))
         self.url = f"http://127.0.0.1:{self.port}"
-        unset = {item.metadata["env"]: "" for item in fields(Settings)}  # empty, it counts as unset, in `.env` too
+        unset = dict.fromkeys(Settings.variables(), "")  # empty, it counts as unset, in `.env` too
         self.environ = {**os.environ, **unset, "RECAP_DATA_DIR": str(data_dir), **settings}
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -69,7 +68,9 @@ def _revisions() -> set[str]:
 
 def _upgrade(file: Path) -> None:
     """Bring the schema of a database file up to date."""
-    settings = replace(engine().settings, database_url=f"sqlite:///{file.absolute()}", log_level="warning")
+    settings = engine().settings.model_copy(
+        update={"database_url": f"sqlite:///{file.absolute()}", "log_level": "warning"}
+    )
     other = create_app(settings)
     with other.app_context():
         upgrade()

@@ -1,7 +1,7 @@
-"""What an operator can set: `settings` has every setting with its default, `parsing` how each kind is read."""
+"""What an operator can set: `settings` has every setting, `values` parses those with a form of their own."""
 
-from config.parsing import API_KEY_CHARS_MIN, ApiKey, FactWeights, SettingsError
-from config.settings import DEFAULT_MAIN_MODEL, DEFAULT_MINI_MODEL, Settings
+from config.settings import DEFAULT_MAIN_MODEL, DEFAULT_MINI_MODEL, Settings, SettingsError
+from config.values import API_KEY_CHARS_MIN, ApiKey, FactWeights
 
 __all__ = [
     "API_KEY_CHARS_MIN",

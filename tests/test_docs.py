@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -70,22 +69,23 @@ def test_the_readme_names_every_call_and_no_other(document: dict[str, Any]) -> N
 
 
 def test_the_readme_names_every_setting() -> None:
-    missing = [item.metadata["env"] for item in fields(Settings) if f"`{item.metadata['env']}`" not in readme()]
+    missing = [name for name in Settings.variables() if f"`{name}`" not in readme()]
     assert missing == [], "settings that the README does not name, each as `NAME`"
 
 
 def test_the_readme_gives_the_defaults_there_are() -> None:
     """A row of the table of settings that states a default must state the right one."""
     wrong = []
-    for item in fields(Settings):
-        row = re.search(rf"^\| *`{item.metadata['env']}` *\|([^|]*)\|", readme(), re.M)
-        if row is None or not isinstance(item.default, str | int | float | Path):
+    for variable, name in Settings.variables().items():
+        default = Settings.model_fields[name].default
+        row = re.search(rf"^\| *`{variable}` *\|([^|]*)\|", readme(), re.M)
+        if row is None or not isinstance(default, str | int | float | Path):
             continue
         told = row[1].strip().strip("`").replace(",", "").removeprefix("./")
-        if told not in (str(item.default), f"{item.default:g}" if isinstance(item.default, float) else "", "") and (
-            str(item.default) or told not in ("-", "–", "—", "empty", "none")
+        if told not in (str(default), f"{default:g}" if isinstance(default, float) else "", "") and (
+            str(default) or told not in ("-", "–", "—", "empty", "none")
         ):
-            wrong.append(f"{item.metadata['env']}: the README says {row[1].strip()}, it is {item.default!r}")
+            wrong.append(f"{variable}: the README says {row[1].strip()}, it is {default!r}")
     assert wrong == []
 
 

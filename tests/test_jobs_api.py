@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import runpy
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -133,8 +132,8 @@ def test_a_server_that_is_ended_waits_for_all_the_calls_a_turn_may_make(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, environ: dict[str, str], seconds: int
 ) -> None:
     monkeypatch.chdir(tmp_path)  # where there is no .env
-    for item in fields(Settings):
-        monkeypatch.setenv(item.metadata["env"], environ.get(item.metadata["env"], ""))
+    for variable in Settings.variables():
+        monkeypatch.setenv(variable, environ.get(variable, ""))
     assert runpy.run_path(str(ROOT / "gunicorn.conf.py"))["graceful_timeout"] == seconds
 
 

@@ -25,7 +25,7 @@ from datetime import datetime
 from sqlalchemy import select
 
 from config import ApiKey
-from config.parsing import TENANT
+from config.values import TENANT
 from memory.errors import InvalidRequest, NotFound
 from models import Database, KeyRow, Statement, table_of
 
