@@ -16,7 +16,7 @@ help:  ## Say what there is
 
 run: $(VENV)/.runtime  ## Make the environment, bring the database up to date, serve on http://127.0.0.1:8000
 	$(BIN)/flask --app wsgi db upgrade
-	exec $(BIN)/gunicorn wsgi:app
+	MALLOC_ARENA_MAX=1 exec $(BIN)/gunicorn wsgi:app
 
 test: $(VENV)/.dev  ## All tests
 	$(BIN)/pytest -n auto -m "not faults"

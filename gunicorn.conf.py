@@ -1,24 +1,21 @@
 """How gunicorn serves Recap.  `gunicorn wsgi:app` in this folder reads it."""
 
-import gc
 import os
 import signal
 import sys
 
 from config import Settings, SettingsError
 from memory.ops import logs
-from memory.ops.allocator import share_arenas
 
-share_arenas()  # the workers have it from here
 _settings = Settings.from_env()
 
 _host = f"[{_settings.host}]" if ":" in _settings.host else _settings.host  # IPv6
 bind = f"{_host}:{_settings.port}"
 workers = _settings.workers
-worker_class = "worker.TimelyWorker"  # gthread that waits for slow clients as long as REQUEST_TIMEOUT says
+worker_class = "worker.Worker"  # gthread that waits for slow clients as long as REQUEST_TIMEOUT says
 threads = _settings.threads
 preload_app = True  # imported and wired once: workers share that memory, and one that dies is replaced at once
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # threads of its own don't outlive the fork
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the tokenizer's own threads don't outlive the fork
 timeout = 0  # a thread waits on the model for as long as MODEL_TIMEOUT says; gunicorn need not guess
 graceful_timeout = int(_settings.turn_seconds) + 15  # replies that are being written may end, then running jobs
 keepalive = 60
@@ -42,43 +39,25 @@ def on_starting(server):
 
 
 def when_ready(server):
-    """Load what the workers share.  Ctrl-C drains, as SIGTERM does, instead of cutting replies off."""
+    """Load what the workers share, and let Ctrl-C drain as SIGTERM does."""
     from app import services_of
 
     services_of(server.app.wsgi()).index.warm_up()
-    gc.collect()
-    gc.freeze()  # it stays: no worker looks through it for garbage, which takes long and would unshare its pages
-    gc.set_threshold(10_000)  # new objects: a turn makes thousands, and 700 would have it looked through ten times
     signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 
 
 def post_fork(server, worker):
-    """A terminal sends Ctrl-C to every process; the master decides, also for a worker that is still starting.
-
-    One that is told to end takes no job any more while it finishes its replies.
-    """
+    """Connections belong to the process that opened them."""
     from app import services_of
 
-    services_of(worker.app.wsgi()).database.engine.dispose(close=False)  # connections are the first process's
-    quit_at_once, finish = worker.handle_quit, worker.handle_exit
-
-    def handle_quit(number, frame):
-        if number != signal.SIGINT:
-            quit_at_once(number, frame)
-
-    def handle_exit(number, frame):
-        application = getattr(worker, "wsgi", None)
-        if application is not None:
-            services_of(application).outbox.retire()
-        finish(number, frame)
-
-    worker.handle_quit, worker.handle_exit = handle_quit, handle_exit
+    services_of(worker.app.wsgi()).database.engine.dispose(close=False)
 
 
 def post_worker_init(worker):
-    """Background workers belong to each process: threads do not survive a fork."""
+    """Start the background threads, which do not survive a fork.  On Ctrl-C the master decides for its workers."""
     from app import services_of
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     services_of(worker.wsgi).metrics.share(_figures)
     services_of(worker.wsgi).start()
 
@@ -92,7 +71,7 @@ def worker_exit(server, worker):
 
 
 def child_exit(server, worker):
-    """What a worker was in the middle of counts no longer, however it ended; what it counted does."""
+    """Drop what an ended worker was in the middle of from the gauges; its counters stay."""
     from memory.ops import metrics
 
     metrics.ended(_figures, worker.pid)

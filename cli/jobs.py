@@ -11,7 +11,6 @@ import click
 from cli.engine import Commands, engine
 from memory.jobs.listing import JobInfo
 from memory.jobs.outbox import Job
-from memory.ops.allocator import share_arenas
 from memory.ops.metrics import FOLDER
 from memory.services import Services
 
@@ -59,7 +58,6 @@ def _work_until_told(services: Services) -> None:
     signal.set_wakeup_fd(tell)  # at once, whichever thread the signal comes to; a handler waits for this one to wake
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    share_arenas()
     services.metrics.share(services.settings.data_dir / FOLDER)
     services.start(worker=True)
     click.echo("Doing jobs; SIGTERM or Ctrl-C ends it.", err=True)

@@ -1,34 +1,30 @@
-"""Logs: one line an event, in logfmt or JSON, on standard error.
+"""Logs: one line an event, in logfmt or JSON, on standard error; structlog renders them.
 
-    time=2026-05-12T09:30:00.123Z level=info logger=memory.turn.pipeline request=5f1c owner=9a3e... event="turn" ...
+    time=2026-05-12T09:30:00.123456Z level=info logger=memory.turn.pipeline event=turn request=5f1c owner=9a3e...
 
-A line says which request or job it belongs to and, as a hash, on whose behalf: `about` sets that for all lines of a
-piece of work.  A call gives figures of its own with `extra=fields(...)`; what names somebody goes there as `Private`.
+A line says which request or job it belongs to and, as a hash, on whose behalf: `begin`, `add` and `about` set that for
+all lines that follow.  A call gives figures of its own with `extra=fields(...)`.  A name goes there as `Private`.
 
-Guarantee: what goes through this formatter names nobody.  A person and a session are a hash made with a salt of this
-installation, so that it can't be guessed from a list of names.  Of an unexpected error the log has its type and where
-it was raised; its message, which may quote what a person said, only at LOG_LEVEL=debug.
-
-The standard library is enough for this, and what the libraries log comes in the same form.
+Guarantee: no line names anybody.  A person and a session appear as a hash with a salt of this installation, which
+nobody can guess from a list of names.  Of an unexpected error the log has its type and where it was raised; its
+message, which may quote what a person said, only at LOG_LEVEL=debug.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hmac
-import json
 import logging
 import os
 import secrets
 import sys
 import traceback
-from collections.abc import Iterator
-from contextvars import ContextVar
+from collections.abc import MutableMapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import structlog
 from sqlalchemy.exc import DBAPIError
 
 from config import Settings
@@ -36,10 +32,8 @@ from memory.errors import RecapError
 
 SALT_FILE = "log-salt"
 HASH_CHARS = 12  # 48 bits: enough that two of a million people hardly ever share one
-QUIET = ("httpx2", "httpcore2", "alembic", "whoosh", "filelock")  # what they tell at info is no event of ours
+QUIET = ("httpx2", "httpcore2", "openai", "alembic", "whoosh", "filelock")  # their info is no event of ours
 _ROOT = Path(__file__).resolve().parent.parent.parent
-_NEEDS_QUOTES = frozenset(' "=\\')
-_BARE = frozenset((int, float))  # whose text never needs them
 
 
 @dataclass(frozen=True)
@@ -54,31 +48,18 @@ class Private:
         return f"<{self.kind}>"
 
 
-_context: ContextVar[dict[str, Any] | None] = ContextVar("recap_log", default=None)
-
-
 def begin(**context: Any) -> None:
     """All lines of this thread are about this, until the next `begin`."""
-    _context.set(context)
+    structlog.contextvars.clear_contextvars()
+    structlog.contextvars.bind_contextvars(**context)
 
 
-def add(**context: Any) -> None:
-    """They are about this too."""
-    _context.set({**(_context.get() or {}), **context})
-
-
-@contextlib.contextmanager
-def about(**context: Any) -> Iterator[None]:
-    """Lines within the block are about this and nothing else."""
-    token = _context.set(context)
-    try:
-        yield
-    finally:
-        _context.reset(token)
+add = structlog.contextvars.bind_contextvars  # add(owner=...): the lines that follow are about this too
+about = structlog.contextvars.bound_contextvars  # with about(job=7): lines within the block are about this too
 
 
 def fields(**values: Any) -> dict[str, Any]:
-    """Figures of one line: `log.info("turn", extra=fields(recalled=3))`."""
+    """Figures of one line: `log.info("turn", extra=fields(recalled=3))`.  Their names may be any."""
     return {"fields": values}
 
 
@@ -116,41 +97,65 @@ class Names:
         return hmac.digest(self._salt, said, "sha256").hex()[:HASH_CHARS]
 
 
-class Formatter(logging.Formatter):
-    """A record as one line: time, level, logger, what it is about, the event, its figures, its error."""
+def formatter(names: Names, *, form: str = "logfmt", messages: bool = False) -> logging.Formatter:
+    """Renders a record as one line; with `messages` also what unexpected errors say."""
+    render: Any = structlog.processors.JSONRenderer(default=str)
+    if form == "logfmt":
+        render = structlog.processors.LogfmtRenderer(
+            key_order=("time", "level", "logger"), drop_missing=True, bool_as_flag=False
+        )
+        render = _printable(render)
 
-    def __init__(self, names: Names, *, form: str = "logfmt", messages: bool = False) -> None:
-        super().__init__()
-        self._names = names
-        self._line = _json if form == "json" else _logfmt
-        self._messages = messages
-
-    def format(self, record: logging.LogRecord) -> str:
-        parts: dict[str, Any] = {
-            "time": datetime.fromtimestamp(record.created, UTC)
-            .isoformat(timespec="milliseconds")
-            .replace("+00:00", "Z"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            **(_context.get() or {}),
-            "event": _event(record),
-            **getattr(record, "fields", {}),
+    def discreet(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> dict[str, Any]:
+        """The line with its figures and its error, names as hashes, without what is not known."""
+        record = line.pop("_record")
+        _, error, _ = line.pop("exc_info", None) or (None, None, None)
+        values = {**line, **getattr(record, "fields", {}), **(_failure(error, messages) if error else {})}
+        return {
+            key: names.hash(value) if isinstance(value, Private) else round(value, 6) if type(value) is float else value
+            for key, value in values.items()
+            if value is not None and not key.startswith("_")
         }
-        if record.exc_info and record.exc_info[1] is not None:
-            error = record.exc_info[1]
-            parts["error"] = type(error).__name__
-            said = str(error) if self._messages else told(error)
-            if said != type(error).__name__:
-                parts["said"] = said
-            parts["at"] = _raised_at(error)
-        for key, value in [*parts.items()]:  # most stay as they are
-            if value is None:
-                del parts[key]
-            elif isinstance(value, Private):
-                parts[key] = self._names.hash(value)
-            elif isinstance(value, float):
-                parts[key] = round(value, 6)
-        return self._line(parts)
+
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.processors.TimeStamper("iso", key="time"),
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.add_logger_name,
+            structlog.contextvars.merge_contextvars,
+        ],
+        processors=[discreet, render],
+    )
+
+
+def _printable(render: Any) -> Any:
+    """structlog's logfmt leaves control characters and other line breaks in a value; they are escaped before."""
+
+    def rendered(logger: Any, method: str, line: dict[str, Any]) -> str:
+        for key, value in line.items():
+            if isinstance(value, str) and not value.isprintable():
+                line[key] = "".join(one if one.isprintable() else repr(one)[1:-1] for one in value)
+        return str(render(logger, method, line))
+
+    return rendered
+
+
+def _failure(error: BaseException, messages: bool) -> dict[str, Any]:
+    kind = type(error).__name__
+    said = str(error) if messages else told(error)
+    return {"error": kind, "said": said if said != kind else None, "at": _raised_at(error)}
+
+
+class _Discretion(logging.Filter):
+    """Servers log addresses, which name people: lines of the development server go, gunicorn's lose their address."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = str(record.msg)
+        if message.startswith("Error handling request"):
+            record.msg, record.args = "a request broke off", ()
+        elif message.startswith("Invalid request from"):
+            record.msg, record.args = "a request that can't be read was refused", ()
+        return not (record.name == "werkzeug" and " - - [" in message)
 
 
 class _ToStandardError(logging.StreamHandler[Any]):
@@ -164,18 +169,11 @@ class _ToStandardError(logging.StreamHandler[Any]):
         return sys.stderr
 
 
-class _NoRequestLines(logging.Filter):
-    """Without those of a server for development: they show addresses, which name people."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return not (record.name == "werkzeug" and " - - [" in str(record.msg))
-
-
 def set_up(settings: Settings) -> None:
     """Let everything that is logged in this process come as lines of `settings`."""
     root = logging.getLogger()
     root.setLevel(settings.log_level.upper())
-    for old in [handler for handler in root.handlers if isinstance(handler.formatter, Formatter)]:
+    for old in [handler for handler in root.handlers if isinstance(handler, _ToStandardError)]:
         root.removeHandler(old)
     root.addHandler(_handler(settings))
     for name in QUIET:
@@ -196,15 +194,9 @@ def for_gunicorn(settings: Settings) -> dict[str, Any]:
 def _handler(settings: Settings) -> logging.Handler:
     handler = _ToStandardError()
     names = Names.of(settings.data_dir)
-    handler.setFormatter(Formatter(names, form=settings.log_format, messages=settings.log_level == "debug"))
-    handler.addFilter(_NoRequestLines())
+    handler.setFormatter(formatter(names, form=settings.log_format, messages=settings.log_level == "debug"))
+    handler.addFilter(_Discretion())
     return handler
-
-
-def _event(record: logging.LogRecord) -> str:
-    if record.name == "gunicorn.error" and str(record.msg).startswith("Error handling request"):
-        return "Error handling request"  # its address names people
-    return record.getMessage()
 
 
 def _raised_at(error: BaseException) -> str:
@@ -218,21 +210,6 @@ def _short(filename: str) -> str:
     if "site-packages" in path.parts:
         return "/".join(path.parts[path.parts.index("site-packages") + 1 :])
     return str(path.relative_to(_ROOT)) if path.is_relative_to(_ROOT) else path.name
-
-
-def _logfmt(parts: dict[str, Any]) -> str:
-    return " ".join([f"{key}={value if type(value) in _BARE else _quoted(value)}" for key, value in parts.items()])
-
-
-def _quoted(value: Any) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    if text and text.isprintable() and not _NEEDS_QUOTES.intersection(text):
-        return text
-    return json.dumps(text, ensure_ascii=not text.isprintable())
-
-
-def _json(parts: dict[str, Any]) -> str:
-    return json.dumps(parts, default=str)
 
 
 def _make(path: Path) -> None:
