@@ -4,11 +4,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 CONVERSATIONS ?= benchmarks/conversation.json
-# What `make check` runs of the fast tests.
-CHECKED ?= tests
 ENV := PYTHONDONTWRITEBYTECODE=1
 
-.PHONY: help run test test-fast test-faults check audit format bench bench-scale bench-concurrency bench-replay bench-recall \
+.PHONY: help run test test-slow test-all test-faults check audit format bench bench-scale bench-concurrency bench-replay bench-recall \
 	bench-prefix setup clean
 
 help:  ## Say what there is
@@ -18,21 +16,24 @@ run: $(VENV)/.runtime  ## Make the environment, bring the database up to date, s
 	$(BIN)/flask --app wsgi db upgrade
 	MALLOC_ARENA_MAX=1 exec $(BIN)/gunicorn wsgi:app
 
-test: $(VENV)/.dev  ## All tests
-	$(BIN)/pytest -n auto -m "not faults"
-
-test-fast: $(VENV)/.dev  ## All but the slow ones and the browser's: two minutes on two quiet cores
+test: $(VENV)/.dev  ## The suite, without browsers, other programs and slow tests: four minutes with the installation on two cores
 	$(BIN)/pytest -n auto -m "not slow and not browser and not faults"
+
+test-slow: $(VENV)/.dev  ## The rest: a browser, other programs' clients, whole processes
+	$(BIN)/pytest -n auto -m "(slow or browser) and not faults"
+
+test-all: test test-slow  ## Both
 
 test-faults: $(VENV)/.dev  ## Crash and load: kill -9, full disk, damage, 300 clients, 48,000 turns; twenty minutes on two quiet cores
 	$(BIN)/pytest -s -v -p no:cacheprovider --timeout 0 -m faults tests/faults
 
-check: $(VENV)/.dev  ## Format, lint, types, patterns of insecure code, and the fast tests
+check: $(VENV)/.dev  ## Format, lint, types, layers, patterns of insecure code, and that the documents name what there is
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/bandit -q -c pyproject.toml -r . -x ./$(VENV),./tests
-	$(BIN)/pytest -n auto -m "not slow and not browser and not faults" $(CHECKED)
+	$(BIN)/pytest -n auto tests/test_layering.py tests/test_docs.py
 
 audit: $(VENV)/.dev  ## Look for known weaknesses of what is pinned; needs the internet, so it is no part of check
 	@$(BIN)/pip-audit --strict --disable-pip --no-deps -r requirements.txt || { \

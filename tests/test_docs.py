@@ -27,10 +27,8 @@ OUTSIDE_THE_DOCUMENT = {
 _CALL = re.compile(r"\b((?:GET|POST|PUT|PATCH|DELETE)(?:[/,` ]+(?:GET|POST|PUT|PATCH|DELETE))*)[` ]+(/[\w/{}<>:.-]*)")
 
 
-def readme() -> str:
-    path = ROOT / "README.md"
-    assert path.is_file(), "README.md is missing"
-    return path.read_text("utf-8")
+def page(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
 
 
 def plain(path: str) -> str:
@@ -58,7 +56,7 @@ def documented(document: dict[str, Any]) -> set[tuple[str, str]]:
 def test_the_readme_names_every_call_and_no_other(document: dict[str, Any]) -> None:
     told = {
         (method, plain(path))
-        for line in readme().splitlines()
+        for line in page("README.md").splitlines()
         if line.lstrip().startswith("|")
         for methods, path in _CALL.findall(line)
         for method in re.findall(r"[A-Z]+", methods)
@@ -68,24 +66,25 @@ def test_the_readme_names_every_call_and_no_other(document: dict[str, Any]) -> N
     assert sorted(told - there - OUTSIDE_THE_DOCUMENT) == [], "calls in the README's tables that there are not"
 
 
-def test_the_readme_names_every_setting() -> None:
-    missing = [name for name in Settings.variables() if f"`{name}`" not in readme()]
-    assert missing == [], "settings that the README does not name, each as `NAME`"
+def test_the_table_of_settings_names_every_one() -> None:
+    table = page("docs/settings.md")
+    missing = [name for name in Settings.variables() if f"| `{name}` |" not in table]
+    assert missing == [], "settings without a row in docs/settings.md"
 
 
-def test_the_readme_gives_the_defaults_there_are() -> None:
+def test_the_table_of_settings_gives_the_defaults_there_are() -> None:
     """A row of the table of settings that states a default must state the right one."""
     wrong = []
     for variable, name in Settings.variables().items():
         default = Settings.model_fields[name].default
-        row = re.search(rf"^\| *`{variable}` *\|([^|]*)\|", readme(), re.M)
+        row = re.search(rf"^\| *`{variable}` *\|([^|]*)\|", page("docs/settings.md"), re.M)
         if row is None or not isinstance(default, str | int | float | Path):
             continue
         told = row[1].strip().strip("`").replace(",", "").removeprefix("./")
         if told not in (str(default), f"{default:g}" if isinstance(default, float) else "", "") and (
             str(default) or told not in ("-", "–", "—", "empty", "none")
         ):
-            wrong.append(f"{variable}: the README says {row[1].strip()}, it is {default!r}")
+            wrong.append(f"{variable}: the table says {row[1].strip()}, it is {default!r}")
     assert wrong == []
 
 
@@ -96,15 +95,16 @@ def commands(group: click.Group, prefix: str) -> list[str]:
     return found
 
 
-def test_the_readme_names_every_command(app: Flask) -> None:
+def test_the_documents_name_every_command(app: Flask) -> None:
     before = set(commands(app.cli, "flask"))
     register_commands(app)
     own = sorted(set(commands(app.cli, "flask")) - before)
     assert {"flask index verify", "flask keys create", "flask prompts compare"} <= set(own)
-    text = readme().replace("flask --app wsgi", "flask")
-    assert [command for command in own if command not in text] == [], "commands that the README does not name"
+    text = page("docs/operations.md") + page("docs/how-it-works.md") + page("docs/development.md")
+    text = text.replace("flask --app wsgi", "flask")
+    assert [command for command in own if command not in text] == [], "commands that no document names"
     made = {
-        *("run", "test", "check", "setup", "bench"),
+        *("test", "test-all", "check", "setup", "bench"),
         *(f"bench-{what}" for what in ("concurrency", "prefix", "recall", "replay", "scale")),
     }
     assert [f"make {target}" for target in made if f"make {target}" not in text] == []
