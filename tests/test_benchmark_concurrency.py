@@ -15,6 +15,7 @@ from benchmarks.results import machine
 from benchmarks.serving import free_port
 
 
+@pytest.mark.slow
 def test_conversations_are_held_at_once_and_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["--streams", "3", "--turns", "2", "--seconds", "0.5", "--workers", "1", "--results", str(tmp_path)])
     [file] = tmp_path.glob("concurrency-*.json")
