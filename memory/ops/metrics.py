@@ -1,10 +1,9 @@
 """Metrics: what happened, counted for Prometheus.
 
-`Metrics` has a method for each thing that is counted, named after it; nothing else knows Prometheus.
+`Metrics` has a method for each event; nothing else knows Prometheus.
 
-Guarantee: no label holds an id, a name or a word of anybody's: only routes as they are written in the code, codes of
-our own list, kinds and modes.  Counting takes microseconds and never fails a turn.  Where processes share a folder
-(`share`) the text is of all of them, whichever is asked; a counter goes on when the worker that counted has died.
+Guarantee: no label holds an id, a name or a word of anybody's, only routes, error codes, kinds and modes.  Where
+processes share a folder (`share`), any of them answers for all, and counts outlive the worker that counted.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from prometheus_client import (
     CollectorRegistry,
@@ -91,23 +89,23 @@ class Metrics:
     # -- what happened
 
     def request_came(self) -> None:
-        """A request is being answered from now on."""
+        """A request arrived."""
         self._in_flight.inc()
 
     def request_over(self, method: str, route: str, status: int, seconds: float, code: str | None) -> None:
         """A request was answered; `route` as it is written in the code, `code` that of its error."""
         self._in_flight.dec()
         method = method if method in METHODS else "other"
-        self._requests[method, route, str(status)].inc()
-        self._request_seconds[route,].observe(seconds)
+        self._requests.labels(method, route, str(status)).inc()
+        self._request_seconds.labels(route).observe(seconds)
         if code is not None:
-            self._errors[self._bounded(code),].inc()
+            self._errors.labels(self._bounded(code)).inc()
 
     def turn_over(self, turn: TurnFigures) -> None:
-        """A turn came to its end, one way or another."""
-        self._turns[turn.api, turn.outcome].inc()
+        """A turn ended."""
+        self._turns.labels(turn.api, turn.outcome).inc()
         for phase, seconds in turn.phases.items():
-            self._phase_seconds[phase,].observe(seconds)
+            self._phase_seconds.labels(phase).observe(seconds)
         if turn.first_text is not None:
             self._first_text_seconds.observe(turn.first_text)
         if turn.without_memory:
@@ -117,7 +115,7 @@ class Metrics:
         self._spent("main", turn.spent)
         self._history_tokens.inc(turn.full_history_tokens)
         self._saved_tokens.inc(max(0, turn.full_history_tokens - turn.spent.prompt_tokens))
-        self._recalls[turn.mode, "found" if turn.excerpts else "nothing"].inc()
+        self._recalls.labels(turn.mode, "found" if turn.excerpts else "nothing").inc()
         self._excerpts.inc(turn.excerpts)
 
     def digested(self, spent: Usage) -> None:
@@ -127,22 +125,22 @@ class Metrics:
     def facts_taken(self, counts: Mapping[str, int]) -> None:
         """What became of facts that the mini model proposed, by FACT_OUTCOMES."""
         for outcome, count in counts.items():
-            self._facts[outcome,].inc(count)
+            self._facts.labels(outcome).inc(count)
 
     def job_over(self, kind: str, outcome: str, seconds: float | None = None) -> None:
-        """A run of a job ended: `done`, `retried` (it will be tried again), `dead` (it will not), or `abandoned` by a
-        process that ended before it, nobody knows when."""
-        self._jobs[kind, outcome].inc()
+        """A run of a job ended: `done`, `retried` (it will run again), `dead` (it will not), or `abandoned` because its
+        process died."""
+        self._jobs.labels(kind, outcome).inc()
         if seconds is not None:
-            self._job_seconds[kind,].observe(seconds)
+            self._job_seconds.labels(kind).observe(seconds)
 
     # -- over several processes
 
     def share(self, folder: Path) -> None:
-        """Count together with the other processes that share `folder`, from now on; what was counted is left behind.
+        """Count together with the other processes that share `folder`.  Counts so far are dropped.
 
-        For the whole process, so for one that serves and nothing else.  Where the folder can't be written, the
-        figures stay this process's own: `recap_metrics_shared` says 0, and the log says why.
+        This switches prometheus_client to multiprocess mode for the whole process.  If the folder cannot be written,
+        the figures stay this process's own: `recap_metrics_shared` is 0, and the log says why.
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -173,11 +171,11 @@ class Metrics:
     def _make(self) -> None:
         registry = self._registry = CollectorRegistry()
 
-        def counter(name: str, about: str, *labels: str) -> _Series:
-            return _Series(Counter(f"recap_{name}", about, labels, registry=registry))
+        def counter(name: str, about: str, *labels: str) -> Counter:
+            return Counter(f"recap_{name}", about, labels, registry=registry)
 
-        def histogram(name: str, about: str, buckets: tuple[float, ...], *labels: str) -> _Series:
-            return _Series(Histogram(f"recap_{name}", about, labels, buckets=buckets, registry=registry))
+        def histogram(name: str, about: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+            return Histogram(f"recap_{name}", about, labels, buckets=buckets, registry=registry)
 
         self._in_flight = Gauge(
             "recap_http_requests_in_flight",
@@ -191,30 +189,30 @@ class Metrics:
         )
         self._errors = counter("errors", "Errors answered, by their code.", "code")
         self._turns = counter("turns", "Turns, by the API they came by and how they ended.", "api", "outcome")
-        self._without_memory = counter("turns_without_memory", "Clients' turns answered although memory failed.")[()]
+        self._without_memory = counter("turns_without_memory", "Clients' turns answered although memory failed.")
         self._phase_seconds = histogram("turn_phase_seconds", "Time a turn spent in a phase.", PHASE_BUCKETS, "phase")
         self._first_text_seconds = histogram(
             "turn_first_text_seconds", "From a message to the first text of a streamed reply.", FIRST_TEXT_BUCKETS
-        )[()]
+        )
         self._tokens = counter("tokens", "Tokens of model calls, as the provider counts them.", "model", "kind")
-        self._history_tokens = counter("full_history_tokens", "Prompt tokens that all of the history would take.")[()]
-        self._saved_tokens = counter("saved_tokens", "Prompt tokens saved against that, in turns that saved any.")[()]
+        self._history_tokens = counter("full_history_tokens", "Prompt tokens that all of the history would take.")
+        self._saved_tokens = counter("saved_tokens", "Prompt tokens saved against that, in turns that saved any.")
         self._recalls = counter("recalls", "Answered turns, by recall mode and outcome.", "mode", "outcome")
-        self._excerpts = counter("recalled_excerpts", "Excerpts of earlier messages shown to the main model.")[()]
+        self._excerpts = counter("recalled_excerpts", "Excerpts of earlier messages shown to the main model.")
         self._facts = counter("facts", "Facts the mini model proposed, by what became of them.", "outcome")
         self._jobs = counter("jobs_run", "Runs of jobs, by how they ended.", "kind", "outcome")
         self._job_seconds = histogram("job_seconds", "Time a run of a job took.", PHASE_BUCKETS, "kind")
         self._codes: set[str] = set()
         for api in ("chat", "completions"):  # known series begin at 0, so that the first event is an increase
             for outcome in TURN_OUTCOMES:
-                self._turns[api, outcome].inc(0)
+                self._turns.labels(api, outcome).inc(0)
         for outcome in FACT_OUTCOMES:
-            self._facts[outcome,].inc(0)
+            self._facts.labels(outcome).inc(0)
 
     def _spent(self, model: str, usage: Usage) -> None:
-        self._tokens[model, "prompt"].inc(usage.prompt_tokens)
-        self._tokens[model, "cached"].inc(usage.cached_tokens)
-        self._tokens[model, "completion"].inc(usage.completion_tokens)
+        self._tokens.labels(model, "prompt").inc(usage.prompt_tokens)
+        self._tokens.labels(model, "cached").inc(usage.cached_tokens)
+        self._tokens.labels(model, "completion").inc(usage.completion_tokens)
 
     def _bounded(self, code: str) -> str:
         if code not in self._codes:
@@ -222,18 +220,6 @@ class Metrics:
                 return "other"
             self._codes.add(code)
         return code
-
-
-class _Series(dict[tuple[str, ...], Any]):
-    """A metric's series by the values of their labels: made once, since finding one takes longer than counting."""
-
-    def __init__(self, metric: Counter | Histogram) -> None:
-        super().__init__()
-        self._metric = metric
-
-    def __missing__(self, labels: tuple[str, ...]) -> Any:
-        self[labels] = self._metric.labels(*labels) if labels else self._metric
-        return self[labels]
 
 
 class _AtScrape:
@@ -258,10 +244,9 @@ class _AtScrape:
 
 
 def begin(folder: Path) -> None:
-    """Before the first worker starts: what an earlier run left in `folder` goes.
+    """Remove what an earlier run left in `folder`, before the first worker starts.
 
-    What a process counts that lives and is not of this server (`flask jobs work`) stays.  No error where the folder
-    can't be written: `share` tells.
+    The counts of a living process that is not of this server (`flask jobs work`) stay.
     """
     for path in folder.glob("*.db"):
         counted_by = path.stem.rpartition("_")[2]
@@ -273,7 +258,7 @@ def begin(folder: Path) -> None:
 
 
 def ended(folder: Path, pid: int) -> None:
-    """A worker has died, and with it what it was in the middle of; what it counted stays."""
+    """A worker died: its gauges go, its counters stay."""
     mark_process_dead(pid, str(folder))
 
 
@@ -290,6 +275,7 @@ def _alive(pid: str) -> bool:
 
 
 def _allocate(path: Path, size: int) -> None:
-    """Make the file with all its bytes there: one that a full disk can't back would end the process that maps it."""
+    """Write the whole file in advance.  prometheus_client maps a sparse one, and a process that writes to a mapped page
+    for which the disk has no room is killed."""
     if not path.exists():
         path.write_bytes(bytes(size))
