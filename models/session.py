@@ -1,21 +1,15 @@
-"""Sessions, their messages and their turns.
-
-A turn, and the work that follows it, read a session by `session_named` and `session_by_id`, as columns, and write what
-they changed by `write_changes`: a row that the transaction keeps watch over costs some five times as much.
-"""
+"""Sessions, their messages and their turns."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, String, Text, UniqueConstraint, bindparam, select
+from sqlalchemy import JSON, ForeignKey, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from models.base import NEVER_REUSED, Base, BigId, loaded, table_of
+from models.base import NEVER_REUSED, Base, BigId
 from models.owner import OwnerRow
-from models.statement import Statement
-from models.transaction import Transaction
 
 
 class SessionRow(Base):
@@ -58,31 +52,7 @@ class SessionRow(Base):
     owner: Mapped[OwnerRow] = relationship(lazy="joined", innerjoin=True)
 
 
-_S, _O = table_of(SessionRow).c, table_of(OwnerRow).c
-_SESSION, _OWNER = _S.keys(), _O.keys()
-_ANY = select(*_S, *_O).join(table_of(OwnerRow), _O.id == _S.owner_id)
-_NAMED = Statement(_ANY.where(_S.tenant == bindparam("of_tenant"), _S.public_id == bindparam("named")))
-_BY_ID = Statement(_ANY.where(_S.id == bindparam("session")))
-
-
-def session_named(tx: Transaction, tenant: str, public_id: str) -> SessionRow | None:
-    """A tenant's session and its owner."""
-    return _read(tx.execute(_NAMED, {"of_tenant": tenant, "named": public_id}).first())
-
-
-def session_by_id(tx: Transaction, id: int) -> SessionRow | None:
-    """A session and its owner."""
-    return _read(tx.execute(_BY_ID, {"session": id}).first())
-
-
-def _read(found: tuple[Any, ...] | None) -> SessionRow | None:
-    if found is None:
-        return None
-    owner = loaded(OwnerRow, dict(zip(_OWNER, found[len(_SESSION) :], strict=True)))
-    return loaded(SessionRow, dict(zip(_SESSION, found, strict=False)), owner=owner)
-
-
-REVISED = ""  # which is no generation, and stands apart from what no index was ever told of
+REVISED = ""  # no generation of an index; NULL is a message that no index was ever told of
 
 
 class MessageRow(Base):

@@ -147,7 +147,7 @@ def test_turns_of_replaced_messages_are_kept_but_not_listed(app: Flask, client: 
     assert [turn["user_message_id"] for turn in listed] == [new, ids[0]]
     failed(client.get(f"{URL}/turns/{ids[1]}"), 404, "turn_not_found")
     with services_of(app).database.read() as tx:
-        assert tx.rows.query(TurnRow).filter(TurnRow.user_message_id == ids[1]).one().usage
+        assert tx.query(TurnRow).filter(TurnRow.user_message_id == ids[1]).one().usage
 
 
 def test_erasing_the_session_erases_its_branches(app: Flask, client: FlaskClient) -> None:
@@ -155,7 +155,7 @@ def test_erasing_the_session_erases_its_branches(app: Flask, client: FlaskClient
     talk(client, "uno", replaces=first)
     client.delete(URL)
     with services_of(app).database.read() as tx:
-        assert tx.rows.query(MessageRow).count() == 0
+        assert tx.query(MessageRow).count() == 0
 
 
 # -- what can't be replaced
@@ -624,7 +624,7 @@ class Editing:
         """Sources, summary and search are of the line alone."""
         messages = stored(self.client, self.session)
         with services_of(self.client.application).database.read() as tx:
-            row = tx.rows.query(SessionRow).filter(SessionRow.public_id == self.session).one()
+            row = tx.query(SessionRow).filter(SessionRow.public_id == self.session).one()
         assert row.head_tokens == sum(message["tokens"] for message in messages[: row.head_through])
         known = {word for message in messages for word in WORD.findall(message["content"])}
         latest = summary(self.client, self.session)["latest"]

@@ -325,7 +325,7 @@ def test_inline_the_reply_comes_though_the_mini_model_fails(make_app: MakeApp, m
 def make_due(app: Flask) -> None:
     """Let the pauses between tries be over."""
     with services_of(app).database.write() as tx:
-        for job in tx.rows.query(JobRow).filter(JobRow.state == "pending"):
+        for job in tx.query(JobRow).filter(JobRow.state == "pending"):
             job.run_at = datetime.now(UTC)
 
 

@@ -15,7 +15,7 @@ from flask import Flask
 from sqlalchemy import create_engine, literal, select
 
 from app import services_of
-from models import Database, Statement, Transaction
+from models import Database, Transaction
 from tests.completing import post, talk
 from tests.model_server import Delay, ModelServer
 from tests.serving import eventually
@@ -43,16 +43,6 @@ def test_turns_hold_no_connection_while_their_models_work(
     assert database.in_use == 0
 
 
-def test_the_connection_that_was_used_last_is_used_next(model_app: Flask) -> None:
-    engine = services_of(model_app).database.engine
-    with engine.connect() as used_last, engine.connect() as used_before:  # they are given back in turn
-        known, other = used_last.connection.driver_connection, used_before.connection.driver_connection
-    assert known is not other
-    for _ in range(3):
-        with engine.connect() as next_one:
-            assert next_one.connection.driver_connection is known, "another would read again what this one knows"
-
-
 def test_transactions_use_the_connection_that_was_used_last(tmp_path: Path) -> None:
     database = _database(tmp_path)
     with database.read() as first, database.read() as second:
@@ -63,11 +53,6 @@ def test_transactions_use_the_connection_that_was_used_last(tmp_path: Path) -> N
             assert _driver(tx) is known
         with database.write() as tx:
             assert _driver(tx) is known and database.in_use == 1
-    with database.read() as tx:
-        assert tx.rows.scalar(select(literal(1))) == 1, "by SQLAlchemy too, which has it from its pool"
-        assert _driver(tx) is known
-    with database.read() as tx:
-        assert _driver(tx) is other, "the one that is left"
     database.close()
 
 
@@ -108,20 +93,18 @@ def test_a_connection_that_is_in_use_when_all_are_closed_is_closed_after_that(tm
     assert [file.name for file in tmp_path.iterdir()] == ["recap.db"], "and the file is nobody's"
 
 
-def test_after_a_fork_the_parents_connections_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_fork_the_parents_connections_are_left_alone(tmp_path: Path) -> None:
     database = _database(tmp_path)
     with database.read() as tx:
         parents = _driver(tx)
-    with monkeypatch.context() as patched:
-        patched.setattr("models.connections.os.getpid", lambda: -1)
-        database.engine.dispose(close=False)
+    database.engine.dispose(close=False)
     with database.read() as tx:
         assert _driver(tx) is not parents
     assert parents.execute("SELECT 1").fetchone() == (1,)
     database.close()
 
 
-ONE = Statement(select(literal(1)))
+ONE = select(literal(1))
 
 
 def _database(folder: Path, **pool: Any) -> Database:
@@ -129,7 +112,8 @@ def _database(folder: Path, **pool: Any) -> Database:
 
 
 def _driver(tx: Transaction) -> sqlite3.Connection:
-    driver: sqlite3.Connection = tx._driver
+    driver = tx.connection().connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
     return driver
 
 

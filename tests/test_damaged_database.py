@@ -111,9 +111,9 @@ def test_readiness_tells_of_damage_anywhere_and_in_every_process_until_it_is_res
         assert ready.status_code == 503 and ready.json["database"].startswith("damaged")
 
     whole.replace(file)
-    monkeypatch.setattr("models.trouble.RECHECK_SECONDS", 0.0)
+    monkeypatch.setattr("models.errors.RECHECK_SECONDS", 0.0)
     later = time.monotonic() + 1000
-    monkeypatch.setattr("models.trouble.time.monotonic", lambda: later)
+    monkeypatch.setattr("models.errors.time.monotonic", lambda: later)
     for client in (one, other):
         assert good(client.get("/health/ready"))["database"] == "ok"
         assert len(good(client.get("/api/sessions/s/messages", query_string={"limit": 100}))["items"]) == 100

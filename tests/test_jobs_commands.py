@@ -80,7 +80,7 @@ def test_all_that_failed_is_retried_whosever_it_is(run: Run, client: FlaskClient
     assert "2 of them failed" in run("work", "--once", job_attempts=1).stdout
     assert [job["state"] for job in read_all(client, "/api/jobs", state="failed")] == ["failed"] * 2
     with services_of(client.application).database.write() as tx:
-        tx.rows.query(JobRow).order_by(JobRow.id).first().owner_id = None  # type: ignore[union-attr]
+        tx.query(JobRow).order_by(JobRow.id).first().owner_id = None  # type: ignore[union-attr]
     assert len(run("list", "--state", "failed").stdout.splitlines()) == 4
     retried = run("retry", "--all")
     assert (retried.exit_code, retried.stdout) == (0, "2 jobs made due.\n")

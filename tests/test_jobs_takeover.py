@@ -115,13 +115,13 @@ def test_facts_of_a_late_summary_are_not_added_twice(bench: Bench, other: Servic
 def leave_a_lease(bench: Bench, services: Services) -> None:
     """Have the session held by a process that dies now: nobody renews that."""
     with services.database.write() as tx:
-        assert services.leases.take(tx.rows.query(SessionRow).one()) is not None
+        assert services.leases.take(tx.query(SessionRow).one()) is not None
 
 
 def seconds_left(bench: Bench) -> float:
     """For how long the session's lease goes on, by the clock as it is."""
     with bench.services.database.read() as tx:
-        until = tx.rows.query(SessionRow).one().lease_until
+        until = tx.query(SessionRow).one().lease_until
     assert until is not None
     return (until - bench.clock()).total_seconds()
 
@@ -155,14 +155,14 @@ def test_a_living_holder_keeps_its_lease_though_others_shortened_it(
     with answering(model_server, bench.app, "one", session_id="s"):
         bench.clock.tick(-3600)
         with other.database.read() as tx:
-            row = tx.rows.query(SessionRow).one()
+            row = tx.query(SessionRow).one()
         other.leases.shorten(row)
         held = tuple(bench.services.leases._held)
         bench.clock.tick(LEASE_SECONDS - 1)
         bench.services.leases._renew(held)  # which its thread does every third of that time, by another clock
         bench.clock.tick(LEASE_SECONDS - 1)
         with other.database.read() as tx:
-            assert not other.leases.free(tx.rows.query(SessionRow).one())
+            assert not other.leases.free(tx.query(SessionRow).one())
     assert [role for role, _ in all_said(bench.client, "s")] == ["user", "assistant"]
 
 
@@ -172,7 +172,7 @@ def test_when_the_clock_jumps_forward_two_hold_a_session_and_one_writes(
     def meanwhile_elsewhere(body: Body) -> str:
         bench.clock.tick(3600)
         with other.database.write() as tx:
-            row = tx.rows.query(SessionRow).one()
+            row = tx.query(SessionRow).one()
             lease = other.leases.take(row)
             assert lease is not None
         return "too late"

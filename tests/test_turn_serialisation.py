@@ -35,7 +35,7 @@ from tests.talking import (
 def set_lease(app: Flask, token: str | None, seconds: float) -> None:
     """Leave a holder's lease in the only session there is."""
     with services_of(app).database.write() as tx:
-        row = tx.rows.query(SessionRow).one()
+        row = tx.query(SessionRow).one()
         row.lease_token, row.lease_until = token, datetime.now(UTC) + timedelta(seconds=seconds)
 
 

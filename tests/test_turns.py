@@ -89,7 +89,7 @@ def test_a_turn_whose_process_does_not_live_on_broke_off(
 ) -> None:
     with answering(model_server, app, "one", session_id="s"):
         with services_of(app).database.write() as tx:
-            tx.rows.query(SessionRow).one().lease_until = datetime.now(UTC) - timedelta(seconds=1)
+            tx.query(SessionRow).one().lease_until = datetime.now(UTC) - timedelta(seconds=1)
         assert good(client.get(TURNS))["items"][0]["state"] == "broken_off"
         assert good(client.get("/api/sessions/s"))["busy"] is False
 

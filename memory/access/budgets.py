@@ -22,16 +22,16 @@ from config import Settings
 from memory.access.owners import find_user
 from memory.domain import Caller, Usage
 from memory.errors import LimitReached
-from models import Database, OwnerRow, SessionRow, SpendingRow, Statement, Transaction, table_of
+from models import Database, OwnerRow, SessionRow, SpendingRow, Transaction
 
 log = logging.getLogger(__name__)
 
-_SPENDING = table_of(SpendingRow)
+_SPENDING = SpendingRow.__table__
 _S = _SPENDING.c
 _ON_DAY = _S.owner_id == bindparam("owner"), _S.day == bindparam("on")
-_SPENT = Statement(select(_S.tokens).where(*_ON_DAY))
-_MORE = Statement(update(_SPENDING).where(*_ON_DAY).values(tokens=_S.tokens + bindparam("more")))
-_FIRST = Statement(insert(_SPENDING))
+_SPENT = select(_S.tokens).where(*_ON_DAY)
+_MORE = update(_SPENDING).where(*_ON_DAY).values(tokens=_S.tokens + bindparam("more")).returning(_S.tokens)
+_FIRST = insert(_SPENDING)
 
 PATIENCE = 2.0  # seconds a call that is over waits to be counted by itself; whoever asked waits as long for the answer
 
@@ -70,7 +70,7 @@ class Budgets:
             return
         now = self._now()
         more = {"owner": owner_id, "on": _day(now), "more": tokens}
-        if tx.execute(_MORE, more).met:
+        if tx.scalar(_MORE, more) is not None:
             return
         try:
             with tx.begin_nested():

@@ -27,7 +27,7 @@ from sqlalchemy import select
 from config import ApiKey
 from config.values import TENANT
 from memory.errors import InvalidRequest, NotFound
-from models import Database, KeyRow, Statement, table_of
+from models import Database, KeyRow
 
 CHAT, READ, ADMIN = "chat", "read", "admin"
 SCOPES = {
@@ -43,8 +43,8 @@ LABEL_CHARS, USER_CHARS = 200, 256
 # soon after the command has returned, and a request costs no SQL statement for its key, but one in two seconds.
 KNOWN_SECONDS = 2.0
 
-_K = table_of(KeyRow).c
-_MADE = Statement(select(_K.digest, _K.id, _K.tenant, _K.user_id, _K.scopes, _K.revoked_at))
+_K = KeyRow.__table__.c
+_MADE = select(_K.digest, _K.id, _K.tenant, _K.user_id, _K.scopes, _K.revoked_at)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Keys:
             if known is None or self._clock() - known.at >= KNOWN_SECONDS:
                 at = self._clock()  # before it is read: what is revoked while it is read was not seen
                 with self._database.read() as tx:
-                    rows = tx.execute(_MADE)
+                    rows = tx.execute(_MADE).all()
                 holders = {
                     digest: KeyHolder(tenant, user_id, frozenset(scopes.split()), f"made-{row_id}")
                     for digest, row_id, tenant, user_id, scopes, revoked_at in rows

@@ -25,17 +25,7 @@ from memory.facts.grounding import Shown, problem_with, repeats, words_of
 from memory.facts.ranking import Ranking, relevant
 from memory.facts.superseding import superseded
 from memory.paging import Page, decode_cursor, page_of
-from models import (
-    Database,
-    FactRevisionRow,
-    FactRow,
-    MessageRow,
-    OwnerRow,
-    SessionRow,
-    Statement,
-    Transaction,
-    table_of,
-)
+from models import Database, FactRevisionRow, FactRow, MessageRow, OwnerRow, SessionRow, Transaction
 from search_index.remembered import remembered
 
 log = logging.getLogger(__name__)
@@ -190,7 +180,7 @@ class Facts:
     def current(self, tx: Transaction, session: SessionRow) -> list[Fact]:
         """What holds now for a session: its own facts and its person's."""
         rows = tx.execute(_CURRENT, {"session": session.id, "owner": session.owner_id})
-        return [_as_it_stands(row) for row in rows]
+        return [_as_it_stands(tuple(row)) for row in rows]
 
     def accept(self, tx: Transaction, session: SessionRow, drafts: Sequence[FactDraft], shown: Shown) -> Accepted:
         """Store the drafts that are grounded in what the mini model was `shown`, and close the facts they correct.
@@ -275,7 +265,7 @@ class Facts:
         }
         of = {"owner_id": session.owner_id, "session_id": session.id}
         fact = Fact(
-            id=tx.execute(_NEW, {**told, **of}).inserted_id,
+            id=tx.scalars(_NEW, {**told, **of}).one(),
             session_id=session.public_id,
             valid_to=None,
             superseded_by=None,
@@ -308,16 +298,16 @@ def _in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
     return or_(FactRow.session_id == session, and_(FactRow.owner_id == owner, FactRow.scope == "user"))
 
 
-_FACTS = table_of(FactRow)
-_NEW, _REVISED = Statement(insert(_FACTS)), Statement(insert(table_of(FactRevisionRow)))
-_USED = Statement(
+_FACTS = FactRow.__table__
+_NEW, _REVISED = insert(_FACTS).returning(_FACTS.c.id), insert(FactRevisionRow.__table__)
+_USED = (
     update(_FACTS)
     .where(_FACTS.c.id.in_(bindparam("used", expanding=True)))
     .values(recalled_count=_FACTS.c.recalled_count + 1)
 )
 _COLUMNS = tuple(field.name for field in fields(Fact) if field.name not in ("session_id", "score"))
 _TIMES = ("valid_from", "valid_to", "created_at")
-_CURRENT = Statement(
+_CURRENT = (
     select(
         *(cast(_FACTS.c[name], String).label(name) if name in _TIMES else _FACTS.c[name] for name in _COLUMNS),
         SessionRow.public_id,

@@ -14,32 +14,30 @@ from typing import Any
 from sqlalchemy import bindparam, func, or_, select
 
 from memory.ops import logs
-from models import JobRow, OwnerRow, SessionRow, Statement, Transaction, table_of
+from models import JobRow, OwnerRow, SessionRow, Transaction
 
 CLOCK_SECONDS = 60.0  # how far the clocks of several machines may differ; what was asked for later than that is due
 OTHERS = 4  # jobs looked at beside each other: other workers may be first at some
 
-_J, _O, _S = table_of(JobRow).c, table_of(OwnerRow).c, table_of(SessionRow).c
+_J, _O, _S = JobRow.__table__.c, OwnerRow.__table__.c, SessionRow.__table__.c
 _OF_KINDS = _J.kind.in_(bindparam("kinds", expanding=True))
 _PENDING, _TAKEN = (_OF_KINDS, _J.state == "pending"), (_OF_KINDS, _J.state == "running")
 _OWNER = func.coalesce(_J.owner_id, 0)
 # Its time has come, or it was asked for in the future: then the clock was put back, and nobody knows.
 DUE = or_(_J.run_at <= bindparam("now"), _J.updated_at > bindparam("future"))
-_STANDING = Statement(
-    select(
-        select(func.min(_J.run_at)).where(*_PENDING).scalar_subquery(),
-        select(func.count()).where(*_TAKEN).scalar_subquery(),
-    )
+_STANDING = select(
+    select(func.min(_J.run_at)).where(*_PENDING).scalar_subquery(),
+    select(func.count()).where(*_TAKEN).scalar_subquery(),
 )
-_RUNNING = Statement(select(_J.id).where(*_TAKEN))
+_RUNNING = select(_J.id).where(*_TAKEN)
 _DUE = select(_J.id, _OWNER).where(*_PENDING, DUE).order_by(_J.run_at, _J.id).limit(OTHERS)
-_NEXT = Statement(_DUE)
-_NEXT_OF_OTHERS = Statement(_DUE.where(_OWNER.not_in(bindparam("served", expanding=True))))
-_WHOSE = Statement(
+_NEXT = _DUE
+_NEXT_OF_OTHERS = _DUE.where(_OWNER.not_in(bindparam("served", expanding=True)))
+_WHOSE = (
     select(_O.kind, _O.tenant, _O.name, _S.tenant, _S.public_id)
-    .select_from(table_of(JobRow))
-    .outerjoin(table_of(OwnerRow), _O.id == _J.owner_id)
-    .outerjoin(table_of(SessionRow), _S.id == _J.session_id)
+    .select_from(JobRow.__table__)
+    .outerjoin(OwnerRow.__table__, _O.id == _J.owner_id)
+    .outerjoin(SessionRow.__table__, _S.id == _J.session_id)
     .where(_J.id == bindparam("job"))
 )
 
@@ -69,18 +67,18 @@ def look(
     """Look at the jobs of these kinds.  The due ones are of owners who were not `served`, if there is one; `own` are
     those that this process is doing."""
     asked: dict[str, Any] = {"kinds": kinds}
-    soonest, running = tx.execute(_STANDING, asked).first()
+    soonest, running = tx.execute(_STANDING, asked).one()
     left = [job for job in tx.scalars(_RUNNING, asked) if job not in own] if running > len(own) else []
     if soonest is None:
         return Seen([], left, None)
     asked |= due_by(now)
-    found = tx.execute(_NEXT_OF_OTHERS, {**asked, "served": served}) if served else ()
+    found = tx.execute(_NEXT_OF_OTHERS, {**asked, "served": list(served)}).all() if served else []
     return Seen([(job, owner) for job, owner in found or tx.execute(_NEXT, asked)], left, soonest)
 
 
 def whose(tx: Transaction, job_id: int) -> dict[str, Any]:
     """Whose job it is, as the log tells it."""
-    kind, tenant, name, session_tenant, session = tx.execute(_WHOSE, {"job": job_id}).first()
+    kind, tenant, name, session_tenant, session = tx.execute(_WHOSE, {"job": job_id}).one()
     return {
         "owner": logs.Private(kind, tenant, name) if kind is not None else None,
         "session": logs.Private("session", session_tenant, session) if session is not None else None,

@@ -31,7 +31,7 @@ from memory.jobs.reasons import reason
 from memory.leases.leases import Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
-from models import Database, JobRow, Statement, Transaction, loaded, table_of, write_changes
+from models import Database, JobRow, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -41,22 +41,22 @@ TROUBLE_SECONDS = 30.0  # the longest pause while the database fails; a turn tha
 SERVED_MAX = 500  # owners who wait for the others, since a job of theirs was taken last
 ABANDONED = "The process that did it ended before the job was done."
 
-_JOBS = table_of(JobRow)
+_JOBS = JobRow.__table__
 _J = _JOBS.c
-_ASKED = Statement(  # thrice a turn
+_ASKED = (  # thrice a turn
     select(_J.id, _J.state, _J.run_at, _J.revision, _J.attempts).where(
         _J.kind == bindparam("asked_kind"), _J.key == bindparam("asked_key")
     )
 )
-_NEW = Statement(insert(_JOBS))
-_AGAIN = Statement(update(_JOBS).where(_J.id == bindparam("job")))
-_DONE = Statement(
-    delete(_JOBS).where(
-        _J.id == bindparam("job"), _J.revision == bindparam("revision_done"), _J.lease_token == bindparam("token")
-    )
+_NEW = insert(_JOBS)
+_AGAIN = update(_JOBS).where(_J.id == bindparam("job"))
+_DONE = (
+    delete(_JOBS)
+    .where(_J.id == bindparam("job"), _J.revision == bindparam("revision_done"), _J.lease_token == bindparam("token"))
+    .returning(_J.id)
 )
-_THIS = select(*_J).where(_J.id == bindparam("job"))
-_CLAIMED, _CLAIMED_DUE = Statement(_THIS), Statement(_THIS.where(_J.state == "pending", looking.DUE))
+_CLAIMED = select(JobRow).where(_J.id == bindparam("job"))
+_CLAIMED_DUE = _CLAIMED.where(_J.state == "pending", looking.DUE)
 
 
 @dataclass(frozen=True)
@@ -285,9 +285,8 @@ class Outbox:
     def _claim(self, row_id: int, *, due: bool) -> tuple[Job, Lease] | None:
         """Take this job, with `due` only if it is; None when it is not to be had."""
         found, asked = (_CLAIMED_DUE, looking.due_by(self._now())) if due else (_CLAIMED, {})
-        with self._database.write(synced=False) as tx:  # a power cut gives all leases back
-            there = tx.execute(found, {"job": row_id, **asked}).first()
-            row = None if there is None else loaded(JobRow, there._asdict())
+        with self._database.write(durable=False) as tx:  # a power cut gives all leases back
+            row = tx.scalar(found, {"job": row_id, **asked})
             lease = self._leases.take(row) if row is not None else None
             if row is None or lease is None:
                 return None
@@ -303,7 +302,6 @@ class Outbox:
                 row.revision,
                 looking.whose(tx, row.id),
             )
-            write_changes(tx, row, row.id)
         self._leases.keep(lease)
         return job, lease
 
@@ -314,7 +312,7 @@ class Outbox:
         try:
             with logs.about(job=job.id, kind=job.kind, **job.whose):
                 error = self._do(job)
-            with self._database.write(synced=False) as tx:  # done once more after a power cut does no harm
+            with self._database.write(durable=False) as tx:  # done once more after a power cut does no harm
                 if error is not None or not _ended(tx, job, lease):
                     row = tx.get(JobRow, job.id)
                     if row is not None and self._leases.holds(row, lease):
@@ -385,7 +383,7 @@ class Outbox:
 def _ended(tx: Transaction, job: Job, lease: Lease) -> bool:
     """Whether the job is done and gone: nobody asked for it again meanwhile, nor took it from us."""
     held = {"job": job.id, "revision_done": job.revision, "token": lease.token}
-    return bool(tx.execute(_DONE, held).met)
+    return tx.scalar(_DONE, held) is not None
 
 
 def _outcome(row: JobRow) -> str:

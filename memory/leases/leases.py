@@ -25,7 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from memory.leases.holders import Holder
 from memory.ops import logs
-from models import Database, JobRow, SessionRow, Transaction, table_of
+from models import Database, JobRow, SessionRow, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class Leases:
             return None
         row.lease_token = self._holder.token()
         row.lease_until = self._now() + _LEASE
-        return Lease(table_of(type(row)), row.id, row.lease_token)
+        return Lease(type(row).__table__, row.id, row.lease_token)
 
     def give_back(self, row: Leased) -> None:
         """Undo `take` in the same transaction."""
@@ -138,8 +138,8 @@ class Leases:
             return
         ahead = (row.lease_until - now).total_seconds()
         log.warning("the clock was put back: a lease is shortened", extra=logs.fields(seconds_ahead=ahead))
-        with self._database.write(synced=False) as tx:
-            _change(tx, Lease(table_of(type(row)), row.id, row.lease_token), lease_until=now + _LEASE)
+        with self._database.write(durable=False) as tx:
+            _change(tx, Lease(type(row).__table__, row.id, row.lease_token), lease_until=now + _LEASE)
 
     def close(self) -> None:
         """Stop renewing.  Leases still held run out by themselves."""
@@ -171,7 +171,7 @@ class Leases:
                 log.error("leases could not be renewed; trying again", extra=figures)
 
     def _renew(self, held: tuple[Lease, ...]) -> None:
-        with self._database.write(synced=False) as tx:
+        with self._database.write(durable=False) as tx:
             until = self._now() + _LEASE  # read here, as waiting for the transaction takes time too
             for lease in held:
                 _change(tx, lease, lease_until=until)

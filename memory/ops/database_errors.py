@@ -6,7 +6,7 @@ Guarantee: a mistake of Recap's own (a statement that is wrong) is none of these
 from __future__ import annotations
 
 from memory.errors import RecapError
-from models.trouble import Trouble, trouble_of
+from models.errors import Trouble, trouble_of
 
 NOT_STORED = "Nothing of this request was stored."
 RESTORE = "Stop Recap and bring back a backup with `flask --app wsgi restore FILE`; docs/operations.md says how."

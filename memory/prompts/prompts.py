@@ -29,7 +29,7 @@ from sqlalchemy import bindparam, func, select
 
 from memory.domain import Caller
 from memory.errors import InvalidRequest, NotFound
-from models import Database, PromptRow, Statement, Transaction, table_of
+from models import Database, PromptRow, Transaction
 
 PACKAGED = Path(__file__).parent
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -103,8 +103,8 @@ def _environment() -> _Sandbox:
 
 _ENV = _environment()
 _compiled = lru_cache(maxsize=256)(_ENV.from_string)
-_P = table_of(PromptRow).c
-_NEWEST = Statement(
+_P = PromptRow.__table__.c
+_NEWEST = (
     select(_P.name, _P.version, _P.text, _P.created_at)
     .where(_P.tenant == bindparam("tenant"), _P.name == bindparam("name"))
     .order_by(_P.version.desc())

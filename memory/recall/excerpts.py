@@ -17,17 +17,17 @@ from memory import tokens
 from memory.domain import Excerpt, Message
 from memory.rendering import GAP, chat_block, undated_line
 from memory.sessions.messages import COLUMNS, SAID, of_columns
-from models import MessageRow, SessionRow, Statement, Transaction, table_of
+from models import MessageRow, SessionRow, Transaction
 from search_index import Hit
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
 NAMED_DAY = "2024-03-01 "  # as it stands in a line
 
-_M, _S = table_of(MessageRow).c, table_of(SessionRow).c
-_SAID = select(_M.session_id, _S.title, *COLUMNS).join(table_of(SessionRow), _S.id == _M.session_id).where(*SAID)
+_M, _S = MessageRow.__table__.c, SessionRow.__table__.c
+_SAID = select(_M.session_id, _S.title, *COLUMNS).join(SessionRow.__table__, _S.id == _M.session_id).where(*SAID)
 # By their ids: with its column alone SQLite would take the index of owners, and go through all that this one has.
 _OF_OWNER = _M.owner_id + 0 == bindparam("owner")
-_AMONG = Statement(_SAID.where(_M.id.in_(bindparam("ids", expanding=True)), _OF_OWNER))
+_AMONG = _SAID.where(_M.id.in_(bindparam("ids", expanding=True)), _OF_OWNER)
 
 
 class Stored(NamedTuple):

@@ -17,10 +17,10 @@ from sqlalchemy import DateTime, and_, bindparam, case, exists, func, or_, selec
 
 from memory.jobs.outbox import Job, Outbox
 from memory.sessions.messages import SAID
-from models import Database, JobRow, MessageRow, OwnerRow, Statement, Transaction, table_of
+from models import Database, JobRow, MessageRow, OwnerRow, Transaction
 from search_index import NO_INDEX, Document, SearchIndex
 
-_M, _J = table_of(MessageRow).c, table_of(JobRow).c
+_M, _J = MessageRow.__table__.c, JobRow.__table__.c
 _SAID = and_(*SAID)
 BATCH = 200  # messages in one commit of the index: larger ones gain nothing, and a kill loses less work
 
@@ -103,7 +103,7 @@ class Indexing:
             if batch.erased:  # a search may have read it a moment ago, and kept it
                 self._index.forget_texts()
             noted = [document.message_id for document in batch.messages]
-            with self._database.write(synced=False) as tx:  # told again what it holds, the index is the same
+            with self._database.write(durable=False) as tx:  # told again what it holds, the index is the same
                 tx.execute(_NOTE, {"noted": noted, "gone": batch.gone, "generation": generation})
             count += len(batch.messages)
             replaced = before not in (generation, NO_INDEX)  # it was damaged, and what it held is not in the batch
@@ -190,9 +190,9 @@ _NOT_INDEXED = (
     .order_by(_M.id)
 )
 _LAST = select(_CREATED_AT).where(_M.id == bindparam("last")).scalar_subquery()
-_STILL = Statement(select(func.count(), _LAST).where(_UNTOLD, _M.id <= bindparam("last")))
-_NOTE = Statement(
-    update(table_of(MessageRow))
+_STILL = select(func.count(), _LAST).where(_UNTOLD, _M.id <= bindparam("last"))
+_NOTE = (
+    update(MessageRow.__table__)
     .where(  # one that was replaced or erased a moment ago is still to be taken out
         or_(
             and_(_M.id.in_(bindparam("noted", expanding=True)), _SAID),
@@ -201,7 +201,7 @@ _NOTE = Statement(
     )
     .values(indexed_in=bindparam("generation"))
 )
-_WAITING, _NEXT = Statement(_NOT_INDEXED), Statement(_NOT_INDEXED.limit(bindparam("most")))
+_WAITING, _NEXT = _NOT_INDEXED, _NOT_INDEXED.limit(bindparam("most"))
 _document = partial(tuple.__new__, Document)  # as its `_make`, which counts the columns of every row once more
 
 
@@ -212,11 +212,11 @@ def waiting(
     that waited then still do, which takes a search as long with a thousand of them as with none."""
     before = AsOf(generation, 0, None, 0)
     if since is not None and since.generation == generation:
-        many, said_at = tx.execute(_STILL, {"owner": owner_id, "last": since.last}).first()
+        many, said_at = tx.execute(_STILL, {"owner": owner_id, "last": since.last}).one()
         if (many, said_at) == (since.many, since.said_at):
             before = since
     asked = {"owner": owner_id, "key": str(owner_id), "generation": generation, "last": before.last}
-    rows = tx.execute(_WAITING, asked) if limit is None else tx.execute(_NEXT, {**asked, "most": limit})
+    rows = tx.execute(*((_WAITING, asked) if limit is None else (_NEXT, {**asked, "most": limit}))).all()
     messages = [_document(row[4:]) for row in rows if row[0]]
     as_of: AsOf | None = before
     if any(row[0] != row[2] for row in rows):  # another generation was told of some, which are not counted

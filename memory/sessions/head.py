@@ -18,21 +18,17 @@ from sqlalchemy import bindparam, func, select
 from config import Settings
 from memory.domain import Message
 from memory.sessions.messages import SAID
-from models import JobRow, MessageRow, SessionRow, Statement, Transaction, table_of
+from models import JobRow, MessageRow, SessionRow, Transaction
 
 TURN = 2  # messages: what is said, and its answer
 
-_M, _J = table_of(MessageRow).c, table_of(JobRow).c
+_M, _J = MessageRow.__table__.c, JobRow.__table__.c
 _OF_SESSION = _M.session_id == bindparam("session")
-_TOKENS = Statement(select(func.sum(_M.tokens)).where(_OF_SESSION, _M.branch == 0, _M.position <= bindparam("last")))
-_LAST_QUESTION = Statement(
-    select(func.max(_M.position)).where(
-        _OF_SESSION, *SAID, _M.role == "user", _M.position.between(bindparam("first"), bindparam("last"))
-    )
+_TOKENS = select(func.sum(_M.tokens)).where(_OF_SESSION, _M.branch == 0, _M.position <= bindparam("last"))
+_LAST_QUESTION = select(func.max(_M.position)).where(
+    _OF_SESSION, *SAID, _M.role == "user", _M.position.between(bindparam("first"), bindparam("last"))
 )
-_BEING_MADE = Statement(
-    select(_J.id).where(_J.kind == "summary", _J.key == bindparam("session"), _J.state == "running")
-)
+_BEING_MADE = select(_J.id).where(_J.kind == "summary", _J.key == bindparam("session"), _J.state == "running")
 
 
 def outgrown(row: SessionRow, settings: Settings, exchange: Sequence[Message] = ()) -> bool:

@@ -19,11 +19,11 @@ from sqlalchemy import bindparam, insert, select
 from memory import tokens
 from memory.domain import Message
 from memory.errors import TooLarge
-from models import MessageRow, SessionRow, Statement, Transaction, table_of
+from models import MessageRow, SessionRow, Transaction
 
-_MESSAGES = table_of(MessageRow)
-_M, _S = _MESSAGES.c, table_of(SessionRow).c
-_NEW = Statement(insert(_MESSAGES))
+_MESSAGES = MessageRow.__table__
+_M, _S = _MESSAGES.c, SessionRow.__table__.c
+_NEW = insert(_MESSAGES).returning(_M.id)
 _OF_MESSAGE = ("position", "role", "content", "created_at", "tokens", "name", "external_id", "extra")
 COLUMNS = (
     _M.id,
@@ -45,7 +45,7 @@ SAID = _M.branch == 0, _M.erased_at.is_(None)
 
 LINE_AFTER = (
     select(*COLUMNS)
-    .join(table_of(SessionRow), _S.id == _M.session_id)
+    .join(SessionRow.__table__, _S.id == _M.session_id)
     .where(_M.session_id == bindparam("session"), *SAID, _M.position > bindparam("after"))
     .order_by(_M.position)
 )
@@ -85,9 +85,8 @@ def check_size(content: str, param: str) -> None:
 def store_message(tx: Transaction, session: SessionRow, draft: MessageDraft, now: datetime) -> Message:
     """Store the next message of a session; the session's own figures change in `session`."""
     values = _next(session, draft, now)
-    return Message(
-        tx.execute(_NEW, values).inserted_id, session.public_id, **{name: values[name] for name in _OF_MESSAGE}
-    )
+    message_id = tx.scalars(_NEW, values).one()
+    return Message(message_id, session.public_id, **{name: values[name] for name in _OF_MESSAGE})
 
 
 def add_message(row: SessionRow, draft: MessageDraft, now: datetime) -> MessageRow:

@@ -17,12 +17,12 @@ from memory.facts.facts import Facts
 from memory.leases.leases import Leases
 from memory.llm import DigestMaterial
 from memory.sessions.messages import LINE_AFTER, of_columns
-from models import MessageRow, SessionRow, Statement, SummaryRow, Transaction
+from models import MessageRow, SessionRow, SummaryRow, Transaction
 
 BATCH_TOKENS = 6000  # of messages in one call: an import of any length is summarised in steps a small model can read
 KNOWN_FACT_TOKENS = 600  # of facts shown to the mini model, so that it can say which of them changed
 
-_SINCE = Statement(LINE_AFTER.limit(BATCH_TOKENS // tokens.MESSAGE_OVERHEAD))
+_SINCE = LINE_AFTER.limit(BATCH_TOKENS // tokens.MESSAGE_OVERHEAD)
 
 
 class Materials:
@@ -51,7 +51,7 @@ class Materials:
     def _next(self, tx: Transaction, row: SessionRow, through: int) -> list[Message]:
         batch: list[Message] = []
         budget = BATCH_TOKENS
-        for message in map(of_columns, tx.execute(_SINCE, {"session": row.id, "after": through})):
+        for message in map(of_columns, tx.execute(_SINCE, {"session": row.id, "after": through}).all()):
             if batch and message.tokens > budget:
                 return batch
             budget -= message.tokens
@@ -69,7 +69,7 @@ def starting_point(tx: Transaction, row: SessionRow) -> SummaryRow | None:
         .where(MessageRow.session_id == row.id, MessageRow.branch == 0)
         .order_by(MessageRow.position.desc())
         .limit(BATCH_TOKENS // tokens.MESSAGE_OVERHEAD)
-    )
+    ).all()
     budget, reach = BATCH_TOKENS, row.message_count - 1
     for position, size in sizes:
         budget -= size

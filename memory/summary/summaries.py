@@ -37,36 +37,23 @@ from memory.summary.corrected import corrected, says
 from memory.summary.digest import Digested, digest
 from memory.summary.digest_format import SUMMARY_TOKENS_MAX
 from memory.summary.material import Materials
-from models import (
-    Database,
-    JobRow,
-    MessageRow,
-    SessionRow,
-    Statement,
-    SummaryRow,
-    Transaction,
-    loaded,
-    session_by_id,
-    table_of,
-    write_changes,
-)
+from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
 from search_index.remembered import remembered
 
 log = logging.getLogger(__name__)
 
 SHOWN_MAX = 128  # summaries that heads show, kept for the next turn
 
-_V, _M, _J = table_of(SummaryRow).c, table_of(MessageRow).c, table_of(JobRow).c
-_NEW = Statement(insert(table_of(SummaryRow)))
-_VERSION = Statement(select(*_V).where(_V.session_id == bindparam("session"), _V.version == bindparam("version")))
-_THERE = Statement(select(func.count()).where(_M.id.in_(bindparam("ids", expanding=True)), *SAID))
-_FOLLOWING = Statement(
-    select(func.min(_M.position)).where(_M.session_id == bindparam("session"), *SAID, _M.position > bindparam("last"))
+_V, _M, _J = SummaryRow.__table__.c, MessageRow.__table__.c, JobRow.__table__.c
+_NEW = insert(SummaryRow.__table__)
+_THERE = select(func.count()).where(_M.id.in_(bindparam("ids", expanding=True)), *SAID)
+_FOLLOWING = select(func.min(_M.position)).where(
+    _M.session_id == bindparam("session"), *SAID, _M.position > bindparam("last")
 )
-_SECTIONS = Statement(
-    select(cast(_V.sections, String)).where(_V.session_id == bindparam("session"), _V.version == bindparam("version"))
+_SECTIONS = select(cast(_V.sections, String)).where(
+    _V.session_id == bindparam("session"), _V.version == bindparam("version")
 )
-_UPDATE_JOB = Statement(select(_J.id, _J.state, _J.error).where(_J.kind == "summary", _J.key == bindparam("key")))
+_UPDATE_JOB = select(_J.id, _J.state, _J.error).where(_J.kind == "summary", _J.key == bindparam("key"))
 
 
 @dataclass(frozen=True)
@@ -259,7 +246,7 @@ class Summaries:
 
     def _look(self, row_id: int, prompt: str | None) -> _Work | None:
         with self._database.read() as tx:
-            row = session_by_id(tx, row_id)
+            row = tx.get(SessionRow, row_id)
             material = self._materials.since(tx, row, _find(tx, row, row.summary_version)) if row is not None else None
             if row is None or material is None:
                 return None
@@ -276,7 +263,7 @@ class Summaries:
     def _commit(self, row_id: int, work: _Work, made: Digested) -> None:
         newest = work.material.messages[-1]
         with self._database.write() as tx:
-            row = session_by_id(tx, row_id)
+            row = tx.get(SessionRow, row_id)
             if row is not None:
                 self._budgets.spend(tx, row.owner_id, [made.usage])
             if row is None or row.summary_version != work.version or not _all_there(tx, work.material.messages):
@@ -297,7 +284,6 @@ class Summaries:
             )
             if says(shown(tx, row), tuple(accepted.corrected)):
                 show_newest(tx, row, self._settings)  # a stable head is worth less than a true one
-            write_changes(tx, row, row.id)
         self._metrics.facts_taken(accepted.counts)
         figures = {f"facts_{outcome}": count for outcome, count in accepted.counts.items()}
         log.info(
@@ -326,7 +312,7 @@ def over_places(tx: Transaction, row: SessionRow, through: int) -> int:
 
 def _all_there(tx: Transaction, messages: Sequence[Message]) -> bool:
     """Whether none of the messages was replaced or erased."""
-    found: int = tx.scalar(_THERE, {"ids": [message.id for message in messages]})
+    found = tx.scalar(_THERE, {"ids": [message.id for message in messages]})
     return found == len(messages)
 
 
@@ -379,8 +365,7 @@ def state_of(tx: Transaction, row: SessionRow) -> SummaryState:
 def _find(tx: Transaction, row: SessionRow, version: int) -> SummaryRow | None:
     if not version:
         return None
-    found = tx.execute(_VERSION, {"session": row.id, "version": version}).first()
-    return None if found is None else loaded(SummaryRow, found._asdict())
+    return tx.scalar(select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.version == version))
 
 
 def as_version(row: SummaryRow) -> SummaryVersion:

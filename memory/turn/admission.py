@@ -37,15 +37,13 @@ from memory.turn.leased import begun_in
 from memory.turn.report import MemoryReport
 from memory.turn.values import TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.views import Remembered, Views, nothing_remembered
-from models import Database, MessageRow, SessionRow, Statement, Transaction, TurnRow, table_of, write_changes
+from models import Database, MessageRow, SessionRow, Transaction, TurnRow
 
-_M = table_of(MessageRow).c
-_AT = Statement(
-    select(_M.id, _M.role, _M.content).where(
-        _M.session_id == bindparam("session"), *SAID, _M.position == bindparam("position")
-    )
+_M = MessageRow.__table__.c
+_AT = select(_M.id, _M.role, _M.content).where(
+    _M.session_id == bindparam("session"), *SAID, _M.position == bindparam("position")
 )
-_NEW_TURN = Statement(insert(table_of(TurnRow)))
+_NEW_TURN = insert(TurnRow.__table__).returning(TurnRow.__table__.c.id)
 
 CLIENT_PATIENCE = 5.0  # seconds a client's request waits for the database before it is answered without memory
 
@@ -106,7 +104,7 @@ class Admission:
         deadline = time.monotonic() + (1 + self._settings.recall_tool_rounds) * self._settings.model_timeout
         while True:
             # Who gets the reply whole is told of nothing before that is stored as well.
-            with self._database.write(self.patience(request), synced=request.stream) as tx:
+            with self._database.write(self.patience(request), durable=request.stream) as tx:
                 turn = self._known_turn(tx, caller, request)
                 if turn is not None and turn.finished_at is not None:
                     return self._replay(tx, turn)
@@ -209,7 +207,6 @@ class Admission:
         crowded = len(remembered.tail) < len(remembered.view.tail)
         if crowded and fold(tx, row, self._settings, exchange, crowded=True):
             remembered = self._views.read(tx, caller, request, row, exchange, sent=arrived.sent)
-        write_changes(tx, row, row.id)
         return Admitted(remembered, row.public_id, lease, turn_id)
 
     def _message(self, tx: Transaction, row: SessionRow, request: TurnRequest, turn: TurnRow | None) -> Message | None:
@@ -248,8 +245,7 @@ class Admission:
             begun["fingerprint"] = _fingerprint(caller, request)
         if turn is None:
             begun |= {"tenant": caller.tenant, "session_id": row.id, "user_message_id": message.id}
-            made: int = tx.execute(_NEW_TURN, begun).inserted_id
-            return made
+            return tx.scalars(_NEW_TURN, begun).one()
         for name, value in begun.items():
             setattr(turn, name, value)
         return turn.id

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from memory.access.owners import checked
+from memory.access.owners import known_session
 from memory.domain import Caller
 from memory.leases.leases import Lease, Leases
-from models import SessionRow, Transaction, session_by_id, session_named, write_changes
+from models import SessionRow, Transaction
 
 
 def begun_in(tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
     """The caller's session of this id, if there is one.  Raises NotFound when it is someone else's."""
-    row = session_named(tx, caller.tenant, session_id)
-    return None if row is None else checked(row, caller, session_id)
+    return known_session(tx, caller, session_id)
 
 
 def leased(tx: Transaction, lease: Lease) -> SessionRow | None:
     """The session that a turn was begun in, if it has it still."""
-    row = session_by_id(tx, lease.row_id)
+    row = tx.get(SessionRow, lease.row_id)
     return row if row is not None and row.lease_token == lease.token else None
 
 
@@ -25,4 +24,4 @@ def give_back(tx: Transaction, row: SessionRow, leases: Leases) -> None:
     leases.give_back(row)
     if row.stop_token is not None:
         row.stop_token = None
-    write_changes(tx, row, row.id)
+    tx.flush()

@@ -50,9 +50,9 @@ from memory.turn.report import MemoryReport
 from memory.turn.stops import Stops
 from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.watch import Watch
-from models import Database, Statement, TurnRow, table_of
+from models import Database, TurnRow
 
-_END_TURN = Statement(update(table_of(TurnRow)).where(table_of(TurnRow).c.id == bindparam("turn")))
+_END_TURN = update(TurnRow.__table__).where(TurnRow.__table__.c.id == bindparam("turn"))
 
 ID_CHARS = 64  # of a completion's id that are kept
 KEPT = " Your message is kept: send it again in session {}, and the turn is taken up where it broke off."

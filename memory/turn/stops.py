@@ -21,16 +21,14 @@ from memory.domain import Caller
 from memory.leases.leases import Lease, Leases
 from memory.llm import Interrupt
 from memory.ops import logs
-from models import Database, SessionRow, Statement, table_of
+from models import Database, SessionRow
 
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.25
 
-_S = table_of(SessionRow).c
-_NOTED = Statement(
-    select(_S.stop_token).where(_S.id.in_(bindparam("rows", expanding=True)), _S.stop_token.is_not(None))
-)
+_S = SessionRow.__table__.c
+_NOTED = select(_S.stop_token).where(_S.id.in_(bindparam("rows", expanding=True)), _S.stop_token.is_not(None))
 
 
 class Stops:

@@ -25,9 +25,7 @@ from memory.summary.summaries import shown, standing, update_job
 from memory.turn.context import View, tail_that_fits
 from memory.turn.report import MemoryReport
 from memory.turn.values import TurnRequest
-from models import SessionRow, Statement, Transaction, TurnRow
-
-_LINE = Statement(LINE_AFTER)
+from models import SessionRow, Transaction, TurnRow
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ class Views:
         if row.head_facts is None:
             row.head_facts = [fact.id for fact in self._facts.ranking.for_head(held, self._now())]
         in_head = {fact_id: place for place, fact_id in enumerate(row.head_facts)}
-        line = [of_columns(one) for one in tx.execute(_LINE, {"session": row.id, "after": row.head_through})]
+        line = [of_columns(one) for one in tx.execute(LINE_AFTER, {"session": row.id, "after": row.head_through})]
         answered = {message.id for message in exchange}  # last almost always: one taken up late has others after it
         tail = (one for one in line if one.id not in answered)
         message, *since = exchange

@@ -1,4 +1,4 @@
-"""What is the matter when a database fails, told by SQLite's own codes and not by its words."""
+"""Why a database fails, told from SQLite's error codes instead of its messages."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-RECHECK_SECONDS = 60.0  # between looks at a whole file that was found damaged: each reads all of it
+RECHECK_SECONDS = 60.0  # between checks of a damaged file: each reads all of it
 
 
 class Trouble(StrEnum):
-    """Why a database can't be used, as far as somebody can do something about it."""
+    """Why a database can't be used, as far as an operator can do something about it."""
 
     DAMAGED = "damaged"
     FULL = "full"
@@ -42,45 +42,41 @@ _TROUBLES = {
 
 
 def trouble_of(error: BaseException) -> Trouble | None:
-    """What an error of the database, or of its driver, tells of; None for one that is a mistake in what was asked."""
+    """The trouble behind an error of SQLAlchemy or of a driver; None when the statement itself was wrong."""
     if isinstance(error, PoolTimeout):
         return Trouble.UNAVAILABLE
-    said = error.orig if isinstance(error, DBAPIError) else error
-    code = getattr(said, "sqlite_errorcode", None)
+    original = error.orig if isinstance(error, DBAPIError) else error
+    code = getattr(original, "sqlite_errorcode", None)
     if code is not None:
         known = _TROUBLES.get(code) or _TROUBLES.get(code & 0xFF)
-        return known or (Trouble.NO_TABLES if "no such table" in str(said) else None)
-    if isinstance(error, DBAPIError) and isinstance(said, TimeoutError):  # see Database.write
-        return Trouble.UNAVAILABLE
-    if type(said).__name__ == "UndefinedTable":
+        return known or (Trouble.NO_TABLES if "no such table" in str(original) else None)
+    if type(original).__name__ == "UndefinedTable":  # psycopg's, which is imported only where it is used
         return Trouble.NO_TABLES
-    passing = isinstance(error, DBAPIError) and type(error).__name__ in ("OperationalError", "InterfaceError")
-    return Trouble.UNAVAILABLE if passing else None
+    return Trouble.UNAVAILABLE if isinstance(error, (OperationalError, InterfaceError)) else None
 
 
 class Damage:
-    """Whether the database's file was found damaged, known to all processes by a file beside it.
+    """Whether SQLite's file was found damaged.  A mark beside the file tells the other processes.
 
-    It is believed until all of the file reads well again, as after a restore: that is looked at every
-    RECHECK_SECONDS, when somebody asks.
+    The mark stays until the whole file can be read again, as after a restore; that is checked every RECHECK_SECONDS.
     """
 
     def __init__(self, database: Path | None) -> None:
-        """`database` is SQLite's file; None where there is none, and nothing is ever noted."""
+        """`database` is SQLite's file; without one nothing is ever noted."""
         self._mark = database.with_name(f"{database.name}.damaged") if database is not None else None
         self._noted = False
         self._rechecking = threading.Lock()
         self._recheck_at = 0.0
 
     def note(self) -> None:
-        """It was found damaged."""
+        """Remember that the file is damaged."""
         self._noted = self._mark is not None
         if self._mark is not None:
-            with suppress(OSError):  # a full or read-only disk: then this process alone knows
+            with suppress(OSError):  # on a full or read-only disk this process alone knows
                 self._mark.touch()
 
     def stands(self, reads_well: Callable[[], bool]) -> bool:
-        """Whether it is damaged; `reads_well` looks at all of it."""
+        """Whether the file is damaged; `reads_well` reads all of it."""
         if self._mark is None or not (self._noted or self._mark.exists()):
             return False
         with self._rechecking:
@@ -100,7 +96,7 @@ class Damage:
 
 
 def on_read_only_disk(file: Path) -> bool:
-    """Whether the file's disk takes no writes from anybody here."""
+    """Whether the file lies on a disk that is mounted read-only."""
     try:
         return bool(os.statvfs(file.parent).f_flag & os.ST_RDONLY)
     except OSError:
