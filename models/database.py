@@ -138,12 +138,11 @@ class Database:
         self.engine.dispose()
 
     def scrub(self) -> bool:
-        """SQLite: rewrite the file from its rows, and empty its log, so that no byte of deleted rows is left.
+        """On SQLite rewrite the file from its rows, and empty its log, so that no byte of deleted rows is left.
 
         `secure_delete` overwrites a deleted row, but pages keep copies of rows that were moved, and the log keeps
-        older pages.  It takes about a second for 100 MB, in which others read but do not write.  False when a reader
-        kept the log from being emptied.  Raises sqlite3.OperationalError, as when the disk is full; then nothing has
-        changed.
+        older pages.  Others can read meanwhile, but not write.  False when a reader kept the log from being emptied.
+        Raises sqlite3.OperationalError, for instance on a full disk; then nothing has changed.
         """
         if not self._sqlite:
             return True

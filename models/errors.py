@@ -33,11 +33,6 @@ _TROUBLES = {
     sqlite3.SQLITE_FULL: Trouble.FULL,
     sqlite3.SQLITE_IOERR_SHMSIZE: Trouble.FULL,  # the index of the log, which grows with it
     sqlite3.SQLITE_READONLY: Trouble.READ_ONLY,
-    sqlite3.SQLITE_IOERR: Trouble.UNAVAILABLE,
-    sqlite3.SQLITE_CANTOPEN: Trouble.UNAVAILABLE,
-    sqlite3.SQLITE_BUSY: Trouble.UNAVAILABLE,
-    sqlite3.SQLITE_LOCKED: Trouble.UNAVAILABLE,
-    sqlite3.SQLITE_PROTOCOL: Trouble.UNAVAILABLE,
 }
 
 
@@ -46,13 +41,14 @@ def trouble_of(error: BaseException) -> Trouble | None:
     if isinstance(error, PoolTimeout):
         return Trouble.UNAVAILABLE
     original = error.orig if isinstance(error, DBAPIError) else error
-    code = getattr(original, "sqlite_errorcode", None)
-    if code is not None:
-        known = _TROUBLES.get(code) or _TROUBLES.get(code & 0xFF)
-        return known or (Trouble.NO_TABLES if "no such table" in str(original) else None)
-    if type(original).__name__ == "UndefinedTable":  # psycopg's, which is imported only where it is used
+    code: int = getattr(original, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    if code == sqlite3.SQLITE_ERROR:
+        return Trouble.NO_TABLES if "no such table" in str(original) else None
+    if type(original).__name__ == "UndefinedTable":  # psycopg's; the driver is imported only where it is used
         return Trouble.NO_TABLES
-    return Trouble.UNAVAILABLE if isinstance(error, (OperationalError, InterfaceError)) else None
+    known = _TROUBLES.get(code) or _TROUBLES.get(code & 0xFF)  # the upper bits of a code tell more than is needed
+    passing = isinstance(error, (OperationalError, InterfaceError, sqlite3.OperationalError))
+    return known or (Trouble.UNAVAILABLE if passing else None)
 
 
 class Damage:
