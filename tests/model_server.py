@@ -186,7 +186,7 @@ class ModelServer:
         with self._changed:
             return self._changed.wait_for(condition, timeout)
 
-    def wait_for_requests(self, count: int, timeout: float = 5.0) -> list[Received]:
+    def wait_for_requests(self, count: int, timeout: float = 20.0) -> list[Received]:
         """The requests so far, once there are `count` of them; AssertionError if that takes too long."""
         assert self.wait_for(lambda: len(self.requests) >= count, timeout), f"{len(self.requests)} of {count} came"
         return list(self.requests)

@@ -198,28 +198,3 @@ def test_a_session_whose_worker_was_killed_is_free_at_once(
         assert api.chat("s", "One.")["reply"]
         assert [message["role"] for message in api.messages("s")] == ["user", "assistant"]
         release.set()
-
-
-def test_web_workers_that_are_ended_take_no_job_while_replies_are_finished(
-    tmp_path: Path, migrated: Path, model_server: ModelServer
-) -> None:
-    reply, digested = threading.Event(), threading.Event()
-    settings = {**model_settings(model_server.url), "WEB_WORKERS": "1"}
-    with migrated_server(tmp_path, migrated, **settings) as server:
-        server.start()
-        model_server.mini.queue(Delay(digested, digest_of(topic="Begun before")))
-        model_server.main.queue(Delay(reply, "A reply that arrives."))
-        with Api(server) as api, ThreadPoolExecutor() as pool:
-            api.append("session-0", [{"role": "user", "content": "I am session-0."}])
-            assert model_server.wait_for(lambda: asked(model_server) == ["session-0"], 30)
-            turn = pool.submit(api.chat, "session-1", "I am session-1.")
-            assert model_server.wait_for(lambda: len(model_server.requests) == 2, 30)
-            server.signal(signal.SIGTERM)
-            assert eventually(lambda: "Handling signal: term" in log_of(server))
-            reply.set()
-            assert turn.result(20)["reply"] == "A reply that arrives."
-            digested.set()
-        assert server.wait() == 0
-        assert rows(server, VERSIONS) == [("session-0", 1)]
-        assert asked(model_server) == ["session-0"]
-        assert [(state, attempts) for _, state, attempts in rows(server, JOBS)] == [("pending", 0)]
