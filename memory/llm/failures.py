@@ -1,8 +1,7 @@
-"""What can go wrong with a model server, as sentences for the person who reads them.
+"""What can go wrong with a model server, as errors for the person who reads them.
 
-Each says what happened and what to do, naming the setting; what became of a message is for the caller to say.
-Guarantee: nothing secret is in a sentence, also when the server sends it back; secrets are struck out before anything
-is cut short.
+Each sentence says what happened and what to do, and names the setting to change.  The caller adds what became of the
+message.  Guarantee: no error quotes a secret, even if the server sends it back.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from typing import Any
 from memory.errors import ModelError, Upstream
 
 WORTH_ANOTHER_TRY = frozenset({"model_unreachable", "model_busy", "model_failed", "model_cut_off"})
-"""The codes of failures that a second call a moment later may not meet."""
+"""The codes of failures that another try a moment later may avoid."""
 
-_NOT_NOW = (408, 409)  # the server's own time-out and a lock: 4xx, but nothing is wrong with the request
+_NOT_NOW = (408, 409)  # the server's own timeout or lock; the request itself is fine
 _STATUS_OF = {
     "insufficient_quota": 429,
     "rate_limit_exceeded": 429,
@@ -35,13 +34,13 @@ _STATUS_OF = {
 _TOO_LONG = ("context length", "context window", "context size", "prompt is too long")
 _LONGEST_QUOTE = 80
 _LONGEST_REASON = 300
-_LONGEST_MESSAGE = 4000  # for the server's own words to its client, of which nothing but secrets should be lost
+_LONGEST_MESSAGE = 4000  # of what an OpenAI client is told in the server's own words
 _LONGEST_WAIT = 86_400.0
 
 
 @dataclass(frozen=True)
 class Failures:
-    """Makes the errors of one model: `address` is its server's, `setting` the variable that names it."""
+    """Makes the errors of one model.  `address` is its server's, `setting` the environment variable that names it."""
 
     address: str
     model: str
@@ -63,8 +62,8 @@ class Failures:
             status=504,
         )
 
-    def bad_answer(self, what: str, came: str | bytes = b"") -> ModelError:
-        quoted = self.quote(came.decode("utf-8", "replace") if isinstance(came, bytes) else came)
+    def bad_answer(self, what: str, came: str = "") -> ModelError:
+        quoted = self.quote(came)
         error = ModelError(
             "model_bad_answer",
             f"The model server at {self.address} answered something that is not a chat completion: {what}"
@@ -98,21 +97,21 @@ class Failures:
         )
 
     def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-        """The error for an HTTP status that is no success, with what the server said of it."""
-        error = self._refused(status, headers, body)
-        error.quoted = self.quote(_message(body), _LONGEST_REASON)
+        """The error for an HTTP status other than success."""
         detail = _detail(body)
+        said = _said(detail)
+        reason = self.quote(said.rstrip("."), _LONGEST_REASON)
+        error = self._refused(status, headers, _code(detail, said), f": {reason}" if reason else "")
+        error.quoted = reason
         named = {name: detail.get(name) for name in ("type", "param", "code")} if isinstance(detail, dict) else {}
-        told = {name: self.quote(str(value)) for name, value in named.items() if isinstance(value, str | int)}
-        said = self.quote(_said(body), _LONGEST_MESSAGE) or f"The model server answered with HTTP status {status}."
-        error.upstream = Upstream(status, said, **told)
+        error.upstream = Upstream(
+            status,
+            self.quote(said, _LONGEST_MESSAGE) or f"The model server answered with HTTP status {status}.",
+            **{name: self.quote(str(value)) for name, value in named.items() if isinstance(value, str | int)},
+        )
         return error
 
-    def _refused(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-        wait = _retry_after(headers)
-        said = self.quote(_message(body), _LONGEST_REASON)
-        because = f": {said}" if said else ""
-        code = _code(body)
+    def _refused(self, status: int, headers: Mapping[str, str], code: str, because: str) -> ModelError:
         if status == 402 or (status == 429 and code == "insufficient_quota"):
             return ModelError(
                 "model_quota_exhausted",
@@ -126,9 +125,9 @@ class Failures:
                 "model_busy",
                 f"The model server takes no more requests at the moment{because}. Try again a little later.",
                 status=503,
-                retry_after=wait,
+                retry_after=_retry_after(headers),
             )
-        if status == 404 or code == "model_not_found":  # OpenAI's 403 for a model that a key may not use
+        if status == 404 or code == "model_not_found":  # OpenAI answers 403 for a model that a key may not use
             return ModelError(
                 "model_not_found",
                 f"The model server at {self.address} does not know the model {self.model} or has no chat completions "
@@ -145,7 +144,7 @@ class Failures:
             return ModelError(
                 "model_failed",
                 f"The model server at {self.address} failed (HTTP {status}){because}. Try again in a moment.",
-                retry_after=wait,
+                retry_after=_retry_after(headers),
             )
         if code == "context_length_exceeded":
             return ModelError(
@@ -154,17 +153,15 @@ class Failures:
                 "Lower CONTEXT_TOKENS to what the model takes.",
                 passing=False,
             )
-        moved = headers.get("location", "") if 300 <= status < 400 else ""
         return ModelError(
             "model_rejected_request",
-            f"The model server at {self.address} does not take this request (HTTP {status}"
-            f"{f', moved to {self.quote(moved)}' if moved else ''}){because}. "
+            f"The model server at {self.address} does not take this request (HTTP {status}){because}. "
             f"Check OPENAI_BASE_URL and whether {self.model} ({self.setting}) is a chat model.",
             passing=False,
         )
 
     def told(self, error: Any) -> ModelError:
-        """The error for an `error` that came inside a body which began well; its code: HTTP's or a word."""
+        """The error for an `error` inside a body that began well.  Its code is a status or a word."""
         detail = error if isinstance(error, dict) else {"message": str(error)}
         said = (_as_status(detail.get(name)) for name in ("code", "status", "status_code", "type"))
         status = next((status for status in said if status), 500)
@@ -181,46 +178,37 @@ class Failures:
 
 
 def parameter_refused(status: int, body: bytes, parameters: Mapping[str, tuple[str, ...]]) -> str | None:
-    """Which of `parameters` (name: the words that betray it) a server objects to, if that is what its 400 is about."""
-    if status not in (400, 404, 422):  # 422 is how servers built on pydantic say it, 404 how routers do
+    """Which of `parameters` the server's refusal is about, if any.  Their values are the words that tell."""
+    if status not in (400, 404, 422):  # servers built on pydantic say 422, routers 404
         return None
     said = body.decode("utf-8", "replace").lower()
     return next((name for name, words in parameters.items() if any(word in said for word in words)), None)
 
 
 def _detail(body: bytes) -> Any:
-    """What a server says of an error, wherever it puts it: `error`, `detail`, or the whole body."""
+    """What the server says of an error: its `error`, its `detail`, or the whole body."""
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):
         return body.decode("utf-8", "replace")
-    if isinstance(data, dict):
-        return data.get("error") or data.get("detail") or data
-    return data
+    return data.get("error") or data.get("detail") or data if isinstance(data, dict) else data
 
 
-def _said(body: bytes) -> str:
-    detail = _detail(body)
+def _said(detail: Any) -> str:
     if isinstance(detail, dict):
         detail = detail.get("message") or detail.get("error") or ""
     text = detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)
     return "" if text.lstrip().startswith("<") else text.strip()  # an HTML page explains nothing
 
 
-def _message(body: bytes) -> str:
-    """What was said, as it may stand within a sentence."""
-    return _said(body).rstrip(".")
-
-
-def _code(body: bytes) -> str:
-    """The error's code, as far as it matters here; "" for all others."""
-    detail = _detail(body)
+def _code(detail: Any, said: str) -> str:
+    """The error's code, if it is one that matters here."""
     values = [str(detail.get(name)) for name in ("code", "type")] if isinstance(detail, dict) else []
-    known = ("insufficient_quota", "context_length_exceeded", "model_not_found")
-    if found := next((value for value in values if value in known), None):
-        return found
-    said = _message(body).lower()  # servers other than OpenAI's say it in words alone
-    return "context_length_exceeded" if any(words in said for words in _TOO_LONG) else ""
+    for known in ("insufficient_quota", "context_length_exceeded", "model_not_found"):
+        if known in values:
+            return known
+    # Servers other than OpenAI's say it in words alone.
+    return "context_length_exceeded" if any(words in said.lower() for words in _TOO_LONG) else ""
 
 
 def _as_status(value: Any) -> int | None:
@@ -231,13 +219,11 @@ def _as_status(value: Any) -> int | None:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds a server asks to wait, by a number or a date; None if it does not, or not sensibly."""
+    """The seconds that a server asks to wait, as a number or a date; None if it does not, or not sensibly."""
     raw = headers.get("retry-after", "")
     try:
-        if "retry-after-ms" in headers:
-            seconds = float(headers["retry-after-ms"]) / 1000
-        else:
-            seconds = float(raw)
+        milliseconds = headers.get("retry-after-ms")
+        seconds = float(raw) if milliseconds is None else float(milliseconds) / 1000
     except ValueError:
         try:
             seconds = email.utils.parsedate_to_datetime(raw).timestamp() - time.time()

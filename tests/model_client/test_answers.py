@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from memory import tokens
 from memory.domain import Usage
 from memory.llm import Finish, Piece, complete
-from memory.llm.completion import events
-from memory.llm.openai_client import OpenAIModel
+from memory.llm.answers import events
+from memory.llm.completions import OpenAIModel
 from tests import model_server as replies
 from tests.model_server import ModelServer, Raw, Text
 from tests.openai_calls import KEY, SCHEMA, ask, both, chunk, connected, data
