@@ -57,7 +57,6 @@ def read(chunks: Iterable[bytes], failures: Failures, *, tools: bool = False, cl
     reason: str | None = None
     model: str | None = None
     usage: Usage | None = None
-    half = ""  # the first half of a surrogate pair, until the second half comes
     said = chosen = False
     try:
         for data in _events_data(chunks, failures) if streamed else _object_data(chunks, failures):
@@ -70,7 +69,7 @@ def read(chunks: Iterable[bytes], failures: Failures, *, tools: bool = False, cl
                 message = choice.get("delta") or choice.get("message")
                 if tools or client:
                     calls.add(message)
-                text, half = _clean(half + _content(message))
+                text = _clean(_content(message))
                 if text:
                     said = said or not text.isspace()
                     yield text
@@ -83,7 +82,7 @@ def read(chunks: Iterable[bytes], failures: Failures, *, tools: bool = False, cl
         raise failures.bad_answer("no choices")
     if reason == "error":
         raise failures.told("the model stopped with an error")
-    whole_calls = calls.whole(_printable)
+    whole_calls = calls.whole(_clean)
     if not said and not whole_calls and not client:
         raise failures.empty_answer(reason or "stop")
     yield from whole_calls
@@ -91,7 +90,7 @@ def read(chunks: Iterable[bytes], failures: Failures, *, tools: bool = False, cl
         reason = "tool_calls"
     elif reason not in ("length", "content_filter"):
         reason = "stop"
-    yield End(reason, _clean(model[:200])[0] if model else None, usage)
+    yield End(reason, _clean(model[:200]) if model else None, usage)
 
 
 def events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str]]:
@@ -209,18 +208,11 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _clean(text: str) -> tuple[str, str]:
-    """`text` without lone surrogates and NUL, and the half pair at its end, which belongs to the next piece."""
-    if text.isascii():
-        return text.replace("\0", ""), ""
-    half = text[-1] if "\ud800" <= text[-1] <= "\udbff" else ""
-    paired = text.removesuffix(half).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return paired.replace("\0", ""), half
-
-
-def _printable(text: str) -> str:
-    whole, half = _clean(text)
-    return f"{whole}\ufffd" if half else whole
+def _clean(text: str) -> str:
+    """`text` without NUL, and with U+FFFD for each half of a surrogate pair."""
+    if not text.isascii():
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\0", "")
 
 
 def _usage(value: Any) -> Usage | None:

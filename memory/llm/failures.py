@@ -6,11 +6,9 @@ message.  Guarantee: no error quotes a secret, even if the server sends it back.
 
 from __future__ import annotations
 
-import email.utils
 import json
 import math
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +18,36 @@ from memory.errors import ModelError, Upstream
 WORTH_ANOTHER_TRY = frozenset({"model_unreachable", "model_busy", "model_failed", "model_cut_off"})
 """The codes of failures that another try a moment later may avoid."""
 
-_NOT_NOW = (408, 409)  # the server's own timeout or lock; the request itself is fine
+_SENTENCES = {
+    "model_unreachable": "The model server at {address} could not be reached ({why}). "
+    "Check that it is running and that OPENAI_BASE_URL is right.",
+    "model_timeout": "The model {model} did not finish within {why} seconds. "
+    "Try again, or raise MODEL_TIMEOUT if this model needs longer.",
+    "model_bad_answer": "The model server at {address} answered something that is not a chat completion: {why}. "
+    "Check that OPENAI_BASE_URL is the address of an OpenAI-compatible API; it usually ends in /v1.",
+    "model_empty_answer": "The model {model} answered without any text: {why}, or choose another model with {setting}.",
+    "model_cut_off": "The connection to the model server at {address} broke off before the answer was complete. "
+    "Try again; if it happens often, look at the server's log and at proxies before OPENAI_BASE_URL.",
+    "model_quota_exhausted": "The account at the model server has no credit left{why}. "
+    "Add credit there, or set OPENAI_API_KEY to another account's key.",
+    "model_busy": "The model server takes no more requests at the moment{why}. Try again a little later.",
+    "model_not_found": "The model server at {address} does not know the model {model} or has no chat completions "
+    "there{why}. Check {setting} and OPENAI_BASE_URL.",
+    "model_key_refused": "The model server at {address} refused the key (HTTP {status}){why}. Check OPENAI_API_KEY.",
+    "model_failed": "The model server at {address} failed (HTTP {status}){why}. Try again in a moment.",
+    "model_context_exceeded": "The prompt is longer than the model {model} can read{why}. "
+    "Lower CONTEXT_TOKENS to what the model takes.",
+    "model_rejected_request": "The model server at {address} does not take this request (HTTP {status}){why}. "
+    "Check OPENAI_BASE_URL and whether {model} ({setting}) is a chat model.",
+}
+_OWN_STATUS = {"model_timeout": 504, "model_quota_exhausted": 503, "model_busy": 503}
+_LASTING = (
+    "model_quota_exhausted",
+    "model_not_found",
+    "model_key_refused",
+    "model_context_exceeded",
+    "model_rejected_request",
+)
 _STATUS_OF = {
     "insufficient_quota": 429,
     "rate_limit_exceeded": 429,
@@ -34,7 +61,7 @@ _STATUS_OF = {
 _TOO_LONG = ("context length", "context window", "context size", "prompt is too long")
 _LONGEST_QUOTE = 80
 _LONGEST_REASON = 300
-_LONGEST_MESSAGE = 4000  # of what an OpenAI client is told in the server's own words
+_LONGEST_MESSAGE = 4000  # of the server's own words to an OpenAI client
 _LONGEST_WAIT = 86_400.0
 
 
@@ -48,60 +75,34 @@ class Failures:
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def unreachable(self, why: str) -> ModelError:
-        return ModelError(
-            "model_unreachable",
-            f"The model server at {self.address} could not be reached ({self.quote(why)}). "
-            "Check that it is running and that OPENAI_BASE_URL is right.",
-        )
+        return self._error("model_unreachable", self.quote(why))
 
     def timed_out(self, seconds: float) -> ModelError:
-        return ModelError(
-            "model_timeout",
-            f"The model {self.model} did not finish within {seconds:g} seconds. "
-            "Try again, or raise MODEL_TIMEOUT if this model needs longer.",
-            status=504,
-        )
+        return self._error("model_timeout", f"{seconds:g}")
+
+    def cut_off(self) -> ModelError:
+        return self._error("model_cut_off")
 
     def bad_answer(self, what: str, came: str = "") -> ModelError:
         quoted = self.quote(came)
-        error = ModelError(
-            "model_bad_answer",
-            f"The model server at {self.address} answered something that is not a chat completion: {what}"
-            f"{f': {quoted!r}' if quoted else ''}. "
-            "Check that OPENAI_BASE_URL is the address of an OpenAI-compatible API; it usually ends in /v1.",
-        )
+        error = self._error("model_bad_answer", f"{what}: {quoted!r}" if quoted else what)
         error.quoted = repr(quoted) if quoted else ""
         return error
 
     def empty_answer(self, reason: str) -> ModelError:
         if reason == "content_filter":
-            return ModelError(
-                "model_empty_answer",
-                f"The model server's content filter withheld the answer of {self.model}. Put it in other words.",
-                passing=False,
-            )
-        if reason == "length":
-            why = "it reached its limit of tokens before the first word. Raise that limit at the server"
-        else:
-            why = "it ended at once. Try again"
-        return ModelError(
-            "model_empty_answer",
-            f"The model {self.model} answered without any text: {why}, or choose another model with {self.setting}.",
-        )
-
-    def cut_off(self) -> ModelError:
-        return ModelError(
-            "model_cut_off",
-            f"The connection to the model server at {self.address} broke off before the answer was complete. "
-            "Try again; if it happens often, look at the server's log and at proxies before OPENAI_BASE_URL.",
-        )
+            filtered = f"The model server's content filter withheld the answer of {self.model}. Put it in other words."
+            return ModelError("model_empty_answer", filtered, passing=False)
+        limit = "it reached its limit of tokens before the first word. Raise that limit at the server"
+        return self._error("model_empty_answer", limit if reason == "length" else "it ended at once. Try again")
 
     def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
         """The error for an HTTP status other than success."""
         detail = _detail(body)
         said = _said(detail)
         reason = self.quote(said.rstrip("."), _LONGEST_REASON)
-        error = self._refused(status, headers, _code(detail, said), f": {reason}" if reason else "")
+        error = self._error(_code(status, detail, said), f": {reason}" if reason else "", status)
+        error.retry_after = _retry_after(headers) if error.code in WORTH_ANOTHER_TRY else None
         error.quoted = reason
         named = {name: detail.get(name) for name in ("type", "param", "code")} if isinstance(detail, dict) else {}
         error.upstream = Upstream(
@@ -110,55 +111,6 @@ class Failures:
             **{name: self.quote(str(value)) for name, value in named.items() if isinstance(value, str | int)},
         )
         return error
-
-    def _refused(self, status: int, headers: Mapping[str, str], code: str, because: str) -> ModelError:
-        if status == 402 or (status == 429 and code == "insufficient_quota"):
-            return ModelError(
-                "model_quota_exhausted",
-                f"The account at the model server has no credit left{because}. "
-                "Add credit there, or set OPENAI_API_KEY to another account's key.",
-                status=503,
-                passing=False,
-            )
-        if status == 429:
-            return ModelError(
-                "model_busy",
-                f"The model server takes no more requests at the moment{because}. Try again a little later.",
-                status=503,
-                retry_after=_retry_after(headers),
-            )
-        if status == 404 or code == "model_not_found":  # OpenAI answers 403 for a model that a key may not use
-            return ModelError(
-                "model_not_found",
-                f"The model server at {self.address} does not know the model {self.model} or has no chat completions "
-                f"there{because}. Check {self.setting} and OPENAI_BASE_URL.",
-                passing=False,
-            )
-        if status in (401, 403):
-            return ModelError(
-                "model_key_refused",
-                f"The model server at {self.address} refused the key (HTTP {status}){because}. Check OPENAI_API_KEY.",
-                passing=False,
-            )
-        if status >= 500 or status in _NOT_NOW:
-            return ModelError(
-                "model_failed",
-                f"The model server at {self.address} failed (HTTP {status}){because}. Try again in a moment.",
-                retry_after=_retry_after(headers),
-            )
-        if code == "context_length_exceeded":
-            return ModelError(
-                "model_context_exceeded",
-                f"The prompt is longer than the model {self.model} can read{because}. "
-                "Lower CONTEXT_TOKENS to what the model takes.",
-                passing=False,
-            )
-        return ModelError(
-            "model_rejected_request",
-            f"The model server at {self.address} does not take this request (HTTP {status}){because}. "
-            f"Check OPENAI_BASE_URL and whether {self.model} ({self.setting}) is a chat model.",
-            passing=False,
-        )
 
     def told(self, error: Any) -> ModelError:
         """The error for an `error` inside a body that began well.  Its code is a status or a word."""
@@ -170,11 +122,16 @@ class Failures:
     def quote(self, text: str, longest: int = _LONGEST_QUOTE) -> str:
         """`text` fit to be shown: no secrets, one line, printable, at most `longest` characters."""
         for secret in self.secrets:
-            # A short one ("ollama", "x") is no secret and only struck out as a word of its own.
+            # A short one ("ollama", "x") is no secret, and only struck out as a word of its own.
             pattern = re.escape(secret) if len(secret) >= 8 else rf"(?<!\w){re.escape(secret)}(?!\w)"
             text = re.sub(pattern, "[secret]", text)
         line = " ".join("".join(c if c.isprintable() else " " for c in text[: 20 * longest]).split())
         return line if len(line) <= longest else line[: longest - 1] + "…"
+
+    def _error(self, code: str, why: str = "", status: int = 0) -> ModelError:
+        values = {"address": self.address, "model": self.model, "setting": self.setting, "why": why, "status": status}
+        sentence = _SENTENCES[code].format(**values)
+        return ModelError(code, sentence, status=_OWN_STATUS.get(code, 502), passing=code not in _LASTING)
 
 
 def parameter_refused(status: int, body: bytes, parameters: Mapping[str, tuple[str, ...]]) -> str | None:
@@ -183,6 +140,24 @@ def parameter_refused(status: int, body: bytes, parameters: Mapping[str, tuple[s
         return None
     said = body.decode("utf-8", "replace").lower()
     return next((name for name, words in parameters.items() if any(word in said for word in words)), None)
+
+
+def _code(status: int, detail: Any, said: str) -> str:
+    """The code of our error for what the server said."""
+    theirs = [str(detail.get(name)) for name in ("code", "type")] if isinstance(detail, dict) else []
+    if status == 402 or (status == 429 and "insufficient_quota" in theirs):
+        return "model_quota_exhausted"
+    if status == 429:
+        return "model_busy"
+    if status == 404 or "model_not_found" in theirs:  # OpenAI answers 403 for a model that a key may not use
+        return "model_not_found"
+    if status in (401, 403):
+        return "model_key_refused"
+    if status >= 500 or status in (408, 409):  # the server's own timeout or lock; the request itself is fine
+        return "model_failed"
+    if "context_length_exceeded" in theirs or any(words in said.lower() for words in _TOO_LONG):
+        return "model_context_exceeded"
+    return "model_rejected_request"
 
 
 def _detail(body: bytes) -> Any:
@@ -201,16 +176,6 @@ def _said(detail: Any) -> str:
     return "" if text.lstrip().startswith("<") else text.strip()  # an HTML page explains nothing
 
 
-def _code(detail: Any, said: str) -> str:
-    """The error's code, if it is one that matters here."""
-    values = [str(detail.get(name)) for name in ("code", "type")] if isinstance(detail, dict) else []
-    for known in ("insufficient_quota", "context_length_exceeded", "model_not_found"):
-        if known in values:
-            return known
-    # Servers other than OpenAI's say it in words alone.
-    return "context_length_exceeded" if any(words in said.lower() for words in _TOO_LONG) else ""
-
-
 def _as_status(value: Any) -> int | None:
     text = str(value)
     if text in _STATUS_OF:
@@ -219,14 +184,9 @@ def _as_status(value: Any) -> int | None:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a server asks to wait, as a number or a date; None if it does not, or not sensibly."""
-    raw = headers.get("retry-after", "")
+    """The seconds that a server asks to wait; None if it names no sensible number."""
     try:
-        milliseconds = headers.get("retry-after-ms")
-        seconds = float(raw) if milliseconds is None else float(milliseconds) / 1000
+        seconds = float(headers.get("retry-after", ""))
     except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(raw).timestamp() - time.time()
-        except (ValueError, TypeError, OverflowError):
-            return None
+        return None
     return min(max(seconds, 0.0), _LONGEST_WAIT) if math.isfinite(seconds) else None

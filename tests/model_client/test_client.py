@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import email.utils
 import logging
 import socket
 import threading
@@ -249,7 +248,7 @@ def test_what_breaks_before_any_text_is_tried_again(server: ModelServer, model: 
 
 
 def test_a_short_retry_after_is_waited_for(server: ModelServer, model: OpenAIModel) -> None:
-    server.main.queue(Status(429, headers={"Retry-After": "0.2"}), Status(503, headers={"Retry-After-Ms": "200"}))
+    server.main.queue(Status(429, headers={"Retry-After": "0.2"}), Status(503, headers={"Retry-After": "0.2"}))
     complete(model, ask())
     first, second, third = (request.at for request in server.requests)
     assert second - first >= 0.2
@@ -260,16 +259,13 @@ def test_a_short_retry_after_is_waited_for(server: ModelServer, model: OpenAIMod
     ("headers", "low", "high"),
     [
         ({"Retry-After": "30"}, 30, 30),
-        ({"Retry-After": "in ten minutes"}, 500, 601),
         ({"Retry-After": "1e12"}, 86_400, 86_400),
     ],
 )
 def test_a_long_one_is_reported(
     server: ModelServer, model: OpenAIModel, headers: dict[str, str], low: float, high: float
 ) -> None:
-    in_ten_minutes = email.utils.formatdate(time.time() + 600, usegmt=True)
-    told = {name: in_ten_minutes if value == "in ten minutes" else value for name, value in headers.items()}
-    server.main.queue(Status(429, headers=told))
+    server.main.queue(Status(429, headers=headers))
     error = failure(model, ask())
     assert error.retry_after is not None
     assert low <= error.retry_after <= high
