@@ -25,9 +25,10 @@ from memory.leases.holders import Holder
 from memory.leases.leases import Leases
 from memory.llm import LanguageModel
 from memory.llm.builtin import ExtractiveModel
+from memory.llm.client import Endpoint
+from memory.llm.completions import OpenAIModel
 from memory.llm.counted import CountedModel
-from memory.llm.openai_client import OpenAIEmbedder, OpenAIModel
-from memory.llm.transport import Transport, connect
+from memory.llm.embeddings import OpenAIEmbedder
 from memory.notice import builtin_notice
 from memory.ops import logs
 from memory.ops.data_lock import DataLock
@@ -86,7 +87,7 @@ class Services:
     database: Database
     index: SearchIndex
     metrics: Metrics
-    transport: Transport | None
+    endpoint: Endpoint | None
     main: LanguageModel
     mini: LanguageModel
     leases: Leases
@@ -120,7 +121,7 @@ class Services:
         if notice:
             log.warning("%s", notice)
         else:
-            at = self.transport.address if self.transport is not None else None
+            at = self.endpoint.address if self.endpoint is not None else None
             log.info("models", extra=logs.fields(main=self.main.name, mini=self.mini.name, at=at))
         checked = self.check()
         for part, found in (("database", checked.database), ("data directory", checked.data_dir)):
@@ -135,8 +136,8 @@ class Services:
         self.outbox.stop(timeout)
         self.stops.close()
         self.leases.close()
-        if self.transport is not None:
-            self.transport.close()
+        if self.endpoint is not None:
+            self.endpoint.close()
         self.database.close()
         self.data_lock.release()
 
@@ -184,15 +185,15 @@ def utc_now() -> datetime:
 def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_now) -> Services:
     """Wire the engine for `settings` on `engine`.  Nothing runs in the background until `start`."""
     database = Database(engine)
-    transport = None if settings.uses_builtin_model else connect(settings)
+    endpoint = None if settings.uses_builtin_model else Endpoint(settings)
     index = SearchIndex(
         settings.index_dir,
         recipe=_recipe(settings),
-        embedder=_embedder(settings, transport),
+        embedder=_embedder(settings, endpoint),
         analysis=analysis_for(settings.search_language),
     )
     metrics = Metrics()
-    main, mini = _models(settings, transport)
+    main, mini = _models(settings, endpoint)
     mini = CountedModel(mini, metrics.digested)
     leases = Leases(database, Holder(settings.data_dir / "processes"), now)
     stops = Stops(database, leases)
@@ -222,7 +223,7 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
         database,
         index,
         metrics,
-        transport,
+        endpoint,
         main,
         mini,
         leases,
@@ -237,7 +238,7 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
         indexing,
         pipeline,
         Turns(database, leases),
-        Relay(transport, main.name),
+        Relay(endpoint, main.name),
         Previews(settings, database, prompts, materials, mini, budgets),
         Users(database, now),
         erasing,
@@ -260,19 +261,19 @@ def _recipe(settings: Settings) -> Recipe:
     )
 
 
-def _embedder(settings: Settings, transport: Transport | None) -> Embedder | None:
+def _embedder(settings: Settings, endpoint: Endpoint | None) -> Embedder | None:
     if settings.embeddings == "off" or settings.ranking != "context":
         return None
     if settings.embeddings == "wordllama":
         return WordLlamaEmbedder()
-    if transport is None:
+    if endpoint is None:
         raise SettingsError("EMBEDDINGS=openai needs OPENAI_API_KEY or OPENAI_BASE_URL: the model server makes them.")
-    return OpenAIEmbedder(transport, settings.embedding_model)
+    return OpenAIEmbedder(endpoint, settings.embedding_model)
 
 
-def _models(settings: Settings, transport: Transport | None) -> tuple[LanguageModel, LanguageModel]:
-    """The main and the mini model, over one connection."""
-    if transport is None:
+def _models(settings: Settings, endpoint: Endpoint | None) -> tuple[LanguageModel, LanguageModel]:
+    """The main and the mini model, at one server."""
+    if endpoint is None:
         builtin = ExtractiveModel()
         return builtin, builtin
-    return OpenAIModel(transport, settings.openai_model), OpenAIModel(transport, settings.mini_model)
+    return OpenAIModel(endpoint, settings.openai_model), OpenAIModel(endpoint, settings.mini_model)

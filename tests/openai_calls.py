@@ -14,8 +14,8 @@ from config import Settings
 from memory.domain import Sections
 from memory.errors import ModelError
 from memory.llm import ChatMessage, ModelRequest, ReplyMaterial, complete
-from memory.llm.openai_client import OpenAIModel
-from memory.llm.transport import connect
+from memory.llm.client import Endpoint
+from memory.llm.completions import OpenAIModel
 from tests.model_server import ModelServer
 
 both = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
@@ -34,8 +34,8 @@ def scripted_server(reply: str | None = None) -> ModelServer:
 def connected(server: ModelServer, name: str = "gpt-4o", **settings: Any) -> Iterator[OpenAIModel]:
     """A model at `server`; its retries come at once."""
     settings = {"openai_base_url": server.url, "openai_api_key": KEY, "model_timeout": 20.0, **settings}
-    with closing(connect(Settings(**settings), backoff=0.005)) as transport:
-        yield OpenAIModel(transport, name)
+    with closing(Endpoint(Settings(**settings))) as endpoint:
+        yield OpenAIModel(endpoint, name, backoff=0.005)
 
 
 def ask(stream: bool = False, schema: Any = None, content: str = "Hello, how are you?") -> ModelRequest:

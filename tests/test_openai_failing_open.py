@@ -225,7 +225,8 @@ def test_what_was_written_until_the_client_went_is_kept(client: FlaskClient, ser
 def test_an_answer_that_is_stopped_ends_as_openais_do(
     app: Flask, client: FlaskClient, server: ModelServer, streamed: bool
 ) -> None:
-    reply = Dictation() if streamed else Delay(threading.Event())
+    begin = threading.Event()
+    reply = Dictation() if streamed else Delay(begin, "One two.")
     server.main.queue(reply)
     with meanwhile(lambda: (stream if streamed else post)(client, talk("Count."))) as answers:
         if isinstance(reply, Dictation):
@@ -233,6 +234,7 @@ def test_an_answer_that_is_stopped_ends_as_openais_do(
             assert eventually(lambda: services_of(app).stops is not None and reply.asked.is_set())
         server.wait_for_requests(1)
         assert eventually(lambda: app.test_client().post("/api/sessions/s/stop").json["stopping"])
+        begin.set()
     (answer,) = answers
     if streamed:
         assert answer[-1] == "[DONE]" and answer[-2]["choices"][0]["finish_reason"] == "stop"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -89,13 +90,18 @@ def test_what_was_said_is_stored_and_the_stream_ends_regularly(
 def test_stopped_before_the_first_word_the_message_is_kept_and_sent_again_answered(
     apps: tuple[Flask, Flask], model_server: ModelServer, streaming: bool
 ) -> None:
+    """A streamed turn ends at once.  A plain one ends when the model begins to answer."""
     first, second = apps
-    silent = Silent()
-    model_server.main.queue(silent)
+    begin = threading.Event()
+    model_server.main.queue(Delay(begin, "One two three."))
     with meanwhile(lambda: ask(first.test_client(), "Count.", session_id="s", stream=streaming)) as answers:
-        assert silent.said.wait(5.0)
+        model_server.wait_for_requests(1)
         assert stop(second.test_client())
-    assert silent.cut_off.wait(5.0)
+        if streaming:
+            assert eventually(lambda: bool(answers))
+        else:
+            time.sleep(0.6)  # the other process looks for stops every 0.25 s
+        begin.set()
     error = failed(answers[0], 409, "turn_stopped")
     assert "Your message is kept" in error["message"]
     client = second.test_client()

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from app import services_of
 from benchmarks.serving import ROOT
 from config import Settings, SettingsError
-from memory.llm.openai_client import OpenAIEmbedder
-from memory.llm.transport import connect
+from memory.llm.client import Endpoint
+from memory.llm.embeddings import OpenAIEmbedder
 from search_index import DIMENSIONS, NO_INDEX, EmbeddingUnavailable, Query, Recipe, SearchIndex, WordLlamaEmbedder
 from search_index.vectors import PACKED_BYTES, _tokens, _wordllama, cosines, packed
 from tests.model_replies import Json
@@ -240,8 +240,8 @@ def server(shared: ModelServer) -> ModelServer:
 
 def embed(url: str, *texts: str) -> NDArray[np.float32]:
     """The texts' vectors from the server at `url`."""
-    with closing(connect(Settings(openai_base_url=url, openai_api_key=KEY))) as transport:
-        return OpenAIEmbedder(transport, "text-embedding-3-small").embed(texts)
+    with closing(Endpoint(Settings(openai_base_url=url, openai_api_key=KEY))) as endpoint:
+        return OpenAIEmbedder(endpoint, "text-embedding-3-small").embed(texts)
 
 
 def test_many_texts_are_one_call_and_keep_their_order(server: ModelServer) -> None:

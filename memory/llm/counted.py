@@ -1,15 +1,15 @@
-"""A language model whose calls are counted, whoever makes them."""
+"""A language model that reports the usage of each answer, also of answers that turn out to be unusable."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from memory.domain import Usage
-from memory.llm import Chunk, Finish, LanguageModel, ModelRequest, Piece, ToolCall
+from memory.llm.model import Chunk, Finish, LanguageModel, ModelRequest, Piece, ToolCall
 
 
 class CountedModel:
-    """The model `inner`; what each of its answers took is told to `spent`, also of those that turn out unusable."""
+    """The model `inner`, which calls `spent` with the usage of each answer."""
 
     def __init__(self, inner: LanguageModel, spent: Callable[[Usage], None]) -> None:
         self.inner = inner

@@ -15,8 +15,7 @@ from itertools import chain
 from config import Settings
 from memory import tokens
 from memory.domain import INTERRUPTED, Usage
-from memory.llm import ChatMessage, Chunk, Finish, LanguageModel, ModelRequest, Piece, ToolCall
-from memory.llm.interrupt import Interrupted
+from memory.llm import ChatMessage, Chunk, Finish, Interrupted, LanguageModel, ModelRequest, Piece, ToolCall
 from memory.llm.tool_calls import estimate_prompt
 from memory.turn.tools import RecallCall, Tools
 
@@ -96,14 +95,14 @@ class Answer:
         Raises Interrupted.
         """
         held, said, calls = "", list[str](), list[ToolCall]()
-        if request.interrupt.asked:
+        if request.call.stopped:
             raise Interrupted
         self._answer = self._model.answer(request)  # kept, so that what comes after its end holds up nobody
         for part in self._answer:
             if isinstance(part, Finish):
                 self.end = part
                 break
-            if request.interrupt.asked:
+            if request.call.stopped:
                 raise Interrupted
             if isinstance(part, Piece):
                 text = held + part.text

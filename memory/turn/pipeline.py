@@ -34,7 +34,7 @@ from memory.errors import Conflict, ModelError
 from memory.facts.facts import Facts
 from memory.jobs.outbox import Outbox
 from memory.leases.leases import Lease, Leases
-from memory.llm import Chunk, Finish, Interrupt, LanguageModel, ModelRequest, Piece
+from memory.llm import Call, Chunk, Finish, LanguageModel, ModelRequest, Piece
 from memory.llm.counted import CountedModel
 from memory.llm.passing import in_chunks, last_chunk
 from memory.ops.database_errors import database_failed
@@ -109,9 +109,9 @@ class ChatPipeline:
             yield from _once_more(admitted, request)
             return
         watch.lap("admit")
-        interrupt = Interrupt()
+        call = Call()
         if admitted.lease is not None:
-            self._stops.watch(admitted.lease, interrupt)
+            self._stops.watch(admitted.lease, call)
         spent: list[Usage] = []
         reply: Answer | None = None
         try:
@@ -120,7 +120,7 @@ class ChatPipeline:
             watch.lap("recall")
             prepared = self._preparing.prompt(admitted, request, recalled)
             watch.lap("compose")
-            question = self._question(prepared.prompt, admitted, request, interrupt)
+            question = self._question(prepared.prompt, admitted, request, call)
             reply = Answer(self._settings, CountedModel(self._main, spent.append), question, tools)
             watch.text_came()
             _check_said(admitted, request, reply)
@@ -134,7 +134,7 @@ class ChatPipeline:
                     except GeneratorExit:  # whoever asked has gone; the reply is for when they come back
                         listening = False
                         if request.unheard == "interrupt":
-                            interrupt.ask()
+                            call.stop()
             watch.lap("answer")
             _check_said(admitted, request, reply)
             finished = self._record(caller, admitted, request, self._finished(admitted, started, reply))
@@ -168,15 +168,13 @@ class ChatPipeline:
             self._budgets.check_caller(caller, request.session_id)  # which is no failure of memory's
             return self._admission.passed_on(request), problem
 
-    def _question(
-        self, prompt: ComposedPrompt, admitted: Admitted, request: TurnRequest, interrupt: Interrupt
-    ) -> ModelRequest:
+    def _question(self, prompt: ComposedPrompt, admitted: Admitted, request: TurnRequest, call: Call) -> ModelRequest:
         keyed = self._settings.sends_cache_key and not admitted.passed_on
         return ModelRequest(
             prompt.messages,
             prompt.material,
             stream=request.stream,
-            interrupt=interrupt,
+            call=call,
             client=None if request.client is None else request.client.parameters,
             cache_key=admitted.session_id if keyed else None,
         )

@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from memory.access.owners import find_session
 from memory.domain import Caller
 from memory.leases.leases import Lease, Leases
-from memory.llm import Interrupt
+from memory.llm import Call
 from memory.ops import logs
 from models import Database, SessionRow
 
@@ -37,7 +37,7 @@ class Stops:
     def __init__(self, database: Database, leases: Leases) -> None:
         self._database = database
         self._leases = leases
-        self._watched: dict[Lease, Interrupt] = {}
+        self._watched: dict[Lease, Call] = {}
         self._changed = threading.Condition()
         self._watcher: threading.Thread | None = None
         self._idle = False
@@ -53,15 +53,15 @@ class Stops:
             token = row.stop_token
         if busy:
             with self._changed:
-                here = [interrupt for lease, interrupt in self._watched.items() if lease.token == token]
-            for interrupt in here:  # another process looks for itself
-                interrupt.ask()
+                here = [call for lease, call in self._watched.items() if lease.token == token]
+            for call in here:  # another process looks for itself
+                call.stop()
         return busy
 
-    def watch(self, lease: Lease, interrupt: Interrupt) -> None:
+    def watch(self, lease: Lease, call: Call) -> None:
         """Interrupt the turn that holds `lease` when somebody asks, until `unwatch`."""
         with self._changed:
-            self._watched[lease] = interrupt
+            self._watched[lease] = call
             if self._watcher is None:
                 self._watcher = threading.Thread(target=self._watch_forever, name="recap-stops", daemon=True)
                 self._watcher.start()
@@ -79,7 +79,7 @@ class Stops:
             self._changed.notify_all()
 
     def _watch_forever(self) -> None:
-        before: dict[Lease, Interrupt] = {}
+        before: dict[Lease, Call] = {}
         while True:
             with self._changed:
                 self._idle = not self._watched
@@ -95,9 +95,9 @@ class Stops:
                     told = logs.fields(seconds=LOOK_SECONDS, error=logs.told(error))
                     log.error("looking for replies to stop failed; looking again", extra=told)
 
-    def _look(self, watched: dict[Lease, Interrupt]) -> None:
+    def _look(self, watched: dict[Lease, Call]) -> None:
         with self._database.read() as tx:
             tokens = set(tx.scalars(_NOTED, {"rows": [lease.row_id for lease in watched]}))
-        for lease, interrupt in watched.items():
+        for lease, call in watched.items():
             if lease.token in tokens:
-                interrupt.ask()
+                call.stop()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memory.llm.openai_client import OpenAIModel
+from memory.llm.completions import OpenAIModel
 from tests.model_server import ModelServer
 from tests.openai_calls import connected, scripted_server
 

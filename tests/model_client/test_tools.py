@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.llm import ChatMessage, Finish, ModelRequest, Piece, Tool, ToolCall, complete
-from memory.llm.openai_client import OpenAIModel
-from memory.llm.tool_calls import Calls
+from memory.llm.completions import OpenAIModel
+from memory.llm.tool_calls import ToolCallReader
 from tests.model_server import ModelServer, NoUsage, Raw, Status, ToolCalls
 from tests.openai_calls import ask, both, chunk, connected, data, failure
 
@@ -215,7 +215,7 @@ def test_refused_tools_cost_one_call(server: ModelServer, refusal: Status) -> No
             assert complete(model, offering())
         assert not model.can_call_tools
         assert ["tools" in request.body for request in server.requests] == [True, False, False]
-        assert OpenAIModel(model.transport, "another").can_call_tools
+        assert OpenAIModel(model.endpoint, "another").can_call_tools
 
 
 FUNCTIONS = st.dictionaries(
@@ -227,7 +227,7 @@ FRAGMENTS = st.dictionaries(st.sampled_from(["index", "id", "function", "x"]), V
 
 @given(st.lists(st.lists(FRAGMENTS)))
 def test_whatever_comes_calls_have_names_and_ids_of_their_own(chunks: list[list[dict[str, Any]]]) -> None:
-    collected = Calls()
+    collected = ToolCallReader()
     for fragments in chunks:
         collected.add({"tool_calls": fragments})
     made = collected.whole(str)

@@ -1,0 +1,189 @@
+"""What a language model is to the rest of Recap: a `LanguageModel` answers a `ModelRequest`, piece by piece.
+
+Guarantee: an answer is text, tool calls, or both, and then exactly one `Finish`; or it raises ModelError or
+Interrupted.  Replies are always consumed as an iterator, streamed or not, so there is one code path for both.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+from memory.domain import Excerpt, Fact, Message, Sections, Usage
+
+
+class Interrupted(Exception):
+    """`Call.stop` ended an answer before its end."""
+
+
+class Call:
+    """The calls of a model that one turn makes.  Any thread may stop them."""
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._on_stop: Callable[[], object] | None = None
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped.is_set()
+
+    def stop(self) -> None:
+        """End the answer.  May be called at any time, and more than once."""
+        with self._lock:
+            self._stopped.set()
+            if self._on_stop is not None:
+                self._on_stop()
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep until the time is over or the call is stopped.  Return whether it is stopped."""
+        return self._stopped.wait(seconds)
+
+    @contextmanager
+    def on_stop(self, action: Callable[[], object]) -> Iterator[None]:
+        """Run `action` when the call is stopped inside this context, or at once if it is stopped already."""
+        with self._lock:
+            self._on_stop = action
+            if self.stopped:
+                action()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._on_stop = None
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function that a model may call.  `parameters` is the JSON schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A model's call of a tool.  `arguments` is the text that the model wrote, which need not be JSON.
+
+    `extra` goes back to the server unchanged with the call (Gemini signs its calls).
+    """
+
+    id: str
+    name: str
+    arguments: str
+    extra: Any = None
+
+
+class ChatMessage(NamedTuple):
+    """One message of a prompt.
+
+    A message of the role `tool` answers the assistant's call with the id `tool_call_id`.  `raw` is the message as an
+    OpenAI client sent it.  It is sent on as it is, and the other fields say what Recap read in it.
+    """
+
+    role: str
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    raw: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class ReplyMaterial:
+    """What a reply can draw on, before it is rendered into messages.  The built-in model reads this."""
+
+    question: str
+    now: datetime
+    summary: Sections
+    facts: Sequence[Fact]
+    excerpts: Sequence[Excerpt]
+    tail: Sequence[Message]
+
+
+@dataclass(frozen=True)
+class DigestMaterial:
+    """What a summary is made from: the previous summary, the messages since then, and the known facts."""
+
+    previous: Sections
+    messages: Sequence[Message]
+    known_facts: Sequence[Fact]
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """A request to a model.
+
+    `material` is the prompt before it was rendered into `messages`.  `schema` is the JSON schema that the answer must
+    follow.  `client` holds the parameters of an OpenAI client's request, without its messages; they are sent
+    unchanged, and the answer then comes as `Chunk`s too.  Requests with the same `cache_key` begin with the same
+    prompt, which some servers cache.
+    """
+
+    messages: tuple[ChatMessage, ...]
+    material: ReplyMaterial | DigestMaterial
+    schema: Mapping[str, Any] | None = None
+    stream: bool = False
+    tools: tuple[Tool, ...] = ()
+    call: Call = field(default_factory=Call, compare=False)
+    client: Mapping[str, Any] | None = None
+    cache_key: str | None = None
+
+
+@dataclass(frozen=True)
+class Piece:
+    """More of the reply's text; never empty."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """What the server sent for a client's request, with every field: a `chat.completion.chunk` of a stream, or the
+    whole `chat.completion`.  It follows the `Piece` with its text."""
+
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Finish:
+    """The end of an answer.  `reason` is `stop`, `length`, `content_filter` or `tool_calls`."""
+
+    reason: str
+    model: str
+    usage: Usage
+
+
+class LanguageModel(Protocol):
+    """Anything that can answer a `ModelRequest`."""
+
+    name: str
+
+    @property
+    def can_call_tools(self) -> bool:
+        """Whether to offer tools.  A model that cannot call tools ignores them."""
+        ...
+
+    def answer(self, request: ModelRequest) -> Iterator[Piece | Chunk | ToolCall | Finish]:
+        """Yield the text, then any tool calls, then one `Finish`.  A client's answer may have neither text nor calls.
+
+        Raises ModelError when the server cannot be reached, refuses, exceeds MODEL_TIMEOUT, or answers something other
+        than a chat completion; also after some text.  Raises Interrupted when the request's call is stopped while
+        the model is silent; between two pieces the caller looks at `Call.stopped`.
+        """
+        ...
+
+
+def complete(model: LanguageModel, request: ModelRequest) -> tuple[str, Finish]:
+    """The whole text of an answer, and its end."""
+    text: list[str] = []
+    for part in model.answer(request):
+        if isinstance(part, Finish):
+            return "".join(text), part
+        if isinstance(part, Piece):
+            text.append(part.text)
+    raise AssertionError("a LanguageModel ended without Finish")

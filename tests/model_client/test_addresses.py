@@ -1,0 +1,120 @@
+"""Where requests to model servers go: addresses, redirects and proxies, over real HTTP."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from config import Settings, SettingsError
+from memory.llm import complete
+from memory.llm.client import Endpoint
+from memory.llm.completions import OpenAIModel
+from tests.model_server import ModelServer, Status
+from tests.openai_calls import KEY, ask, connected, failure, scripted_server
+
+Make = Callable[..., OpenAIModel]
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+OUTSIDE = "http://model.invalid/v1"  # no name server knows it
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with scripted_server() as server:
+        yield server
+
+
+@pytest.fixture
+def make(server: ModelServer) -> Iterator[Make]:
+    """Makes models at the server, with settings of their own."""
+    with ExitStack() as stack:
+        yield lambda **settings: stack.enter_context(connected(server, **settings))
+
+
+@pytest.fixture
+def proxies(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Sets these in the environment, and no others."""
+
+    def use(**proxies: str) -> None:
+        for name in PROXIES:
+            monkeypatch.delenv(name.lower(), raising=False)
+            monkeypatch.delenv(name, raising=False)
+        for name, value in proxies.items():
+            monkeypatch.setenv(name, value)
+
+    return use
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_a_redirect_repeats_the_request_with_the_key_only_where_it_was_sent(
+    server: ModelServer, make: Make, status: int
+) -> None:
+    here = "/elsewhere/chat/completions"
+    with scripted_server() as other:
+        there = f"{other.url}/chat/completions"
+        server.main.queue(Status(status, {}, {"Location": here}), Status(status, {}, {"Location": there}))
+        assert complete(make(), ask(content="Hello?"))[0] == "Reply to: Hello?"
+        first, second = server.requests
+        (third,) = other.requests
+    assert [first.path, second.path, third.path] == ["/v1/chat/completions", here, "/v1/chat/completions"]
+    assert first.body == second.body == third.body
+    assert first.headers["authorization"] == second.headers["authorization"] == f"Bearer {KEY}"
+    assert "authorization" not in third.headers
+
+
+@pytest.mark.parametrize("where", ["/v1/chat/completions", "ftp://model.invalid/", "http://"])
+def test_a_redirect_that_leads_nowhere_is_told(server: ModelServer, make: Make, where: str) -> None:
+    server.main.default = lambda body: Status(307, {}, {"Location": where})
+    assert failure(make(), ask()).code == "model_unreachable"
+
+
+def test_a_user_and_password_in_the_address_take_the_keys_place(server: ModelServer, make: Make) -> None:
+    complete(make(openai_base_url=server.url.replace("//", "//ada:pass%40word@")), ask())
+    assert server.requests[0].headers["authorization"] == f"Basic {b64encode(b'ada:pass@word').decode()}"
+    assert server.requests[0].headers["host"] == f"127.0.0.1:{server.port}"
+
+
+def test_an_address_may_hold_any_letters(server: ModelServer, make: Make) -> None:
+    complete(make(openai_base_url=f"{server.url}/für uns"), ask())
+    assert server.requests[0].path == "/v1/f%C3%BCr%20uns/chat/completions"
+
+
+def test_a_proxy_is_asked_for_what_is_outside(server: ModelServer, make: Make, proxies: Callable[..., None]) -> None:
+    proxies(HTTP_PROXY=f"http://ada:secret@127.0.0.1:{server.port}")
+    assert complete(make(openai_base_url=OUTSIDE), ask())
+    (came,) = server.requests
+    assert came.path == "http://model.invalid/v1/chat/completions"
+    assert came.headers["host"] == "model.invalid"
+    assert came.headers["authorization"] == f"Bearer {KEY}"
+    assert came.headers["proxy-authorization"] == f"Basic {b64encode(b'ada:secret').decode()}"
+
+
+def test_a_proxy_only_tunnels_to_a_server_that_speaks_tls(
+    server: ModelServer, make: Make, proxies: Callable[..., None]
+) -> None:
+    proxies(ALL_PROXY=f"http://127.0.0.1:{server.port}")
+    assert failure(make(openai_base_url="https://model.invalid/v1"), ask()).code == "model_unreachable"
+    came = server.requests[0]
+    assert (came.method, came.path) == ("CONNECT", "model.invalid:443")
+    assert KEY not in str(came)
+
+
+@pytest.mark.parametrize("name", ["*", "invalid", ".invalid", "model.invalid"])
+def test_what_no_proxy_names_is_reached_directly(
+    server: ModelServer, make: Make, proxies: Callable[..., None], name: str
+) -> None:
+    proxies(ALL_PROXY=f"http://127.0.0.1:{server.port}", NO_PROXY=name)
+    assert failure(make(openai_base_url=OUTSIDE), ask()).code == "model_unreachable"
+    assert not server.requests
+
+
+def test_a_proxy_that_can_not_be_used_stops_the_start_if_it_is_needed(
+    server: ModelServer, proxies: Callable[..., None]
+) -> None:
+    proxies(ALL_PROXY="socks5://127.0.0.1:9")
+    with pytest.raises(SettingsError, match="proxy"):
+        Endpoint(Settings(openai_base_url=OUTSIDE))
+    with connected(server) as model:
+        assert complete(model, ask())
