@@ -430,17 +430,17 @@ def script(node: str, base_url: str) -> RunScript:
     return run
 
 
-def test_the_readmes_clients_are_remembered(
+def test_the_documented_clients_are_remembered(
     node: str, base_url: str, model: ModelServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    section = (HERE.parents[1] / "README.md").read_text("utf-8").split("\n## Point an OpenAI client at it\n")[1]
-    codes = re.findall(r"^```(python|js)\n(.*?)^```", section.split("\n## ")[0], re.M | re.S)
+    page = (HERE.parents[1] / "docs/clients.md").read_text("utf-8")
+    codes = re.findall(r"^```(python|js)\n(.*?)^```", page, re.M | re.S)
     assert [language for language, _ in codes] == ["python", "js", "python"]
     for language, code in codes:
         model.requests.clear()
         code = code.replace("http://127.0.0.1:8000/v1", base_url).replace('"none"', f'"{KEY}"')
         if language == "python":
-            exec(compile(code, "README.md", "exec"), {})
+            exec(compile(code, "clients.md", "exec"), {})
             said = capsys.readouterr().out
         else:
             command = [node, "--input-type=module", "--eval", code]
