@@ -15,8 +15,13 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from search_index.analysis import ENGLISH, MAX_TERM, STOP_WORDS, Analysis, terms
+from memory.languages import analysis_in
+from memory.languages.en import STOP_WORDS
+from search_index.analysis import MAX_TERM, Analysis
 from search_index.remembered import remembered
+
+ENGLISH = analysis_in("en")
+terms = ENGLISH.terms
 
 QUOTED, NAMED, COUNTED, PLAIN = range(4)
 """How much a keyword is worth: what was quoted, names and technical terms, numbers, any other word."""

@@ -16,10 +16,13 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from memory.languages import analysis_in
 from memory.recall.keywords import keywords
 from memory.recall.small_talk import COURTEOUS, DOUBLED, is_small_talk, once
-from search_index.analysis import ENGLISH, Analysis, terms
+from search_index.analysis import Analysis
 
+ENGLISH = analysis_in("en")
+terms = ENGLISH.terms
 READ_CHARS = 2000  # of a message; what somebody pastes after that says nothing about the past
 BEFORE_CHARS = 2000  # of each text before it
 KEYWORDS_SHOWN = 5  # in a reason
