@@ -33,7 +33,7 @@ FUNCTION_WORDS = words("""
     btw fyi tbh imo idk well sure right alright nice cool great good better best bad worse worst fine perfect
     awesome amazing lovely glad happy able possible likely important interesting useful helpful quick quickly easy
     easily hard difficult simple simpler big bigger small smaller short shorter long longer new old different similar
-    certain various whole full real true wrong correct soon kindly first second third next last previous previously
+    far certain various whole full real true wrong correct soon kindly first second third next last previous previously
     earlier recent recently lately later latest finally meanwhile like worth further apart together
 """)
 VAGUE_NOUNS = words("""
@@ -175,7 +175,7 @@ POINTERS = lines(rf"""
     (?:you|u){_HAD} (?:{_TOLD}|taught|meant|thought)
     {_WHAT}{_NOT_WHAT_TO_DO}[^.?!]{{0,40}}? (?:am|was|did|do|have|had|were|are) (?:i|we)
     (?:who|how|where|what) (?:do|am|did) i(?! (?:do|need|have|get|go|make|use|say|fix|set|add|start|know|write|find)\b)
-    (?:did|do|have|had|was|am) i(?= \w+ )(?! (?:need|have to|really))
+    ^(?:did|do|have|had|was|am) i(?! (?:need|have to|really))
 """)
 PEOPLE = lines(r"""
     he|she|him|her|his|mother|mom|mum|father|dad|sister|brother|son|daughter|wife|husband|partner|girlfriend|boyfriend
@@ -285,7 +285,8 @@ _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 LANGUAGE = Language(
     "en",
     stop_words=STOP_WORDS,
-    idle_words=FUNCTION_WORDS | VAGUE_NOUNS | TIME_WORDS,
+    idle_words=FUNCTION_WORDS | VAGUE_NOUNS,
+    time_words=TIME_WORDS,
     generic_verbs=GENERIC_VERBS,
     determiners=words("my your his her our their its a an the this these those some"),
     small_talk=SMALL_TALK,

@@ -53,8 +53,9 @@ class Language:
 
     # What is left out of the index and of searches; None where the search library's own list serves.
     stop_words: frozenset[str] | None = None
-    # Words that are not worth a search of their own: function words, vague nouns, words of time.
+    # Words that are not worth a search of their own: function words and vague nouns, unless capitalised, and times.
     idle_words: frozenset[str] = frozenset()
+    time_words: frozenset[str] = frozenset()
     # Generic verbs: idle too, but not after a determiner ("the plan").
     generic_verbs: frozenset[str] = frozenset()
     determiners: frozenset[str] = frozenset()
