@@ -21,27 +21,28 @@ def words(table: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Times:
-    """How a language names times.  `memory.recall.times` has the grammar and says what the groups of `phrases` mean.
+    """How a language names times; `memory.recall.times` is the grammar.
 
-    In a phrase or an opening, `<unit>` stands for a group of that name that matches the keys of the table `units`,
-    and likewise for the other tables and for `<day>` and `<year>`.  Of two phrases that begin at the same place the
-    one listed first counts.
+    In a phrase `<unit>` stands for a group of that name that matches the keys of the table `units`, and likewise
+    `<named>`, `<shift>`, `<count>`, `<month>`, `<weekday>`, `<part>`, `<day>` and `<year>`.  The group `ago` counts
+    back from now, and `past` counts until now.  Of two phrases that begin at the same place the one listed first
+    counts.
     """
 
     phrases: tuple[str, ...]
     named: Mapping[str, tuple[str, int]] = field(default_factory=dict)  # yesterday: ("day", -1)
     shifts: Mapping[str, int] = field(default_factory=dict)  # last: -1
-    numbers: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # at least, at most; a few: (2, 6)
+    last_is_latest: bool = True  # "last Friday" is the latest one, not that of the week before
+    numbers: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # at least, at most; a few: (2, 6)
     units: Mapping[str, str] = field(default_factory=dict)
+    years: Mapping[str, int] = field(default_factory=dict)  # beside digits; last year: -1
     months: Mapping[str, int] = field(default_factory=dict)
+    parts: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # of a month; early: (1, 10)
+    days: Mapping[str, int] = field(default_factory=dict)  # of a month, beside digits
     weekdays: Mapping[str, int] = field(default_factory=dict)  # Monday is 0
-    seasons: Mapping[str, int] = field(default_factory=dict)  # the first of three months
-    holidays: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)  # month, day, how many days
-    openings: Mapping[str, str] = field(default_factory=dict)  # since: "since"; also "after", "before", "until"
-    endings: Mapping[str, str] = field(default_factory=dict)  # the same, where these words follow the name
-    to: str = ""  # what joins "from Monday to Friday"
-    not_after: str = ""  # words before a name that make it no time of the past: "every Monday", "next week"
-    verbs: str = ""  # a group `past` has those of the past; all others speak of the future
+    capitalised: frozenset[str] = frozenset()  # months and weekdays that are other words in small letters
+    never_after: str = ""  # words before a phrase that make it no time of the past: "every Monday", "next week"
+    verbs: str = ""  # the group `past` has those of the past; all others speak of the future
 
 
 @dataclass(frozen=True)

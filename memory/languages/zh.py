@@ -48,28 +48,23 @@ def _said(number: int) -> str:
 
 
 _NUMBERS = {_said(number): number for number in range(1, 100)} | {"两": 2}
-_COUNTS: dict[str, tuple[float, float]] = {said: (number, number) for said, number in _NUMBERS.items()}
+_COUNTS: dict[str, tuple[int, int]] = {said: (number, number) for said, number in _NUMBERS.items()}
 _COUNTS |= {"几": (2, 6), "好几": (3, 8), "数": (2, 6), "两三": (2, 3), "三四": (3, 4)}
 _WEEK = "(?:周|星期|礼拜)"
 _NOT_A_PART = "(?<![0-9.第个每下一二两三四五六七八九十几])"
-_YEAR = "<year>年?(?![轻龄级])"
+_YEAR = "(?P<year>(?:19|20)[0-9]{2}(?=年)|大前年|前年|去年|今年)年?(?![轻龄级])"
 _DAY = "<day>[日号](?![线楼])"
 
 TIMES = Times(
     phrases=(
+        "(?P<past>最近|过去|近|这)的?<count>个?<unit>",
         "(?<![之以])<named>(?![气空])",
         f"<shift>一?个?{_WEEK}(?!日常|日期)<weekday>",
-        f"(?<![晚早马])<shift>一?个?{_WEEK}末(?P<weekend>)",
         "(?<![晚早马])<shift>一?个?<unit>(?![亮球饼])",
         "<count>个?<unit>(?:之|以)?(?P<ago>前)(?![天年面])",
-        "(?P<past>最近|过去|近|这)的?<count>个?<unit>",
-        f"{_YEAR}的?<month>月份?的?(?:{_DAY})?",
-        f"{_YEAR}的?<season>[天季]?",
-        f"{_YEAR}的?<holiday>节?",
-        "(?P<year>(?:19|20)[0-9]{2})年",
-        "<shift>(?:年)(?![轻龄级])",
-        f"(?<![明后每]年){_NOT_A_PART}<month>月(?![球亮饼])份?(?:{_DAY})?",
-        "<holiday>节",
+        f"{_YEAR}的?<month>月份?的?(?:{_DAY}|<part>)?",
+        _YEAR,
+        f"(?<![明后每]年){_NOT_A_PART}<month>月(?![球亮饼])份?(?:{_DAY}|<part>)?",
         f"{_NOT_A_PART}{_WEEK}(?!日常|日期)<weekday>(?!次)",
     ),
     named={
@@ -85,33 +80,18 @@ TIMES = Times(
         "今晚": ("night", 0),
         "上周末": ("weekend", -1),
         "上个周末": ("weekend", -1),
-        "今年": ("year", 0),
-        "去年": ("year", -1),
-        "前年": ("year", -2),
-        "最近": ("past day", 14),
-        "近来": ("past day", 14),
-        "这几天": ("past day", 7),
-        "前几天": ("past day", 7),
     },
-    shifts={"上": -1, "上上": -2, "这": 0, "本": 0, "去年": -1, "今年": 0, "前年": -2},
+    shifts={"上": -1, "上上": -2, "这": 0, "本": 0},
+    last_is_latest=False,
     numbers=_COUNTS,
     units={"分钟": "minute", "小时": "hour", "钟头": "hour", "天": "day", "日": "day"}
     | dict.fromkeys(("周", "星期", "礼拜"), "week")
     | {"月": "month", "年": "year"},
+    years={"去年": -1, "今年": 0, "前年": -2, "大前年": -3},
+    parts={"初": (1, 10), "上旬": (1, 10), "中旬": (11, 20), "下旬": (21, 31), "底": (21, 31)},
+    days={_said(day): day for day in range(1, 32)},
     months={_said(month): month for month in range(1, 13)} | {str(month): month for month in range(1, 13)},
     weekdays={said: at for at, said in enumerate("一二三四五六日")} | {"天": 6},
-    seasons={"春": 3, "夏": 6, "秋": 9, "冬": 12},
-    holidays={"圣诞": (12, 24, 3), "元旦": (1, 1, 1), "国庆": (10, 1, 7)},
-    endings={
-        "以来": "since",
-        "起": "since",
-        "开始": "since",
-        "之后": "after",
-        "以后": "after",
-        "之前": "before",
-        "以前": "before",
-    },
-    to="到|至|-|~",
     verbs="要|将|打算|计划|准备|(?P<past>了|过)",
 )
 
