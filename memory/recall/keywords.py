@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from memory.languages import LANGUAGES, analysis_in, pattern
 from search_index.analysis import MAX_TERM, Analysis
@@ -28,9 +29,7 @@ _CONTRACTION = re.compile(r"['’](?:s|d|m|re|ve|ll)$", re.IGNORECASE)
 _TECHNICAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}|\d|[._@&:+#/]|\w-\w")  # has what no plain word has
 _SENTENCE_END = re.compile(r"[.!?:;\n。！？：；…]")
 
-# English words are idle in all languages, because people mix it into theirs; another language's only in that language.
 _ENGLISH = analysis_in("en")
-_SPOKEN = {one.code: one for one in LANGUAGES}
 _IDLE = pattern(lambda language: language.idle)
 _IDLE_LEADING = "".join(language.idle_leading for language in LANGUAGES)
 
@@ -44,11 +43,36 @@ def keywords(text: str, analysis: Analysis) -> list[str]:
     distinct: dict[str, str] = {}
     for word in _content(text, analysis.language):
         distinct.setdefault(word.casefold(), word)
-    return [word for word in distinct.values() if analysis.terms(word) and _ENGLISH.terms(word)]
+    spoken = (analysis,) if analysis is _ENGLISH else (analysis, _ENGLISH)
+    return [word for word in distinct.values() if all(one.terms(word) for one in spoken)]
+
+
+@dataclass(frozen=True)
+class _Idle:
+    """The words that are no content where a language is spoken: English ones too, since people mix it into theirs."""
+
+    times: frozenset[str]
+    words: frozenset[str]
+    verbs: frozenset[str]
+    determiners: frozenset[str]
+
+    @classmethod
+    def of(cls, code: str) -> _Idle:
+        spoken = [language for language in LANGUAGES if language.code in ("en", code)]
+        return cls(
+            frozenset().union(*(language.time_words for language in spoken)),
+            frozenset().union(*(language.idle_words for language in spoken)),
+            frozenset().union(*(language.generic_verbs for language in spoken)),
+            frozenset().union(*(language.determiners for language in spoken)),
+        )
+
+
+_IDLE_ENGLISH = _Idle.of("en")
+_IDLE_WORDS = {language.code: _Idle.of(language.code) for language in LANGUAGES}
 
 
 def _content(text: str, code: str) -> Iterator[str]:
-    languages = [_SPOKEN[one] for one in dict.fromkeys(("en", code)) if one in _SPOKEN]
+    idle = _IDLE_WORDS.get(code, _IDLE_ENGLISH)
     shouting, noun, end = text.isupper(), False, 0
     for match in _TOKEN.finditer(text):
         between, end = text[end : match.start()], match.end()
@@ -57,17 +81,12 @@ def _content(text: str, code: str) -> Iterator[str]:
             noun = False
             continue
         word = _CONTRACTION.sub("", match[0])[:MAX_TERM]
-        lower = match[0].casefold().replace("’", "'")
+        lower = word.casefold()
         opens = match.start() == 0 or _SENTENCE_END.search(between) is not None
         name = (word[0].isupper() and not opens and not shouting and word != "I") or bool(_TECHNICAL.search(word))
-        idle = any(
-            word.casefold() in language.time_words
-            or (not name and (lower in language.idle_words or word.casefold() in language.idle_words))
-            or (not name and not noun and lower in language.generic_verbs)
-            for language in languages
-        )
-        noun = any(lower in language.determiners for language in languages)
-        if not idle:
+        generic = lower in idle.words or (lower in idle.verbs and not noun)
+        noun = lower in idle.determiners
+        if lower not in idle.times and (name or not generic):
             yield word
 
 

@@ -95,6 +95,7 @@ class _Grammar:
 
     def __init__(self, language: Language, times: Times) -> None:
         self._times = times
+        self._spaced = language.spaced
         phrases = (*_DIGITS, *times.phrases) if language.spaced else times.phrases
         apart, end = (_APART, _ENDS) if language.spaced else (_NO_NUMBER, "")
         either = "|".join(self._numbered(at, phrase) for at, phrase in enumerate(phrases))
@@ -104,6 +105,8 @@ class _Grammar:
 
     def read(self, text: str, calendar: Calendar) -> Iterator[tuple[int, int, Span]]:
         """The spans a text speaks of, and where their phrases stand in it."""
+        if not self._spaced and text.isascii():
+            return
         for match in self._name.finditer(text):
             said = _said(match)
             if self._never_after and self._never_after.search(text, max(match.start() - _BEFORE, 0), match.start()):
