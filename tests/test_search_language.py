@@ -47,11 +47,6 @@ def test_inflections_of_the_language_are_one_word(language: str, asked: str, tol
     assert meets(language, asked, told)
 
 
-def test_english_alone_would_not_have_known() -> None:
-    missed = [asked for _, asked, told in FOUND if not meets("en", asked, told)]
-    assert len(missed) >= 9, missed
-
-
 @pytest.mark.parametrize(
     ("language", "text", "left"),
     [

@@ -19,13 +19,13 @@ LANGUAGES: tuple[Language, ...] = tuple(module.LANGUAGE for module in (en, zh, d
 __all__ = ["LANGUAGES", "Language", "Times", "analysis_in", "pattern", "table"]
 
 
-def pattern(part: Callable[[Language], str], before: str = "", after: str = "") -> re.Pattern[str]:
-    """One pattern for that part of all languages; `before` and `after` stand around it."""
+def pattern(part: Callable[[Language], str]) -> re.Pattern[str]:
+    """One pattern for that part of all languages, with case ignored."""
     sources = [(language, part(language)) for language in LANGUAGES]
     either = "|".join(
         rf"(?<!\w)(?:{source})(?!\w)" if language.spaced else f"(?:{source})" for language, source in sources if source
     )
-    return re.compile(f"{before}(?:{either}){after}", re.IGNORECASE)
+    return re.compile(either, re.IGNORECASE)
 
 
 def table(part: Callable[[Language], Any]) -> dict[str, Any]:
