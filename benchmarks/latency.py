@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.command import progress
-from benchmarks.rankings import Corpus, feed
+from benchmarks.rankings import ENGLISH, Corpus, feed
 from benchmarks.results import percentiles
 from search_index import Document, Recipe, SearchIndex, Told, WordLlamaEmbedder
 
@@ -32,7 +32,7 @@ def latencies(corpora: Sequence[Corpus], sizes: Sequence[int], recipe: Recipe) -
         tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
         progress(total, "step", "latency") as bar,
     ):
-        index = SearchIndex(Path(folder), recipe=recipe, embedder=WordLlamaEmbedder())
+        index = SearchIndex(Path(folder), recipe=recipe, embedder=WordLlamaEmbedder(), analysis=ENGLISH)
         for others in (0, OTHERS):
             for number in range(others):
                 feed(index, f"other {number}", _repeated(corpora, OTHERS_MESSAGES, seed=number))

@@ -15,11 +15,13 @@ from benchmarks.conversation import Conversation, Question
 from config import Settings
 from memory import tokens
 from memory.domain import Message
+from memory.languages import analysis_in
 from memory.recall.excerpts import HIT_TOKENS, NEIGHBOUR_TOKENS, cost_of
 from memory.recall.times import time_ranges
 from search_index import Document, Embedder, Query, Recipe, SearchIndex, Told
 from search_index.vectors import PACKED_BYTES, cosines, packed
 
+ENGLISH = analysis_in("en")
 BATCH = 200  # messages a commit, as `memory.recall.indexing` feeds them
 BUDGETS = (500, 1_000, 2_000)  # prompt tokens
 
@@ -101,7 +103,7 @@ def feed(index: SearchIndex, owner: str, documents: Sequence[Document]) -> float
 
 def by_index(root: Path, recipe: Recipe, embedder: Embedder | None, owner: str) -> Search:
     """Searching through the public door, everything indexed."""
-    index = SearchIndex(root, recipe=recipe, embedder=embedder)
+    index = SearchIndex(root, recipe=recipe, embedder=embedder, analysis=ENGLISH)
     return lambda query: [hit.message_id for hit in index.search(owner, query, lambda *_: Told([]))]
 
 

@@ -23,7 +23,18 @@ from typing import Any
 from benchmarks.command import Command, about_now, progress
 from benchmarks.conversation import ANSWERABLE, CATEGORIES
 from benchmarks.latency import SCALES, latencies
-from benchmarks.rankings import BUDGETS, DEFAULT, MEANING_ALONE, RECIPES, Corpus, Judge, by_index, by_meaning, feed
+from benchmarks.rankings import (
+    BUDGETS,
+    DEFAULT,
+    ENGLISH,
+    MEANING_ALONE,
+    RECIPES,
+    Corpus,
+    Judge,
+    by_index,
+    by_meaning,
+    feed,
+)
 from benchmarks.resources import folder_bytes
 from benchmarks.results import machine_line, percentiles
 from benchmarks.tuning import GRID, leave_one_out
@@ -51,8 +62,8 @@ def compare(corpora: Sequence[Corpus], root: Path) -> dict[str, Any]:
     messages = sum(len(corpus.documents) for corpus in corpora)
     seconds = 0.0
     for corpus in corpora:
-        seconds += feed(SearchIndex(roots[True], embedder=embedder), corpus.owner, corpus.documents)
-        feed(SearchIndex(roots[False]), corpus.owner, corpus.documents)
+        seconds += feed(SearchIndex(roots[True], embedder=embedder, analysis=ENGLISH), corpus.owner, corpus.documents)
+        feed(SearchIndex(roots[False], analysis=ENGLISH), corpus.owner, corpus.documents)
     asked = sum(len(corpus.conversation.questions) for corpus in corpora)
     figures = {}
     with progress((len(RECIPES) + 1) * asked, "question") as bar:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.command import progress
 from benchmarks.conversation import ANSWERABLE, Question
-from benchmarks.rankings import DEFAULT, Corpus, Judge
+from benchmarks.rankings import DEFAULT, ENGLISH, Corpus, Judge
 from search_index import Recipe, SearchIndex, Told, WordLlamaEmbedder
 
 GRID = {
@@ -82,7 +82,7 @@ def leave_one_out(corpora: Sequence[Corpus], root: Path) -> dict[str, Any]:
 
 def _asked(corpus: Corpus, root: Path) -> list[_Asked]:
     bare = Recipe(meaning=1.0, neighbours=1.0, session=1.0, time=1.0)
-    index = SearchIndex(root, recipe=bare, embedder=WordLlamaEmbedder())
+    index = SearchIndex(root, recipe=bare, embedder=WordLlamaEmbedder(), analysis=ENGLISH)
     asked = []
     for question in corpus.conversation.questions:
         hits = index.search(corpus.owner, corpus.query(question, len(corpus.documents)), lambda *_: Told([]))

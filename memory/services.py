@@ -21,6 +21,7 @@ from memory.clients.relay import Relay
 from memory.facts.facts import Facts
 from memory.jobs.listing import Backlog, Jobs
 from memory.jobs.outbox import Outbox
+from memory.languages import analysis_in
 from memory.leases.holders import Holder
 from memory.leases.leases import Leases
 from memory.llm import LanguageModel
@@ -52,7 +53,6 @@ from memory.turn.taken import Turns
 from memory.turn.views import Views
 from models import Database
 from search_index import Embedder, Recipe, SearchIndex, WordLlamaEmbedder
-from search_index.analysis import analysis_for
 
 log = logging.getLogger(__name__)
 
@@ -190,7 +190,7 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
         settings.index_dir,
         recipe=_recipe(settings),
         embedder=_embedder(settings, endpoint),
-        analysis=analysis_for(settings.search_language),
+        analysis=analysis_in(settings.search_language),
     )
     metrics = Metrics()
     main, mini = _models(settings, endpoint)

@@ -37,18 +37,6 @@ LANGUAGES = tuple(sorted(classes))
 NAME_WEIGHT = 2
 """How often the speaker's name counts: having said it is more than being mentioned once.  No more than measured."""
 
-# Measured on chat: leaving out the words a question is made of (what, when, did, does) matters most.  Words that are
-# also names or months (will, may, us) are searched: BM25 weighs them down where they are common.
-_STOP_WORDS = """
-    a about am an and any are as at be been being but by can cannot could did do does for from had has have he her
-    him his how i if in into is it its just me must my no not of on or our she should so some such than that the
-    their them then there these they this those to too very was we were what when where which who whom whose why with
-    would you your
-    aint arent cant couldnt didnt doesnt dont hadnt hasnt havent im isnt ive lets mustnt shouldnt thats theyre theyve
-    theyll wasnt werent weve whats wheres whos wont wouldnt youd youll youre youve
-"""
-STOP_WORDS = frozenset(_STOP_WORDS.split())
-
 # A question names the event ("when did she go", "what did he buy"), the message tells it in the past ("I went", "I
 # bought"), and no stemmer knows that these are one word.  The commonest irregular verbs and plurals of speech, the
 # word as it is looked up first.
@@ -97,10 +85,11 @@ _VARIANTS = str.maketrans(
 class Analysis:
     """The analysis for one language: its stemmer, its stop words, and all else as for every other."""
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str, stop_words: frozenset[str] | None = None) -> None:
+        """`stop_words` are left out of the terms; without them Whoosh's list for the language serves."""
         self.language = language
         self._english = language == "en"
-        self._stop_words = STOP_WORDS if self._english else _stop_words_of(language)
+        self._stop_words = _stop_words_of(language) if stop_words is None else stop_words
         self._stem: Callable[[str], str] = porter2 if self._english else stemmer_for_language(language)
         # The cache is what makes the analysis fast, since people repeat words; full, it takes up some 6 MB.
         self._terms_of = remembered(16_384)(self._analysed)
@@ -181,9 +170,9 @@ class Analysis:
 
 
 @lru_cache(maxsize=len(LANGUAGES))
-def analysis_for(language: str) -> Analysis:
-    """The one analysis for a language of LANGUAGES."""
-    return Analysis(language)
+def analysis_for(language: str, stop_words: frozenset[str] | None = None) -> Analysis:
+    """The one analysis for a language of LANGUAGES and its stop words; Whoosh's where none are given."""
+    return Analysis(language, stop_words)
 
 
 def _stop_words_of(language: str) -> frozenset[str]:

@@ -50,7 +50,7 @@ def client(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.Mon
     [
         ("What did I tell you about the locker?", 'refers to the past ("What did I tell")'),
         ("You suggested a locker.", 'points at what was said before ("You suggested")'),
-        ("The locker is jammed.", '"The locker" has nothing before it to refer to'),
+        ("The locker is jammed.", "has words worth looking for: locker, jammed"),
         ("Lockers and padlocks.", "has words worth looking for: Lockers, padlocks"),
         ("我的locker密码是多少？", "我的"),
     ],
@@ -83,7 +83,7 @@ def test_small_talk_recalls_nothing_and_says_nothing_of_it_to_the_model(
 def test_what_finds_nothing_says_so(client: FlaskClient, model_server: ModelServer) -> None:
     answer = chat(client, "Penguins in Antarctica?", user_id="ada")
     assert answer["memory"]["excerpts"] == []
-    assert reason(answer) == "has words worth looking for: Antarctica, Penguins, but nothing earlier fits"
+    assert reason(answer) == "has words worth looking for: Penguins, Antarctica, but nothing earlier fits"
     assert last(model_server) == BARE + "Penguins in Antarctica?"
     assert "has no words to look for" in reason(chat(client, "what did you do?", user_id="ada", recall="always"))
 

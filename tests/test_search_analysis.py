@@ -7,8 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from search_index.analysis import MAX_TERM, query_terms, terms
+from memory.languages import analysis_in
+from search_index.analysis import MAX_TERM
 
+terms, query_terms = analysis_in("en").terms, analysis_in("en").query_terms
 ANY_TEXT = st.text(st.characters(codec=None, categories=None))
 
 

@@ -14,8 +14,9 @@ from functools import partial
 from config import Settings
 from memory import tokens
 from memory.domain import Fact, FactScore
+from memory.languages import analysis_in
 from memory.rendering import fact_line
-from search_index.analysis import Analysis, analysis_for
+from search_index.analysis import Analysis
 from search_index.remembered import remembered
 
 HEAD_SHARE = 0.5  # of the tokens for facts; the rest is for facts that fit the message
@@ -38,7 +39,7 @@ class Ranking:
         self._half_life_days = settings.fact_half_life_days
         self._use = [weights.use * min(1.0, math.log1p(count) / math.log(OFTEN)) for count in range(OFTEN)]
         self._cost = remembered(TEXTS_REMEMBERED)(_cost)
-        self._analysis = analysis_for(settings.search_language)
+        self._analysis = analysis_in(settings.search_language)
         self._read = partial(_terms, self._analysis)
         self._kept = remembered(TEXTS_REMEMBERED)(self._read)
 

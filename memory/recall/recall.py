@@ -20,6 +20,7 @@ from memory.access.owners import find_session, find_user
 from memory.domain import Caller, Excerpt, Message
 from memory.errors import InvalidRequest
 from memory.jobs.outbox import Outbox
+from memory.languages import analysis_in
 from memory.ops import logs
 from memory.recall import triggers
 from memory.recall.excerpts import around, excerpts, stored
@@ -29,7 +30,7 @@ from memory.recall.times import TimeRange, time_ranges
 from memory.sessions.messages import SAID
 from models import Database, MessageRow, OwnerRow, Transaction
 from search_index import Hit, Query, SearchIndex, Told
-from search_index.analysis import Analysis, analysis_for
+from search_index.analysis import Analysis
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +96,7 @@ class Recall:
 
     def __init__(self, settings: Settings, database: Database, index: SearchIndex, outbox: Outbox) -> None:
         self._settings = settings
-        self._analysis = analysis_for(settings.search_language)
+        self._analysis = analysis_in(settings.search_language)
         self._database = database
         self._index = index
         self._outbox = outbox

@@ -15,12 +15,13 @@ from memory import tokens
 from memory.domain import Caller, Fact, FactDraft, Message, Sections
 from memory.errors import RecapError
 from memory.facts.grounding import Shown, problem_with
+from memory.languages import analysis_in
 from memory.llm import DigestMaterial, ModelRequest, complete
 from memory.llm.builtin import ExtractiveModel
 from memory.services import Services
 from memory.summary.digest import digest
 from memory.summary.digest_format import read
-from search_index.analysis import ENGLISH, Analysis, analysis_for
+from search_index.analysis import Analysis
 
 HELD_SHARE = 0.6
 
@@ -114,13 +115,13 @@ def compare(services: Services, talk: Conversation, names: Sequence[str], every:
             calls += made.calls
             spent += made.usage.prompt_tokens
             written += made.usage.completion_tokens
-        analysis = analysis_for(services.settings.search_language)
+        analysis = analysis_in(services.settings.search_language)
         held = tuple(holds(str(summary), fact, analysis) for fact in talk.stated_facts)
         results.append(Comparison(prompt.label, calls, spent, written, summary, len(facts), refused, held))
     return results
 
 
-def holds(summary: str, fact: str, analysis: Analysis = ENGLISH) -> bool:
+def holds(summary: str, fact: str, analysis: Analysis) -> bool:
     """Whether the summary still says the fact, judged by words."""
     there, wanted = set(analysis.terms(summary)), set(analysis.terms(fact))
     numbers = {term for term in wanted if any(character.isdigit() for character in term)}

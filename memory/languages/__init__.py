@@ -1,0 +1,38 @@
+"""What Recap knows of each language, as data: a language is one module of this package, listed in `LANGUAGES`.
+
+Code asks for a pattern or a table and gets that of all languages together, since people mix them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from memory.languages import de, en, es, fr, it, ru, zh
+from memory.languages.language import Language, Times
+from search_index import analysis
+from search_index.analysis import Analysis
+
+LANGUAGES: tuple[Language, ...] = tuple(module.LANGUAGE for module in (en, zh, de, es, fr, it, ru))
+
+__all__ = ["LANGUAGES", "Language", "Times", "analysis_in", "pattern", "table"]
+
+
+def pattern(part: Callable[[Language], str]) -> re.Pattern[str]:
+    """One pattern for that part of all languages, with case ignored."""
+    sources = [(language, part(language)) for language in LANGUAGES]
+    either = "|".join(
+        rf"(?<!\w)(?:{source})(?!\w)" if language.spaced else f"(?:{source})" for language, source in sources if source
+    )
+    return re.compile(either, re.IGNORECASE)
+
+
+def table(part: Callable[[Language], Any]) -> dict[str, Any]:
+    """That table of all languages in one; of two languages that have a word, the one listed first counts."""
+    return {word: value for language in reversed(LANGUAGES) for word, value in part(language).items()}
+
+
+def analysis_in(code: str) -> Analysis:
+    """The analysis of the search index for a language of SEARCH_LANGUAGE, with the stop words known here."""
+    return analysis.analysis_for(code, next((one.stop_words for one in LANGUAGES if one.code == code), None))

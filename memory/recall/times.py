@@ -1,0 +1,201 @@
+"""The times a message speaks of, as ranges to look for past messages in.
+
+One grammar over the phrases of `memory.languages`.  Recall looks back, so everything is read as past: "on Monday" is
+the latest Monday before today, "in December" the latest December that has begun.  Plans ("next week", "I will call on
+Monday") and phrases that are doubtful give no range, since a wrong range hides what a search would have found.
+
+Guarantee: no text raises; every range is aware, in UTC, not empty and has begun; ranges follow the order of the text
+and do not overlap; the time taken grows with the length of the text and no faster.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, tzinfo
+from functools import partial
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from memory.languages import LANGUAGES, Language, Times
+from memory.recall.calendar import DAY, Calendar, Span, first_of
+
+READ_CHARS = 2000  # of a text
+_BEFORE = 32  # characters before a name in which "since" or "every" may stand
+_CLAUSE = 80  # characters on either side in which the verb is looked for
+
+
+@dataclass(frozen=True)
+class TimeRange:
+    """From `after` (inside) to `before` (outside), in UTC, and the `phrase` it was read from: `text[start:end]`."""
+
+    after: datetime
+    before: datetime
+    phrase: str
+    start: int
+    end: int
+
+
+def time_ranges(text: str, now: datetime, zone: tzinfo) -> list[TimeRange]:
+    """The ranges `text` speaks of, said at `now` (aware, or ValueError) by a person who lives in `zone`."""
+    if now.tzinfo is None:
+        raise ValueError("now must be aware: a time without a zone is no instant.")
+    plain = text[:READ_CHARS].translate(_PLAIN)
+    ranges: list[TimeRange] = []
+    try:
+        calendar = Calendar(now, zone)
+    except (ValueError, OverflowError):  # within a day of the calendar's ends
+        return []
+    for grammar in _GRAMMARS:
+        for start, end, span in grammar.read(plain, calendar):
+            apart = all(end <= other.start or other.end <= start for other in ranges)
+            if apart and span.after < min(span.before, calendar.now):
+                ranges.append(TimeRange(span.after, span.before, text[start:end], start, end))
+    return sorted(ranges, key=lambda one: one.start)
+
+
+def zone_of(name: str) -> tzinfo:
+    """The time zone of that name ("Europe/Tallinn").  Raises ValueError, with a sentence, for an unknown one.
+
+    UTC is always known; the others where the machine has a time zone database (or the tzdata package).
+    """
+    if name.upper() in ("UTC", "ETC/UTC"):
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        pass
+    try:
+        ZoneInfo("Europe/London")
+    except ZoneInfoNotFoundError:
+        raise ValueError(
+            f"This machine has no time zone database, so only UTC is known, not {name[:60]!r}: install tzdata."
+        ) from None
+    raise ValueError(f'There is no time zone called {name[:60]!r}: use a name like "Europe/Tallinn" or "UTC".')
+
+
+# One character for one, so that a place in the plain text is the same place in the text.
+_PLAIN = str.maketrans("０１２３４５６７８９‘’ʼ‐‑‒–—，：", "0123456789'''-----,:")
+# A name is no part of a number, a version, a path, a price or a name with marks in it.
+_NO_NUMBER = r"(?<![0-9.])"
+_ENDS = r"(?![^\W\u3000-\u9fff])"
+_APART = r"(?<![^\W\u3000-\u9fff])(?<![0-9][.,:/-])(?<![/\\$€£@#_.-])"
+_DIGITS = (
+    r"(?P<year>[0-9]{4})[-/](?P<month>[0-9]{1,2})[-/](?P<day>[0-9]{1,2})(?![.,:/%-]?[0-9])",
+    r"(?P<day>[0-9]{1,2})[./-](?P<month>[0-9]{1,2})[./-](?P<year>(?:19|20)[0-9]{2})(?![.,:/%-]?[0-9])",
+)
+_SENTENCE = re.compile(r"[.!?;]\s|\n")
+_UNDATED = frozenset(("shift", "year", "ago", "past", "named"))  # without any of these a phrase may be a plan
+Said = Mapping[str, str]
+"""What the groups of a phrase matched, in lower case, without the groups that took no part."""
+
+
+class _Grammar:
+    """The phrases of one language."""
+
+    def __init__(self, language: Language, times: Times) -> None:
+        self._times = times
+        self._spaced = language.spaced
+        phrases = (*_DIGITS, *times.phrases) if language.spaced else times.phrases
+        apart, end = (_APART, _ENDS) if language.spaced else (_NO_NUMBER, "")
+        either = "|".join(self._numbered(at, phrase) for at, phrase in enumerate(phrases))
+        self._name = _compiled(f"{apart}(?:{either}){end}")
+        self._never_after = _compiled(rf"\b(?:{times.never_after})\W{{1,3}}\Z") if times.never_after else None
+        self._verbs = _compiled(rf"\b(?:{times.verbs})\b" if language.spaced else times.verbs)
+
+    def read(self, text: str, calendar: Calendar) -> Iterator[tuple[int, int, Span]]:
+        """The spans a text speaks of, and where their phrases stand in it."""
+        if not self._spaced and text.isascii():
+            return
+        for match in self._name.finditer(text):
+            said = _said(match)
+            if self._never_after and self._never_after.search(text, max(match.start() - _BEFORE, 0), match.start()):
+                continue
+            if _UNDATED.isdisjoint(said) and self._lies_ahead(text, *match.span()):
+                continue
+            try:
+                span = self._span(calendar, said)
+            except (ValueError, OverflowError):  # a date the calendar doesn't have
+                continue
+            if span:
+                yield *match.span(), span
+
+    def _lies_ahead(self, text: str, start: int, end: int) -> bool:
+        """Whether the last verb before the phrase, or else the first after it, speaks of the future."""
+        before = _SENTENCE.split(text[max(start - _CLAUSE, 0) : start])[-1]
+        verbs = list(self._verbs.finditer(before))
+        verb = verbs[-1] if verbs else self._verbs.search(_SENTENCE.split(text[end : end + _CLAUSE], maxsplit=1)[0])
+        return verb is not None and not verb["past"]
+
+    def _span(self, calendar: Calendar, said: Said) -> Span | None:
+        times = self._times
+        shift = times.shifts.get(said.get("shift", ""), 0)
+        if "named" in said:
+            return calendar.period(*times.named[said["named"]])
+        if "unit" in said:
+            unit = times.units[said["unit"]]
+            least, most = times.numbers.get(said.get("count", "")) or (int(said.get("count", 1)),) * 2
+            if "ago" in said:
+                return calendar.ago(least, most, unit)
+            return calendar.lately(most, unit) if "past" in said else calendar.period(unit, shift)
+        if "weekday" in said and "day" not in said:
+            weekday = times.weekdays[said["weekday"]]
+            whose_week = "shift" in said and (shift == 0 or not times.last_is_latest)
+            return calendar.weekday_of(weekday, shift) if whose_week else calendar.weekday(weekday)
+        make = partial(self._in_year, calendar, said)
+        if "year" in said:
+            year = said["year"]
+            return make(int(year) if year.isdigit() else calendar.today.year + times.years[year])
+        return calendar.yearly(make, over=shift < 0)
+
+    def _in_year(self, calendar: Calendar, said: Said, year: int) -> Span:
+        times = self._times
+        if "month" not in said:
+            return calendar.months(year, 1, 12)
+        month = times.months.get(said["month"]) or int(said["month"])
+        if "day" in said:
+            day = times.days.get(said["day"]) or int(said["day"])
+            first = date(year, day, month) if month > 12 else date(year, month, day)
+            return calendar.days(first, first + DAY)
+        if "part" in said:
+            begins, ends = times.parts[said["part"]]
+            first, last = date(year, month, begins), first_of(year, month + 1)
+            return calendar.days(first, min(first + DAY * (ends - begins + 1), last))
+        return calendar.months(year, month)
+
+    def _numbered(self, at: int, phrase: str) -> str:
+        """A phrase with its slots filled in and its groups marked with its number: `year` becomes `year_3`."""
+        times = self._times
+        slots = {
+            "named": _keys(times.named),
+            "shift": _keys(times.shifts),
+            "count": "[1-9][0-9]{0,2}|" + _keys(times.numbers),
+            "unit": _keys(times.units),
+            "month": _keys(times.months, times.capitalised),
+            "weekday": _keys(times.weekdays, times.capitalised),
+            "part": _keys(times.parts),
+            "year": "(?:19|20)[0-9]{2}(?![0-9])|" + _keys(times.years),
+            "day": "0?[1-9]|[12][0-9]|3[01]|" + _keys(times.days),
+        }
+        filled = re.sub(r"(?<!\?P)<(\w+)>", lambda slot: f"(?P<{slot[1]}>{slots[slot[1]]})", phrase)
+        return re.sub(r"\(\?P<(\w+)>", rf"(?P<\1_{at}>", filled)
+
+
+def _keys(table: Mapping[str, object], capitalised: frozenset[str] = frozenset()) -> str:
+    """The keys of a table as alternatives, the longest first; `capitalised` ones count with a capital only."""
+    keys = sorted(table, key=len, reverse=True)
+    return "|".join(f"(?-i:{key.capitalize()})" if key in capitalised else key for key in keys) or "(?!)"
+
+
+def _compiled(template: str) -> re.Pattern[str]:
+    """Where a template has a space, a text may have several; ` ?` stands for white space or none."""
+    return re.compile(template.replace(" ?", r"\s{0,3}").replace(" ", r"\s{1,3}"), re.IGNORECASE)
+
+
+def _said(match: re.Match[str]) -> Said:
+    """The groups of the phrase that matched, in small letters."""
+    groups = {name.rpartition("_")[0]: said for name, said in match.groupdict().items() if said is not None}
+    return {name: " ".join(said.lower().split()) for name, said in groups.items()}
+
+
+_GRAMMARS = [_Grammar(language, language.times) for language in LANGUAGES if language.times]
