@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.context import ID, caller, errors, resource, services
+from api.blueprint import ID, caller, resource, services
 from memory.domain import Fact as FactValue
 from memory.paging import Page
 from memory.people.erasing import Receipt
@@ -24,10 +24,9 @@ blueprint = resource("facts", "Ranked statements, each with its source.")
 NOT_THERE = "The fact is not there, or belongs to someone else."
 
 
-@blueprint.route("/facts", methods=["GET"])
+@blueprint.get("/facts", errors={404: "The session is not there, or belongs to someone else."})
 @blueprint.arguments(FactQuery, location="query")
 @blueprint.response(200, FactPage)
-@errors(blueprint, e404="The session is not there, or belongs to someone else.")
 def list_facts(query: dict[str, Any]) -> Page[FactValue]:
     """List what holds now, or held at `as_of`
 
@@ -36,29 +35,26 @@ def list_facts(query: dict[str, Any]) -> Page[FactValue]:
     return services().facts.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.route("/facts", methods=["POST"])
+@blueprint.post("/facts", errors={404: "The session is not there, or belongs to someone else."})
 @blueprint.arguments(FactCreate)
 @blueprint.response(201, Fact)
-@errors(blueprint, e404="The session is not there, or belongs to someone else.")
 def add_fact(body: dict[str, Any]) -> FactValue:
     """State a fact, for one session or for all of a person's"""
     return services().facts.add(caller(body.pop("user_id")), **body)
 
 
-@blueprint.route(f"/facts/{ID % 'fact_id'}", methods=["PATCH"])
+@blueprint.patch(f"/facts/{ID % 'fact_id'}", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.arguments(FactChange)
 @blueprint.response(200, Fact)
-@errors(blueprint, e404=NOT_THERE)
 def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> FactValue:
     """Edit or pin a fact"""
     return services().facts.change(caller(query["user_id"]), fact_id, body)
 
 
-@blueprint.route(f"/facts/{ID % 'fact_id'}", methods=["DELETE"])
+@blueprint.delete(f"/facts/{ID % 'fact_id'}", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, FactReceipt)
-@errors(blueprint, e404=NOT_THERE)
 def forget_fact(query: dict[str, Any], fact_id: int) -> Receipt:
     """Forget a fact, with its history
 
@@ -68,7 +64,7 @@ def forget_fact(query: dict[str, Any], fact_id: int) -> Receipt:
     return services().erasing.fact(caller(query["user_id"]), fact_id)
 
 
-@blueprint.route("/facts/forget", methods=["POST"])
+@blueprint.post("/facts/forget")
 @blueprint.arguments(FactsToForget)
 @blueprint.response(200, FactsReceipt)
 def forget_facts(body: dict[str, Any]) -> Receipt:
@@ -79,10 +75,9 @@ def forget_facts(body: dict[str, Any]) -> Receipt:
     return services().erasing.facts(caller(body["user_id"]), body["ids"])
 
 
-@blueprint.route(f"/facts/{ID % 'fact_id'}/history", methods=["GET"])
+@blueprint.get(f"/facts/{ID % 'fact_id'}/history", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, FactHistory)
-@errors(blueprint, e404=NOT_THERE)
 def fact_history(query: dict[str, Any], fact_id: int) -> dict[str, Any]:
     """Read how a fact, and those it superseded, changed"""
     return {"items": services().facts.history(caller(query["user_id"]), fact_id)}

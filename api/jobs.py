@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.context import ID, caller, errors, resource, services
+from api.blueprint import ID, caller, resource, services
 from memory.jobs.listing import JobInfo
 from memory.paging import Page
 from schemas.fields import CallerQuery
@@ -13,10 +13,9 @@ from schemas.ops import Job, JobPage, JobQuery
 blueprint = resource("jobs", "Work that happens after a reply: what waits, what failed and why.")
 
 
-@blueprint.route("/jobs", methods=["GET"])
+@blueprint.get("/jobs", errors={404: "The session is not there, or belongs to someone else."})
 @blueprint.arguments(JobQuery, location="query")
 @blueprint.response(200, JobPage)
-@errors(blueprint, e404="The session is not there, or belongs to someone else.")
 def list_jobs(query: dict[str, Any]) -> Page[JobInfo]:
     """List jobs that are not done
 
@@ -25,10 +24,12 @@ def list_jobs(query: dict[str, Any]) -> Page[JobInfo]:
     return services().jobs.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.route(f"/jobs/{ID % 'job_id'}/retry", methods=["POST"])
+@blueprint.post(
+    f"/jobs/{ID % 'job_id'}/retry",
+    errors={404: "There is no such job; one that has succeeded is gone."},
+)
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(202, Job)
-@errors(blueprint, e404="There is no such job; one that has succeeded is gone.")
 def retry_job(query: dict[str, Any], job_id: int) -> JobInfo:
     """Try a job again now"""
     return services().jobs.retry(caller(query["user_id"]), job_id)

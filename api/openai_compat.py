@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from flask import Response, request
-from flask.typing import ResponseReturnValue
+from flask import Response, jsonify, request
 
 from api import requests
-from api.context import DAY_SPENT, caller, errors, resource, retry_key, services
+from api.blueprint import DAY_SPENT, caller, resource, retry_key, services
 from api.errors import openai_error
 from api.streaming import EVENTS, event_stream
 from memory.access.keys import CHAT
@@ -34,20 +33,22 @@ REFUSED = "The model server refused the request: its own status and error."
 NO_SERVER = "The model server could not be reached, or did not answer a chat completion."
 
 
-@blueprint.route("/chat/completions", methods=["POST"], scope=CHAT)
-@blueprint.arguments(CompletionRequest)
-@blueprint.answer(200, Completion)
-@blueprint.alt_response(200, schema=EVENTS, content_type="text/event-stream", success=True)
-@errors(
-    blueprint,
-    e400=REFUSED,
-    e404="The session or the person is someone else's; or the model server does not know the model.",
-    e409="The Idempotency-Key was another request's.",
-    e429=f"{DAY_SPENT} Or: {REFUSED}",
-    e502=NO_SERVER,
-    e504="The model took longer than MODEL_TIMEOUT.",
+@blueprint.post(
+    "/chat/completions",
+    scope=CHAT,
+    errors={
+        400: REFUSED,
+        404: "The session or the person is someone else's; or the model server does not know the model.",
+        409: "The Idempotency-Key was another request's.",
+        429: f"{DAY_SPENT} Or: {REFUSED}",
+        502: NO_SERVER,
+        504: "The model took longer than MODEL_TIMEOUT.",
+    },
 )
-def complete(call: CompletionCall) -> ResponseReturnValue:
+@blueprint.arguments(CompletionRequest)
+@blueprint.response(200, Completion)
+@blueprint.alt_response(200, schema=EVENTS, content_type="text/event-stream", success=True)
+def complete(call: CompletionCall) -> Response:
     """Chat as with OpenAI, and be remembered
 
     The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id or
@@ -68,30 +69,35 @@ def complete(call: CompletionCall) -> ResponseReturnValue:
     *answer, end = events
     assert isinstance(end, TurnFinished)
     (completion,) = [part.data for part in answer if isinstance(part, Chunk)]
-    return _with_memory(Response(json.dumps(completion), mimetype="application/json"), end.started)
+    return _with_memory(jsonify(completion), end.started)
 
 
-@blueprint.route("/models", methods=["GET"], scope=CHAT)
-@blueprint.answer(200, ModelList)
-@errors(blueprint, e502=NO_SERVER)
-def list_models() -> ResponseReturnValue:
+@blueprint.get("/models", scope=CHAT, errors={502: NO_SERVER})
+@blueprint.response(200, ModelList)
+def list_models() -> Response:
     """List the models of the model server, or the built-in one"""
     return Response(services().relay.models(), mimetype="application/json")
 
 
-@blueprint.route("/models/<path:model>", methods=["GET"], scope=CHAT)
-@blueprint.answer(200, Model)
-@errors(blueprint, e404="The model server does not know the model.", e502=NO_SERVER)
-def get_model(model: str) -> ResponseReturnValue:
+@blueprint.get(
+    "/models/<path:model>",
+    scope=CHAT,
+    errors={404: "The model server does not know the model.", 502: NO_SERVER},
+)
+@blueprint.response(200, Model)
+def get_model(model: str) -> Response:
     """Read one model of the model server, or the built-in one"""
     return Response(services().relay.model(model), mimetype="application/json")
 
 
-@blueprint.route("/embeddings", methods=["POST"], scope=CHAT)
+@blueprint.post(
+    "/embeddings",
+    scope=CHAT,
+    errors={400: REFUSED, 501: "The built-in model makes no embeddings.", 502: NO_SERVER},
+)
 @blueprint.arguments(EmbeddingRequest)
-@blueprint.answer(200)
-@errors(blueprint, e400=REFUSED, e501="The built-in model makes no embeddings.", e502=NO_SERVER)
-def embed(body: dict[str, Any]) -> ResponseReturnValue:
+@blueprint.response(200)
+def embed(body: dict[str, Any]) -> Response:
     """Embed texts with the model server
 
     Passed on as it comes; nothing of it is stored.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.context import ID, caller, errors, resource, services
+from api.blueprint import ID, caller, resource, services
 from memory.access.keys import CHAT
 from memory.paging import Page
 from memory.people.erasing import Receipt
@@ -29,7 +29,7 @@ blueprint = resource("sessions", "Threads of messages.")
 NOT_THERE = "The session is not there, or belongs to someone else."
 
 
-@blueprint.route("/sessions", methods=["GET"])
+@blueprint.get("/sessions")
 @blueprint.arguments(SessionQuery, location="query")
 @blueprint.response(200, SessionPage)
 def list_sessions(query: dict[str, Any]) -> Page[SessionInfo]:
@@ -37,40 +37,38 @@ def list_sessions(query: dict[str, Any]) -> Page[SessionInfo]:
     return services().sessions.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.route("/sessions", methods=["POST"], scope=CHAT)
+@blueprint.post(
+    "/sessions",
+    scope=CHAT,
+    errors={404: "The session of this id belongs to someone else.", 409: "There is a session of this id already."},
+)
 @blueprint.arguments(SessionCreate)
 @blueprint.response(201, Session)
-@errors(
-    blueprint, e404="The session of this id belongs to someone else.", e409="There is a session of this id already."
-)
 def create_session(body: dict[str, Any]) -> SessionInfo:
     """Make an empty session"""
     return services().sessions.create(caller(body.pop("user_id")), **body)
 
 
-@blueprint.route("/sessions/<session_id>", methods=["GET"])
+@blueprint.get("/sessions/<session_id>", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, Session)
-@errors(blueprint, e404=NOT_THERE)
 def get_session(query: dict[str, Any], session_id: str) -> SessionInfo:
     """Read a session"""
     return services().sessions.get(caller(query["user_id"]), session_id)
 
 
-@blueprint.route("/sessions/<session_id>", methods=["PATCH"])
+@blueprint.patch("/sessions/<session_id>", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.arguments(SessionChange)
 @blueprint.response(200, Session)
-@errors(blueprint, e404=NOT_THERE)
 def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str) -> SessionInfo:
     """Rename a session, or set its system prompt"""
     return services().sessions.change(caller(query["user_id"]), session_id, body)
 
 
-@blueprint.route("/sessions/<session_id>", methods=["DELETE"])
+@blueprint.delete("/sessions/<session_id>", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, SessionReceipt)
-@errors(blueprint, e404=NOT_THERE)
 def erase_session(query: dict[str, Any], session_id: str) -> Receipt:
     """Erase a session with its messages, summaries and facts, for good
 
@@ -80,10 +78,12 @@ def erase_session(query: dict[str, Any], session_id: str) -> Receipt:
     return services().erasing.session(caller(query["user_id"]), session_id)
 
 
-@blueprint.route("/sessions/<session_id>/messages", methods=["GET"])
+@blueprint.get(
+    "/sessions/<session_id>/messages",
+    errors={404: "The session is not there, or belongs to someone else; or it has no such message."},
+)
 @blueprint.arguments(MessageQuery, location="query")
 @blueprint.response(200, MessagePage)
-@errors(blueprint, e404="The session is not there, or belongs to someone else; or it has no such message.")
 def list_messages(query: dict[str, Any], session_id: str) -> Page[Any]:
     """Read a session's messages, word for word
 
@@ -102,10 +102,13 @@ def list_messages(query: dict[str, Any], session_id: str) -> Page[Any]:
     )
 
 
-@blueprint.route("/sessions/<session_id>/messages", methods=["POST"], scope=CHAT)
+@blueprint.post(
+    "/sessions/<session_id>/messages",
+    scope=CHAT,
+    errors={404: NOT_THERE, 409: "A reply is being written in the session.", 413: "A message is too large."},
+)
 @blueprint.arguments(Append)
 @blueprint.response(200, Appended)
-@errors(blueprint, e404=NOT_THERE, e409="A reply is being written in the session.", e413="A message is too large.")
 def append_messages(body: dict[str, Any], session_id: str) -> AppendedValue:
     """Append or import messages without calling a model
 
@@ -115,14 +118,15 @@ def append_messages(body: dict[str, Any], session_id: str) -> AppendedValue:
     return services().sessions.append(caller(body["user_id"]), session_id, body["messages"])
 
 
-@blueprint.route(f"/sessions/<session_id>/messages/{ID % 'message_id'}", methods=["DELETE"])
+@blueprint.delete(
+    f"/sessions/<session_id>/messages/{ID % 'message_id'}",
+    errors={
+        404: "The session is not there, or belongs to someone else; or it has no such message.",
+        409: "A reply is being written in the session and does not end. Nothing was erased.",
+    },
+)
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, MessageReceipt)
-@errors(
-    blueprint,
-    e404="The session is not there, or belongs to someone else; or it has no such message.",
-    e409="A reply is being written in the session and does not end. Nothing was erased.",
-)
 def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> Receipt:
     """Erase a message, for good
 
@@ -134,10 +138,9 @@ def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> Re
     return services().erasing.message(caller(query["user_id"]), session_id, message_id)
 
 
-@blueprint.route("/sessions/<session_id>/stop", methods=["POST"], scope=CHAT)
+@blueprint.post("/sessions/<session_id>/stop", scope=CHAT, errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(202, Stopping)
-@errors(blueprint, e404=NOT_THERE)
 def stop_reply(query: dict[str, Any], session_id: str) -> dict[str, bool]:
     """Stop the reply that is being written
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Response, request, stream_with_context
 
-from api.context import caller, errors, resource, services
+from api.blueprint import caller, resource, services
 from memory.access.keys import ADMIN
 from memory.people.erasing import Receipt
 from memory.people.users import UserInfo
@@ -27,17 +27,15 @@ _DOCUMENT = {
 }
 
 
-@blueprint.route("/users/<path:user_id>", methods=["GET"])
+@blueprint.get("/users/<path:user_id>", errors={404: NOT_THERE})
 @blueprint.response(200, User)
-@errors(blueprint, e404=NOT_THERE)
 def get_user(user_id: str) -> UserInfo:
     """Read how much is stored of a person"""
     return services().users.get(caller(user_id))
 
 
-@blueprint.route("/users/<path:user_id>", methods=["DELETE"])
+@blueprint.delete("/users/<path:user_id>", errors={404: NOT_THERE})
 @blueprint.response(200, UserReceipt)
-@errors(blueprint, e404=NOT_THERE)
 def erase_user(user_id: str) -> Receipt:
     """Erase everything of a person, for good
 
@@ -47,9 +45,8 @@ def erase_user(user_id: str) -> Receipt:
     return services().erasing.user(caller(user_id))
 
 
-@blueprint.route("/users/<path:user_id>/export", methods=["GET"], scope=ADMIN)
-@blueprint.answer(200, ExportDocument)
-@errors(blueprint, e404=NOT_THERE)
+@blueprint.get("/users/<path:user_id>/export", scope=ADMIN, errors={404: NOT_THERE})
+@blueprint.response(200, ExportDocument)
 def export_user(user_id: str) -> Response:
     """Take along everything of a person, as one JSON document
 
@@ -62,17 +59,18 @@ def export_user(user_id: str) -> Response:
     return response
 
 
-@blueprint.route("/import", methods=["POST"])
+@blueprint.post(
+    "/import",
+    errors={
+        400: "The document is not valid JSON. Nothing was stored.",
+        404: "The key speaks for someone else.",
+        409: "A session is busy, or the person was erased meanwhile. Sending the same again goes on from there.",
+        413: "The document is larger than 1 GB. Nothing was stored.",
+    },
+)
 @blueprint.arguments(ImportQuery, location="query")
 @blueprint.doc(requestBody=_DOCUMENT)
 @blueprint.response(200, Imported)
-@errors(
-    blueprint,
-    e400="The document is not valid JSON. Nothing was stored.",
-    e404="The key speaks for someone else.",
-    e409="A session is busy, or the person was erased meanwhile. Sending the same again goes on from there.",
-    e413="The document is larger than 1 GB. Nothing was stored.",
-)
 def import_document(query: dict[str, Any]) -> dict[str, Any]:
     """Bring in an export of Recap's, or ChatGPT's conversations.json
 

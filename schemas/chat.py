@@ -14,7 +14,6 @@ from memory.turn.values import TurnRequest
 from schemas.facts import Fact
 from schemas.fields import INT64_MAX, SessionId, Text, TimeZone, UserId, UtcDateTime
 from schemas.sessions import Message
-from schemas.sparse import Sparse
 
 RECALL_MODES = ("auto", "always", "tools", "off")
 HISTORY_MAX = 200  # messages; a chat as long as that had better be stored
@@ -53,7 +52,7 @@ class Said(Schema):
         return MessageDraft(**data)
 
 
-class ChatRequest(Sparse):
+class ChatRequest(Schema):
     """A message to answer."""
 
     message = MessageText(required=True, metadata={"description": 'Its text, or {"role": "user", "content": "..."}.'})
@@ -224,7 +223,7 @@ class ChatReply(Schema):
     notice = fields.String(metadata={"description": "Present while the built-in model answers: says so."})
 
 
-class ChatHeaders(Sparse):
+class ChatHeaders(Schema):
     idempotency_key = Text(
         data_key="Idempotency-Key",
         load_default=None,
