@@ -186,7 +186,7 @@ SPOKEN = {"content_type": "audio_transcription", "text": "Which tea?", "directio
         ),
         (node(None, "assistant", content={"content_type": "sonic_webpage"}), "[sonic webpage]"),
         (node(None, "assistant", "Sencha \ue200cite\ue202turn0search1\ue201is green."), "Sencha is green."),
-        (node(None, "user", "half a \ud83d pair, a \x00 NUL"), "half a \ufffd pair, a \ufffd NUL"),
+        (node(None, "user", "half a \ud83d pair, a \x00 NUL"), "half a ? pair, a \ufffd NUL"),
         (node(None, "user", "  tea \n"), "tea"),
     ],
 )

@@ -408,11 +408,6 @@ def test_the_smallest_documents_come_in(client: FlaskClient) -> None:
             "invalid_import",
             "sessions.0.messages.1.content",
         ),
-        (
-            a_document(a_session(messages=[a_message(content="\ud800")])),
-            "invalid_import",
-            "sessions.0.messages.0.content",
-        ),
         *[
             (a_document(a_session(messages=[a_message(extra=extra)])), "invalid_import", f"sessions.0.messages.0.{at}")
             for extra, at in (
@@ -422,7 +417,6 @@ def test_the_smallest_documents_come_in(client: FlaskClient) -> None:
                 ({"tool_calls": [{"function": "clock"}]}, "extra.tool_calls.0.function"),
                 ({"attachments": [1]}, "extra.attachments.0"),
                 ({"other": ["nul\x00"]}, "extra"),
-                ({"other": {"\ud800": 1}}, "extra"),
             )
         ],
         (a_document(a_session(messages={"a": 1})), "invalid_import", "sessions.0.messages"),
@@ -472,10 +466,10 @@ def test_what_is_wrong_is_named_and_nothing_is_stored(shared: Flask, document: A
         json.dumps(a_document(a_session(), a_session(id="t"))).encode()[:-40],
     ],
 )
-def test_what_is_no_json_is_said_where(shared: Flask, data: bytes) -> None:
+def test_what_is_no_json_is_refused(shared: Flask, data: bytes) -> None:
     found = error(bring_in(shared.test_client(), data), 400)
     assert found["code"] == "invalid_json"
-    assert "at character" in found["message"] and "Nothing was stored" in found["message"]
+    assert "is not valid JSON: " in found["message"] and "Nothing was stored" in found["message"]
     assert set(rows_of(services_of(shared)).values()) == {0}
 
 
