@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.blueprint import ID, caller, resource, services
+from api.sessions import NOT_THERE as NO_SESSION
 from memory.domain import Fact as FactValue
 from memory.paging import Page
 from memory.people.erasing import Receipt
@@ -20,26 +21,26 @@ from schemas.facts import (
 )
 from schemas.fields import CallerQuery
 
-blueprint = resource("facts", "Ranked statements, each with its source.")
-NOT_THERE = "The fact is not there, or belongs to someone else."
+blueprint = resource("facts", "Statements about a person, ranked, each with its source.")
+NOT_THERE = "The fact does not exist or belongs to someone else."
 
 
-@blueprint.get("/facts", errors={404: "The session is not there, or belongs to someone else."})
+@blueprint.get("/facts", errors={404: NO_SESSION})
 @blueprint.arguments(FactQuery, location="query")
 @blueprint.response(200, FactPage)
 def list_facts(query: dict[str, Any]) -> Page[FactValue]:
-    """List what holds now, or held at `as_of`
+    """List the facts that are true now, or were true at `as_of`
 
-    With `session_id`: the session's facts and those its person has everywhere.
+    With `session_id`, these are the session's facts, and those of its person with the scope `user`.
     """
     return services().facts.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.post("/facts", errors={404: "The session is not there, or belongs to someone else."})
+@blueprint.post("/facts", errors={404: NO_SESSION})
 @blueprint.arguments(FactCreate)
 @blueprint.response(201, Fact)
 def add_fact(body: dict[str, Any]) -> FactValue:
-    """State a fact, for one session or for all of a person's"""
+    """Add a fact, to one session or to all sessions of a person"""
     return services().facts.add(caller(body.pop("user_id")), **body)
 
 
@@ -58,8 +59,8 @@ def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> Fa
 def forget_fact(query: dict[str, Any], fact_id: int) -> Receipt:
     """Forget a fact, with its history
 
-    Forgotten are also the facts that it took the place of: none of them holds again. The message it came from and the
-    summary stay; to erase the words themselves, erase the message.
+    The facts that it corrected are forgotten too, and do not become true again. Its source message and the summary
+    stay. To erase the words themselves, erase the message.
     """
     return services().erasing.fact(caller(query["user_id"]), fact_id)
 
@@ -70,7 +71,7 @@ def forget_fact(query: dict[str, Any], fact_id: int) -> Receipt:
 def forget_facts(body: dict[str, Any]) -> Receipt:
     """Forget up to 1,000 facts, with their history
 
-    Those that are not there are skipped, so a call can be repeated safely.
+    Facts that do not exist are skipped, so a call can be repeated safely.
     """
     return services().erasing.facts(caller(body["user_id"]), body["ids"])
 
@@ -79,5 +80,5 @@ def forget_facts(body: dict[str, Any]) -> Receipt:
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, FactHistory)
 def fact_history(query: dict[str, Any], fact_id: int) -> dict[str, Any]:
-    """Read how a fact, and those it superseded, changed"""
+    """Read how a fact, and the facts that it corrected, changed"""
     return {"items": services().facts.history(caller(query["user_id"]), fact_id)}

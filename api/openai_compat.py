@@ -1,4 +1,4 @@
-"""The OpenAI protocol: any client of it gets memory by changing its base URL."""
+"""The OpenAI protocol: its clients get a memory by changing their base URL."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from schemas.openai_compat import (
 )
 
 blueprint = resource("openai", "The OpenAI protocol, with memory.", prefix="/v1")
-REFUSED = "The model server refused the request: its own status and error."
-NO_SERVER = "The model server could not be reached, or did not answer a chat completion."
+REFUSED = "The model server refused the request. Its own status and error are passed on."
+NO_SERVER = "The model server could not be reached, or its answer was not valid."
 
 
 @blueprint.post(
@@ -38,8 +38,8 @@ NO_SERVER = "The model server could not be reached, or did not answer a chat com
     scope=CHAT,
     errors={
         400: REFUSED,
-        404: "The session or the person is someone else's; or the model server does not know the model.",
-        409: "The Idempotency-Key was another request's.",
+        404: "The session or the person belongs to someone else, or the model server does not know the model.",
+        409: "Another request had this Idempotency-Key.",
         429: f"{DAY_SPENT} Or: {REFUSED}",
         502: NO_SERVER,
         504: "The model took longer than MODEL_TIMEOUT.",
@@ -52,11 +52,10 @@ def complete(call: CompletionCall) -> Response:
     """Chat as with OpenAI, and be remembered
 
     The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id or
-    metadata.session_id, or else known by the conversation's first messages; the person by X-OpenWebUI-User-Id,
-    x-litellm-end-user-id, safety_identifier or user, and has to be the one whom the key speaks for if it speaks for
-    one. What is sent of the conversation is stored once. X-Memory-*
-    headers of the reply say which session it was, how many messages were recalled, how many tokens that saved, and
-    why nothing was remembered if memory failed: then the model got the request as it came.
+    metadata.session_id; without any of them it is found by the conversation's first messages. The person is named by
+    X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier or user. A message that is sent again is stored once.
+    The X-Memory-* headers of the reply give the session, the number of recalled messages and the saved tokens. If the
+    memory fails, the model gets the request unchanged, and X-Memory-Error says why.
     """
     identity = identity_of(request.headers, call.parameters)
     asked = turn_of(call, identity, request.headers, request.get_data())
@@ -100,7 +99,7 @@ def get_model(model: str) -> Response:
 def embed(body: dict[str, Any]) -> Response:
     """Embed texts with the model server
 
-    Passed on as it comes; nothing of it is stored.
+    The request is passed on unchanged. Nothing is stored.
     """
     return Response(services().relay.embeddings(body), mimetype="application/json")
 
@@ -110,7 +109,7 @@ def _sse(events: Iterator[TurnEvent]) -> Iterator[str]:
         for part in events:
             if isinstance(part, Chunk):
                 yield f"data: {json.dumps(part.data)}\n\n"
-    except RecapError as error:  # the status has left already: the error comes as an event, and no [DONE]
+    except RecapError as error:  # the status was sent already: the error comes as an event, without [DONE]
         requests.failed(error.code)
         body, _ = openai_error(error)
         yield f"data: {json.dumps(body)}\n\n"
@@ -119,7 +118,7 @@ def _sse(events: Iterator[TurnEvent]) -> Iterator[str]:
 
 
 def _with_memory(response: Response, started: TurnStarted) -> Response:
-    """The response with what is said of the memory, in headers, so that nothing is added to the answer itself."""
+    """Tell about the memory in headers, so that the answer itself stays the model's."""
     recalled = sum(len(excerpt.messages) for excerpt in started.memory.recalled.excerpts)
     said = {
         "X-Memory-Session-Id": started.session_id,

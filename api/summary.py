@@ -14,27 +14,27 @@ from memory.summary.summaries import SummaryVersion as SummaryVersionValue
 from schemas.fields import CallerQuery, PageQuery
 from schemas.summaries import PreviewCall, Summary, SummaryEdit, SummaryPage, SummaryPreview, SummaryRollback
 
-blueprint = resource("summary", "The structured summary that stands in for a session's past.")
+blueprint = resource("summary", "The structured summary that stands for a session's older messages in prompts.")
 
 
 @blueprint.get("/sessions/<session_id>/summary", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, Summary)
 def get_summary(query: dict[str, Any], session_id: str) -> SummaryState:
-    """Read the newest summary and how it stands"""
+    """Read the newest summary, and whether it is up to date"""
     return services().summaries.get(caller(query["user_id"]), session_id)
 
 
 @blueprint.put(
     "/sessions/<session_id>/summary",
-    errors={404: NOT_THERE, 409: "The summary changed meanwhile. Nothing was stored."},
+    errors={404: NOT_THERE, 409: "The summary has changed since `expected_version`. Nothing was stored."},
 )
 @blueprint.arguments(SummaryEdit)
 @blueprint.response(200, Summary)
 def edit_summary(body: dict[str, Any], session_id: str) -> SummaryState:
-    """Replace the summary with the person's own
+    """Replace the summary with an edited one
 
-    It becomes a new version, and the next prompt shows it.
+    It becomes a new version. The next prompt shows it.
     """
     return services().summaries.edit(
         caller(body["user_id"]), session_id, body["sections"], expected=body["expected_version"]
@@ -45,19 +45,19 @@ def edit_summary(body: dict[str, Any], session_id: str) -> SummaryState:
 @blueprint.arguments(PageQuery, location="query")
 @blueprint.response(200, SummaryPage)
 def list_versions(query: dict[str, Any], session_id: str) -> Page[SummaryVersionValue]:
-    """Read all versions, newest first"""
+    """List all versions, newest first"""
     return services().summaries.versions(
         caller(query["user_id"]), session_id, cursor=query["cursor"], limit=query["limit"]
     )
 
 
-@blueprint.post("/sessions/<session_id>/summary/rollback", errors={404: "There is no such session or version."})
+@blueprint.post("/sessions/<session_id>/summary/rollback", errors={404: "The session or the version does not exist."})
 @blueprint.arguments(SummaryRollback)
 @blueprint.response(200, Summary)
 def roll_back(body: dict[str, Any], session_id: str) -> SummaryState:
-    """Bring an earlier version back, as a new one
+    """Bring an earlier version back, as a new version
 
-    Messages it does not cover are sent word for word until the next update.
+    Messages that it does not cover are sent word for word until the next update.
     """
     return services().summaries.rollback(caller(body["user_id"]), session_id, body["version"])
 
@@ -66,7 +66,7 @@ def roll_back(body: dict[str, Any], session_id: str) -> SummaryState:
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(202, Summary)
 def refresh_summary(query: dict[str, Any], session_id: str) -> SummaryState:
-    """Ask for an update now, also after one has failed"""
+    """Update the summary now, also after an update has failed"""
     return services().summaries.refresh(caller(query["user_id"]), session_id)
 
 
@@ -74,10 +74,10 @@ def refresh_summary(query: dict[str, Any], session_id: str) -> SummaryState:
     "/sessions/<session_id>/summary/preview",
     scope=READ,
     errors={
-        404: "There is no such session or prompt.",
+        404: "The session or the prompt does not exist.",
         429: DAY_SPENT,
         502: "The model server failed, or its summary could not be used.",
-        503: "The model server is busy; see Retry-After.",
+        503: "The model server is busy. Retry-After says when to retry.",
         504: "The model took longer than MODEL_TIMEOUT.",
     },
 )
@@ -86,7 +86,7 @@ def refresh_summary(query: dict[str, Any], session_id: str) -> SummaryState:
 def preview_summary(body: dict[str, Any], session_id: str) -> Preview:
     """Try a summary prompt on this conversation, and store nothing
 
-    The mini model reads the conversation anew with it: from its beginning, or if that is more than one call can read,
-    from the earliest version of the summary after which the rest is not.
+    The mini model reads the whole conversation with this prompt. If that is too much for one call, it continues the
+    earliest version of the summary after which the rest fits.
     """
     return services().previews.make(caller(body.pop("user_id")), session_id, **body)
