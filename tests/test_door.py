@@ -88,16 +88,6 @@ def test_health_and_the_page_are_never_refused(make_app: MakeApp) -> None:
                 assert answer.status_code == 200, path
 
 
-def test_openai_clients_are_refused_in_their_own_form(make_app: MakeApp) -> None:
-    client = make_app(rate_limit="1 per minute").test_client()
-    good(client.get("/v1/models"))
-    answer = client.get("/v1/models")
-    told = error(answer, 429)
-    assert set(told) == {"message", "type", "param", "code"}
-    assert (told["type"], told["code"]) == ("rate_limit_error", "rate_limit_exceeded")
-    assert int(answer.headers["Retry-After"]) >= 1
-
-
 def test_unless_it_is_set_this_machine_is_not_limited_where_no_key_is_asked_for(
     make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,13 +225,6 @@ def test_json_nested_without_end_is_refused(client: FlaskClient) -> None:
         answer = client.post(path, data=b"[" * 200_000, content_type="application/json")
         assert answer.status_code in (400, 422), path
         assert answer.json["error"]["message"]
-
-
-def test_a_client_sends_so_many_messages_and_no_more(client: FlaskClient) -> None:
-    messages = [{"role": "user", "content": "Hello"}] * 10_001
-    told = error(client.post("/v1/chat/completions", json={"messages": messages}), 400)
-    assert told["param"] == "messages"
-    assert good(client.get("/api/sessions"))["items"] == []
 
 
 # -- from which pages

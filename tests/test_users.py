@@ -495,10 +495,3 @@ def test_replaced_messages_are_erased_and_not_exported(make_app: MakeApp, model_
     receipt = good(client.delete("/api/users/ada"))
     assert receipt["erased"]["messages"] == 4
     assert traces(app) == {}
-
-
-def test_an_owner_is_gone_with_their_name(services: Services, client: FlaskClient) -> None:
-    append(client, "s", [said("hello")], user_id="ada")
-    good(client.delete("/api/users/ada"))
-    with services.database.read() as tx:
-        assert tx.scalars(select(OwnerRow)).all() == []
