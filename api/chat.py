@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from flask import Response
 
-from api import requests
 from api.blueprint import DAY_SPENT, caller, resource, retry_key, services
 from api.errors import error_body
 from api.streaming import EVENTS, event_stream
 from memory.access.keys import CHAT
-from memory.errors import RecapError
 from memory.llm import Piece
 from memory.notice import builtin_notice
 from memory.services import Services
@@ -56,7 +53,7 @@ def chat(call: ChatCall, headers: dict[str, Any]) -> Response | dict[str, Any]:
     started = next(events)  # a failure before the first word still has its own status
     assert isinstance(started, TurnStarted)
     if request.stream:
-        return event_stream(_sse(started, events, _notice(engine)), events)
+        return event_stream(_chunks(started, events, _notice(engine)), events, error_body)
     end = next(event for event in events if isinstance(event, TurnFinished))
     return _completion(end) | _notice(engine)
 
@@ -80,40 +77,34 @@ def _completion(end: TurnFinished) -> dict[str, Any]:
     }
 
 
-def _sse(started: TurnStarted, events: Iterator[TurnEvent], notice: dict[str, str]) -> Iterator[str]:
-    """The turn as server-sent events: OpenAI chunks, the memory with the first, the usage with the last."""
-    common = {
-        "id": started.completion_id,
-        "object": "chat.completion.chunk",
-        "created": int(started.created_at.timestamp()),
-        "model": started.model,
-    }
+def _chunks(started: TurnStarted, events: Iterator[TurnEvent], notice: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """The turn as OpenAI chunks: the memory comes with the first, the usage with the last."""
 
-    def event(delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return f"data: {json.dumps({**common, 'choices': [choice], **more}, ensure_ascii=False)}\n\n"
+    def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
+        return {
+            "id": started.completion_id,
+            "object": "chat.completion.chunk",
+            "created": int(started.created_at.timestamp()),
+            "model": started.model,
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+            **more,
+        }
 
-    yield event(
+    yield chunk(
         {"role": "assistant", "content": ""},
         session_id=started.session_id,
         user_message_id=started.user_message_id,
         memory=_memory.dump(started.memory),
         **notice,
     )
-    try:
-        for part in events:
-            if isinstance(part, Piece):
-                yield event({"content": part.text})
-            elif isinstance(part, TurnFinished):
-                memory = part.started.memory  # complete only now, if the model itself looked back
-                again = {"memory": _memory.dump(memory)} if memory.calls else {}
-                usage = _usage.dump(part.usage)
-                yield event({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
-    except RecapError as error:  # the status was sent already: the error comes as an event, without [DONE]
-        requests.failed(error.code)
-        yield f"data: {json.dumps(error_body(error))}\n\n"
-        return
-    yield "data: [DONE]\n\n"
+    for part in events:
+        if isinstance(part, Piece):
+            yield chunk({"content": part.text})
+        elif isinstance(part, TurnFinished):
+            memory = part.started.memory  # complete only now, if the model itself looked back
+            again = {"memory": _memory.dump(memory)} if memory.calls else {}
+            usage = _usage.dump(part.usage)
+            yield chunk({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
 
 
 def _notice(engine: Services) -> dict[str, str]:

@@ -65,7 +65,8 @@ def register(app: Flask, keys: Keys, settings: Settings) -> None:
 
     def come_in() -> None:
         if not (auth.is_open(request.path) or request.method == "OPTIONS"):  # browsers send no key with OPTIONS
-            guesses.check()
+            if "Authorization" in request.headers:
+                guesses.check()
             auth.identify(keys, settings)
             limited.check()
         has_body = request.content_length or "Transfer-Encoding" in request.headers
@@ -73,7 +74,8 @@ def register(app: Flask, keys: Keys, settings: Settings) -> None:
             raise UnsupportedMediaType
 
     def go_out(response: Response) -> Response:
-        guesses.count(response)
+        if response.status_code == 401 and "Authorization" in request.headers and "holder" not in g:
+            guesses.count()
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)  # the page has a policy of its own, and its files are kept
         return response
@@ -150,7 +152,7 @@ class WrongKeys:
     def check(self) -> None:
         """To be called before `auth`, so that no key is tried.  Raises LimitReached."""
         address = _network(request.remote_addr or "")
-        if "Authorization" not in request.headers or self._counter.test(self._limit, address):
+        if self._counter.test(self._limit, address):
             return
         if "X-Forwarded-For" in request.headers and not self._behind_known_proxies and not self._warned.is_set():
             self._warned.set()
@@ -162,10 +164,9 @@ class WrongKeys:
             retry_after=self._counter.get_window_stats(self._limit, address).reset_time - time.time(),
         )
 
-    def count(self, response: Response) -> None:
-        """Count an answer that refused a key."""
-        if response.status_code == 401 and "Authorization" in request.headers and "holder" not in g:
-            self._counter.hit(self._limit, _network(request.remote_addr or ""))
+    def count(self) -> None:
+        """Count a key that was refused."""
+        self._counter.hit(self._limit, _network(request.remote_addr or ""))
 
 
 class _Counters:

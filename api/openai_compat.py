@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from flask import Response, jsonify, request
 
-from api import requests
 from api.blueprint import DAY_SPENT, caller, resource, retry_key, services
 from api.errors import openai_error
 from api.streaming import EVENTS, event_stream
 from memory.access.keys import CHAT
-from memory.errors import RecapError
 from memory.llm import Chunk
-from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
+from memory.turn.values import TurnFinished, TurnStarted
 from schemas.openai_compat import (
     Completion,
     CompletionCall,
@@ -64,7 +60,8 @@ def complete(call: CompletionCall) -> Response:
     started = next(events)  # a failure before the first word still has its own status
     assert isinstance(started, TurnStarted)
     if asked.stream:
-        return _with_memory(event_stream(_sse(events), events), started)
+        chunks = (part.data for part in events if isinstance(part, Chunk))
+        return _with_memory(event_stream(chunks, events, lambda error: openai_error(error)[0]), started)
     *answer, end = events
     assert isinstance(end, TurnFinished)
     (completion,) = [part.data for part in answer if isinstance(part, Chunk)]
@@ -102,19 +99,6 @@ def embed(body: dict[str, Any]) -> Response:
     The request is passed on unchanged. Nothing is stored.
     """
     return Response(services().relay.embeddings(body), mimetype="application/json")
-
-
-def _sse(events: Iterator[TurnEvent]) -> Iterator[str]:
-    try:
-        for part in events:
-            if isinstance(part, Chunk):
-                yield f"data: {json.dumps(part.data)}\n\n"
-    except RecapError as error:  # the status was sent already: the error comes as an event, without [DONE]
-        requests.failed(error.code)
-        body, _ = openai_error(error)
-        yield f"data: {json.dumps(body)}\n\n"
-        return
-    yield "data: [DONE]\n\n"
 
 
 def _with_memory(response: Response, started: TurnStarted) -> Response:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import Any
 
 from flask import Response, stream_with_context
 
+from api import requests
 from memory.errors import RecapError
 from memory.ops import logs
 from memory.turn.values import TurnEvent
@@ -21,9 +24,27 @@ EVENTS = {  # the schema of each event
 }
 
 
-def event_stream(body: Iterator[str], turn: Generator[TurnEvent, None, None]) -> Response:
-    """The response that streams `body`, which reads from `turn`."""
-    response = Response(stream_with_context(body), mimetype="text/event-stream")
+def event_stream(
+    chunks: Iterator[Mapping[str, Any]],
+    turn: Generator[TurnEvent, None, None],
+    error_body: Callable[[RecapError], dict[str, Any]],
+) -> Response:
+    """The response that streams `chunks`, which read from `turn`.
+
+    The status is sent before the first chunk.  So a later error comes as an event, and no `[DONE]` follows it.
+    """
+
+    def events() -> Iterator[str]:
+        try:
+            for chunk in chunks:
+                yield f"data: {json.dumps(chunk)}\n\n"
+        except RecapError as error:
+            requests.failed(error.code)
+            yield f"data: {json.dumps(error_body(error))}\n\n"
+        else:
+            yield "data: [DONE]\n\n"
+
+    response = Response(stream_with_context(events()), mimetype="text/event-stream")
     response.headers["X-Accel-Buffering"] = "no"  # else nginx would hold the events back
     response.call_on_close(lambda: _close(turn))
     return response

@@ -82,18 +82,16 @@ class ChatRequest(Schema):
     )
 
     @validates_schema
-    def _history(self, data: dict[str, Any], **_: Any) -> None:
+    def _fits(self, data: dict[str, Any], **_: Any) -> None:
+        problems = {}
         if data["history"] and not data["temporary"]:
-            raise ValidationError("Is allowed only with `temporary`. A session has its own history.", "history")
-
-    @validates_schema
-    def _replaces(self, data: dict[str, Any], **_: Any) -> None:
-        if data["replaces"] is None:
-            return
-        if data["session_id"] is None:
-            raise ValidationError("Is required with `replaces`: the session of that message.", "session_id")
-        if data["temporary"]:
-            raise ValidationError("Is not allowed with `temporary`: such a turn changes nothing.", "replaces")
+            problems["history"] = ["Is allowed only with `temporary`. A session has its own history."]
+        if data["replaces"] is not None and data["session_id"] is None:
+            problems["session_id"] = ["Is required with `replaces`: the session of that message."]
+        elif data["replaces"] is not None and data["temporary"]:
+            problems["replaces"] = ["Is not allowed with `temporary`: such a turn changes nothing."]
+        if problems:
+            raise ValidationError(problems)
 
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> ChatCall:
@@ -141,33 +139,32 @@ class RecallCall(Schema):
 _recall_call = RecallCall()
 
 
+def _recall(report: Any) -> dict[str, Any]:
+    told = {"mode": report.recalled.mode, "reason": report.recalled.reason}
+    return {**told, "calls": _recall_call.dump(report.calls, many=True)} if report.recalled.mode == "tools" else told
+
+
 class Memory(Schema):
     """What the prompt of a turn showed of the past, and why."""
 
-    summary = fields.Method(
-        "_summary", metadata=about("The version and state of the stored summary, and the version that was shown.")
+    summary = fields.Function(
+        lambda report: {
+            "version": report.summary_version,
+            "state": report.state,
+            "head_version": report.head_version,
+        },
+        metadata=about("The version and state of the stored summary, and the version that was shown."),
     )
     facts = fields.List(fields.Nested(ShownFact))
     excerpts = fields.List(fields.Nested(Excerpt), attribute="recalled.excerpts")
-    recall = fields.Method(
-        "_recall",
+    recall = fields.Function(
+        _recall,
         metadata=about("The mode; why something was recalled, or why not; and in mode `tools` the model's `calls`."),
     )
-    tail = fields.Method(
-        "_tail", metadata=about("How many messages were sent word for word, and how many did not fit.")
+    tail = fields.Function(
+        lambda report: {"messages": report.tail_messages, "dropped": report.tail_dropped},
+        metadata=about("How many messages were sent word for word, and how many did not fit."),
     )
-
-    def _summary(self, report: Any) -> dict[str, Any]:
-        return {"version": report.summary_version, "state": report.state, "head_version": report.head_version}
-
-    def _recall(self, report: Any) -> dict[str, Any]:
-        told = {"mode": report.recalled.mode, "reason": report.recalled.reason}
-        if report.recalled.mode == "tools":
-            told["calls"] = _recall_call.dump(report.calls, many=True)
-        return told
-
-    def _tail(self, report: Any) -> dict[str, Any]:
-        return {"messages": report.tail_messages, "dropped": report.tail_dropped}
 
 
 class ChatUsage(Schema):

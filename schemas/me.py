@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from marshmallow import Schema, fields
 
 from memory.access.keys import SCOPES
@@ -17,7 +15,7 @@ class Me(Schema):
     user_id = fields.String(
         allow_none=True, metadata=about("The one person the key belongs to; null if requests may name any person.")
     )
-    scopes = fields.Method("_scopes", metadata=about("Those it has of `chat`, `read` and `admin`."))
-
-    def _scopes(self, holder: Any) -> list[str]:
-        return [scope for scope in SCOPES if scope in holder.scopes]
+    scopes = fields.Function(
+        lambda holder: [scope for scope in SCOPES if scope in holder.scopes],
+        metadata=about("Those it has of `chat`, `read` and `admin`."),
+    )
