@@ -206,12 +206,3 @@ def test_what_is_only_passed_on_counts_for_whom_it_names(spending: Any, model_se
     title = "### Task:\nA title.\n<chat_history>\nHello\n</chat_history>"
     assert complete(app.test_client(), title, "ada").status_code == 200
     assert today(app, "ada") == 100
-
-
-def test_erasing_a_person_erases_what_they_spent(spending: Any, model_server: ModelServer) -> None:
-    app = spending(0)
-    client: FlaskClient = app.test_client()
-    model_server.main.queue(HUNDRED)
-    chat(client, "Hello", user_id="ada")
-    good(client.delete("/api/users/ada"))
-    assert rows_of(services_of(app))["spending"] == 0

@@ -103,13 +103,6 @@ def test_the_branch_last_seen_becomes_a_session(client: FlaskClient) -> None:
     assert messages[3]["created_at"] == "2023-11-14T22:14:30.125000+00:00"
 
 
-def test_it_is_remembered_like_any_other(app: Flask, client: FlaskClient) -> None:
-    bring_in(client, tea())
-    services_of(app).outbox.run_due(["index", "summary"])
-    assert good(client.get("/api/search?q=sencha&user_id=ada"))["results"][0]["content"] == "Sencha."
-    assert good(client.get("/api/sessions/6f2b-tea/summary"))["state"] == "current"
-
-
 def test_the_same_again_changes_nothing(app: Flask, client: FlaskClient) -> None:
     bring_in(client, tea())
     rows = rows_of(services_of(app))
@@ -252,36 +245,23 @@ def test_its_title(client: FlaskClient, title: Any, shown: str) -> None:
     assert good(client.get("/api/sessions/6f2b-tea"))["title"] == shown
 
 
+KEYS = [
+    "parent",
+    "children",
+    "message",
+    "author",
+    "role",
+    "content",
+    "parts",
+    "content_type",
+    "metadata",
+    "create_time",
+    "attachments",
+    "text",
+]
 anything = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=5)
-    | st.sampled_from(["a", "b", "user", "assistant"]),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                [
-                    "parent",
-                    "children",
-                    "message",
-                    "author",
-                    "role",
-                    "content",
-                    "parts",
-                    "content_type",
-                    "metadata",
-                    "create_time",
-                    "attachments",
-                    "text",
-                ]
-            ),
-            inner,
-            max_size=6,
-        )
-    ),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["a", "b", "user"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6),
     max_leaves=30,
 )
 

@@ -308,12 +308,6 @@ def test_the_command_makes_a_key_and_shows_it_once(app: Flask) -> None:
     assert key not in listed
 
 
-def test_the_command_makes_a_key_for_everything_unless_told_otherwise(app: Flask) -> None:
-    key = run(app, "create").stdout.strip()
-    found = good(with_key(app, key).get("/api/me"))
-    assert found == {"tenant": "default", "user_id": None, "scopes": ["chat", "read", "admin"]}
-
-
 def test_the_command_revokes(app: Flask) -> None:
     key = run(app, "create").stdout.strip()
     done = run(app, "revoke", "1")

@@ -125,25 +125,6 @@ def test_calls_of_tools_and_their_results_are_passed_on_and_stored(client: Flask
     assert results == {"tool_call_id": result["tool_call_id"]}
 
 
-def test_streamed_calls_of_tools_come_in_fragments_and_are_stored_whole(
-    client: FlaskClient, server: ModelServer
-) -> None:
-    server.main.queue(ToolCalls((("weather", {"city": "Lyon"}), ("time", {"zone": "CET"})), text="Let me see."))
-    chunks = stream(client, talk("Is it warm?"))[:-1]
-    fragments = [
-        call
-        for chunk in chunks
-        for choice in chunk["choices"]
-        for call in choice["delta"].get("tool_calls", ())
-        if call["index"] == 1
-    ]
-    assert "".join(call["function"].get("arguments", "") for call in fragments) == '{"zone": "CET"}'
-    reply = stored(client, "s")[-1]
-    assert reply["content"] == "Let me see."
-    functions = [call["function"] for call in reply["extra"]["tool_calls"]]
-    assert functions[1] == {"name": "time", "arguments": '{"zone": "CET"}'}
-
-
 @pytest.mark.parametrize("streamed", [True, False])
 @pytest.mark.parametrize("reason", ["length", "content_filter", "stop"])
 def test_an_answer_without_words_is_passed_on_and_leaves_the_question_unanswered(
@@ -157,16 +138,6 @@ def test_an_answer_without_words_is_passed_on_and_leaves_the_question_unanswered
     assert said(client, "s") == [("user", "Hello")]
     assert complete(client, talk("Hello")) == "Now then."
     assert said(client, "s") == [("user", "Hello"), ("assistant", "Now then.")]
-
-
-def test_images_reach_the_model_and_are_stored_as_placeholders(client: FlaskClient, server: ModelServer) -> None:
-    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUg"}}
-    messages = [user([{"type": "text", "text": "What is this?"}, image])]
-    complete(client, messages)
-    assert sent(server)[0]["messages"] == messages
-    (question, _) = stored(client, "s")
-    assert question["content"] == "What is this?\n[image]"
-    assert "base64" not in str(question) and len(question["extra"]["attachments"]) == 1
 
 
 # -- errors
