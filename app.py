@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ from flask_swagger_ui import get_swaggerui_blueprint
 import api
 import web
 from api import door, errors, ops, requests
-from api.context import EXTENSION
-from api.document import DocumentedApi
+from api.blueprint import EXTENSION
 from config import Settings
 from memory.ops import logs
 from memory.services import Services, build
@@ -23,14 +21,6 @@ from models import Base
 
 VERSION = "0.1.0"
 BODY_BYTES_MAX = 32 * 1024 * 1024  # an import of 1,000 long messages fits
-
-
-class _Application(Flask):
-    """Flask for handlers that are plain functions: to ask of each function at each request whether it is a coroutine
-    takes longer than most of them."""
-
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        return func
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -41,25 +31,21 @@ def create_app(settings: Settings | None = None) -> Flask:
     settings = settings or Settings.from_env()
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     logs.set_up(settings)
-    app = _Application("recap", static_folder=None)
+    app = Flask("recap", static_folder=None)
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.config.update(
         SQLALCHEMY_DATABASE_URI=settings.sqlalchemy_url,
         SQLALCHEMY_ENGINE_OPTIONS=_engine_options(settings),
         MAX_CONTENT_LENGTH=BODY_BYTES_MAX,
-        API_TITLE="Recap",
         API_VERSION=VERSION,
-        OPENAPI_VERSION="3.0.3",
-        OPENAPI_URL_PREFIX="/",
-        OPENAPI_JSON_PATH="openapi.json",
     )
     database = SQLAlchemy(metadata=Base.metadata)
     database.init_app(app)
     Migrate(app, database, directory=str(Path(__file__).parent / "migrations"))
     with app.app_context():
         app.extensions[EXTENSION] = build(settings, database.engine)
-    api.register(DocumentedApi(app))
-    errors.register(app)  # after flask-smorest, which brings a shape of its own
+    api.register(app)
+    errors.register(app)
     # Without the first, the page would send the document to a site to be checked; the second keeps its script the same.
     config = {"app_name": "Recap", "validatorUrl": None, "oauth2RedirectUrl": None}
     docs = get_swaggerui_blueprint("/docs", "/openapi.json", config=config)

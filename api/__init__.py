@@ -1,18 +1,46 @@
 """The HTTP interface: a blueprint for each resource, a handler for each call.
 
-A handler loads, makes one call into the engine and dumps; its docstring is what the API's reader sees.
+A handler loads, makes one call into the services and dumps.  Its docstring is the call's description in /docs.
 """
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
+from flask import Flask
+from flask_smorest import Api
+
 from api import auth, chat, facts, jobs, me, openai_compat, ops, prompts, search, sessions, summary, turns, users
-from api.context import Int64
-from api.document import DocumentedApi
+from api.blueprint import Int64
+from schemas.errors import Error
+
+_RESOURCES = (chat, sessions, turns, summary, facts, search, users, prompts, jobs, me, openai_compat, ops)
 
 
-def register(api: DocumentedApi) -> None:
-    """Add every resource."""
+def register(app: Flask) -> None:
+    """Add every resource, and the OpenAPI document that describes them."""
+    for module in _RESOURCES:
+        app.register_blueprint(module.blueprint)
+    app.add_url_rule("/openapi.json", "openapi", lambda: _document(app.config["API_VERSION"]))
+
+
+class _Api(Api):
+    """flask-smorest's, with Recap's shape of errors in the document."""
+
+    ERROR_SCHEMA = Error
+    DEFAULT_ERROR_RESPONSE_NAME = None  # each call names the errors it answers
+
+
+@functools.cache
+def _document(version: str) -> dict[str, Any]:
+    """The OpenAPI document.  It is the same for every application, and most processes are never asked for it."""
+    app = Flask("document")
+    app.config.update(API_TITLE="Recap", API_VERSION=version, OPENAPI_VERSION="3.0.3")
+    api = _Api(app)
     api.spec.components.security_scheme("bearer", auth.SCHEME)
     api.register_converter(Int64, lambda converter: converter.documented)
-    for module in (chat, sessions, turns, summary, facts, search, users, prompts, jobs, me, openai_compat, ops):
+    for module in _RESOURCES:
         api.register_blueprint(module.blueprint)
+    document: dict[str, Any] = api.spec.to_dict()
+    return document

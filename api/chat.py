@@ -2,123 +2,109 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from flask import jsonify
-from flask.typing import ResponseReturnValue
+from flask import Response
 
-from api import requests
-from api.context import DAY_SPENT, caller, errors, resource, retry_key, services
+from api.blueprint import DAY_SPENT, caller, resource, retry_key, services
 from api.errors import error_body
 from api.streaming import EVENTS, event_stream
 from memory.access.keys import CHAT
-from memory.errors import RecapError
 from memory.llm import Piece
 from memory.notice import builtin_notice
 from memory.services import Services
 from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
 from schemas.chat import ChatCall, ChatHeaders, ChatReply, ChatRequest, ChatUsage, Memory
-from schemas.dumping import dumper
 
 blueprint = resource("chat", "Send a message, get a reply that remembers.")
-_memory, _usage = dumper(Memory()), dumper(ChatUsage())
+_memory, _usage = Memory(), ChatUsage()
 
 
-@blueprint.route("/chat", methods=["POST"], scope=CHAT)
-@blueprint.arguments(ChatRequest)
-@blueprint.arguments(ChatHeaders, location="headers")
-@blueprint.answer(200, ChatReply)
-@blueprint.alt_response(200, schema=EVENTS, content_type="text/event-stream", success=True)
-@errors(
-    blueprint,
-    e404="The session is not there, or belongs to someone else; or it has no message `replaces`.",
-    e409="The session is busy, the Idempotency-Key was another request's, or the reply was stopped before its first "
-    "word: then the message is kept.",
-    e413="The message is larger than a prompt may be. Nothing was stored.",
-    e429=DAY_SPENT,
-    e502="The model server failed. The message is kept; sending it again takes the turn up where it broke off.",
-    e503="The model server is busy; see Retry-After. The message is kept.",
-    e504="The model took longer than MODEL_TIMEOUT. The message is kept.",
+@blueprint.post(
+    "/chat",
+    scope=CHAT,
+    errors={
+        404: "The session does not exist or belongs to someone else, or it has no message `replaces`.",
+        409: "The session is busy; or another request had this Idempotency-Key; or the reply was stopped before its "
+        "first word, and the message is kept.",
+        413: "The message is too large for a prompt. Nothing was stored.",
+        429: DAY_SPENT,
+        502: "The model server failed. The message is kept; send it again to get the reply.",
+        503: "The model server is busy. The message is kept. Retry-After says when to retry.",
+        504: "The model took longer than MODEL_TIMEOUT. The message is kept.",
+    },
 )
-def chat(call: ChatCall, headers: dict[str, Any]) -> ResponseReturnValue:
+@blueprint.arguments(ChatRequest())
+@blueprint.arguments(ChatHeaders(), location="headers")
+@blueprint.response(200, ChatReply)
+@blueprint.alt_response(200, schema=EVENTS, content_type="text/event-stream", success=True)
+def chat(call: ChatCall, headers: dict[str, Any]) -> Response | dict[str, Any]:
     """Send a message and get the reply
 
-    The session is made if it is new. Recap recalls what fits the message, answers with the main model, and brings
-    the session's summary and facts up to date after the reply has left. With `replaces` the message takes the place
-    of an earlier one and of all that followed it; those are kept, but they are not shown, recalled or summarised.
+    A session that does not exist is created. Recap recalls what fits the message, the main model answers, and the
+    session's summary and facts are updated after the reply was sent. With `replaces`, the message takes the place of
+    an earlier one and of everything after it. Replaced messages are kept, but no longer shown, recalled or summarised.
     """
-    key = retry_key(headers["idempotency_key"])
-    request = call.turn if key is None else replace(call.turn, idempotency_key=key)
+    request = replace(call.turn, idempotency_key=retry_key(headers["idempotency_key"]))
     engine = services()
     events = engine.pipeline.turn(caller(call.user_id), request)
     started = next(events)  # a failure before the first word still has its own status
     assert isinstance(started, TurnStarted)
     if request.stream:
-        return event_stream(_sse(started, events, _notice(engine)), events)
+        return event_stream(_chunks(started, events, _notice(engine)), events, error_body)
     end = next(event for event in events if isinstance(event, TurnFinished))
-    return jsonify(_completion(end) | _notice(engine))
+    return _completion(end) | _notice(engine)
 
 
 def _completion(end: TurnFinished) -> dict[str, Any]:
+    """What ChatReply dumps."""
     started = end.started
+    message = {"role": "assistant", "content": end.reply}
     return {
         "id": started.completion_id,
         "object": "chat.completion",
         "created": int(started.created_at.timestamp()),
         "model": end.model,
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": end.reply},
-                "finish_reason": end.finish_reason,
-            }
-        ],
-        "usage": _usage(end.usage),
+        "choices": [{"index": 0, "message": message, "finish_reason": end.finish_reason}],
+        "usage": end.usage,
         "session_id": started.session_id,
         "user_message_id": started.user_message_id,
         "message_id": end.reply_message_id,
         "reply": end.reply,
-        "memory": _memory(started.memory),
+        "memory": started.memory,
     }
 
 
-def _sse(started: TurnStarted, events: Iterator[TurnEvent], notice: dict[str, str]) -> Iterator[str]:
-    """The turn as server-sent events: OpenAI chunks, the memory with the first, the usage with the last."""
-    common = {
-        "id": started.completion_id,
-        "object": "chat.completion.chunk",
-        "created": int(started.created_at.timestamp()),
-        "model": started.model,
-    }
+def _chunks(started: TurnStarted, events: Iterator[TurnEvent], notice: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """The turn as OpenAI chunks: the memory comes with the first, the usage with the last."""
 
-    def event(delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return f"data: {json.dumps({**common, 'choices': [choice], **more}, ensure_ascii=False)}\n\n"
+    def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
+        return {
+            "id": started.completion_id,
+            "object": "chat.completion.chunk",
+            "created": int(started.created_at.timestamp()),
+            "model": started.model,
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+            **more,
+        }
 
-    yield event(
+    yield chunk(
         {"role": "assistant", "content": ""},
         session_id=started.session_id,
         user_message_id=started.user_message_id,
-        memory=_memory(started.memory),
+        memory=_memory.dump(started.memory),
         **notice,
     )
-    try:
-        for part in events:
-            if isinstance(part, Piece):
-                yield event({"content": part.text})
-            elif isinstance(part, TurnFinished):
-                looked = part.started.memory  # complete only now, when the model looked back by itself
-                again = {"memory": _memory(looked)} if looked.calls else {}
-                usage = _usage(part.usage)
-                yield event({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
-    except RecapError as error:  # the status has left already: the error comes as an event, and no [DONE]
-        requests.failed(error.code)
-        yield f"data: {json.dumps(error_body(error))}\n\n"
-        return
-    yield "data: [DONE]\n\n"
+    for part in events:
+        if isinstance(part, Piece):
+            yield chunk({"content": part.text})
+        elif isinstance(part, TurnFinished):
+            memory = part.started.memory  # complete only now, if the model itself looked back
+            again = {"memory": _memory.dump(memory)} if memory.calls else {}
+            usage = _usage.dump(part.usage)
+            yield chunk({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
 
 
 def _notice(engine: Services) -> dict[str, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.context import ID, caller, errors, resource, services
+from api.blueprint import ID, caller, resource, services
+from api.sessions import NOT_THERE as NO_SESSION
 from memory.domain import Fact as FactValue
 from memory.paging import Page
 from memory.people.erasing import Receipt
@@ -20,69 +21,64 @@ from schemas.facts import (
 )
 from schemas.fields import CallerQuery
 
-blueprint = resource("facts", "Ranked statements, each with its source.")
-NOT_THERE = "The fact is not there, or belongs to someone else."
+blueprint = resource("facts", "Statements about a person, ranked, each with its source.")
+NOT_THERE = "The fact does not exist or belongs to someone else."
 
 
-@blueprint.route("/facts", methods=["GET"])
+@blueprint.get("/facts", errors={404: NO_SESSION})
 @blueprint.arguments(FactQuery, location="query")
 @blueprint.response(200, FactPage)
-@errors(blueprint, e404="The session is not there, or belongs to someone else.")
 def list_facts(query: dict[str, Any]) -> Page[FactValue]:
-    """List what holds now, or held at `as_of`
+    """List the facts that are true now, or were true at `as_of`
 
-    With `session_id`: the session's facts and those its person has everywhere.
+    With `session_id`, these are the session's facts, and those of its person with the scope `user`.
     """
     return services().facts.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.route("/facts", methods=["POST"])
+@blueprint.post("/facts", errors={404: NO_SESSION})
 @blueprint.arguments(FactCreate)
 @blueprint.response(201, Fact)
-@errors(blueprint, e404="The session is not there, or belongs to someone else.")
 def add_fact(body: dict[str, Any]) -> FactValue:
-    """State a fact, for one session or for all of a person's"""
+    """Add a fact, to one session or to all sessions of a person"""
     return services().facts.add(caller(body.pop("user_id")), **body)
 
 
-@blueprint.route(f"/facts/{ID % 'fact_id'}", methods=["PATCH"])
+@blueprint.patch(f"/facts/{ID % 'fact_id'}", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.arguments(FactChange)
 @blueprint.response(200, Fact)
-@errors(blueprint, e404=NOT_THERE)
 def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> FactValue:
     """Edit or pin a fact"""
     return services().facts.change(caller(query["user_id"]), fact_id, body)
 
 
-@blueprint.route(f"/facts/{ID % 'fact_id'}", methods=["DELETE"])
+@blueprint.delete(f"/facts/{ID % 'fact_id'}", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, FactReceipt)
-@errors(blueprint, e404=NOT_THERE)
 def forget_fact(query: dict[str, Any], fact_id: int) -> Receipt:
     """Forget a fact, with its history
 
-    Forgotten are also the facts that it took the place of: none of them holds again. The message it came from and the
-    summary stay; to erase the words themselves, erase the message.
+    The facts that it corrected are forgotten too, and do not become true again. Its source message and the summary
+    stay. To erase the words themselves, erase the message.
     """
     return services().erasing.fact(caller(query["user_id"]), fact_id)
 
 
-@blueprint.route("/facts/forget", methods=["POST"])
+@blueprint.post("/facts/forget")
 @blueprint.arguments(FactsToForget)
 @blueprint.response(200, FactsReceipt)
 def forget_facts(body: dict[str, Any]) -> Receipt:
     """Forget up to 1,000 facts, with their history
 
-    Those that are not there are skipped, so a call can be repeated safely.
+    Facts that do not exist are skipped, so a call can be repeated safely.
     """
     return services().erasing.facts(caller(body["user_id"]), body["ids"])
 
 
-@blueprint.route(f"/facts/{ID % 'fact_id'}/history", methods=["GET"])
+@blueprint.get(f"/facts/{ID % 'fact_id'}/history", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, FactHistory)
-@errors(blueprint, e404=NOT_THERE)
 def fact_history(query: dict[str, Any], fact_id: int) -> dict[str, Any]:
-    """Read how a fact, and those it superseded, changed"""
+    """Read how a fact, and the facts that it corrected, changed"""
     return {"items": services().facts.history(caller(query["user_id"]), fact_id)}

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.context import ID, caller, errors, resource, services
+from api.blueprint import ID, caller, resource, services
+from api.sessions import NOT_THERE as NO_SESSION
 from memory.jobs.listing import JobInfo
 from memory.paging import Page
 from schemas.fields import CallerQuery
 from schemas.ops import Job, JobPage, JobQuery
 
-blueprint = resource("jobs", "Work that happens after a reply: what waits, what failed and why.")
+blueprint = resource("jobs", "Work that is done after a reply: what waits, what failed, and why.")
 
 
-@blueprint.route("/jobs", methods=["GET"])
+@blueprint.get("/jobs", errors={404: NO_SESSION})
 @blueprint.arguments(JobQuery, location="query")
 @blueprint.response(200, JobPage)
-@errors(blueprint, e404="The session is not there, or belongs to someone else.")
 def list_jobs(query: dict[str, Any]) -> Page[JobInfo]:
-    """List jobs that are not done
+    """List jobs that wait, run or failed
 
-    With `session_id`: those of that session alone. Indexing is a person's, so it is in no session's list.
+    With `session_id`, only the jobs of that session. Index jobs belong to a person, not to a session.
     """
     return services().jobs.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.route(f"/jobs/{ID % 'job_id'}/retry", methods=["POST"])
+@blueprint.post(
+    f"/jobs/{ID % 'job_id'}/retry",
+    errors={404: "The job does not exist. A job that succeeded is deleted."},
+)
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(202, Job)
-@errors(blueprint, e404="There is no such job; one that has succeeded is gone.")
 def retry_job(query: dict[str, Any], job_id: int) -> JobInfo:
-    """Try a job again now"""
+    """Retry a job now"""
     return services().jobs.retry(caller(query["user_id"]), job_id)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from api.auth import ANY_SCOPE
-from api.context import holder, resource
+from api.blueprint import holder, resource
 from memory.access.keys import KeyHolder
 from schemas.me import Me
 
-blueprint = resource("me", "Whom a key speaks for.")
+blueprint = resource("me", "The holder of the request's key.")
 
 
-@blueprint.route("/me", methods=["GET"], scope=ANY_SCOPE)
+@blueprint.get("/me", scope=ANY_SCOPE)
 @blueprint.response(200, Me)
 def whoami() -> KeyHolder:
-    """Read whom the request's key speaks for, and what it may do
+    """Read the tenant, the person and the scopes of the request's key
 
-    Without keys it is anyone, of the tenant `default`, and everything.
+    On a server without keys, every caller has the tenant `default` and all scopes.
     """
     return holder()

@@ -1,23 +1,18 @@
-"""The OpenAI protocol: any client of it gets memory by changing its base URL."""
+"""The OpenAI protocol: its clients get a memory by changing their base URL."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from flask import Response, request
-from flask.typing import ResponseReturnValue
+from flask import Response, jsonify, request
 
-from api import requests
-from api.context import DAY_SPENT, caller, errors, resource, retry_key, services
+from api.blueprint import DAY_SPENT, caller, resource, retry_key, services
 from api.errors import openai_error
 from api.streaming import EVENTS, event_stream
 from memory.access.keys import CHAT
-from memory.errors import RecapError
 from memory.llm import Chunk
-from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
+from memory.turn.values import TurnFinished, TurnStarted
 from schemas.openai_compat import (
     Completion,
     CompletionCall,
@@ -30,32 +25,33 @@ from schemas.openai_compat import (
 )
 
 blueprint = resource("openai", "The OpenAI protocol, with memory.", prefix="/v1")
-REFUSED = "The model server refused the request: its own status and error."
-NO_SERVER = "The model server could not be reached, or did not answer a chat completion."
+REFUSED = "The model server refused the request. Its own status and error are passed on."
+NO_SERVER = "The model server could not be reached, or its answer was not valid."
 
 
-@blueprint.route("/chat/completions", methods=["POST"], scope=CHAT)
-@blueprint.arguments(CompletionRequest)
-@blueprint.answer(200, Completion)
-@blueprint.alt_response(200, schema=EVENTS, content_type="text/event-stream", success=True)
-@errors(
-    blueprint,
-    e400=REFUSED,
-    e404="The session or the person is someone else's; or the model server does not know the model.",
-    e409="The Idempotency-Key was another request's.",
-    e429=f"{DAY_SPENT} Or: {REFUSED}",
-    e502=NO_SERVER,
-    e504="The model took longer than MODEL_TIMEOUT.",
+@blueprint.post(
+    "/chat/completions",
+    scope=CHAT,
+    errors={
+        400: REFUSED,
+        404: "The session or the person belongs to someone else, or the model server does not know the model.",
+        409: "Another request had this Idempotency-Key.",
+        429: f"{DAY_SPENT} Or: {REFUSED}",
+        502: NO_SERVER,
+        504: "The model took longer than MODEL_TIMEOUT.",
+    },
 )
-def complete(call: CompletionCall) -> ResponseReturnValue:
+@blueprint.arguments(CompletionRequest)
+@blueprint.response(200, Completion)
+@blueprint.alt_response(200, schema=EVENTS, content_type="text/event-stream", success=True)
+def complete(call: CompletionCall) -> Response:
     """Chat as with OpenAI, and be remembered
 
     The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id or
-    metadata.session_id, or else known by the conversation's first messages; the person by X-OpenWebUI-User-Id,
-    x-litellm-end-user-id, safety_identifier or user, and has to be the one whom the key speaks for if it speaks for
-    one. What is sent of the conversation is stored once. X-Memory-*
-    headers of the reply say which session it was, how many messages were recalled, how many tokens that saved, and
-    why nothing was remembered if memory failed: then the model got the request as it came.
+    metadata.session_id; without any of them it is found by the conversation's first messages. The person is named by
+    X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier or user. A message that is sent again is stored once.
+    The X-Memory-* headers of the reply give the session, the number of recalled messages and the saved tokens. If the
+    memory fails, the model gets the request unchanged, and X-Memory-Error says why.
     """
     identity = identity_of(request.headers, call.parameters)
     asked = turn_of(call, identity, request.headers, request.get_data())
@@ -64,56 +60,49 @@ def complete(call: CompletionCall) -> ResponseReturnValue:
     started = next(events)  # a failure before the first word still has its own status
     assert isinstance(started, TurnStarted)
     if asked.stream:
-        return _with_memory(event_stream(_sse(events), events), started)
+        chunks = (part.data for part in events if isinstance(part, Chunk))
+        return _with_memory(event_stream(chunks, events, lambda error: openai_error(error)[0]), started)
     *answer, end = events
     assert isinstance(end, TurnFinished)
     (completion,) = [part.data for part in answer if isinstance(part, Chunk)]
-    return _with_memory(Response(json.dumps(completion), mimetype="application/json"), end.started)
+    return _with_memory(jsonify(completion), end.started)
 
 
-@blueprint.route("/models", methods=["GET"], scope=CHAT)
-@blueprint.answer(200, ModelList)
-@errors(blueprint, e502=NO_SERVER)
-def list_models() -> ResponseReturnValue:
+@blueprint.get("/models", scope=CHAT, errors={502: NO_SERVER})
+@blueprint.response(200, ModelList)
+def list_models() -> Response:
     """List the models of the model server, or the built-in one"""
     return Response(services().relay.models(), mimetype="application/json")
 
 
-@blueprint.route("/models/<path:model>", methods=["GET"], scope=CHAT)
-@blueprint.answer(200, Model)
-@errors(blueprint, e404="The model server does not know the model.", e502=NO_SERVER)
-def get_model(model: str) -> ResponseReturnValue:
+@blueprint.get(
+    "/models/<path:model>",
+    scope=CHAT,
+    errors={404: "The model server does not know the model.", 502: NO_SERVER},
+)
+@blueprint.response(200, Model)
+def get_model(model: str) -> Response:
     """Read one model of the model server, or the built-in one"""
     return Response(services().relay.model(model), mimetype="application/json")
 
 
-@blueprint.route("/embeddings", methods=["POST"], scope=CHAT)
+@blueprint.post(
+    "/embeddings",
+    scope=CHAT,
+    errors={400: REFUSED, 501: "The built-in model makes no embeddings.", 502: NO_SERVER},
+)
 @blueprint.arguments(EmbeddingRequest)
-@blueprint.answer(200)
-@errors(blueprint, e400=REFUSED, e501="The built-in model makes no embeddings.", e502=NO_SERVER)
-def embed(body: dict[str, Any]) -> ResponseReturnValue:
+@blueprint.response(200)
+def embed(body: dict[str, Any]) -> Response:
     """Embed texts with the model server
 
-    Passed on as it comes; nothing of it is stored.
+    The request is passed on unchanged. Nothing is stored.
     """
     return Response(services().relay.embeddings(body), mimetype="application/json")
 
 
-def _sse(events: Iterator[TurnEvent]) -> Iterator[str]:
-    try:
-        for part in events:
-            if isinstance(part, Chunk):
-                yield f"data: {json.dumps(part.data)}\n\n"
-    except RecapError as error:  # the status has left already: the error comes as an event, and no [DONE]
-        requests.failed(error.code)
-        body, _ = openai_error(error)
-        yield f"data: {json.dumps(body)}\n\n"
-        return
-    yield "data: [DONE]\n\n"
-
-
 def _with_memory(response: Response, started: TurnStarted) -> Response:
-    """The response with what is said of the memory, in headers, so that nothing is added to the answer itself."""
+    """Tell about the memory in headers, so that the answer itself stays the model's."""
     recalled = sum(len(excerpt.messages) for excerpt in started.memory.recalled.excerpts)
     said = {
         "X-Memory-Session-Id": started.session_id,

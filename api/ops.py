@@ -1,33 +1,33 @@
-"""Health and figures."""
+"""Health and metrics."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from flask import Blueprint, Response, current_app
+from flask_smorest import Blueprint as DocumentedBlueprint
 
-from api.context import services
-from api.document import DocumentedBlueprint
+from api.blueprint import services
 from memory.notice import builtin_notice
 from memory.ops.metrics import CONTENT_TYPE
 from schemas.ops import Live, Ready
 
-blueprint = DocumentedBlueprint("ops", "ops", description="For whoever operates the service.")
-prometheus = Blueprint("prometheus", __name__)  # not in the document: its format is Prometheus' own
+blueprint = DocumentedBlueprint("ops", "ops", description="For the server's operator.")
+prometheus = Blueprint("prometheus", __name__)  # not in the document: Prometheus has its own format
 
 
-@blueprint.route("/health/live", methods=["GET"])
+@blueprint.get("/health/live")
 @blueprint.response(200, Live)
 def live() -> dict[str, str]:
-    """Whether the process answers"""
+    """Check that the process answers"""
     return {"status": "ok"}
 
 
-@blueprint.route("/health/ready", methods=["GET"])
+@blueprint.get("/health/ready")
 @blueprint.response(200, Ready)
-@blueprint.alt_response(503, schema=Ready, description="Something that is needed is not there; the answer says what.")
+@blueprint.alt_response(503, schema=Ready, description="Something that Recap needs is missing; the answer names it.")
 def ready() -> tuple[dict[str, Any], int]:
-    """Whether requests can be served, and by which models"""
+    """Check that requests can be served, and by which models"""
     engine = services()
     checked = engine.check()
     body: dict[str, Any] = {

@@ -4,36 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.context import caller, errors, resource, services, whole_tenant
+from api.blueprint import caller, resource, services, whole_tenant
 from memory.prompts.prompts import Prompt as PromptValue
 from schemas.prompts import Prompt, PromptList, PromptPut
 
-blueprint = resource("prompts", "The instructions the models are given, by name.")
+blueprint = resource("prompts", "The instructions for the models, by name.")
 
 
-@blueprint.route("/prompts", methods=["GET"])
+@blueprint.get("/prompts")
 @blueprint.response(200, PromptList)
 def list_prompts() -> dict[str, Any]:
     """List the prompts in use"""
     return {"items": services().prompts.all(caller(None))}
 
 
-@blueprint.route("/prompts/<name>", methods=["GET"])
+@blueprint.get("/prompts/<name>", errors={404: "There is no prompt with this name."})
 @blueprint.response(200, Prompt)
-@errors(blueprint, e404="There is no prompt of this name.")
 def get_prompt(name: str) -> PromptValue:
     """Read a prompt"""
     return services().prompts.get(caller(None), name)
 
 
-@blueprint.route("/prompts/<name>", methods=["PUT"])
+@blueprint.put("/prompts/<name>")
 @blueprint.arguments(PromptPut)
 @blueprint.response(200, Prompt)
 def put_prompt(body: dict[str, Any], name: str) -> PromptValue:
     """Store a new version of a prompt
 
-    `system` opens the main model's prompt, `repair` asks the mini model to mend its answer; every other name is a
-    summary prompt, which may use `first`, `sections` and `max_words`. A template that would fail is refused.
-    Prompts are the whole tenant's, so it takes a key that does not speak for one person.
+    `system` begins the main model's prompt. `repair` asks the mini model to correct its answer. Every other name is a
+    summary prompt, which may use the variables `first`, `sections` and `max_words`. A template that fails is refused.
+    Prompts belong to the whole tenant, so a key of one person can't change them.
     """
     return services().prompts.put(whole_tenant(), name, body["text"])

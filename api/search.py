@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from api.context import caller, errors, resource, services
+from api.blueprint import caller, resource, services
 from memory.recall.recall import Search
 from memory.services import utc_now
 from schemas.search import SearchQuery, SearchResults
@@ -13,10 +13,9 @@ from schemas.search import SearchQuery, SearchResults
 blueprint = resource("search", "Find past messages by their words.")
 
 
-@blueprint.route("/search", methods=["GET"])
+@blueprint.get("/search", errors={404: "The session is not there, or belongs to someone else."})
 @blueprint.arguments(SearchQuery, location="query")
 @blueprint.response(200, SearchResults)
-@errors(blueprint, e404="The session is not there, or belongs to someone else.")
 def search(query: tuple[str | None, Search]) -> dict[str, Any]:
     """Search a person's past messages, or one session's
 

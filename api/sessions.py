@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.context import ID, caller, errors, resource, services
+from api.blueprint import ID, caller, resource, services
 from memory.access.keys import CHAT
 from memory.paging import Page
 from memory.people.erasing import Receipt
@@ -25,11 +25,12 @@ from schemas.sessions import (
     Stopping,
 )
 
-blueprint = resource("sessions", "Threads of messages.")
-NOT_THERE = "The session is not there, or belongs to someone else."
+blueprint = resource("sessions", "Conversations and their messages.")
+NOT_THERE = "The session does not exist or belongs to someone else."
+NO_MESSAGE = "The session does not exist or belongs to someone else, or it has no such message."
 
 
-@blueprint.route("/sessions", methods=["GET"])
+@blueprint.get("/sessions")
 @blueprint.arguments(SessionQuery, location="query")
 @blueprint.response(200, SessionPage)
 def list_sessions(query: dict[str, Any]) -> Page[SessionInfo]:
@@ -37,57 +38,57 @@ def list_sessions(query: dict[str, Any]) -> Page[SessionInfo]:
     return services().sessions.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.route("/sessions", methods=["POST"], scope=CHAT)
+@blueprint.post(
+    "/sessions",
+    scope=CHAT,
+    errors={404: "A session with this id belongs to someone else.", 409: "A session with this id exists already."},
+)
 @blueprint.arguments(SessionCreate)
 @blueprint.response(201, Session)
-@errors(
-    blueprint, e404="The session of this id belongs to someone else.", e409="There is a session of this id already."
-)
 def create_session(body: dict[str, Any]) -> SessionInfo:
-    """Make an empty session"""
+    """Create an empty session"""
     return services().sessions.create(caller(body.pop("user_id")), **body)
 
 
-@blueprint.route("/sessions/<session_id>", methods=["GET"])
+@blueprint.get("/sessions/<session_id>", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, Session)
-@errors(blueprint, e404=NOT_THERE)
 def get_session(query: dict[str, Any], session_id: str) -> SessionInfo:
     """Read a session"""
     return services().sessions.get(caller(query["user_id"]), session_id)
 
 
-@blueprint.route("/sessions/<session_id>", methods=["PATCH"])
+@blueprint.patch("/sessions/<session_id>", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.arguments(SessionChange)
 @blueprint.response(200, Session)
-@errors(blueprint, e404=NOT_THERE)
 def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str) -> SessionInfo:
     """Rename a session, or set its system prompt"""
     return services().sessions.change(caller(query["user_id"]), session_id, body)
 
 
-@blueprint.route("/sessions/<session_id>", methods=["DELETE"])
+@blueprint.delete("/sessions/<session_id>", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, SessionReceipt)
-@errors(blueprint, e404=NOT_THERE)
 def erase_session(query: dict[str, Any], session_id: str) -> Receipt:
     """Erase a session with its messages, summaries and facts, for good
 
-    They are gone when this answers, from the database's files and the search index too. What only its facts had
-    corrected holds again. A reply that is being written is not stored.
+    When this call answers, they are gone from the database's files and the search index as well. A fact that was
+    corrected only by this session is true again. A reply that is being written is not stored.
     """
     return services().erasing.session(caller(query["user_id"]), session_id)
 
 
-@blueprint.route("/sessions/<session_id>/messages", methods=["GET"])
+@blueprint.get(
+    "/sessions/<session_id>/messages",
+    errors={404: NO_MESSAGE},
+)
 @blueprint.arguments(MessageQuery, location="query")
 @blueprint.response(200, MessagePage)
-@errors(blueprint, e404="The session is not there, or belongs to someone else; or it has no such message.")
 def list_messages(query: dict[str, Any], session_id: str) -> Page[Any]:
     """Read a session's messages, word for word
 
-    With `around`, those before and after one of them, and a cursor to go on either way.
+    With `around`, the page shows the messages before and after one message, with a cursor for each direction.
     """
     whose = caller(query["user_id"])
     if query["around"] is not None:
@@ -102,47 +103,54 @@ def list_messages(query: dict[str, Any], session_id: str) -> Page[Any]:
     )
 
 
-@blueprint.route("/sessions/<session_id>/messages", methods=["POST"], scope=CHAT)
+@blueprint.post(
+    "/sessions/<session_id>/messages",
+    scope=CHAT,
+    errors={
+        404: NOT_THERE,
+        409: "A reply is being written in the session. Nothing was stored.",
+        413: "A message is too large.",
+    },
+)
 @blueprint.arguments(Append)
 @blueprint.response(200, Appended)
-@errors(blueprint, e404=NOT_THERE, e409="A reply is being written in the session.", e413="A message is too large.")
 def append_messages(body: dict[str, Any], session_id: str) -> AppendedValue:
     """Append or import messages without calling a model
 
-    Up to 1,000 a call. A message whose `external_id` the session has already is left as it is, so a call can be
-    repeated safely. The session is made if it is new.
+    A call takes up to 1,000 messages. A message whose `external_id` the session has already is left as it is, so a
+    call can be repeated safely. A session that does not exist is created.
     """
     return services().sessions.append(caller(body["user_id"]), session_id, body["messages"])
 
 
-@blueprint.route(f"/sessions/<session_id>/messages/{ID % 'message_id'}", methods=["DELETE"])
+@blueprint.delete(
+    f"/sessions/<session_id>/messages/{ID % 'message_id'}",
+    errors={
+        404: NO_MESSAGE,
+        409: "A reply is being written in the session. Nothing was erased.",
+    },
+)
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, MessageReceipt)
-@errors(
-    blueprint,
-    e404="The session is not there, or belongs to someone else; or it has no such message.",
-    e409="A reply is being written in the session and does not end. Nothing was erased.",
-)
 def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> Receipt:
     """Erase a message, for good
 
-    With it go the facts taken from it and every version of the summary that was made from it, the person's own edits
-    among them; the summary is made anew without it. The other messages stay: the reply to it is one of its own, which
-    may repeat it. A message that was replaced can be erased too. The words are gone from the database's files and the
-    search index seconds later.
+    Facts taken from the message are erased too, and so is every version of the summary that was made from it,
+    including the person's own edits. A new summary is made without it. All other messages stay, also the reply, which
+    may repeat the message. A replaced message can be erased as well. A few seconds later the words are gone from the
+    database's files and the search index.
     """
     return services().erasing.message(caller(query["user_id"]), session_id, message_id)
 
 
-@blueprint.route("/sessions/<session_id>/stop", methods=["POST"], scope=CHAT)
+@blueprint.post("/sessions/<session_id>/stop", scope=CHAT, errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(202, Stopping)
-@errors(blueprint, e404=NOT_THERE)
 def stop_reply(query: dict[str, Any], session_id: str) -> dict[str, bool]:
     """Stop the reply that is being written
 
-    What was said until then is stored, with the finish_reason `interrupted`, and the call that waits for the reply
-    ends with it. If nothing was said yet, that call fails with `turn_stopped`; the message is kept, and sending it
-    again takes the turn up.
+    The call that waits for the reply returns the words so far, and they are stored with the finish_reason
+    `interrupted`. If there are none yet, that call fails with `turn_stopped`. The message is kept; send it again to
+    get a reply.
     """
     return {"stopping": services().stops.ask(caller(query["user_id"]), session_id)}

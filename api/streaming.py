@@ -1,34 +1,57 @@
-"""Streaming a turn: server-sent events while it is taken, and what becomes of it when the listener goes."""
+"""Streaming a turn as server-sent events."""
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import Any
 
 from flask import Response, stream_with_context
 
+from api import requests
 from memory.errors import RecapError
 from memory.ops import logs
 from memory.turn.values import TurnEvent
 
 log = logging.getLogger(__name__)
 
-EVENTS = {  # each event, as it is documented
+EVENTS = {  # the schema of each event
     "type": "object",
-    "properties": {"data": {"type": "string", "description": "A chunk or an error as JSON; `[DONE]` in the last."}},
+    "properties": {
+        "data": {"type": "string", "description": "A chunk or an error as JSON. The last event has `[DONE]`."}
+    },
 }
 
 
-def event_stream(body: Iterator[str], turn: Generator[TurnEvent, None, None]) -> Response:
-    """The response that streams `body`, which draws on `turn`."""
-    response = Response(stream_with_context(body), mimetype="text/event-stream")
-    response.headers["X-Accel-Buffering"] = "no"  # nginx would gather the pieces
-    response.call_on_close(lambda: _unheard(turn))
+def event_stream(
+    chunks: Iterator[Mapping[str, Any]],
+    turn: Generator[TurnEvent, None, None],
+    error_body: Callable[[RecapError], dict[str, Any]],
+) -> Response:
+    """The response that streams `chunks`, which read from `turn`.
+
+    The status is sent before the first chunk.  So a later error comes as an event, and no `[DONE]` follows it.
+    """
+
+    def events() -> Iterator[str]:
+        try:
+            for chunk in chunks:
+                yield f"data: {json.dumps(chunk)}\n\n"
+        except RecapError as error:
+            requests.failed(error.code)
+            yield f"data: {json.dumps(error_body(error))}\n\n"
+        else:
+            yield "data: [DONE]\n\n"
+
+    response = Response(stream_with_context(events()), mimetype="text/event-stream")
+    response.headers["X-Accel-Buffering"] = "no"  # else nginx would hold the events back
+    response.call_on_close(lambda: _close(turn))
     return response
 
 
-def _unheard(turn: Generator[TurnEvent, None, None]) -> None:
-    """Let the turn of a listener who has gone come to its end; when it fails, nobody is left to tell but the log."""
+def _close(turn: Generator[TurnEvent, None, None]) -> None:
+    """Let the turn of a client that has left finish.  The log alone is told when it fails."""
     try:
         turn.close()
     except RecapError as error:

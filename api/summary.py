@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.context import DAY_SPENT, caller, errors, resource, services
+from api.blueprint import DAY_SPENT, caller, resource, services
 from api.sessions import NOT_THERE
 from memory.access.keys import READ
 from memory.paging import Page
@@ -14,79 +14,79 @@ from memory.summary.summaries import SummaryVersion as SummaryVersionValue
 from schemas.fields import CallerQuery, PageQuery
 from schemas.summaries import PreviewCall, Summary, SummaryEdit, SummaryPage, SummaryPreview, SummaryRollback
 
-blueprint = resource("summary", "The structured summary that stands in for a session's past.")
+blueprint = resource("summary", "The structured summary that stands for a session's older messages in prompts.")
 
 
-@blueprint.route("/sessions/<session_id>/summary", methods=["GET"])
+@blueprint.get("/sessions/<session_id>/summary", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, Summary)
-@errors(blueprint, e404=NOT_THERE)
 def get_summary(query: dict[str, Any], session_id: str) -> SummaryState:
-    """Read the newest summary and how it stands"""
+    """Read the newest summary, and whether it is up to date"""
     return services().summaries.get(caller(query["user_id"]), session_id)
 
 
-@blueprint.route("/sessions/<session_id>/summary", methods=["PUT"])
+@blueprint.put(
+    "/sessions/<session_id>/summary",
+    errors={404: NOT_THERE, 409: "The summary has changed since `expected_version`. Nothing was stored."},
+)
 @blueprint.arguments(SummaryEdit)
 @blueprint.response(200, Summary)
-@errors(blueprint, e404=NOT_THERE, e409="The summary changed meanwhile. Nothing was stored.")
 def edit_summary(body: dict[str, Any], session_id: str) -> SummaryState:
-    """Replace the summary with the person's own
+    """Replace the summary with an edited one
 
-    It becomes a new version, and the next prompt shows it.
+    It becomes a new version. The next prompt shows it.
     """
     return services().summaries.edit(
         caller(body["user_id"]), session_id, body["sections"], expected=body["expected_version"]
     )
 
 
-@blueprint.route("/sessions/<session_id>/summary/versions", methods=["GET"])
+@blueprint.get("/sessions/<session_id>/summary/versions", errors={404: NOT_THERE})
 @blueprint.arguments(PageQuery, location="query")
 @blueprint.response(200, SummaryPage)
-@errors(blueprint, e404=NOT_THERE)
 def list_versions(query: dict[str, Any], session_id: str) -> Page[SummaryVersionValue]:
-    """Read all versions, newest first"""
+    """List all versions, newest first"""
     return services().summaries.versions(
         caller(query["user_id"]), session_id, cursor=query["cursor"], limit=query["limit"]
     )
 
 
-@blueprint.route("/sessions/<session_id>/summary/rollback", methods=["POST"])
+@blueprint.post("/sessions/<session_id>/summary/rollback", errors={404: "The session or the version does not exist."})
 @blueprint.arguments(SummaryRollback)
 @blueprint.response(200, Summary)
-@errors(blueprint, e404="There is no such session or version.")
 def roll_back(body: dict[str, Any], session_id: str) -> SummaryState:
-    """Bring an earlier version back, as a new one
+    """Bring an earlier version back, as a new version
 
-    Messages it does not cover are sent word for word until the next update.
+    Messages that it does not cover are sent word for word until the next update.
     """
     return services().summaries.rollback(caller(body["user_id"]), session_id, body["version"])
 
 
-@blueprint.route("/sessions/<session_id>/summary/refresh", methods=["POST"])
+@blueprint.post("/sessions/<session_id>/summary/refresh", errors={404: NOT_THERE, 429: DAY_SPENT})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(202, Summary)
-@errors(blueprint, e404=NOT_THERE, e429=DAY_SPENT)
 def refresh_summary(query: dict[str, Any], session_id: str) -> SummaryState:
-    """Ask for an update now, also after one has failed"""
+    """Update the summary now, also after an update has failed"""
     return services().summaries.refresh(caller(query["user_id"]), session_id)
 
 
-@blueprint.route("/sessions/<session_id>/summary/preview", methods=["POST"], scope=READ)
+@blueprint.post(
+    "/sessions/<session_id>/summary/preview",
+    scope=READ,
+    errors={
+        404: "The session or the prompt does not exist.",
+        429: DAY_SPENT,
+        502: "The model server failed, or its summary could not be used.",
+        503: "The model server is busy. Retry-After says when to retry.",
+        504: "The model took longer than MODEL_TIMEOUT.",
+    },
+)
 @blueprint.arguments(PreviewCall)
 @blueprint.response(200, SummaryPreview)
-@errors(
-    blueprint,
-    e404="There is no such session or prompt.",
-    e429=DAY_SPENT,
-    e502="The model server failed, or its summary could not be used.",
-    e503="The model server is busy; see Retry-After.",
-    e504="The model took longer than MODEL_TIMEOUT.",
-)
 def preview_summary(body: dict[str, Any], session_id: str) -> Preview:
     """Try a summary prompt on this conversation, and store nothing
 
-    The mini model reads the conversation anew with it: from its beginning, or if that is more than one call can read,
-    from the earliest version of the summary after which the rest is not.
+    The mini model reads the whole conversation with this prompt. If that is too much for one call, it continues the
+    earliest version of the summary after which the rest fits.
     """
     return services().previews.make(caller(body.pop("user_id")), session_id, **body)

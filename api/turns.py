@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.context import ID, caller, errors, resource, services
+from api.blueprint import ID, caller, resource, services
 from api.sessions import NOT_THERE
 from memory.paging import Page
 from memory.turn.taken import TurnInfo
 from schemas.fields import CallerQuery
 from schemas.turns import TurnPage, TurnQuery, TurnWithMemory
 
-blueprint = resource("turns", "How each turn ended, what it cost, and what its prompt showed of the memory.")
+blueprint = resource("turns", "How each turn ended, what it cost, and which memory its prompt showed.")
 
 
-@blueprint.route("/sessions/<session_id>/turns", methods=["GET"])
+@blueprint.get("/sessions/<session_id>/turns", errors={404: NOT_THERE})
 @blueprint.arguments(TurnQuery, location="query")
 @blueprint.response(200, TurnPage)
-@errors(blueprint, e404=NOT_THERE)
 def list_turns(query: dict[str, Any], session_id: str) -> Page[TurnInfo]:
     """List a session's turns, newest first
 
@@ -27,10 +26,12 @@ def list_turns(query: dict[str, Any], session_id: str) -> Page[TurnInfo]:
     return services().turns.page(caller(query.pop("user_id")), session_id, newest_first=newest_first, **query)
 
 
-@blueprint.route(f"/sessions/<session_id>/turns/{ID % 'message_id'}", methods=["GET"])
+@blueprint.get(
+    f"/sessions/<session_id>/turns/{ID % 'message_id'}",
+    errors={404: "The session does not exist or belongs to someone else, or the message belongs to none of its turns."},
+)
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, TurnWithMemory)
-@errors(blueprint, e404="The session is not there, or belongs to someone else; or the message is of no turn in it.")
 def get_turn(query: dict[str, Any], session_id: str, message_id: int) -> TurnInfo:
-    """Read the turn of a message, its own or its reply, with what its prompt showed of the memory"""
+    """Read one turn, named by its message or its reply, with the memory its prompt showed"""
     return services().turns.get(caller(query["user_id"]), session_id, message_id)

@@ -1,4 +1,4 @@
-"""A person as a whole: reading, taking along, bringing in, erasing."""
+"""A person as a whole: count, export, import and erase."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Response, request, stream_with_context
 
-from api.context import caller, errors, resource, services
+from api.blueprint import caller, resource, services
 from memory.access.keys import ADMIN
 from memory.people.erasing import Receipt
 from memory.people.users import UserInfo
@@ -17,43 +17,40 @@ from schemas.export import ExportDocument, text_of
 from schemas.imports import Imported, ImportQuery, checked
 from schemas.users import User
 
-blueprint = resource("users", "Everything of a person.")
+blueprint = resource("users", "Everything that is stored of a person.")
 NOT_THERE = "Nothing is stored of this person."
 IMPORT_BYTES_MAX = 1 << 30
-_IN_MEMORY = 1 << 23  # bytes of an import; a larger one waits in a file without a name
+_IN_MEMORY = 1 << 23  # bytes of an import; a larger one waits in a temporary file
 _DOCUMENT = {
     "required": True,
     "content": {"application/json": {"schema": {"oneOf": [{"type": "object"}, {"type": "array", "items": {}}]}}},
 }
 
 
-@blueprint.route("/users/<path:user_id>", methods=["GET"])
+@blueprint.get("/users/<path:user_id>", errors={404: NOT_THERE})
 @blueprint.response(200, User)
-@errors(blueprint, e404=NOT_THERE)
 def get_user(user_id: str) -> UserInfo:
     """Read how much is stored of a person"""
     return services().users.get(caller(user_id))
 
 
-@blueprint.route("/users/<path:user_id>", methods=["DELETE"])
+@blueprint.delete("/users/<path:user_id>", errors={404: NOT_THERE})
 @blueprint.response(200, UserReceipt)
-@errors(blueprint, e404=NOT_THERE)
 def erase_user(user_id: str) -> Receipt:
     """Erase everything of a person, for good
 
-    Messages, summaries, facts, their histories, jobs and the search index are gone when this answers, from the
-    database's files too. A reply that is being written is not stored.
+    When this call answers, messages, summaries, facts, their histories, jobs and the search index are gone, from the
+    database's files as well. A reply that is being written is not stored.
     """
     return services().erasing.user(caller(user_id))
 
 
-@blueprint.route("/users/<path:user_id>/export", methods=["GET"], scope=ADMIN)
-@blueprint.answer(200, ExportDocument)
-@errors(blueprint, e404=NOT_THERE)
+@blueprint.get("/users/<path:user_id>/export", scope=ADMIN, errors={404: NOT_THERE})
+@blueprint.response(200, ExportDocument)
 def export_user(user_id: str) -> Response:
-    """Take along everything of a person, as one JSON document
+    """Export everything of a person as one JSON document
 
-    It can be imported again. Messages that were replaced are left out.
+    It can be imported again. Replaced messages are left out.
     """
     export = services().users.export(caller(user_id))
     response = Response(stream_with_context(text_of(export)), mimetype="application/json")
@@ -62,22 +59,23 @@ def export_user(user_id: str) -> Response:
     return response
 
 
-@blueprint.route("/import", methods=["POST"])
+@blueprint.post(
+    "/import",
+    errors={
+        400: "The document is not valid JSON. Nothing was stored.",
+        404: "The key belongs to someone else.",
+        409: "A session is busy, or the person was erased during the import. Send the same again to continue.",
+        413: "The document is larger than 1 GB. Nothing was stored.",
+    },
+)
 @blueprint.arguments(ImportQuery, location="query")
 @blueprint.doc(requestBody=_DOCUMENT)
 @blueprint.response(200, Imported)
-@errors(
-    blueprint,
-    e400="The document is not valid JSON. Nothing was stored.",
-    e404="The key speaks for someone else.",
-    e409="A session is busy, or the person was erased meanwhile. Sending the same again goes on from there.",
-    e413="The document is larger than 1 GB. Nothing was stored.",
-)
 def import_document(query: dict[str, Any]) -> dict[str, Any]:
-    """Bring in an export of Recap's, or ChatGPT's conversations.json
+    """Import an export of Recap, or ChatGPT's conversations.json
 
-    The document is checked to its end before anything is stored. What is there already is left as it is, so a call
-    can be repeated safely. A session whose id is taken by someone else gets a new one.
+    The whole document is checked before anything is stored. What is stored already is left as it is, so a call can
+    be repeated safely. A session whose id belongs to someone else gets a new id.
     """
     whose = caller(query["user_id"])
     request.max_content_length = IMPORT_BYTES_MAX

@@ -1,4 +1,4 @@
-"""The shape of every request and response.  Shape only: whether a thing exists or may be done is the engine's to say.
+"""The shape of every request and response.  Whether a thing exists or may be done is for the services to say.
 
-Requests load into values the engine takes, responses are dumped from values it gives.
+Requests load into values that the services take; responses are dumped from values that they return.
 """

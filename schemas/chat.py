@@ -1,4 +1,4 @@
-"""A turn: the request, the reply, and what the reply says of its memory."""
+"""A turn: the request, the reply, and what the reply tells about its memory."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate, va
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from memory.turn.values import TurnRequest
 from schemas.facts import Fact
-from schemas.fields import INT64_MAX, SessionId, Text, TimeZone, UserId, UtcDateTime
+from schemas.fields import SessionId, Text, TimeZone, UserId, UtcDateTime, about, integer, one_of, optional_text
 from schemas.sessions import Message
-from schemas.sparse import Sparse
 
 RECALL_MODES = ("auto", "always", "tools", "off")
-HISTORY_MAX = 200  # messages; a chat as long as that had better be stored
+HISTORY_MAX = 200  # messages; a longer chat should be a session
 
 
 @dataclass(frozen=True)
 class ChatCall:
-    """A chat request: who, and what."""
+    """A chat request: who asks, and the turn."""
 
     user_id: str | None
     turn: TurnRequest
@@ -34,7 +33,7 @@ class MessageText(Text):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         if isinstance(value, Mapping):
             if value.get("role", "user") != "user":
-                raise ValidationError("Its role must be user: what others said is appended, not answered.")
+                raise ValidationError("Its role must be user. Append messages of other roles to the session instead.")
             value = value.get("content")
         text = super()._deserialize(value, attr, data, **kwargs)
         if not text.strip():
@@ -45,7 +44,7 @@ class MessageText(Text):
 class Said(Schema):
     """A message of a temporary chat."""
 
-    role = fields.String(required=True, validate=validate.OneOf(["user", "assistant"]))
+    role = one_of("user", "assistant", required=True)
     content = Text(required=True, validate=validate.Length(1, MESSAGE_CHARS_MAX))
 
     @post_load
@@ -53,56 +52,46 @@ class Said(Schema):
         return MessageDraft(**data)
 
 
-class ChatRequest(Sparse):
+class ChatRequest(Schema):
     """A message to answer."""
 
-    message = MessageText(required=True, metadata={"description": 'Its text, or {"role": "user", "content": "..."}.'})
-    session_id = SessionId(load_default=None, allow_none=True, metadata={"description": "Made if absent."})
+    message = MessageText(required=True, metadata=about('Its text, or {"role": "user", "content": "..."}.'))
+    session_id = SessionId(load_default=None, allow_none=True, metadata=about("Without it, a session is created."))
     user_id = UserId(load_default=None, allow_none=True)
-    name = Text(load_default=None, allow_none=True, validate=validate.Length(1, 128))
+    name = optional_text(128)
     stream = fields.Boolean(load_default=False)
-    recall = fields.String(load_default=None, allow_none=True, validate=validate.OneOf(RECALL_MODES))
-    timezone = TimeZone(load_default=UTC, metadata={"description": 'Where "yesterday" is told; UTC by default.'})
-    prompt = Text(
-        load_default=None,
-        allow_none=True,
-        validate=validate.Length(1, 64),
-        metadata={"description": "Name of the prompt this turn's summary is made with."},
-    )
-    system_prompt = Text(load_default=None, allow_none=True, validate=validate.Length(1, 20_000))
-    temporary = fields.Boolean(
-        load_default=False, metadata={"description": "Use what is remembered, and store nothing of this turn."}
-    )
+    recall = one_of(*RECALL_MODES, load_default=None, allow_none=True)
+    timezone = TimeZone(load_default=UTC, metadata=about('The zone of words like "yesterday". The default is UTC.'))
+    prompt = optional_text(64, metadata=about("The name of the prompt for this turn's summary."))
+    system_prompt = optional_text(20_000)
+    temporary = fields.Boolean(load_default=False, metadata=about("Use the memory, but store nothing of this turn."))
     history = fields.List(
         fields.Nested(Said),
         load_default=(),
         validate=validate.Length(max=HISTORY_MAX),
-        metadata={"description": "With `temporary`: what was said before in this chat, which nobody else keeps."},
+        metadata=about("With `temporary`: the earlier messages of this chat, which Recap has not stored."),
     )
-    replaces = fields.Integer(
+    replaces = integer(
+        1,
         load_default=None,
         allow_none=True,
-        strict=True,
-        validate=validate.Range(1, INT64_MAX),
-        metadata={
-            "description": "Id of a user message of the session, which this one and its reply take the place of, with "
-            "all that came after it: to edit a message, or with the same words to get another reply."
-        },
+        metadata=about(
+            "The id of a user message of the session. This message takes the place of it and of everything after it. "
+            "Send new words to edit a message, or the same words to get another reply."
+        ),
     )
 
     @validates_schema
-    def _history(self, data: dict[str, Any], **_: Any) -> None:
+    def _fits(self, data: dict[str, Any], **_: Any) -> None:
+        problems = {}
         if data["history"] and not data["temporary"]:
-            raise ValidationError("Goes with temporary: what a session holds is remembered without it.", "history")
-
-    @validates_schema
-    def _replaces(self, data: dict[str, Any], **_: Any) -> None:
-        if data["replaces"] is None:
-            return
-        if data["session_id"] is None:
-            raise ValidationError("Is needed to replace a message: the session that has it.", "session_id")
-        if data["temporary"]:
-            raise ValidationError("A temporary turn stores nothing, so it can't replace a message.", "replaces")
+            problems["history"] = ["Is allowed only with `temporary`. A session has its own history."]
+        if data["replaces"] is not None and data["session_id"] is None:
+            problems["session_id"] = ["Is required with `replaces`: the session of that message."]
+        elif data["replaces"] is not None and data["temporary"]:
+            problems["replaces"] = ["Is not allowed with `temporary`: such a turn changes nothing."]
+        if problems:
+            raise ValidationError(problems)
 
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> ChatCall:
@@ -124,68 +113,71 @@ class ExcerptMessage(Message):
 
 
 class Excerpt(Schema):
-    """A recalled window of an earlier conversation."""
+    """A part of an earlier conversation that was recalled."""
 
     session_id = fields.String()
     title = fields.String()
     messages = fields.List(fields.Nested(ExcerptMessage))
-    hits = fields.List(fields.Integer(), metadata={"description": "Ids of the messages that were found."})
+    hits = fields.List(fields.Integer(), metadata=about("The ids of the messages that the search found."))
     score = fields.Float()
     why = fields.Dict(keys=fields.String(), values=fields.Float())
 
 
 class RecallCall(Schema):
-    """A look back that the model asked for in recall mode `tools`."""
+    """A search that the model made, in recall mode `tools`."""
 
-    name = fields.String(metadata={"description": "The tool: conversation_search or recent_chats."})
-    query = fields.String(allow_none=True, metadata={"description": "The words; None in a repeated answer."})
+    name = fields.String(metadata=about("The tool: conversation_search or recent_chats."))
+    query = fields.String(
+        allow_none=True, metadata=about("The words it searched for; null in the repeated answer to a retry.")
+    )
     after = UtcDateTime(allow_none=True)
     before = UtcDateTime(allow_none=True)
-    excerpts = fields.Integer(metadata={"description": "How many excerpts it was given."})
-    error = fields.String(allow_none=True, metadata={"description": "What it was told instead."})
+    excerpts = fields.Integer(metadata=about("How many excerpts it got."))
+    error = fields.String(allow_none=True, metadata=about("The error it got instead."))
 
 
 _recall_call = RecallCall()
 
 
+def _recall(report: Any) -> dict[str, Any]:
+    told = {"mode": report.recalled.mode, "reason": report.recalled.reason}
+    return {**told, "calls": _recall_call.dump(report.calls, many=True)} if report.recalled.mode == "tools" else told
+
+
 class Memory(Schema):
     """What the prompt of a turn showed of the past, and why."""
 
-    summary = fields.Method(
-        "_summary", metadata={"description": "The stored version and state, and the version shown."}
+    summary = fields.Function(
+        lambda report: {
+            "version": report.summary_version,
+            "state": report.state,
+            "head_version": report.head_version,
+        },
+        metadata=about("The version and state of the stored summary, and the version that was shown."),
     )
     facts = fields.List(fields.Nested(ShownFact))
     excerpts = fields.List(fields.Nested(Excerpt), attribute="recalled.excerpts")
-    recall = fields.Method(
-        "_recall",
-        metadata={"description": "The mode; in words why this was recalled, or nothing; the model's own `calls`."},
+    recall = fields.Function(
+        _recall,
+        metadata=about("The mode; why something was recalled, or why not; and in mode `tools` the model's `calls`."),
     )
-    tail = fields.Method("_tail", metadata={"description": "Messages sent word for word, and how many were too many."})
-
-    def _summary(self, report: Any) -> dict[str, Any]:
-        return {"version": report.summary_version, "state": report.state, "head_version": report.head_version}
-
-    def _recall(self, report: Any) -> dict[str, Any]:
-        told = {"mode": report.recalled.mode, "reason": report.recalled.reason}
-        if report.recalled.mode == "tools":
-            told["calls"] = _recall_call.dump(report.calls, many=True)
-        return told
-
-    def _tail(self, report: Any) -> dict[str, Any]:
-        return {"messages": report.tail_messages, "dropped": report.tail_dropped}
+    tail = fields.Function(
+        lambda report: {"messages": report.tail_messages, "dropped": report.tail_dropped},
+        metadata=about("How many messages were sent word for word, and how many did not fit."),
+    )
 
 
 class ChatUsage(Schema):
-    """Tokens of the main call, as the provider counts them."""
+    """Tokens of the main model, as the provider counts them."""
 
     prompt_tokens = fields.Integer(attribute="spent.prompt_tokens")
     completion_tokens = fields.Integer(attribute="spent.completion_tokens")
     total_tokens = fields.Integer(attribute="spent.total_tokens")
     estimated = fields.Boolean(
-        attribute="spent.estimated", metadata={"description": "The provider gave no figures; these are estimates."}
+        attribute="spent.estimated", metadata=about("Whether these are estimates, since the provider gave no figures.")
     )
-    full_history_tokens = fields.Integer(metadata={"description": "What sending every message would have cost."})
-    saved_tokens = fields.Integer(metadata={"description": "The difference; below zero while a session is short."})
+    full_history_tokens = fields.Integer(metadata=about("What sending every message would have cost."))
+    saved_tokens = fields.Integer(metadata=about("The difference. It is below zero while a session is short."))
 
 
 class ChatChoiceMessage(Schema):
@@ -197,15 +189,15 @@ class ChatChoice(Schema):
     index = fields.Integer()
     message = fields.Nested(ChatChoiceMessage)
     finish_reason = fields.String(
-        metadata={"description": "The model's (`stop`, `length`, ...), or `interrupted`: the reply was stopped."}
+        metadata=about("The model's reason (`stop`, `length`, ...), or `interrupted` for a reply that was stopped.")
     )
 
 
 class ChatReply(Schema):
-    """An OpenAI chat.completion object, with the session, the reply's text and the memory beside it.
+    """An OpenAI chat.completion object, with the session, the text of the reply and the memory added.
 
-    With `stream` the same comes as chat.completion.chunk events: the first carries `session_id` and `memory`, the
-    last before `[DONE]` carries `usage` and `message_id`, and `memory` again if the model looked back by itself.
+    With `stream`, the same comes as chat.completion.chunk events. The first has `session_id` and `memory`. The last
+    before `[DONE]` has `usage` and `message_id`, and `memory` again if the model itself looked back.
     """
 
     id = fields.String()
@@ -214,20 +206,18 @@ class ChatReply(Schema):
     model = fields.String()
     choices = fields.List(fields.Nested(ChatChoice))
     usage = fields.Nested(ChatUsage)
-    session_id = fields.String(
-        allow_none=True, metadata={"description": "None for a temporary turn without a session."}
-    )
+    session_id = fields.String(allow_none=True, metadata=about("Null for a temporary turn without a session."))
     user_message_id = fields.Integer(allow_none=True)
-    message_id = fields.Integer(allow_none=True, metadata={"description": "The stored reply's."})
+    message_id = fields.Integer(allow_none=True, metadata=about("The id of the stored reply."))
     reply = fields.String()
     memory = fields.Nested(Memory)
-    notice = fields.String(metadata={"description": "Present while the built-in model answers: says so."})
+    notice = fields.String(metadata=about("Only present when the built-in model answers; says so."))
 
 
-class ChatHeaders(Sparse):
+class ChatHeaders(Schema):
     idempotency_key = Text(
         data_key="Idempotency-Key",
         load_default=None,
         validate=validate.Length(1, 256),
-        metadata={"description": "The same key with the same request gets the first answer again."},
+        metadata=about("The same request with the same key gets the first answer again."),
     )

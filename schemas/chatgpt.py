@@ -1,8 +1,8 @@
 """ChatGPT's export, `conversations.json`: a list of conversations, each a tree of messages.
 
-Of each conversation the branch is taken that the person saw last: from `current_node` up through the parents.  Taken
-are the words of the person and of the assistant; an image, a recording or a file becomes a placeholder such as
-`[image]`.  What the assistant said to its tools, thought, or was told of the person's settings is left out.
+Of each conversation, the branch that the person saw last is imported: from `current_node` up through the parents.  It
+has the words of the person and of the assistant; an image, a recording or a file becomes a placeholder such as
+`[image]`.  The assistant's calls of tools, its thoughts and the person's settings are left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def looks_right(conversation: Any) -> bool:
 
 
 def session(conversation: Mapping[str, Any]) -> SessionRecord:
-    """A conversation as a session; without messages when nobody said anything in it."""
+    """A conversation as a session.  It has no messages when nobody said anything."""
     began = _time(conversation.get("create_time"))
     title = conversation.get("title")
     return SessionRecord(
@@ -50,7 +50,7 @@ def _id(conversation: Mapping[str, Any]) -> str:
         given = conversation.get(name)
         if isinstance(given, str) and _ID.fullmatch(given) and not _UNSTORABLE.search(given):
             return given
-    # Older exports may have none: the ids of its messages tell it from all others.
+    # Older exports may have none.  The ids of its messages are unique.
     return "chatgpt-" + hashlib.sha256("\0".join(conversation["mapping"]).encode("utf-8", "replace")).hexdigest()[:32]
 
 
@@ -93,7 +93,7 @@ def _said_at(node: Mapping[str, Any]) -> float:
 
 
 def _is_said(message: Any) -> bool:
-    """Whether the person wrote it, or saw it as the assistant's answer."""
+    """Whether the person wrote it, or saw it as an answer."""
     if not isinstance(message, Mapping) or not isinstance(message.get("author"), Mapping):
         return False
     metadata, content = message.get("metadata"), message.get("content")
@@ -104,7 +104,7 @@ def _is_said(message: Any) -> bool:
 
 
 def _text_of(message: Mapping[str, Any]) -> str:
-    """Its words, with placeholders for what is none; empty when there is nothing."""
+    """Its words, with placeholders for everything else."""
     content = message.get("content")
     if not isinstance(content, Mapping):
         return ""
@@ -112,7 +112,9 @@ def _text_of(message: Mapping[str, Any]) -> str:
     if isinstance(parts, list):
         pieces = [_part(part) for part in parts]
         if any(isinstance(part, Mapping) and part.get("content_type") == "audio_transcription" for part in parts):
-            pieces = [piece for piece in pieces if piece not in ("[audio]", "[video]")]  # its words are there
+            pieces = [
+                piece for piece in pieces if piece not in ("[audio]", "[video]")
+            ]  # the transcription has its words
     else:
         pieces = [_part(content)]
     return _clean("\n".join(piece for piece in (*pieces, *_files(message)) if piece)).strip()
@@ -130,7 +132,7 @@ def _part(part: Any) -> str:
 
 
 def _files(message: Mapping[str, Any]) -> Iterator[str]:
-    """Placeholders for attached files; images stand among the parts already."""
+    """Placeholders for attached files.  Images are among the parts already."""
     metadata = message.get("metadata")
     attached = metadata.get("attachments") if isinstance(metadata, Mapping) else None
     for item in attached if isinstance(attached, list) else ():

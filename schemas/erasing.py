@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from schemas.fields import UtcDateTime
+from schemas.fields import UtcDateTime, about
 
 
 class Erased(Schema):
-    """How many of each were erased, replaced messages and corrected facts included."""
+    """How many of each were erased, including replaced messages and corrected facts."""
 
     sessions = fields.Integer()
     messages = fields.Integer()
-    turns = fields.Integer(metadata={"description": "What is known of how they were answered."})
-    summaries = fields.Integer(metadata={"description": "Versions."})
-    edited_summaries = fields.Integer(metadata={"description": "Those of them that the person wrote."})
+    turns = fields.Integer(metadata=about("Records of how messages were answered."))
+    summaries = fields.Integer(metadata=about("Versions."))
+    edited_summaries = fields.Integer(metadata=about("How many of these versions the person wrote."))
     facts = fields.Integer()
     fact_revisions = fields.Integer()
     jobs = fields.Integer()
-    index_documents = fields.Integer(metadata={"description": "Messages that the search index held."})
+    index_documents = fields.Integer(metadata=about("Messages in the search index."))
 
 
 class Receipt(Schema):
@@ -27,10 +27,10 @@ class Receipt(Schema):
     erased = fields.Nested(Erased)
     pending = fields.List(
         fields.String(),
-        metadata={
-            "description": "Empty: no byte is left. Else `search_index` or `database_files` are not free of it yet: "
-            "single messages and facts gather for some seconds, or somebody was using them. A job goes on."
-        },
+        metadata=about(
+            "Empty when no byte is left. Otherwise `search_index` or `database_files` still hold traces, because they "
+            "were in use, or because single messages and facts are collected for some seconds. A job removes them."
+        ),
     )
     erased_at = UtcDateTime()
 
@@ -53,4 +53,4 @@ class FactReceipt(Receipt):
 
 
 class FactsReceipt(Receipt):
-    forgotten = fields.Integer(metadata={"description": "How many of the named facts were there."})
+    forgotten = fields.Integer(metadata=about("How many of the named facts existed."))

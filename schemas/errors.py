@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
+from schemas.fields import about
+
 
 class ErrorDetail(Schema):
-    message = fields.String(required=True, metadata={"description": "For people: what happened and what to do."})
+    message = fields.String(required=True, metadata=about("For people: what happened, and what to do."))
     type = fields.String(required=True)
     code = fields.String(
         required=True,
         allow_none=True,
-        metadata={"description": "For programs: stable between releases; null where a model server gave none."},
+        metadata=about("For programs: stable between releases. Null if a model server gave none."),
     )
     param = fields.String(
         allow_none=True,
-        metadata={"description": "The request's field that caused it; under /v1 always there, or null."},
+        metadata=about("The field of the request that caused the error. Under /v1 it is always present, or null."),
     )
     fields_ = fields.Dict(
         keys=fields.String(),
         values=fields.Raw(),
         data_key="fields",
-        metadata={"description": "With 422: what is wrong with each field."},
+        metadata=about("With 422: what is wrong with each field."),
     )
 
 

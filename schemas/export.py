@@ -1,9 +1,8 @@
 """The export: one JSON document with everything of a person, as it is written and as it is read again.
 
-`{"format": "recap-export", "version": 1, "exported_at", "user_id", "sessions": [...], "facts": [...]}`.  A message's
-number is its place in its session, from 1; a fact's `id` means something only within the document.
-Guarantee: writing and reading hold one item at a time, and a document is checked to its end before anything of it is
-given out to be stored.
+`{"format": "recap-export", "version": 1, "exported_at", "user_id", "sessions": [...], "facts": [...]}`.  A message is
+named by its position in its session, from 1; a fact's `id` has a meaning only within the document.
+Guarantee: writing and reading hold one item at a time.
 """
 
 from __future__ import annotations
@@ -22,70 +21,63 @@ from memory.people.records import FactRecord, SessionRecord, TurnRecord
 from memory.sessions.messages import MessageDraft
 from memory.summary.summaries import SummaryVersion as SummaryVersionValue
 from memory.turn.values import TurnUsage
-from schemas.fields import INT64_MAX, SessionId, Text, UtcDateTime
+from schemas.fields import INT32_MAX, SessionId, Text, UtcDateTime, about, integer, one_of, optional_text
 from schemas.sessions import ROLES
 from schemas.summaries import Sections
 
 FORMAT, VERSION = "recap-export", 1
 PIECE_CHARS = 1 << 16  # of the document sent at once
-_number = validate.Range(0, INT64_MAX)
-_place = validate.Range(1, INT64_MAX)
+_OPTIONAL: dict[str, Any] = {"load_default": None, "allow_none": True}
 
 
 class _Record(Schema):
-    """A part of the document.  What a later Recap adds to one is passed over."""
+    """A part of the document.  Fields that a later Recap adds are ignored."""
 
     class Meta:
         unknown = EXCLUDE
 
 
-class _Call(Schema):
-    """A call of a tool, as far as Recap reads it."""
-
+class _ToolCall(Schema):
     class Meta:
         unknown = INCLUDE
 
     function = fields.Dict(allow_none=True)
 
 
-class _Carried(Schema):
-    """What a message may carry beside its words, as far as Recap reads it."""
+class _ExtraShape(Schema):
+    """What a message may hold besides its text, as far as Recap reads it."""
 
     class Meta:
         unknown = INCLUDE
 
-    tool_calls = fields.List(fields.Nested(_Call), allow_none=True)
+    tool_calls = fields.List(fields.Nested(_ToolCall), allow_none=True)
     function_call = fields.Dict(allow_none=True)
     tool_call_id = Text(allow_none=True)
     attachments = fields.List(Text(), allow_none=True)
 
 
-_carried = _Carried()
-
-
 class _Extra(fields.Dict):
-    """What a message carries, kept as it is once its shape is known to be good."""
+    """What a message holds besides its text: checked, and kept as it is."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         extra = super()._deserialize(value, attr, data, **kwargs)
-        _carried.load(extra)
-        whole = json.dumps(extra, ensure_ascii=False)  # shows half a pair as it is, and NUL as its escape
+        _extra_shape.load(extra)
+        whole = json.dumps(extra, ensure_ascii=False)  # with NUL as its escape
         Text().deserialize(whole.replace("\\u0000", "\0"))
         return extra
 
 
+_extra_shape = _ExtraShape()
+
+
 class ExportedMessage(_Record):
-    role = fields.String(required=True, validate=validate.OneOf(ROLES))
-    name = Text(load_default=None, allow_none=True, validate=validate.Length(1, 128))
+    role = one_of(*ROLES, required=True)
+    name = optional_text(128)
     content = Text(required=True)
     created_at = UtcDateTime(required=True)
-    external_id = Text(load_default=None, allow_none=True, validate=validate.Length(1, 256))
-    extra = _Extra(load_default=None, allow_none=True, metadata={"description": "What it carries beside its words."})
-    erased_at = UtcDateTime(
-        load_default=None,
-        allow_none=True,
-        metadata={"description": "Then this is the place of a message that was erased, without words."},
-    )
+    external_id = optional_text(256)
+    extra = _Extra(**_OPTIONAL, metadata=about("What the message holds besides its text."))
+    erased_at = UtcDateTime(**_OPTIONAL, metadata=about("When it was erased. Then only its place is left, no text."))
 
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> MessageDraft:
@@ -95,26 +87,24 @@ class ExportedMessage(_Record):
 class ExportedCost(_Record):
     """What a version of the summary cost, and what became of the facts that came with it."""
 
-    prompt_tokens = fields.Integer(strict=True, validate=_number)
-    completion_tokens = fields.Integer(strict=True, validate=_number)
-    calls = fields.Integer(strict=True, validate=_number)
-    facts = fields.Dict(keys=fields.String(), values=fields.Integer(strict=True, validate=_number))
+    prompt_tokens = integer()
+    completion_tokens = integer()
+    calls = integer()
+    facts = fields.Dict(keys=fields.String(), values=integer())
 
 
 class ExportedSummary(_Record):
-    """One version."""
+    """One version of a summary."""
 
-    version = fields.Integer(required=True, strict=True, validate=validate.Range(1, 2**31 - 1))
+    version = integer(1, INT32_MAX, required=True)
     sections = fields.Nested(Sections, required=True)
-    through = fields.Integer(
-        required=True, strict=True, validate=_number, metadata={"description": "The last message it covers."}
-    )
-    tokens = fields.Integer(required=True, strict=True, validate=_number)
+    through = integer(required=True, metadata=about("The position of the last message it covers."))
+    tokens = integer(required=True)
     author = Text(required=True, validate=validate.Length(1, 16))
-    model = Text(load_default=None, allow_none=True, validate=validate.Length(0, 128))
-    prompt = Text(load_default=None, allow_none=True, validate=validate.Length(0, 80))
-    usage = fields.Nested(ExportedCost, load_default=None, allow_none=True)
-    restores = fields.Integer(load_default=None, allow_none=True, strict=True, validate=_number)
+    model = optional_text(128, least=0)
+    prompt = optional_text(80, least=0)
+    usage = fields.Nested(ExportedCost, **_OPTIONAL)
+    restores = integer(**_OPTIONAL)
     created_at = UtcDateTime(required=True)
 
     @post_load
@@ -123,12 +113,10 @@ class ExportedSummary(_Record):
 
 
 class ExportedUsage(_Record):
-    prompt_tokens = fields.Integer(attribute="spent.prompt_tokens", required=True, strict=True, validate=_number)
-    completion_tokens = fields.Integer(
-        attribute="spent.completion_tokens", required=True, strict=True, validate=_number
-    )
+    prompt_tokens = integer(attribute="spent.prompt_tokens", required=True)
+    completion_tokens = integer(attribute="spent.completion_tokens", required=True)
     estimated = fields.Boolean(attribute="spent.estimated", load_default=False)
-    full_history_tokens = fields.Integer(required=True, strict=True, validate=_number)
+    full_history_tokens = integer(required=True)
 
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> TurnUsage:
@@ -138,13 +126,13 @@ class ExportedUsage(_Record):
 class ExportedTurn(_Record):
     """What a turn cost."""
 
-    user_position = fields.Integer(required=True, strict=True, validate=_place)
-    reply_position = fields.Integer(load_default=None, allow_none=True, strict=True, validate=_place)
-    model = Text(load_default=None, allow_none=True, validate=validate.Length(0, 128))
-    finish_reason = Text(load_default=None, allow_none=True, validate=validate.Length(0, 32))
-    usage = fields.Nested(ExportedUsage, load_default=None, allow_none=True)
+    user_position = integer(1, required=True)
+    reply_position = integer(1, **_OPTIONAL)
+    model = optional_text(128, least=0)
+    finish_reason = optional_text(32, least=0)
+    usage = fields.Nested(ExportedUsage, **_OPTIONAL)
     started_at = UtcDateTime(required=True)
-    finished_at = UtcDateTime(load_default=None, allow_none=True)
+    finished_at = UtcDateTime(**_OPTIONAL)
 
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> TurnRecord:
@@ -152,19 +140,14 @@ class ExportedTurn(_Record):
 
 
 class ExportedSession(_Record):
-    """A session with all of it: messages in the order they were said, every summary version, what turns cost."""
+    """A session: its messages in order, all versions of its summary, and the cost of its turns."""
 
     id = SessionId(required=True)
     title = Text(load_default="", validate=validate.Length(max=200))
-    system_prompt = Text(load_default=None, allow_none=True)
+    system_prompt = Text(**_OPTIONAL)
     created_at = UtcDateTime(required=True)
     updated_at = UtcDateTime(required=True)
-    facts_through = fields.Integer(
-        load_default=0,
-        strict=True,
-        validate=_number,
-        metadata={"description": "Facts were taken from its messages up to this one."},
-    )
+    facts_through = integer(load_default=0, metadata=about("The position of the last message facts were taken from."))
     messages = fields.List(fields.Nested(ExportedMessage), load_default=())
     summaries = fields.List(fields.Nested(ExportedSummary), load_default=())
     turns = fields.List(fields.Nested(ExportedTurn), load_default=())
@@ -175,13 +158,13 @@ class ExportedSession(_Record):
 
 
 class ExportedRevision(_Record):
-    """The fact as it was after a change."""
+    """A fact as it was after a change."""
 
     action = Text(required=True, validate=validate.Length(1, 16))
     author = Text(required=True, validate=validate.Length(1, 8))
     text = Text(required=True)
-    category = fields.String(required=True, validate=validate.OneOf(FACT_CATEGORIES))
-    importance = fields.Integer(required=True, strict=True, validate=validate.Range(1, 5))
+    category = one_of(*FACT_CATEGORIES, required=True)
+    importance = integer(1, 5, required=True)
     pinned = fields.Boolean(required=True)
     at = UtcDateTime(required=True)
 
@@ -191,29 +174,21 @@ class ExportedRevision(_Record):
 
 
 class ExportedFact(_Record):
-    """A fact, with how it came to be what it is."""
+    """A fact, with its earlier forms."""
 
-    id = fields.Integer(attribute="fact.id", required=True, strict=True, validate=_place)
+    id = integer(1, attribute="fact.id", required=True)
     text = Text(attribute="fact.text", required=True)
-    category = fields.String(attribute="fact.category", required=True, validate=validate.OneOf(FACT_CATEGORIES))
-    importance = fields.Integer(attribute="fact.importance", required=True, strict=True, validate=validate.Range(1, 5))
-    scope = fields.String(attribute="fact.scope", required=True, validate=validate.OneOf(["session", "user"]))
-    session_id = SessionId(attribute="fact.session_id", load_default=None, allow_none=True)
-    source_position = fields.Integer(
-        load_default=None,
-        allow_none=True,
-        strict=True,
-        validate=_place,
-        metadata={"description": "The message of its session it was taken from."},
-    )
+    category = one_of(*FACT_CATEGORIES, attribute="fact.category", required=True)
+    importance = integer(1, 5, attribute="fact.importance", required=True)
+    scope = one_of("session", "user", attribute="fact.scope", required=True)
+    session_id = SessionId(attribute="fact.session_id", **_OPTIONAL)
+    source_position = integer(1, **_OPTIONAL, metadata=about("The position of the message it was taken from."))
     quote = Text(attribute="fact.quote", load_default="")
     pinned = fields.Boolean(attribute="fact.pinned", load_default=False)
-    recalled_count = fields.Integer(attribute="fact.recalled_count", load_default=0, strict=True, validate=_number)
+    recalled_count = integer(attribute="fact.recalled_count", load_default=0)
     valid_from = UtcDateTime(attribute="fact.valid_from", required=True)
-    valid_to = UtcDateTime(attribute="fact.valid_to", load_default=None, allow_none=True)
-    superseded_by = fields.Integer(
-        attribute="fact.superseded_by", load_default=None, allow_none=True, strict=True, validate=_place
-    )
+    valid_to = UtcDateTime(attribute="fact.valid_to", **_OPTIONAL)
+    superseded_by = integer(1, attribute="fact.superseded_by", **_OPTIONAL)
     created_at = UtcDateTime(attribute="fact.created_at", required=True)
     revisions = fields.List(fields.Nested(ExportedRevision), load_default=())
 

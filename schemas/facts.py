@@ -6,21 +6,20 @@ from marshmallow import Schema, fields, validate
 
 from memory.domain import FACT_CATEGORIES
 from memory.facts.grounding import TEXT_CHARS_MAX
-from schemas.fields import INT64_MAX, PageQuery, SessionId, Text, UserId, UtcDateTime
+from schemas.fields import Page, PageQuery, SessionId, Text, UserId, UtcDateTime, about, integer, one_of
 
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
-_IMPORTANCE = validate.Range(1, 5)
 FORGET_MAX = 1000
 
 
 class FactScore(Schema):
-    """Why a fact stands where it stands: weighted parts and their sum."""
+    """Why a fact has its rank: the weighted parts of its score, and their sum."""
 
     total = fields.Float()
     importance = fields.Float()
     recency = fields.Float()
     use = fields.Float()
-    relevance = fields.Float(metadata={"description": "0 where no message is in view."})
+    relevance = fields.Float(metadata=about("0 if there is no message to be relevant to."))
 
 
 class Fact(Schema):
@@ -30,24 +29,23 @@ class Fact(Schema):
     text = fields.String()
     category = fields.String()
     importance = fields.Integer()
-    scope = fields.String(metadata={"description": "`session`, or `user`: it holds in all of the person's sessions."})
+    scope = fields.String(metadata=about("`session`: true in its session. `user`: true in all sessions of the person."))
     session_id = fields.String(allow_none=True)
     source_message_id = fields.Integer(
-        allow_none=True, metadata={"description": "None: the person stated it directly."}
+        allow_none=True, metadata=about("The message it was taken from; null if it was added by an API call.")
     )
-    quote = fields.String(metadata={"description": "The words it rests on, as they stand in its source."})
+    quote = fields.String(metadata=about("The words of its source that it rests on."))
     pinned = fields.Boolean()
-    recalled_count = fields.Integer(metadata={"description": "How many messages it was relevant to."})
+    recalled_count = fields.Integer(metadata=about("How many messages it was relevant to."))
     valid_from = UtcDateTime()
-    valid_to = UtcDateTime(allow_none=True, metadata={"description": "None: it still holds."})
+    valid_to = UtcDateTime(allow_none=True, metadata=about("Null while it is true."))
     superseded_by = fields.Integer(allow_none=True)
     created_at = UtcDateTime()
     score = fields.Nested(FactScore, allow_none=True)
 
 
-class FactPage(Schema):
+class FactPage(Page):
     items = fields.List(fields.Nested(Fact))
-    next_cursor = fields.String(allow_none=True)
 
 
 class FactQuery(PageQuery):
@@ -55,44 +53,40 @@ class FactQuery(PageQuery):
     q = Text(
         load_default=None,
         validate=validate.Length(max=200),
-        metadata={"description": "Words, or parts of them, that the text must have."},
+        metadata=about("Words, or parts of words, that the text must contain."),
     )
-    category = fields.String(load_default=None, validate=validate.OneOf(FACT_CATEGORIES))
-    as_of = UtcDateTime(load_default=None, metadata={"description": "What held then, instead of what holds now."})
+    category = one_of(*FACT_CATEGORIES, load_default=None)
+    as_of = UtcDateTime(load_default=None, metadata=about("List what was true at this time, not what is true now."))
 
 
 class FactCreate(Schema):
     user_id = UserId(load_default=None)
     session_id = SessionId(load_default=None)
     text = Text(required=True, validate=_TEXT)
-    category = fields.String(load_default="other", validate=validate.OneOf(FACT_CATEGORIES))
-    importance = fields.Integer(load_default=3, strict=True, validate=_IMPORTANCE)
+    category = one_of(*FACT_CATEGORIES, load_default="other")
+    importance = integer(1, 5, load_default=3)
     pinned = fields.Boolean(load_default=False)
 
 
 class FactChange(Schema):
     text = Text(validate=_TEXT)
-    category = fields.String(validate=validate.OneOf(FACT_CATEGORIES))
-    importance = fields.Integer(strict=True, validate=_IMPORTANCE)
-    scope = fields.String(validate=validate.OneOf(["session", "user"]))
+    category = one_of(*FACT_CATEGORIES)
+    importance = integer(1, 5)
+    scope = one_of("session", "user")
     pinned = fields.Boolean()
 
 
 class FactsToForget(Schema):
     user_id = UserId(load_default=None)
-    ids = fields.List(
-        fields.Integer(strict=True, validate=validate.Range(1, INT64_MAX)),
-        required=True,
-        validate=validate.Length(1, FORGET_MAX),
-    )
+    ids = fields.List(integer(1), required=True, validate=validate.Length(1, FORGET_MAX))
 
 
 class FactRevision(Schema):
-    """The fact, or one it superseded, as it was after a change."""
+    """A fact, or one that it superseded, as it was after a change."""
 
     fact_id = fields.Integer()
-    action = fields.String(metadata={"description": "`made`, `edited` or `superseded`."})
-    author = fields.String(metadata={"description": "`model` or `person`."})
+    action = fields.String(metadata=about("`made`, `edited` or `superseded`."))
+    author = fields.String(metadata=about("`model` or `person`."))
     text = fields.String()
     category = fields.String()
     importance = fields.Integer()

@@ -10,9 +10,15 @@ from marshmallow import Schema, ValidationError, fields, validate
 
 from memory.recall.times import zone_of
 
+INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 ID = re.compile(r"[^\s/\x00-\x1f\x7f]{1,128}")
+
+
+def about(description: str) -> dict[str, str]:
+    """The `metadata` of a field that has this description in the document."""
+    return {"description": description}
 
 
 class Text(fields.String):
@@ -23,12 +29,12 @@ class Text(fields.String):
         found = UNSTORABLE.search(text)
         if found:
             what = "a NUL character" if found.group() == "\x00" else "an unpaired surrogate, which is not valid Unicode"
-            raise ValidationError(f"Holds {what} at position {found.start()}. Remove it and send this again.")
+            raise ValidationError(f"Contains {what} at position {found.start()}. Remove it and send this again.")
         return text
 
 
 class SessionId(Text):
-    """1 to 128 characters without white space or slashes, of the application's choosing."""
+    """1 to 128 characters without white space or slashes, chosen by the application."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
@@ -41,15 +47,12 @@ class UserId(Text):
     """The application's name for a person: 1 to 256 characters."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(
-            validate=validate.Length(1, 256),
-            metadata={"description": "Whose data: the application's name for a person."},
-            **kwargs,
-        )
+        described = about("The person whose data it is, by the application's own name for them.")
+        super().__init__(validate=validate.Length(1, 256), metadata=described, **kwargs)
 
 
 class UtcDateTime(fields.AwareDateTime):
-    """An ISO 8601 time; without an offset it is taken for UTC.  Always shown in UTC."""
+    """An ISO 8601 time.  Without an offset it is read as UTC; it is always shown in UTC."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(format="iso", default_timezone=UTC, **kwargs)
@@ -59,11 +62,11 @@ class UtcDateTime(fields.AwareDateTime):
         try:
             return moment.astimezone(UTC)
         except OverflowError:
-            raise ValidationError("Lies outside the years 1 to 9999.") from None
+            raise ValidationError("Must be within the years 1 to 9999.") from None
 
 
 class TimeZone(Text):
-    """An IANA time zone, such as Europe/Tallinn: where the person's days begin and end."""
+    """An IANA time zone, such as Europe/Tallinn."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         try:
@@ -77,12 +80,32 @@ def limit(default: int, most: int = 100) -> fields.Integer:
     return fields.Integer(load_default=default, validate=validate.Range(1, most))
 
 
+def integer(least: int = 0, most: int = INT64_MAX, **options: Any) -> fields.Integer:
+    """A whole number in a request: not text, and within these bounds."""
+    return fields.Integer(strict=True, validate=validate.Range(least, most), **options)
+
+
+def optional_text(most: int, least: int | None = 1, **options: Any) -> Text:
+    """A text that may be null or absent."""
+    return Text(load_default=None, allow_none=True, validate=validate.Length(least, most), **options)
+
+
+def one_of(*choices: str, **options: Any) -> fields.String:
+    return fields.String(validate=validate.OneOf(choices), **options)
+
+
 class CallerQuery(Schema):
-    """On whose behalf: without it, the session or fact itself says whose it is."""
+    """On whose behalf the call is made.  Without it, the session or fact itself tells whose it is."""
 
     user_id = UserId(load_default=None)
 
 
 class PageQuery(CallerQuery):
-    cursor = Text(load_default=None, metadata={"description": "`next_cursor` of the page before."})
+    cursor = Text(load_default=None, metadata=about("`next_cursor` of the previous page."))
     limit = limit(50)
+
+
+class Page(Schema):
+    """A page of a list."""
+
+    next_cursor = fields.String(allow_none=True)

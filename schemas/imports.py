@@ -1,7 +1,6 @@
-"""A document to import: which of the known formats it has, that all of it is right, and what is in it.
+"""Documents to import: Recap's own export, and ChatGPT's conversations.json.
 
-Guarantee: `checked` reads to the end before anything is stored.  What is wrong is named by its place, and nothing of
-the document was stored then.
+Guarantee: `checked` reads a document to its end before anything of it is stored, and names the place of what is wrong.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from memory.errors import InvalidRequest
 from memory.people.records import FactRecord, SessionRecord
 from schemas import chatgpt
 from schemas.export import FORMAT, VERSION, ExportedFact, ExportedSession
-from schemas.fields import UserId
-from schemas.streamed_json import NotJson, walk
+from schemas.fields import UserId, about
+from schemas.json_items import NotJson, is_array, walk
 
 _session, _fact = ExportedSession(), ExportedFact()
 
@@ -27,7 +26,7 @@ class ImportQuery(Schema):
 
 
 class KnownThings(Schema):
-    """How many of each were there already."""
+    """How many of each were stored already."""
 
     sessions = fields.Integer()
     messages = fields.Integer()
@@ -42,31 +41,26 @@ class ImportedThings(KnownThings):
 
 
 class Imported(Schema):
-    """What an import did.  What is known already is left as it is."""
+    """What an import did.  What was stored already is left as it is."""
 
-    format = fields.String(metadata={"description": f"`{FORMAT}` or `chatgpt`."})
+    format = fields.String(metadata=about(f"`{FORMAT}` or `chatgpt`."))
     created = fields.Nested(ImportedThings)
     known = fields.Nested(KnownThings)
     renamed = fields.Dict(
         keys=fields.String(),
         values=fields.String(),
-        metadata={"description": "Sessions whose id was taken, and the id each has here."},
+        metadata=about("Sessions whose id was taken, and the id that each has here."),
     )
 
 
 def checked(file: IO[bytes]) -> _ChatGpt | _Recap:
-    """The document in `file`: its format, sessions and facts, each read from the start when asked for.
-
-    Raises InvalidRequest.
-    """
+    """The document in `file`.  Its sessions and facts are read from the start each time.  Raises InvalidRequest."""
     try:
-        a_list = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-        document: _ChatGpt | _Recap = _ChatGpt(file) if a_list else _Recap(file)
+        document: _ChatGpt | _Recap = _ChatGpt(file) if is_array(file) else _Recap(file)
         document.check()
     except NotJson as error:
-        raise InvalidRequest(
-            "invalid_json", f"The document is not valid JSON: {error}. Nothing was stored.", status=400
-        ) from None
+        message = f"The document is not valid JSON: {error}. Nothing was stored."
+        raise InvalidRequest("invalid_json", message, status=400) from None
     return document
 
 
@@ -78,20 +72,16 @@ class _ChatGpt:
     format: str = "chatgpt"
 
     def check(self) -> None:
-        for number, (_, conversation) in enumerate(self._items()):
+        for number, (_, conversation) in enumerate(walk(self.file)):
             if not chatgpt.looks_right(conversation):
-                raise _unknown(f"item {number} of its list is no conversation with a `mapping`")
+                raise _unknown(f"item {number} of its list is not a conversation with a `mapping`")
 
     def sessions(self) -> Iterator[SessionRecord]:
-        records = (chatgpt.session(conversation) for _, conversation in self._items())
+        records = (chatgpt.session(conversation) for _, conversation in walk(self.file))
         return (record for record in records if record.messages)
 
     def facts(self) -> Iterator[FactRecord]:
         return iter(())
-
-    def _items(self) -> Iterator[tuple[str | None, Any]]:
-        self.file.seek(0)
-        return walk(self.file)
 
 
 @dataclass(frozen=True)
@@ -105,36 +95,35 @@ class _Recap:
         self._check_head()
         lengths: dict[str, int] = {}
         for number, session in enumerate(self.sessions()):
+            place = f"sessions.{number}"
             if session.id in lengths:
-                raise _invalid(f"sessions.{number}.id", f"{session.id!r} is there twice")
+                raise _invalid(f"{place}.id", f"{session.id!r} is there twice")
             lengths[session.id] = len(tuple(session.messages))
-            _check_distinct(f"sessions.{number}.messages", "external_id", session.messages)
-            _check_distinct(f"sessions.{number}.summaries", "version", session.summaries)
-            _check_distinct(f"sessions.{number}.turns", "user_position", session.turns)
-            _check_distinct(f"sessions.{number}.turns", "reply_position", session.turns)
+            _check_distinct(f"{place}.messages", "external_id", session.messages)
+            _check_distinct(f"{place}.summaries", "version", session.summaries)
+            _check_distinct(f"{place}.turns", "user_position", session.turns)
+            _check_distinct(f"{place}.turns", "reply_position", session.turns)
         for number, record in enumerate(self.facts()):
             fact = record.fact
             if fact.session_id is None and (fact.scope == "session" or record.source_position):
                 raise _invalid(f"facts.{number}.session_id", "it is missing")
             if fact.session_id is not None and (record.source_position or 0) > lengths.get(fact.session_id, -1):
-                raise _invalid(f"facts.{number}", "there is no such session, or no such message in it")
+                raise _invalid(f"facts.{number}", "its session, or its source message, is not in the document")
 
     def _check_head(self) -> None:
-        head: dict[str, Any] = {}
-        self.file.seek(0)
+        head: dict[str | None, Any] = {}
         for key, value in walk(self.file):
             if key in ("format", "version"):
                 head[key] = value
-            if len(head) == 2:  # they come first, unless somebody has put the keys in another order
+            if len(head) == 2:  # they come first, unless somebody sorted the keys
                 break
-        version = head.get("version")
         if head.get("format") != FORMAT:
             raise _unknown(f"it is an object whose `format` is not {FORMAT!r}")
-        if version != VERSION:
+        if head.get("version") != VERSION:
             raise InvalidRequest(
                 "export_version_unknown",
-                f"This export has version {version!r}; this Recap reads version {VERSION}. Nothing was "
-                "stored. Import it into a Recap as new as the one it comes from.",
+                f"This export has version {head.get('version')!r}, but this Recap reads version {VERSION}. Nothing was "
+                "stored. Import it into a Recap as new as the one that exported it.",
                 param="version",
             )
 
@@ -145,18 +134,16 @@ class _Recap:
         return self._load("facts", _fact)
 
     def _load(self, key: str, schema: Schema) -> Iterator[Any]:
-        self.file.seek(0)
         items = (item for name, item in walk(self.file) if name == key)
         for number, item in enumerate(items):
             try:
                 yield schema.load(item)
             except ValidationError as error:
-                place, problem = _first(error.messages, f"{key}.{number}")
-                raise _invalid(place, problem.rstrip(".")) from None
+                raise _invalid(*_first(error.messages, f"{key}.{number}")) from None
 
 
 def _check_distinct(place: str, name: str, items: Iterable[Any]) -> None:
-    """Raises InvalidRequest when two of the items have the same value under a name; None is no value."""
+    """Raise InvalidRequest when two items have the same value for `name`, unless it is None."""
     seen: set[Any] = set()
     for number, item in enumerate(items):
         value = getattr(item, name)
@@ -167,11 +154,11 @@ def _check_distinct(place: str, name: str, items: Iterable[Any]) -> None:
 
 
 def _first(messages: Any, place: str) -> tuple[str, str]:
-    """The first of marshmallow's messages, and the place it is about."""
+    """The place and the text of the first of marshmallow's messages."""
     while isinstance(messages, dict):
         key, messages = next(iter(messages.items()))
         place = place if key == "_schema" else f"{place}.{key}"
-    return place, str(messages[0])
+    return place, str(messages[0]).rstrip(".")
 
 
 def _invalid(place: str, problem: str) -> InvalidRequest:
@@ -181,5 +168,5 @@ def _invalid(place: str, problem: str) -> InvalidRequest:
 def _unknown(reason: str) -> InvalidRequest:
     return InvalidRequest(
         "unknown_format",
-        f"This is neither an export of Recap's nor ChatGPT's conversations.json: {reason}. Nothing was stored.",
+        f"This is neither an export of Recap nor ChatGPT's conversations.json: {reason}. Nothing was stored.",
     )

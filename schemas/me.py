@@ -1,12 +1,11 @@
-"""Whom a key speaks for."""
+"""The holder of a key."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from marshmallow import Schema, fields
 
 from memory.access.keys import SCOPES
+from schemas.fields import about
 
 
 class Me(Schema):
@@ -14,9 +13,9 @@ class Me(Schema):
 
     tenant = fields.String()
     user_id = fields.String(
-        allow_none=True, metadata={"description": "The one person it speaks for; null: any that a request names."}
+        allow_none=True, metadata=about("The one person the key belongs to; null if requests may name any person.")
     )
-    scopes = fields.Method("_scopes", metadata={"description": "Of `chat`, `read` and `admin`, those it has."})
-
-    def _scopes(self, holder: Any) -> list[str]:
-        return [scope for scope in SCOPES if scope in holder.scopes]
+    scopes = fields.Function(
+        lambda holder: [scope for scope in SCOPES if scope in holder.scopes],
+        metadata=about("Those it has of `chat`, `read` and `admin`."),
+    )

@@ -1,6 +1,6 @@
 """The OpenAI protocol: requests of its clients, and whose they are.
 
-Only what Recap itself reads is looked at.  Everything else goes to the model as it came, known here or not.
+Only what Recap itself reads is checked.  Everything else goes to the model unchanged.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from marshmallow import INCLUDE, Schema, fields, post_load, validate
 
 from memory.clients.conversation import ClientRequest, Conversation
 from memory.turn.values import TurnRequest
-from schemas.fields import ID, UNSTORABLE
+from schemas.fields import ID, UNSTORABLE, about
 
 SESSION_HEADERS = ("X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "x-litellm-session-id")
 PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
 WHOLE_HEADER = "X-OpenWebUI-Chat-Id"  # its frontend sends every conversation from the start
-TEMPORARY = "local:"  # how the ids of its temporary chats begin, which it keeps nothing of itself
+TEMPORARY = "local:"  # begins the ids of its temporary chats, which it does not store either
 PERSON_CHARS = 256
 MESSAGES_MAX = 10_000  # more than any model reads
 KEY_CHARS = 256
 
 
 class Headers(Protocol):
-    """A request's headers, in whatever case they are asked for."""
+    """The headers of a request, found in any case."""
 
     def get(self, name: str, default: str) -> str: ...
 
 
 @dataclass(frozen=True)
 class CompletionCall:
-    """A request as it came: its messages, whether to stream, and its other parameters."""
+    """A request: its messages, whether to stream, and all other parameters."""
 
     messages: list[dict[str, Any]]
     stream: bool
@@ -42,8 +42,8 @@ class CompletionCall:
 
 @dataclass(frozen=True)
 class Identity:
-    """Whose request it is.  `session_id` None: it says nothing, and its conversation has to tell.  `whole`: the client
-    is known to send its conversations from the start.  `temporary`: the person was promised that nothing is kept."""
+    """Whose request it is.  A `session_id` of None is found by the conversation.  A client that is `whole` always sends
+    its conversations from the start.  Of a `temporary` one nothing may be stored."""
 
     session_id: str | None
     user_id: str | None
@@ -52,7 +52,7 @@ class Identity:
 
 
 class CompletionRequest(Schema):
-    """A chat completion.  Parameters that are not listed are passed on untouched."""
+    """A chat completion.  Parameters that are not listed are passed on unchanged."""
 
     class Meta:
         unknown = INCLUDE
@@ -61,16 +61,14 @@ class CompletionRequest(Schema):
         fields.Dict(),
         required=True,
         validate=validate.Length(1, MESSAGES_MAX),
-        metadata={"description": "All of the conversation, some of it, or the newest message alone."},
+        metadata=about("The whole conversation, a part of it, or only the newest message."),
     )
-    model = fields.String(
-        metadata={"description": "Passed on. Without it, and for the built-in model, the main one answers."}
-    )
+    model = fields.String(metadata=about("Passed on. Without it, and with the built-in model, the main model answers."))
     stream = fields.Boolean(load_default=False, allow_none=True, truthy={True}, falsy={False})
-    user = fields.Raw(metadata={"description": "The person, unless a header or `safety_identifier` names them."})
-    safety_identifier = fields.Raw(metadata={"description": "The person, unless a header names them."})
-    metadata = fields.Raw(metadata={"description": "Its `session_id` names the session, unless a header does."})
-    n = fields.Raw(metadata={"description": "Of several choices the first is stored."})
+    user = fields.Raw(metadata=about("The person, unless a header or `safety_identifier` names one."))
+    safety_identifier = fields.Raw(metadata=about("The person, unless a header names one."))
+    metadata = fields.Raw(metadata=about("Its `session_id` names the session, unless a header does."))
+    n = fields.Raw(metadata=about("Of several choices, the first is stored."))
 
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> CompletionCall:
@@ -78,7 +76,7 @@ class CompletionRequest(Schema):
 
 
 class Completion(Schema):
-    """A chat.completion as the model server answered it, or with `stream` its chat.completion.chunk events."""
+    """The model server's chat.completion, or with `stream` its chat.completion.chunk events."""
 
     class Meta:
         unknown = INCLUDE
@@ -92,7 +90,7 @@ class Completion(Schema):
 
 
 class EmbeddingRequest(Schema):
-    """Texts to embed.  Everything is passed on untouched."""
+    """Texts to embed.  Everything is passed on unchanged."""
 
     class Meta:
         unknown = INCLUDE
@@ -121,7 +119,7 @@ class ModelList(Schema):
 
 
 def identity_of(headers: Headers, parameters: Mapping[str, Any]) -> Identity:
-    """Session and person, from the headers first, then from the body."""
+    """The session and the person: headers count before the body."""
     given = {name: text for name in (*SESSION_HEADERS, *PERSON_HEADERS) if (text := _header(headers, name))}
     metadata = parameters.get("metadata")
     in_body = _text(metadata.get("session_id")) if isinstance(metadata, Mapping) else ""
@@ -138,7 +136,7 @@ def identity_of(headers: Headers, parameters: Mapping[str, Any]) -> Identity:
 
 
 def turn_of(call: CompletionCall, identity: Identity, headers: Headers, body: bytes) -> TurnRequest:
-    """The turn that a request asks for.  `body` is what came over the wire: the same again is the same request."""
+    """The turn that a request asks for.  The same `body` again is a retry."""
     conversation = Conversation.read(call.messages)
     known = hashlib.sha256(f"{identity.user_id}\0{identity.session_id}\0".encode("utf-8", "replace") + body)
     key = headers.get("Idempotency-Key", "")
@@ -160,7 +158,7 @@ def turn_of(call: CompletionCall, identity: Identity, headers: Headers, body: by
 
 
 def _header(headers: Headers, name: str) -> str:
-    """A header's text: servers hand over bytes as Latin-1, and clients send UTF-8."""
+    """A header's text.  WSGI decodes it as Latin-1, but clients send UTF-8."""
     value = headers.get(name, "")
     try:
         return value.encode("latin-1").decode("utf-8").strip()
@@ -169,12 +167,12 @@ def _header(headers: Headers, name: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """What names somebody in a body: some programs number their users."""
+    """A name in a body.  Some programs number their users."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
     return str(value).strip()
 
 
 def _fitting(name: str, fits: bool) -> str:
-    """A name that can be stored: as it is, or if it is too long or odd, something that stands for it."""
+    """A name that can be stored: a name that does not fit is replaced by its hash."""
     return name if fits else f"id-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"

@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, fields
 
-from schemas.fields import PageQuery, SessionId, UtcDateTime
+from schemas.fields import Page, PageQuery, SessionId, UtcDateTime, about, one_of
 
 
 class Job(Schema):
-    """Work that happens after a reply.  One that has succeeded is gone."""
+    """Work that is done after a reply.  A job that succeeded is deleted."""
 
     id = fields.Integer()
     kind = fields.String()
-    state = fields.String(metadata={"description": "`pending`, `running` or `failed`."})
+    state = fields.String(metadata=about("`pending`, `running` or `failed`."))
     session_id = fields.String(allow_none=True)
     attempts = fields.Integer()
     run_at = UtcDateTime()
     error = fields.String(
         allow_none=True,
-        metadata={
-            "description": "Why it failed last, without what was said in the conversation: so what the model server "
-            "answered is not in it. A preview of the summary shows that."
-        },
+        metadata=about(
+            "Why it failed last. It has no words of the conversation, so the model server's answer is left out; a "
+            "preview of the summary shows it."
+        ),
     )
     created_at = UtcDateTime()
     updated_at = UtcDateTime()
 
 
-class JobPage(Schema):
+class JobPage(Page):
     items = fields.List(fields.Nested(Job))
-    next_cursor = fields.String(allow_none=True)
 
 
 class JobQuery(PageQuery):
-    state = fields.String(load_default=None, validate=validate.OneOf(["pending", "running", "failed"]))
+    state = one_of("pending", "running", "failed", load_default=None)
     session_id = SessionId(load_default=None)
 
 
@@ -50,12 +49,12 @@ class ReadyModel(Schema):
 class Ready(Schema):
     """Whether requests can be served, and by which models."""
 
-    status = fields.String(metadata={"description": "`ready`, or `unready` with status 503."})
+    status = fields.String(metadata=about("`ready`, or `unready` with status 503."))
     database = fields.String()
     data_dir = fields.String()
     model = fields.Nested(ReadyModel)
-    notice = fields.String(metadata={"description": "Present while the built-in model answers: says so."})
-    recall = fields.String(metadata={"description": "When to look back, unless a request says: RECALL."})
-    summary_prompt = fields.String(metadata={"description": "The prompt summaries are made with: SUMMARY_PROMPT."})
+    notice = fields.String(metadata=about("Only present when the built-in model answers; says so."))
+    recall = fields.String(metadata=about("The setting RECALL: when to look back if a request does not say."))
+    summary_prompt = fields.String(metadata=about("The setting SUMMARY_PROMPT: the prompt for summaries."))
     jobs = fields.Dict(keys=fields.String(), values=fields.Integer())
-    jobs_late = fields.String(metadata={"description": "Present while jobs are due and nobody does them: says why."})
+    jobs_late = fields.String(metadata=about("Only present when jobs are due and nothing runs them; says why."))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from schemas.fields import Text, UtcDateTime
+from schemas.fields import Text, UtcDateTime, about
 
 
 class Prompt(Schema):
-    """A named instruction in use."""
+    """A named prompt in use."""
 
     name = fields.String()
-    version = fields.Integer(metadata={"description": "Counts from 1 for stored ones; 0 is a file's."})
-    source = fields.String(metadata={"description": "`packaged`, `file` or `stored`."})
-    text = fields.String(metadata={"description": "A Jinja2 template."})
+    version = fields.Integer(metadata=about("Stored versions count from 1; 0 is the text of a file."))
+    source = fields.String(metadata=about("`packaged`, `file` or `stored`."))
+    text = fields.String(metadata=about("A Jinja2 template."))
     created_at = UtcDateTime(allow_none=True)
 
 

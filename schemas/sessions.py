@@ -7,43 +7,56 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
 from memory.sessions.messages import MessageDraft
-from schemas.fields import INT64_MAX, CallerQuery, PageQuery, SessionId, Text, UserId, UtcDateTime, limit
+from schemas.fields import (
+    INT32_MAX,
+    INT64_MAX,
+    CallerQuery,
+    Page,
+    PageQuery,
+    SessionId,
+    Text,
+    UserId,
+    UtcDateTime,
+    about,
+    limit,
+    one_of,
+    optional_text,
+)
 
 ROLES = ("user", "assistant", "system", "tool")
 MESSAGES_MAX = 1000
 
 
 class Session(Schema):
-    """A thread of messages."""
+    """A conversation."""
 
     id = fields.String()
     user_id = fields.String(allow_none=True)
     title = fields.String()
     system_prompt = fields.String(allow_none=True)
     message_count = fields.Integer()
-    tokens = fields.Integer(metadata={"description": "Of all its messages, estimated."})
-    summary_version = fields.Integer(metadata={"description": "The newest summary's; 0: there is none yet."})
+    tokens = fields.Integer(metadata=about("An estimate for all of its messages."))
+    summary_version = fields.Integer(metadata=about("The newest version of its summary; 0 if it has none yet."))
     created_at = UtcDateTime()
     updated_at = UtcDateTime()
-    busy = fields.Boolean(metadata={"description": "A reply is being written now."})
+    busy = fields.Boolean(metadata=about("Whether a reply is being written now."))
 
 
-class SessionPage(Schema):
+class SessionPage(Page):
     items = fields.List(fields.Nested(Session))
-    next_cursor = fields.String(allow_none=True)
 
 
 class SessionQuery(PageQuery):
     limit = limit(20)
-    q = Text(load_default=None, metadata={"description": "Words to look for in titles."})
+    q = Text(load_default=None, metadata=about("Words to look for in titles."))
     before = UtcDateTime(load_default=None)
     after = UtcDateTime(load_default=None)
 
 
 class SessionCreate(CallerQuery):
-    session_id = SessionId(load_default=None, metadata={"description": "Made up if absent."})
+    session_id = SessionId(load_default=None, metadata=about("Without it, Recap makes an id."))
     title = Text(load_default="", validate=validate.Length(max=200))
-    system_prompt = Text(load_default=None, allow_none=True, validate=validate.Length(max=20_000))
+    system_prompt = optional_text(20_000, least=None)
 
 
 class SessionChange(Schema):
@@ -56,60 +69,57 @@ class Message(Schema):
 
     id = fields.Integer()
     session_id = fields.String()
-    position = fields.Integer(metadata={"description": "Counts from 1 within the session."})
+    position = fields.Integer(metadata=about("Its number within the session, from 1."))
     role = fields.String()
     name = fields.String(allow_none=True)
     content = fields.String()
     created_at = UtcDateTime()
     external_id = fields.String(allow_none=True)
-    tokens = fields.Integer(metadata={"description": "Estimated."})
+    tokens = fields.Integer(metadata=about("An estimate."))
     extra = fields.Raw(
         allow_none=True,
-        metadata={"description": "What it carries beside its words: calls of tools, what stood for an image."},
+        metadata=about("What the message holds besides its text: tool calls, and what an image was replaced by."),
     )
 
 
-class MessagePage(Schema):
+class MessagePage(Page):
     items = fields.List(fields.Nested(Message))
-    next_cursor = fields.String(allow_none=True)
     previous_cursor = fields.String(
-        allow_none=True, metadata={"description": "With `around`: for the messages before these, with order=desc."}
+        allow_none=True, metadata=about("With `around`: the cursor for earlier messages, to be sent with order=desc.")
     )
 
 
 class MessageQuery(PageQuery):
-    order = fields.String(load_default="asc", validate=validate.OneOf(["asc", "desc"]))
+    order = one_of("asc", "desc", load_default="asc")
     around = fields.Integer(
         load_default=None,
         validate=validate.Range(1, INT64_MAX),
-        metadata={"description": "Id of a message: the page that it is in the middle of, in ascending order."},
+        metadata=about("The id of a message. The page has this message in its middle, in ascending order."),
     )
     branch = fields.Integer(
         load_default=0,
-        validate=validate.Range(0, 2**31 - 1),
-        metadata={"description": "0 is the conversation; 1, 2, ... are messages that were replaced, by occasion."},
+        validate=validate.Range(0, INT32_MAX),
+        metadata=about("0 for the conversation; 1, 2, ... for the messages that were replaced first, second, ..."),
     )
 
     @validates_schema
     def _around(self, data: dict[str, Any], **_: Any) -> None:
         if data["around"] is not None and (data["cursor"] is not None or data["branch"] or data["order"] != "asc"):
-            raise ValidationError("Goes with `limit` only; its cursors go on from there.", "around")
+            raise ValidationError("Can be combined only with `limit`. Use its cursors to read on.", "around")
 
 
 class Stopping(Schema):
-    stopping = fields.Boolean(metadata={"description": "False: no reply was being written."})
+    stopping = fields.Boolean(metadata=about("False if no reply was being written."))
 
 
 class MessageToAppend(Schema):
-    role = fields.String(required=True, validate=validate.OneOf(ROLES))
+    role = one_of(*ROLES, required=True)
     content = Text(required=True, validate=validate.Length(min=1))
-    name = Text(load_default=None, allow_none=True, validate=validate.Length(1, 128))
+    name = optional_text(128)
     created_at = UtcDateTime(load_default=None, allow_none=True)
-    external_id = Text(
-        load_default=None,
-        allow_none=True,
-        validate=validate.Length(1, 256),
-        metadata={"description": "Your own id: a message is stored once for each, however often it is sent."},
+    external_id = optional_text(
+        256,
+        metadata=about("The application's own id. A session stores one message for each, however often it is sent."),
     )
 
     @post_load
@@ -124,5 +134,5 @@ class Append(Schema):
 
 class Appended(Schema):
     session = fields.Nested(Session)
-    message_ids = fields.List(fields.Integer(), metadata={"description": "Of all messages sent, in order."})
-    created = fields.Integer(metadata={"description": "How many of them were new."})
+    message_ids = fields.List(fields.Integer(), metadata=about("The ids of all messages that were sent, in order."))
+    created = fields.Integer(metadata=about("How many of them were new."))

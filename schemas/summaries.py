@@ -9,7 +9,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate, va
 from memory.domain import Excluded as ExcludedValue
 from memory.domain import Sections as SectionsValue
 from memory.summary.digest_format import ITEM_CHARS_MAX, ITEMS_MAX
-from schemas.fields import CallerQuery, Text, UserId, UtcDateTime
+from schemas.fields import INT32_MAX, CallerQuery, Page, Text, UserId, UtcDateTime, about, integer
 
 _ITEM = validate.Length(1, ITEM_CHARS_MAX)
 
@@ -49,90 +49,83 @@ class SummaryVersion(Schema):
 
     version = fields.Integer()
     sections = fields.Nested(Sections)
-    through = fields.Integer(metadata={"description": "It covers the messages up to this position."})
+    through = fields.Integer(metadata=about("The position of the last message it covers."))
     tokens = fields.Integer()
     author = fields.String(
-        metadata={
-            "description": "`model`, `person`, `rollback`, or `replacement` or `erasure`: brought back since messages "
-            "were replaced or erased."
-        }
+        metadata=about(
+            "`model`; `person`; `rollback`; or `replacement` or `erasure`, for a version that was brought back because "
+            "messages were replaced or erased."
+        )
     )
     model = fields.String(allow_none=True)
-    prompt = fields.String(
-        allow_none=True, metadata={"description": "Name and version of the prompt it was made with."}
-    )
+    prompt = fields.String(allow_none=True, metadata=about("The name and version of its prompt."))
     usage = fields.Raw(
         allow_none=True,
-        metadata={
-            "description": "Tokens and calls of the mini model, and in `facts` how many it found that were `added`, "
-            "`superseded` others, `repeated` what was known, or were `refused` since nobody said so."
-        },
+        metadata=about(
+            "Tokens and calls of the mini model. `facts` counts the facts that came with it: `added`, `superseded` "
+            "(older facts that they correct), `repeated` (known already) and `refused` (nobody said so)."
+        ),
     )
-    restores = fields.Integer(allow_none=True, metadata={"description": "The version that was brought back."})
+    restores = fields.Integer(allow_none=True, metadata=about("The version that this one brought back."))
     replaced = fields.Boolean(
-        metadata={"description": "It covers messages that were replaced since, and can't be brought back."}
+        metadata=about("True if it covers messages that were replaced since. Then it can't be brought back.")
     )
     created_at = UtcDateTime()
 
 
 class Summary(Schema):
-    """The newest version and how it stands to the conversation."""
+    """The newest version, and whether it is up to date."""
 
     session_id = fields.String()
-    state = fields.String(metadata={"description": "`none`, `current`, `pending`, `updating` or `failed`."})
-    error = fields.String(allow_none=True, metadata={"description": "Why the last update failed."})
+    state = fields.String(metadata=about("`none`, `current`, `pending`, `updating` or `failed`."))
+    error = fields.String(allow_none=True, metadata=about("Why the last update failed."))
     job_id = fields.Integer(allow_none=True)
     head_version = fields.Integer(
-        metadata={"description": "The version prompts show; it advances when the tail folds."}
+        metadata=about("The version in prompts. It advances when older messages leave the prompt.")
     )
     message_count = fields.Integer()
     latest = fields.Nested(SummaryVersion, allow_none=True)
 
 
-class SummaryPage(Schema):
+class SummaryPage(Page):
     items = fields.List(fields.Nested(SummaryVersion))
-    next_cursor = fields.String(allow_none=True)
 
 
 class SummaryEdit(Schema):
     user_id = UserId(load_default=None)
     sections = fields.Nested(Sections, required=True)
-    expected_version = fields.Integer(
+    expected_version = integer(
+        0,
+        INT32_MAX,
         load_default=None,
-        strict=True,
-        validate=validate.Range(0, 2**31 - 1),
-        metadata={"description": "Edit only if this is still the newest version; else 409."},
+        metadata=about("Edit only if this is the newest version; otherwise answer 409."),
     )
 
 
 class PreviewCall(CallerQuery):
-    prompt = Text(
-        load_default=None, validate=validate.Length(1, 64), metadata={"description": "Name of a summary prompt."}
-    )
-    text = Text(load_default=None, metadata={"description": "Or the text of one, as `PUT /api/prompts` takes it."})
+    prompt = Text(load_default=None, validate=validate.Length(1, 64), metadata=about("The name of a summary prompt."))
+    text = Text(load_default=None, metadata=about("Instead of `prompt`: a template, as for `PUT /api/prompts/{name}`."))
 
     @validates_schema
     def _one(self, data: dict[str, Any], **_: Any) -> None:
         if data["prompt"] is not None and data["text"] is not None:
-            raise ValidationError("Give the name of a prompt or its text, not both.", "text")
+            raise ValidationError("Is not allowed together with `prompt`.", "text")
 
 
 class SummaryPreview(Schema):
-    """A summary that was not stored, to compare with the one that is."""
+    """A summary that was not stored, to compare with the stored one."""
 
     sections = fields.Nested(Sections)
     tokens = fields.Integer()
     model = fields.String()
-    prompt = fields.String(
-        allow_none=True, metadata={"description": "Name and version of the prompt; null for one given as text."}
-    )
-    usage = fields.Raw(metadata={"description": "Tokens and calls of the mini model."})
+    prompt = fields.String(allow_none=True, metadata=about("The name and version of the prompt; null for a `text`."))
+    usage = fields.Raw(metadata=about("Tokens and calls of the mini model."))
     since = fields.Integer(
-        metadata={"description": "The version it goes on from; 0: it reads the conversation from its beginning."}
+        metadata=about("The version it continues; 0 if it was made from the beginning of the conversation.")
     )
-    through = fields.Integer(metadata={"description": "It covers the messages up to this position."})
-    current_version = fields.Integer(metadata={"description": "The stored summary's; 0: there is none yet."})
+    through = fields.Integer(metadata=about("The position of the last message it covers."))
+    current_version = fields.Integer(metadata=about("The version of the stored summary; 0 if there is none yet."))
 
 
 class SummaryRollback(CallerQuery):
-    version = fields.Integer(required=True, strict=True, validate=validate.Range(1, 2**31 - 1))
+    version = integer(1, INT32_MAX, required=True)

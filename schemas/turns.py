@@ -1,23 +1,23 @@
-"""Turns that were taken."""
+"""Turns of the past."""
 
 from __future__ import annotations
 
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, fields
 
 from schemas.chat import ChatUsage, Memory
-from schemas.fields import PageQuery, UtcDateTime, limit
+from schemas.fields import Page, PageQuery, UtcDateTime, about, limit, one_of
 
 
 class Turn(Schema):
-    """A message and its reply: how it ended, and what it cost."""
+    """A message and its reply: how the turn ended, and what it cost."""
 
     user_message_id = fields.Integer()
-    message_id = fields.Integer(allow_none=True, metadata={"description": "The reply's; null: none came, or not yet."})
+    message_id = fields.Integer(allow_none=True, metadata=about("The id of the reply; null if there is none (yet)."))
     state = fields.String(
-        metadata={
-            "description": "`answering`; `finished`; `interrupted`: stopped, and what was said is kept; or "
-            "`broken_off`: no reply came, and the same message sent again takes the turn up."
-        }
+        metadata=about(
+            "`answering`; `finished`; `interrupted`: it was stopped, and the words so far are kept; or `broken_off`: "
+            "no reply came, and sending the same message again continues the turn."
+        )
     )
     model = fields.String(allow_none=True)
     finish_reason = fields.String(allow_none=True)
@@ -26,17 +26,16 @@ class Turn(Schema):
     finished_at = UtcDateTime(allow_none=True)
 
 
-class TurnPage(Schema):
+class TurnPage(Page):
     items = fields.List(fields.Nested(Turn))
-    next_cursor = fields.String(allow_none=True)
 
 
 class TurnWithMemory(Turn):
-    """A turn, and what its prompt showed of the memory: as far as it is still there."""
+    """A turn, and what its prompt showed of the memory, except what was erased since."""
 
     memory = fields.Nested(Memory, allow_none=True)
 
 
 class TurnQuery(PageQuery):
     limit = limit(100, most=500)
-    order = fields.String(load_default="desc", validate=validate.OneOf(["asc", "desc"]))
+    order = one_of("asc", "desc", load_default="desc")

@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Flask
 
-from api.context import EXTENSION
+from api.blueprint import EXTENSION
 from app import services_of
 from memory.errors import ModelError
 from memory.jobs.outbox import Job, _Lane

@@ -18,7 +18,6 @@ import api.users
 import memory.people.imports
 from app import services_of
 from memory.leases.leases import Lease
-from memory.people.records import FactRecord
 from schemas.export import ExportDocument
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer
@@ -131,41 +130,6 @@ def test_the_talk_goes_on_where_it_was(talk: Flask, model_server: ModelServer) -
     assert good(client.get("/api/sessions/home/summary"))["latest"]["version"] == 4
 
 
-def test_what_was_summarised_is_not_summarised_again(talk: Flask, model_server: ModelServer) -> None:
-    client = talk.test_client()
-    services_of(talk).outbox.run_due()
-    before = export(client)
-    good(client.delete("/api/users/ada"))
-    asked = len(prompts(model_server, "mini"))
-    good(bring_in(client, before))
-    services_of(talk).outbox.run_due()
-    assert len(prompts(model_server, "mini")) == asked
-    assert good(client.get("/api/sessions/home/summary"))["state"] == "current"
-
-
-def test_what_comes_in_is_found(talk: Flask) -> None:
-    client = talk.test_client()
-    before = export(client)
-    good(client.delete("/api/users/ada"))
-    good(bring_in(client, before))
-    for _ in range(2):  # before it is indexed, and after
-        (found, *_) = good(client.get("/api/search?q=sencha&user_id=ada"))["results"]
-        assert found["content"] == "Sencha."
-        services_of(talk).outbox.run_due(["index"])
-
-
-def test_the_same_again_changes_nothing(talk: Flask) -> None:
-    client, services = talk.test_client(), services_of(talk)
-    services.outbox.run_due()
-    before, rows = export(client), rows_of(services)
-    for _ in range(2):
-        done = good(bring_in(client, before))
-        assert done["created"] == dict.fromkeys(("sessions", "messages", "summaries", "turns", "facts"), 0)
-        assert done["known"] == {"sessions": 3, "messages": 6, "facts": 4}
-    assert rows_of(services) == rows
-    assert content(export(client)) == content(before)
-
-
 def test_only_what_is_missing_is_added(talk: Flask) -> None:
     client = talk.test_client()
     before = export(client)
@@ -212,17 +176,6 @@ def test_another_conversation_of_the_same_id_is_left_alone(talk: Flask) -> None:
         assert done["renamed"] == {"home": "home-2", "tea": "tea-2"}
         assert done["created"]["messages"] == (0 if number else 6)
     assert stored(client, "tea") == [("user", "Something else.")]
-
-
-def test_a_session_that_went_another_way_is_left_alone(talk: Flask) -> None:
-    client = talk.test_client()
-    first = chat(client, "I have a cat.", session_id="pets", user_id="ada")
-    before = export(client)
-    chat(client, "I have a dog.", session_id="pets", user_id="ada", replaces=first["user_message_id"])
-    done = good(bring_in(client, before))
-    assert done["renamed"] == {"pets": "pets-2"}
-    assert stored(client, "pets")[0] == ("user", "I have a dog.")
-    assert stored(client, "pets-2")[0] == ("user", "I have a cat.")
 
 
 def test_a_large_export_comes_in_in_batches(talk: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,22 +289,6 @@ def test_a_person_erased_during_an_import_stays_erased(
     assert set(rows_of(services_of(app)).values()) == {0}
 
 
-def test_a_person_erased_between_sessions_and_facts_stays_erased(
-    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    batches = memory.people.imports._batches
-
-    def erased_before_the_facts(items: Any, size: int) -> Any:
-        for batch in batches(items, size):
-            if isinstance(batch[0], FactRecord):
-                good(app.test_client().delete("/api/users/ada"))
-            yield batch
-
-    monkeypatch.setattr(memory.people.imports, "_batches", erased_before_the_facts)
-    assert error(bring_in(client, a_document(a_session(), facts=[a_fact()])), 409)["code"] == "import_lost"
-    assert set(rows_of(services_of(app)).values()) == {0}
-
-
 # -- what can't be imported
 
 
@@ -389,45 +326,37 @@ def test_the_smallest_documents_come_in(client: FlaskClient) -> None:
     assert sum(good(bring_in(client, []))["created"].values()) == 0
 
 
+def in_message(**changes: Any) -> Body:
+    return a_document(a_session(messages=[a_message(), a_message(**changes)]))
+
+
+MESSAGE = "sessions.0.messages.1"
+
+
 @pytest.mark.parametrize(
     ("document", "code", "param"),
     [
         ({}, "unknown_format", None),
         ({"format": "other-export", "version": 1}, "unknown_format", None),
-        ({"messages": []}, "unknown_format", None),
         ([{"id": "s", "messages": []}], "unknown_format", None),
         ([1], "unknown_format", None),
         (a_document(version=2), "export_version_unknown", "version"),
-        (a_document(version=None), "export_version_unknown", "version"),
         (a_document(1), "invalid_import", "sessions.0"),
         (a_document(a_session(), a_session(id="a b")), "invalid_import", "sessions.1.id"),
         (a_document(a_session(), a_session()), "invalid_import", "sessions.1.id"),
-        (a_document(a_session(messages=[a_message(role="robot")])), "invalid_import", "sessions.0.messages.0.role"),
+        (in_message(role="robot"), "invalid_import", f"{MESSAGE}.role"),
+        (in_message(content="nul\x00"), "invalid_import", f"{MESSAGE}.content"),
+        (in_message(extra=[]), "invalid_import", f"{MESSAGE}.extra"),
+        (in_message(extra={"tool_calls": [1]}), "invalid_import", f"{MESSAGE}.extra.tool_calls.0"),
         (
-            a_document(a_session(messages=[a_message(), a_message(content="nul\x00")])),
+            in_message(extra={"tool_calls": [{"function": "clock"}]}),
             "invalid_import",
-            "sessions.0.messages.1.content",
+            f"{MESSAGE}.extra.tool_calls.0.function",
         ),
-        (
-            a_document(a_session(messages=[a_message(content="\ud800")])),
-            "invalid_import",
-            "sessions.0.messages.0.content",
-        ),
-        *[
-            (a_document(a_session(messages=[a_message(extra=extra)])), "invalid_import", f"sessions.0.messages.0.{at}")
-            for extra, at in (
-                ([], "extra"),
-                ({"tool_calls": {}}, "extra.tool_calls"),
-                ({"tool_calls": [1]}, "extra.tool_calls.0"),
-                ({"tool_calls": [{"function": "clock"}]}, "extra.tool_calls.0.function"),
-                ({"attachments": [1]}, "extra.attachments.0"),
-                ({"other": ["nul\x00"]}, "extra"),
-                ({"other": {"\ud800": 1}}, "extra"),
-            )
-        ],
+        (in_message(extra={"attachments": [1]}), "invalid_import", f"{MESSAGE}.extra.attachments.0"),
+        (in_message(extra={"other": ["nul\x00"]}), "invalid_import", f"{MESSAGE}.extra"),
         (a_document(a_session(messages={"a": 1})), "invalid_import", "sessions.0.messages"),
         (a_document(a_session(created_at="yesterday")), "invalid_import", "sessions.0.created_at"),
-        (a_document(a_session(summaries=[a_summary(version=0)])), "invalid_import", "sessions.0.summaries.0.version"),
         (
             a_document(a_session(summaries=[a_summary(), a_summary()])),
             "invalid_import",
@@ -441,10 +370,9 @@ def test_the_smallest_documents_come_in(client: FlaskClient) -> None:
         (
             a_document(a_session(messages=[a_message(external_id="a"), a_message(external_id="a")])),
             "invalid_import",
-            "sessions.0.messages.1.external_id",
+            f"{MESSAGE}.external_id",
         ),
         (a_document(a_session(turns=[a_turn(), a_turn()])), "invalid_import", "sessions.0.turns.1.user_position"),
-        (a_document(a_session(turns=[{"user_position": 0}])), "invalid_import", "sessions.0.turns.0.user_position"),
         (a_document(facts=[a_fact(importance=9)]), "invalid_import", "facts.0.importance"),
         (a_document(facts=[a_fact(scope="session")]), "invalid_import", "facts.0.session_id"),
         (a_document(facts=[a_fact(session_id="none")]), "invalid_import", "facts.0"),
@@ -472,10 +400,10 @@ def test_what_is_wrong_is_named_and_nothing_is_stored(shared: Flask, document: A
         json.dumps(a_document(a_session(), a_session(id="t"))).encode()[:-40],
     ],
 )
-def test_what_is_no_json_is_said_where(shared: Flask, data: bytes) -> None:
+def test_what_is_no_json_is_refused(shared: Flask, data: bytes) -> None:
     found = error(bring_in(shared.test_client(), data), 400)
     assert found["code"] == "invalid_json"
-    assert "at character" in found["message"] and "Nothing was stored" in found["message"]
+    assert "is not valid JSON: " in found["message"] and "Nothing was stored" in found["message"]
     assert set(rows_of(services_of(shared)).values()) == {0}
 
 
@@ -484,11 +412,6 @@ def test_somebody_has_to_be_named(shared: Flask) -> None:
     for query in ("", "?user_id=", "?userid=ada"):
         answer = client.post(f"/api/import{query}", json=a_document())
         assert error(answer, 422)["code"] == "invalid_fields"
-
-
-def test_the_body_has_to_be_called_json(shared: Flask) -> None:
-    answer = shared.test_client().post("/api/import?user_id=ada", data=b"[]", content_type="text/plain")
-    assert error(answer, 415)["code"] == "not_json"
 
 
 def test_every_field_of_the_document_is_described() -> None:

@@ -34,16 +34,6 @@ def test_every_module_imports_only_what_is_there_and_is_imported_itself() -> Non
     assert {module.name for module in modules - imported} == started_by_the_page
 
 
-def test_no_file_of_the_page_is_longer_than_400_lines() -> None:
-    lengths = {
-        path.name: len(path.read_text("utf-8").splitlines())
-        for path in STATIC.rglob("*")
-        if path.suffix in (".js", ".css") and "vendor" not in path.parts
-    }
-    assert len(lengths) > 10
-    assert {name: length for name, length in lengths.items() if length > 400} == {}
-
-
 def test_the_page_and_its_modules_name_no_other_address() -> None:
     """What is linked for people may lead elsewhere; what the page loads may not."""
     for path in [*STATIC.rglob("*.js"), *STATIC.rglob("*.css"), *STATIC.parent.rglob("*.html")]:

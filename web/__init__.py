@@ -1,8 +1,8 @@
 """The page: chat, see what is remembered, correct it, forget it.
 
-Plain HTML, CSS and JavaScript modules, served as they stand; everything they show comes from the public API.
-Guarantee: the page runs no script and loads nothing but its own files, whatever text it shows.  The policy below
-makes the browser see to that, beside the sanitising in static/js/page/markdown.js.
+Plain HTML, CSS and JavaScript modules, served as they are.  Everything they show comes from the public API.
+Guarantee: whatever text the page shows, it runs no script and loads nothing but its own files.  The browser enforces
+this by the policy below, in addition to the sanitising in static/js/page/markdown.js.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ POLICY = "; ".join(
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",  # a string can't become HTML but through the sanitiser's own policy
+        "require-trusted-types-for 'script'",  # only the sanitiser's policy can turn a string into HTML
         "trusted-types dompurify",
     )
 )
@@ -36,5 +36,5 @@ def page() -> str:
 @blueprint.after_request
 def _protect(response: Response) -> Response:
     response.headers["Content-Security-Policy"] = POLICY
-    response.headers["Cache-Control"] = "no-cache"  # kept, but asked about: an upgrade shows at the next load
+    response.headers["Cache-Control"] = "no-cache"  # kept, but checked for changes: an upgrade shows at once
     return response

@@ -32,7 +32,8 @@ from memory.errors import RecapError
 
 SALT_FILE = "log-salt"
 HASH_CHARS = 12  # 48 bits: enough that two of a million people hardly ever share one
-QUIET = ("httpx2", "httpcore2", "openai", "alembic", "whoosh", "filelock")  # their info is no event of ours
+# Their info is no event of ours.
+QUIET = ("httpx2", "httpcore2", "openai", "alembic", "whoosh", "filelock", "flask_cors")
 _ROOT = Path(__file__).resolve().parent.parent.parent
 
 

@@ -1,0 +1,139 @@
+"""The blueprint of every resource, and what its handlers need: the services, and the caller.
+
+Guarantee: every call asks for a scope.  It is `read` for GET and `admin` for any other method, unless `route` is told
+another one.  Unknown names in a query or a body are refused: `?userid=ada`, ignored, would list everybody's data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, cast
+
+from flask import current_app, g
+from flask_smorest import Blueprint
+from marshmallow import RAISE, Schema
+from webargs.flaskparser import FlaskParser
+from werkzeug.exceptions import BadRequest
+from werkzeug.routing import IntegerConverter
+
+from api import auth
+from memory.access.keys import ADMIN, READ, KeyHolder
+from memory.domain import Caller
+from memory.errors import Forbidden, user_not_found
+from memory.ops import logs
+from memory.services import Services
+from schemas.errors import Error
+
+EXTENSION = "recap"
+ID = "<int64:%s>"  # an id in a path: what can't be an id is answered with 404, like an id that nobody has
+DAY_SPENT = "Too many requests, or the person's daily tokens (DAILY_TOKENS) are spent. Retry-After says when to retry."
+_EVERY_CALL = {
+    401: auth.REFUSED,
+    429: "Too many requests by this caller, or too many wrong keys from this address. Retry-After says when to retry.",
+    503: "The database can't be used right now. Nothing was stored.",
+}
+_EVERY_BODY = {
+    400: "The body is not valid JSON. Nothing was stored.",
+    408: "The body took too long to arrive. Nothing was stored.",
+    413: "The body is too large. Nothing was stored.",
+    415: "The Content-Type is not application/json. Nothing was stored.",
+}
+
+
+class Int64(IntegerConverter):
+    """An id.  Its length is bounded here: with werkzeug's own `max`, some larger numbers would be answered with 405."""
+
+    regex = r"\d{1,18}"
+    documented = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
+
+
+class _Parser(FlaskParser):
+    DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": RAISE}
+
+    def load_json(self, req: Any, schema: Schema) -> Any:
+        try:
+            return super().load_json(req, schema)
+        except ValueError as error:  # a number with more digits than Python reads
+            raise BadRequest from error
+
+
+class Resource(Blueprint):
+    """A blueprint whose calls act on behalf of somebody."""
+
+    ARGUMENTS_PARSER = _Parser()
+
+    def add_url_rule(
+        self,
+        rule: str,
+        endpoint: str | None = None,
+        view_func: Any = None,
+        provide_automatic_options: bool | None = None,
+        *,
+        scope: str | None = None,
+        errors: Mapping[int, str] | None = None,
+        **options: Any,
+    ) -> None:
+        """As `Blueprint.add_url_rule`, with the scope the call asks for, and a description of each error it answers."""
+        methods = set(options.get("methods", ["GET"]))
+        scope = scope or (READ if methods == {"GET"} else ADMIN)
+        lacking = f"The key lacks the scope `{scope}`. " if scope != auth.ANY_SCOPE else ""
+        descriptions = {**_EVERY_CALL, 403: lacking + auth.NOT_LOCAL}
+        if methods & {"POST", "PUT", "PATCH"}:
+            descriptions |= _EVERY_BODY
+        descriptions |= errors or {}
+        content = {"application/json": {"schema": Error}}
+        responses = {status: {"description": text, "content": content} for status, text in descriptions.items()}
+        document = self.doc(responses=responses, security=[{"bearer": []}], **{"x-scope": scope})
+        view = document(view_func)
+        view.scope = scope  # for `api.auth`
+        super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
+
+
+def resource(name: str, description: str, prefix: str = "/api") -> Resource:
+    """A blueprint for a resource under `prefix`."""
+    blueprint = Resource(name, name, url_prefix=prefix, description=description)
+    blueprint.record(lambda state: state.app.url_map.converters.update(int64=Int64))
+    return blueprint
+
+
+def services() -> Services:
+    return cast(Services, current_app.extensions[EXTENSION])
+
+
+def holder() -> KeyHolder:
+    """The holder of the request's key."""
+    return cast(KeyHolder, g.holder)
+
+
+def caller(user_id: str | None) -> Caller:
+    """The caller of this request: the key's tenant, and the person that the application names.
+
+    A key of one person fills in that person.  Raises NotFound when the request names another.
+    """
+    own = holder().user_id
+    if own is not None and user_id is not None and user_id != own:
+        raise user_not_found(user_id)
+    found = Caller(holder().tenant, user_id if own is None else own)
+    if found.user_id is not None:
+        logs.add(owner=logs.Private("user", found.tenant, found.user_id))
+    return found
+
+
+def whole_tenant() -> Caller:
+    """The caller of what changes something for all of a tenant.  Raises Forbidden for one person's key."""
+    if holder().user_id is not None:
+        raise Forbidden(
+            "key_of_one_person",
+            "This key belongs to one person, but the call changes something for everyone. Nothing was changed. Use a "
+            "key that was made without a user_id.",
+        )
+    return caller(None)
+
+
+def retry_key(given: str | None) -> str | None:
+    """An Idempotency-Key as it is stored: a key of one person gets a namespace of its own within the tenant."""
+    own = holder().user_id
+    if given is None or own is None:
+        return given
+    return hashlib.sha256(f"{len(own)} {own} {given}".encode("utf-8", "surrogatepass")).hexdigest()
