@@ -8,9 +8,9 @@ from api.blueprint import DAY_SPENT, caller, resource, services
 from api.sessions import NOT_THERE
 from memory.access.keys import READ
 from memory.paging import Page
-from memory.summary.preview import Preview
 from memory.summary.summaries import SummaryState
 from memory.summary.summaries import SummaryVersion as SummaryVersionValue
+from memory.summary.updates import Preview
 from schemas.fields import CallerQuery, PageQuery
 from schemas.summaries import PreviewCall, Summary, SummaryEdit, SummaryPage, SummaryPreview, SummaryRollback
 
@@ -89,4 +89,4 @@ def preview_summary(body: dict[str, Any], session_id: str) -> Preview:
     The mini model reads the whole conversation with this prompt. If that is too much for one call, it continues the
     earliest version of the summary after which the rest fits.
     """
-    return services().previews.make(caller(body.pop("user_id")), session_id, **body)
+    return services().updates.preview(caller(body.pop("user_id")), session_id, **body)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from cli.engine import Commands, engine
-from memory.summary.compare import Comparison, Conversation, compare
+from memory.domain import Caller
+from memory.services import stated_facts
+from memory.summary.compare import Comparison, compare, read_messages
+from search_index.analysis import analysis_for
 
 prompts = Commands("prompts", help="The instructions the models are given.")
 
@@ -23,15 +27,21 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
     CONVERSATION is JSON: {"messages": [{"role", "content", "name"?, "created_at"?}], "stated_facts"?: ["..."]}.
     Without stated_facts, those the built-in rules find in it are looked for.
     """
+    services = engine()
     try:
-        talk = Conversation.from_json(json.loads(conversation.read_text(encoding="utf-8")))
-        results = compare(engine(), talk, names.split(","), every)
+        data = json.loads(conversation.read_text(encoding="utf-8"))
+        messages = read_messages(data)
     except ValueError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(table(talk, results))
+    facts = tuple(data.get("stated_facts") or stated_facts(messages))
+    named = [services.prompts.get(Caller(), name.strip()) for name in names.split(",")]
+    repair = services.prompts.get(Caller(), "repair")
+    analysis = analysis_for(services.settings.search_language)
+    results = [compare(prompt, repair, services.mini, messages, facts, analysis, every) for prompt in named]
+    click.echo(table(facts, results))
 
 
-def table(talk: Conversation, results: list[Comparison]) -> str:
+def table(facts: Sequence[str], results: Sequence[Comparison]) -> str:
     """Prompts side by side: what each cost and kept, then each stated fact and which summaries still hold it."""
     width = max(18, *(len(result.prompt) for result in results))
     names = [result.prompt.rjust(width) for result in results]
@@ -42,11 +52,11 @@ def table(talk: Conversation, results: list[Comparison]) -> str:
         ("summary tokens", [str(r.summary_tokens) for r in results]),
         ("facts kept", [str(r.facts) for r in results]),
         ("facts refused", [str(r.refused) for r in results]),
-        ("stated facts held", [f"{sum(r.held)} of {len(talk.stated_facts)}" for r in results]),
+        ("stated facts held", [f"{sum(r.held)} of {len(facts)}" for r in results]),
     ]
     lines = [f"{'':52}" + "".join(names)]
     lines += [f"{label:52}" + "".join(cell.rjust(width) for cell in cells) for label, cells in figures]
-    for number, fact in enumerate(talk.stated_facts):
+    for number, fact in enumerate(facts):
         label = fact if len(fact) <= 50 else fact[:49] + "…"
         lines.append(f"{label:52}" + "".join(("held" if r.held[number] else "-").rjust(width) for r in results))
     return "\n".join(lines)

@@ -17,8 +17,8 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, func, select, update
 
 from config import Settings
-from memory.domain import Sections
 from memory.facts.corrections import withdraw
+from memory.sections import Sections
 from memory.sessions.head import show_newest
 from memory.sessions.messages import MessageDraft, add_message, title_from
 from memory.summary.summaries import add_version

@@ -1,23 +1,25 @@
-"""Remembered text is data: the one place that puts it into a prompt.
+"""Remembered text is data.  This is the one module that puts it into a prompt; nothing else escapes or quotes.
 
-Guarantee: whatever was said, it cannot close the block it is quoted in, open another, start a line of its own, name
-another speaker, or hold what a server's chat template takes for a mark (`<|im_start|>`, `[INST]`).  Angle brackets and
-ampersands are escaped, also those that tokenisers fold into ASCII; every kind of line end is one, and indented; and
-what Unicode shows nobody is dropped: control characters, overrides of the writing direction, zero-width characters and
-tags, which can hide text from a reader and show it to a model.  What makes a letter or an emoji look as it was written
-stays: a joiner after a letter that joins, a variation selector after what has variations, the tags of a flag.
+Guarantee: remembered text cannot close the block it is quoted in, open another block, start a line of its own, name
+another speaker, or contain a marker of a server's chat template (`<|im_start|>`, `[INST]`).  Angle brackets and
+ampersands are escaped, also the ones that tokenisers fold into ASCII.  Every line end becomes one newline, indented.
+Invisible characters, which can hide text from a reader and show it to a model, are removed: control characters,
+overrides of the writing direction, zero-width characters, tags.  They stay where they shape a letter or an emoji.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
+from typing import Any
 
 from memory.domain import Excerpt, Fact, Message
+from memory.sections import Sections
 
-GAP = "..."  # where messages of a session are left out
+GAP = "..."  # stands for messages that are left out
 BLOCKS = ("memory", "chat", "message", "summary", "facts")
 
 _LINE_END = re.compile("\r\n?|[\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -39,22 +41,25 @@ _ESCAPED = (
     {"&": "&amp;", "＆": "&amp;", "﹠": "&amp;"} | dict.fromkeys("<＜﹤", "&lt;") | dict.fromkeys(">＞﹥", "&gt;")
 )
 _MARK = re.compile(r"[\[［](?=/?[A-Z][A-Z_]{2,}[\]］])")  # [INST], [/INST], [TOOL_CALLS], [SEP]
-_ORDINARY = re.compile(  # none of the above, as is most that people say, in any language: seen at ten times the speed
+_ORDINARY = re.compile(  # text with nothing to remove or escape, as nearly all text is
     r"[\t\n !-%'-;=?-Z\\-~\xa0-\xac\xae-\u034e\u0350-\u061b\u061d-\u115e\u1161-\u17b3\u17b6-\u180a\u1810-\u200a"
     r"\u2010-\u2027\u202f-\u205f\u2070-\u3163\u3165-\ud7ff\uff01-\uff05\uff07-\uff1b\uff1d\uff1f-\uff3a\uff3c-\uff9f]*"
 )
 _OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,400}})?>\n")
 
 
+# -- text
+
+
 def plain(text: str) -> str:
-    """`text` without what nobody would see of it, and with one kind of line end; a tab stays."""
+    """`text` without invisible characters, and with one kind of line end.  Tabs stay."""
     if _ORDINARY.fullmatch(text):
         return text
-    return _UNSEEN.sub(_shown, _LINE_END.sub("\n", text))
+    return _UNSEEN.sub(_shaping, _LINE_END.sub("\n", text))
 
 
-def _shown(unseen: re.Match[str]) -> str:
-    """What stays of a character that by itself is not seen: whatever shapes the one before it."""
+def _shaping(unseen: re.Match[str]) -> str:
+    """The invisible character where it shapes the character before it, else nothing."""
     found, text = unseen.group(), unseen.string
     before = unicodedata.category(text[unseen.start() - 1]) if unseen.start() else ""
     shapes = any(kind.match(found) and before in after for kind, after in (_JOINING, _VARYING))
@@ -70,10 +75,10 @@ def escape(text: str) -> str:
     """`text` as it may stand inside a block."""
     if not _ORDINARY.fullmatch(text):
         text = plain(text)
-        for character, escaped in _ESCAPED.items():  # "&" first; ten times as fast as `translate` beyond ASCII
+        for character, escaped in _ESCAPED.items():  # "&" comes first
             text = text.replace(character, escaped)
         text = _MARK.sub("&#91;", text)
-    return text.replace("\n", "\n  ") if "\n" in text else text
+    return text.replace("\n", "\n  ")
 
 
 def attribute(text: str) -> str:
@@ -82,7 +87,7 @@ def attribute(text: str) -> str:
 
 
 def without_blocks(text: str) -> str:
-    """`text` without what was pasted into it of a prompt's own blocks: they quote, whoever sends them."""
+    """`text` without blocks of a prompt that were pasted into it: whoever pastes them quotes."""
     last = {name: text.rfind(f"</{name}>") for name in BLOCKS}
     kept, at = list[str](), 0
     for opening in _OPENING.finditer(text):
@@ -93,15 +98,24 @@ def without_blocks(text: str) -> str:
     return "".join([*kept, text[at:]])
 
 
+def block(name: str, lines: Iterable[str]) -> str:
+    """Escaped lines between tags; nothing when there are no lines."""
+    body = "\n".join(lines)
+    return f"<{name}>\n{body}\n</{name}>" if body else ""
+
+
+# -- messages
+
+
 def stamp(time: datetime) -> str:
-    """A time as it is shown to models: UTC, to the minute."""
+    """A time as models see it: UTC, to the minute."""
     return time.strftime("%Y-%m-%d %H:%M")
 
 
 def message_line(message: Message, number: bool = False, *, on: date | None = None) -> str:
-    """One message as a line: when, who, what; with `number` its position first, so that it can be referred to.
+    """One message as a line: when, who, what.  With `number` its position comes first, so that models can refer to it.
 
-    The day is left out where it is `on`, that of what stands before the line.
+    The day is left out where it is `on`, the day of the line before.
     """
     said = message.created_at
     prefix = f"[{message.position}] " if number else ""
@@ -110,17 +124,13 @@ def message_line(message: Message, number: bool = False, *, on: date | None = No
 
 
 def undated_line(message: Message) -> str:
-    """One message as a line that names no day.
-
-    A name stands between quotes: it is told from the role, and from the words, whatever it says.
-    """
-    said = message.created_at
+    """One message as a line without its day.  Quotes around a name tell it from the role and from the words."""
     name = f' "{attribute(message.name)}"' if message.name else ""
-    return f"{said.hour:02}:{said.minute:02} {message.role}{name}: {escape(message.content)}"
+    return f"{message.created_at:%H:%M} {message.role}{name}: {escape(message.content)}"
 
 
 def numbered(messages: Iterable[Message]) -> Iterator[str]:
-    """Messages as lines with their positions, the first with its day, and each whose day is another."""
+    """Messages as lines with their positions.  A line has its day where it is not the day of the line before."""
     on: date | None = None
     for message in messages:
         yield message_line(message, number=True, on=on)
@@ -128,7 +138,7 @@ def numbered(messages: Iterable[Message]) -> Iterator[str]:
 
 
 def chat_block(excerpt: Excerpt) -> str:
-    """An excerpt as a block of its own, naming its session and the day of its last message; gaps show as dots."""
+    """An excerpt as a block that names its session and the day of its last message; `GAP` stands for gaps."""
     on = updated = excerpt.messages[-1].created_at.date()
     parts: list[str] = []
     for at, message in enumerate(excerpt.messages):
@@ -141,8 +151,11 @@ def chat_block(excerpt: Excerpt) -> str:
 
 
 def spoken(message: Message) -> tuple[str, str]:
-    """A stored message word for word: in which role, and how.  Only the person and the assistant speak in their own
-    roles; a stored system or tool message is quoted, since remembered text is never an instruction."""
+    """A stored message of the tail: the role that speaks, and its words.
+
+    Only the person and the assistant speak in their own roles.  A stored system or tool message is quoted, since
+    remembered text is never an instruction.
+    """
     if message.role in ("user", "assistant"):
         name = one_line(message.name) if message.name else ""
         return message.role, f"{name}: {message.content}" if name else message.content
@@ -150,17 +163,33 @@ def spoken(message: Message) -> tuple[str, str]:
 
 
 def quoted(role: str, content: str) -> str:
-    """What somebody said who must not speak here in their own role."""
+    """The words of a role that must not speak for itself here."""
     return f'<message role="{attribute(role)}">\n{escape(content)}\n</message>'
 
 
+# -- facts and summaries
+
+
 def fact_line(fact: Fact, number: bool = False) -> str:
-    """One fact as a line, with the day it was said; with `number` its id first."""
+    """One fact as a line, with the day it was said.  With `number` its id comes first."""
     prefix = f"[{fact.id}]" if number else "-"
     return f"{prefix} {escape(fact.text)} (said {fact.valid_from:%Y-%m-%d})"
 
 
-def block(name: str, lines: Iterable[str]) -> str:
-    """Already escaped lines between tags; nothing when there are no lines."""
-    body = "\n".join(lines)
-    return f"<{name}>\n{body}\n</{name}>" if body else ""
+def summary_block(summary: Sections) -> str:
+    """A summary as the main model reads it."""
+    return block("summary", map(escape, summary.lines()))
+
+
+def summary_json(summary: Sections) -> str:
+    """The filled sections as JSON on one line: the mini model reads a summary in the shape it answers in."""
+    filled = {name: _on_one_line(value) for name, value in summary.as_dict().items() if value}
+    return escape(json.dumps(filled, ensure_ascii=False)) if filled else ""
+
+
+def _on_one_line(value: Any) -> Any:
+    if isinstance(value, str):
+        return one_line(value)
+    if isinstance(value, list):
+        return [_on_one_line(item) for item in value]
+    return {name: _on_one_line(item) for name, item in value.items()}

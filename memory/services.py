@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,13 +18,14 @@ from memory.access.budgets import Budgets
 from memory.access.keys import Keys
 from memory.clients.arrival import Arrivals
 from memory.clients.relay import Relay
+from memory.domain import Message
 from memory.facts.facts import Facts
 from memory.jobs.listing import Backlog, Jobs
 from memory.jobs.outbox import Outbox
 from memory.languages import analysis_in
 from memory.leases.holders import Holder
 from memory.leases.leases import Leases
-from memory.llm import LanguageModel
+from memory.llm import DigestMaterial, LanguageModel, ModelRequest, complete
 from memory.llm.builtin import ExtractiveModel
 from memory.llm.client import Endpoint
 from memory.llm.completions import OpenAIModel
@@ -41,10 +42,12 @@ from memory.people.users import Users
 from memory.prompts.prompts import Prompts
 from memory.recall.indexing import Indexing
 from memory.recall.recall import Recall
+from memory.sections import Sections
 from memory.sessions.sessions import Sessions
-from memory.summary.material import Materials
-from memory.summary.preview import Previews
+from memory.summary.answer import read
+from memory.summary.digest import prompt_variables
 from memory.summary.summaries import Summaries
+from memory.summary.updates import Updates
 from memory.turn.admission import Admission
 from memory.turn.pipeline import ChatPipeline
 from memory.turn.preparing import Preparing
@@ -103,7 +106,7 @@ class Services:
     pipeline: ChatPipeline
     turns: Turns
     relay: Relay
-    previews: Previews
+    updates: Updates
     users: Users
     erasing: Erasing
     imports: Imports
@@ -201,10 +204,10 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
     sessions = Sessions(settings, database, outbox, leases, now)
     budgets = Budgets(settings, database, now)
     facts = Facts(settings, database, now)
-    prompts = Prompts(database, settings.prompts_path, now)
+    prompts = Prompts(database, settings.prompts_path, now, [prompt_variables(first) for first in (True, False)])
     recall = Recall(settings, database, index, outbox)
-    materials = Materials(facts, leases, now)
-    summaries = Summaries(settings, database, outbox, prompts, facts, materials, mini, budgets, metrics, now)
+    summaries = Summaries(settings, database, outbox, budgets, now)
+    updates = Updates(settings, database, prompts, facts, leases, mini, budgets, metrics, now)
     indexing = Indexing(database, index, outbox)
     arrivals = Arrivals(settings, sessions, leases, now)
     views = Views(settings, facts, prompts, now)
@@ -217,7 +220,7 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
     outbox.register("index", indexing.feed)
     outbox.register("unindex", indexing.clear)
     outbox.register("scrub", erasing.scrub)
-    outbox.register("summary", summaries.update)
+    outbox.register("summary", updates.run)
     return Services(
         settings,
         database,
@@ -239,13 +242,19 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
         pipeline,
         Turns(database, leases),
         Relay(endpoint, main.name),
-        Previews(settings, database, prompts, materials, mini, budgets),
+        updates,
         Users(database, now),
         erasing,
         Imports(database, sessions, outbox, leases, now),
         Keys(settings.api_keys, database, now),
         DataLock(settings.data_dir),
     )
+
+
+def stated_facts(messages: Sequence[Message]) -> tuple[str, ...]:
+    """What the built-in model takes for facts: a measure for other models, where nobody named the facts."""
+    text, _ = complete(ExtractiveModel(), ModelRequest((), DigestMaterial(Sections(), messages, ())))
+    return tuple(fact.text for fact in read(text, Sections()).facts)
 
 
 def _recipe(settings: Settings) -> Recipe:

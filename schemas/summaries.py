@@ -6,16 +6,12 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
-from memory.domain import Excluded as ExcludedValue
-from memory.domain import Sections as SectionsValue
-from memory.summary.digest_format import ITEM_CHARS_MAX, ITEMS_MAX
+from memory.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Section
+from memory.sections import Excluded as ExcludedValue
+from memory.sections import Sections as SectionsValue
 from schemas.fields import INT32_MAX, CallerQuery, Page, Text, UserId, UtcDateTime, about, integer
 
 _ITEM = validate.Length(1, ITEM_CHARS_MAX)
-
-
-def _items() -> fields.List:
-    return fields.List(Text(validate=_ITEM), load_default=(), validate=validate.Length(max=ITEMS_MAX))
 
 
 class Excluded(Schema):
@@ -27,21 +23,23 @@ class Excluded(Schema):
         return ExcludedValue(**data)
 
 
-class Sections(Schema):
-    """The seven sections."""
+def _section(section: Section) -> fields.Field:
+    if section.kind == "line":
+        return Text(load_default="", validate=validate.Length(max=ITEM_CHARS_MAX))
+    item = fields.Nested(Excluded) if section.kind == "options" else Text(validate=_ITEM)
+    return fields.List(item, load_default=(), validate=validate.Length(max=ITEMS_MAX))
 
-    topic = Text(load_default="", validate=validate.Length(max=ITEM_CHARS_MAX))
-    requirements = _items()
-    constraints = _items()
-    excluded = fields.List(fields.Nested(Excluded), load_default=(), validate=validate.Length(max=ITEMS_MAX))
-    data = _items()
-    open_questions = _items()
-    discussed = _items()
+
+class _Sections(Schema):
+    """The summary's sections."""
 
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> SectionsValue:
         values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
         return SectionsValue(**values)
+
+
+Sections = _Sections.from_dict({section.name: _section(section) for section in SECTIONS}, name="Sections")
 
 
 class SummaryVersion(Schema):

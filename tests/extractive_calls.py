@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from memory.domain import Excerpt, Fact, Message, Sections
+from memory.domain import Excerpt, Fact, Message
 from memory.llm import DigestMaterial, ModelRequest, ReplyMaterial, complete
 from memory.llm.builtin import ExtractiveModel
+from memory.sections import Sections
 
 MODEL = ExtractiveModel()
 START = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
@@ -23,7 +24,7 @@ def message(position: int, content: str, role: str = "user", name: str | None = 
 
 def fact(number: int, text: str, quote: str, day: int = 0, category: str = "identity") -> Fact:
     at = START + timedelta(days=day)
-    return Fact(number, text, category, 4, "user", "s", 1, quote, False, 0, at, None, None, at)
+    return Fact(number, text, at, at, category, 4, "user", "s", source_message_id=1, quote=quote)
 
 
 def reply(

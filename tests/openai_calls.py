@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from config import Settings
-from memory.domain import Sections
 from memory.errors import ModelError
 from memory.llm import ChatMessage, ModelRequest, ReplyMaterial, complete
 from memory.llm.client import Endpoint
 from memory.llm.completions import OpenAIModel
+from memory.sections import Sections
 from tests.model_server import ModelServer
 
 both = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])

@@ -14,7 +14,7 @@ from benchmarks.conversation import Conversation, Said
 from benchmarks.prefix import Turn, figures, main, rewritten, serialised, shared, turns
 from benchmarks.results import quantile
 from benchmarks.upstream import MAIN, MINI, SUMMARY_WORDS, Json, Upstream, digested
-from memory.prompts.prompts import SUMMARY_MAX_WORDS
+from memory.summary.digest import MAX_WORDS
 
 OURS = Path(__file__).parent.parent / "benchmarks" / "conversation.json"
 
@@ -115,7 +115,7 @@ def test_the_mini_model_goes_on_from_its_last_summary_and_quotes_what_the_person
 def test_the_mini_models_summary_keeps_to_its_limit() -> None:
     lines = "\n".join(f"[{at}] 2026-05-01 10:00 user: number {at} {'word ' * 30}" for at in range(1, 60))
     discussed = digested(f"<messages>\n{lines}\n</messages>")["summary"]["discussed"]
-    assert SUMMARY_WORDS == SUMMARY_MAX_WORDS
+    assert SUMMARY_WORDS == MAX_WORDS
     assert SUMMARY_WORDS - 20 < sum(len(one.split()) for one in discussed) <= SUMMARY_WORDS
     assert discussed[-1].startswith("user: number 59 ")
 

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory import tokens
-from memory.domain import FACT_CATEGORIES, Excerpt, Excluded, Message, Sections
+from memory.domain import FACT_CATEGORIES, Excerpt, Message
 from memory.llm import ChatMessage, DigestMaterial, Finish, ModelRequest, Piece, ReplyMaterial, complete
 from memory.llm.builtin.sections import MAX_ITEM, MAX_ITEMS
+from memory.sections import Excluded, Sections
 from tests.extractive_calls import ADA, MODEL, START, digest, fact, message, quotations, reply
 from tests.hostile import soon_over
 

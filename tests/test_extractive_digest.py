@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memory.domain import Excluded, Sections
 from memory.llm import complete
 from memory.llm.builtin.sections import MAX_ITEMS
-from memory.summary import digest_format
+from memory.sections import Excluded, Sections
+from memory.summary import answer
 from tests.extractive_calls import ADA, MODEL, digest, fact, message, reply, request
 
 
@@ -189,12 +189,12 @@ def test_the_models_own_replies_are_not_news() -> None:
 @pytest.mark.parametrize("said", ["hi", "thanks!", "😀", "Where do I live?"])
 def test_a_summary_is_never_empty_once_something_was_said(said: str) -> None:
     assert not digest([said])[0].empty
-    assert digest_format.read(complete(MODEL, request([said]))[0], Sections()).sections == digest([said])[0]
+    assert answer.read(complete(MODEL, request([said]))[0], Sections()).sections == digest([said])[0]
 
 
 def test_what_a_person_writes_is_not_taken_for_a_models_thoughts() -> None:
     said = ["My dog is called Rex. We need 40 </think> chairs <think> of oak."]
-    read = digest_format.read(complete(MODEL, request(said))[0], Sections())
+    read = answer.read(complete(MODEL, request(said))[0], Sections())
     assert read.sections == digest(said)[0] and len(read.facts) == 2
 
 

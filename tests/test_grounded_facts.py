@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 from app import services_of
 from memory.domain import FactDraft, Message
-from memory.facts.grounding import Shown, problem_with, repeats, same_text
+from memory.facts.grounding import Grounding, repeats, same_text
+from memory.llm import DigestMaterial
+from memory.sections import Sections
 from tests.conftest import MakeApp
 from tests.model_server import Body, ModelServer, ToolCalls
 from tests.remembering import Talk
@@ -36,7 +38,8 @@ def problem(text: str, said: str, quote: str | None = None, *others: tuple[str, 
     """Why a fact found in `said` is refused."""
     messages = [Message(1, "s", 1, "user", said, SAID_ON, 1)]
     messages += [Message(n, "s", n, role, content, SAID_ON, 1) for n, (role, content) in enumerate(others, 2)]
-    return problem_with(FactDraft(text, 1, said if quote is None else quote), Shown(messages), 0)
+    material = DigestMaterial(Sections(), messages, ())
+    return Grounding(material).problem(FactDraft(text, 1, said if quote is None else quote))
 
 
 # -- what a quote is

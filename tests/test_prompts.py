@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from cli import register_commands
-from memory.summary.digest_format import INSTRUCTION
+from memory.summary.answer import INSTRUCTION
 from tests.conftest import MakeApp
 from tests.hostile import soon_over
 from tests.model_server import ModelServer, Status

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain import Excluded
 from memory.llm.builtin import sentences, statements
 from memory.llm.builtin.corrections import correction
 from memory.llm.builtin.personal import Statement, read, reread
@@ -14,6 +13,7 @@ from memory.llm.builtin.readings import statement_in
 from memory.llm.builtin.refusals import refusal, reopening
 from memory.llm.builtin.topic import topic_of
 from memory.llm.builtin.wording import sameness, stems
+from memory.sections import Excluded
 
 
 def read_all(text: str) -> list[Statement]:

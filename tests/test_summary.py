@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from memory import tokens
-from memory.summary.digest_format import INSTRUCTION, SCHEMA, SUMMARY_TOKENS_MAX
+from memory.summary.answer import INSTRUCTION, SCHEMA, SUMMARY_TOKENS_MAX
 from memory.summary.material import BATCH_TOKENS
 from tests.conftest import MakeApp
 from tests.model_server import BrokenJson, Delay, ModelServer, Prose, Status

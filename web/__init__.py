@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, render_template
 
+from memory.sections import SECTIONS
+
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -30,7 +32,7 @@ blueprint = Blueprint("web", __name__, template_folder="templates", static_folde
 @blueprint.route("/")
 def page() -> str:
     """The page."""
-    return render_template("page.html")
+    return render_template("page.html", sections=[(part.name, part.title, part.kind) for part in SECTIONS])
 
 
 @blueprint.after_request

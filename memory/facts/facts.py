@@ -1,8 +1,8 @@
-"""Facts: ranked statements, each resting on words somebody said.
+"""Facts: ranked statements, each resting on words that somebody said.
 
-Guarantee: a fact taken from a conversation is grounded in the person's own message (see `grounding`), where its quote
-stands.  A correction closes the old fact's validity and never deletes it: reads show what holds now,
-`as_of` what held then.
+Guarantee: a fact taken from a conversation is grounded in the person's own message (see `grounding`), which holds its
+quote.  A correction closes the old fact's validity and never deletes it: reads show what holds now, with `as_of` what
+held then.
 """
 
 from __future__ import annotations
@@ -10,50 +10,46 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
-from types import SimpleNamespace
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, String, and_, bindparam, cast, insert, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, or_, select, update
 
 from config import Settings
 from memory.access.owners import find_session, find_user, owned
 from memory.domain import FACT_CATEGORIES, Caller, Fact, FactDraft, FactRevision, Message
 from memory.errors import InvalidRequest, NotFound
 from memory.facts.corrections import line_up_to
-from memory.facts.grounding import Shown, problem_with, repeats, words_of
+from memory.facts.grounding import Grounding, repeats, words_of
 from memory.facts.ranking import Ranking, relevant
 from memory.facts.superseding import superseded
+from memory.llm import DigestMaterial
 from memory.paging import Page, decode_cursor, page_of
 from models import Database, FactRevisionRow, FactRow, MessageRow, OwnerRow, SessionRow, Transaction
-from search_index.remembered import remembered
 
 log = logging.getLogger(__name__)
 
-CONSIDERED_MAX = 500  # facts of one owner looked at for a prompt, the most important first
-STANDING_MAX = 2048  # values of facts kept for the next turn, of whomever: 1 kB each
+CONSIDERED_MAX = 500  # facts of one owner that are ranked for a prompt, the most important first
+DIGEST_TOKENS = 600  # of known facts that the mini model sees, so that it can say which of them changed
+CHANGEABLE = ("text", "category", "importance", "scope", "pinned")
 KNOWN_ALREADY = "known already"
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """What became of a digest's facts: ids of new ones, what the ones they superseded were and the words that took
-    their place, and why others were refused."""
+    """What became of a digest's facts: how many are new, the new words of each fact that was corrected, and why others
+    were refused."""
 
-    added: tuple[int, ...]
+    added: int
     corrected: Mapping[Fact, str]
     refused: tuple[str, ...]
 
     @property
-    def superseded(self) -> tuple[int, ...]:
-        return tuple(fact.id for fact in self.corrected)
-
-    @property
     def counts(self) -> dict[str, int]:
-        """As a version of the summary keeps them; what was known already is no refusal."""
+        """The counts that a version of the summary keeps; a repetition is no refusal."""
         repeated = self.refused.count(KNOWN_ALREADY)
         return {
-            "added": len(self.added),
+            "added": self.added,
             "superseded": len(self.corrected),
             "repeated": repeated,
             "refused": len(self.refused) - repeated,
@@ -81,18 +77,18 @@ class Facts:
         cursor: str | None = None,
         limit: int = 50,
     ) -> Page[Fact]:
-        """What holds now (or held at `as_of`), newest first, each with its standing score (no message in view).
+        """What holds now (or held at `as_of`), newest first, each with its score without a message.
 
-        With `session_id`: that session's facts and those its person has everywhere.  With `q`: those whose text has all
-        of its words, or parts of words.  Raises NotFound.
+        With `session_id`: that session's facts and those its person has everywhere.  With `q`: facts whose text has
+        all of its words, or parts of words.  Raises NotFound.
         """
-        moment = as_of or self._now()
-        # What holds now is what nothing took the place of, also when the clock has been set back since it was said.
-        holds = or_(FactRow.valid_to.is_(None), FactRow.valid_to > moment), FactRow.valid_from <= moment
         with self._database.read() as tx:
-            query = owned(select(FactRow, SessionRow.public_id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
-            query = query.outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
-            query = query.where(*holds if as_of is not None else (FactRow.valid_to.is_(None),))
+            query = _of_caller(caller)
+            if as_of is None:  # without the clock, which may have been set back since a fact was said
+                query = query.where(FactRow.valid_to.is_(None))
+            else:
+                query = query.where(or_(FactRow.valid_to.is_(None), FactRow.valid_to > as_of))
+                query = query.where(FactRow.valid_from <= as_of)
             if session_id is not None:
                 session = find_session(tx, caller, session_id)
                 query = query.where(_in_scope(session.id, session.owner_id))
@@ -102,10 +98,9 @@ class Facts:
                 query = query.where(FactRow.category == category)
             if cursor is not None:
                 query = query.where(FactRow.id < decode_cursor(cursor, int)[0])
-            query = query.order_by(FactRow.id.desc()).limit(limit + 1)
-            found = [as_fact(row, public_id) for row, public_id in tx.execute(query)]
-        page = page_of(found, limit, lambda fact: (fact.id,))
-        return Page(self.ranking.scored(page.items, "", moment), page.next_cursor)
+            rows = tx.execute(query.order_by(FactRow.id.desc()).limit(limit + 1))
+            page = page_of([as_fact(row, public_id) for row, public_id in rows], limit, lambda fact: (fact.id,))
+        return Page(self.ranking.scored(page.items, "", as_of or self._now()), page.next_cursor)
 
     def add(
         self,
@@ -117,7 +112,7 @@ class Facts:
         importance: int = 3,
         pinned: bool = False,
     ) -> Fact:
-        """A fact the person states themselves, for one session or (without) for all of theirs.
+        """A fact that the person states, for one session or (without) for all of theirs.
 
         Raises NotFound, and InvalidRequest when neither a session nor a user is named.
         """
@@ -147,8 +142,8 @@ class Facts:
             self._keep(tx, row, "made", "person")
             return self.ranking.scored([as_fact(row, session_id)], "", now)[0]
 
-    def change(self, caller: Caller, fact_id: int, changes: dict[str, Any]) -> Fact:
-        """Set `text`, `category`, `importance`, `scope` or `pinned`.  Raises NotFound, InvalidRequest."""
+    def change(self, caller: Caller, fact_id: int, changes: Mapping[str, Any]) -> Fact:
+        """Set some of CHANGEABLE.  Raises NotFound, InvalidRequest."""
         with self._database.write() as tx:
             row, public_id = self._find(tx, caller, fact_id)
             if changes.get("scope") == "session" and row.session_id is None:
@@ -158,9 +153,8 @@ class Facts:
                     "session_id, and forget this one.",
                     param="scope",
                 )
-            for name in ("text", "category", "importance", "scope", "pinned"):
-                if name in changes:
-                    setattr(row, name, changes[name])
+            for name in changes.keys() & set(CHANGEABLE):
+                setattr(row, name, changes[name])
             if changes:
                 self._keep(tx, row, "edited", "person")
             return self.ranking.scored([as_fact(row, public_id)], "", self._now())[0]
@@ -170,148 +164,128 @@ class Facts:
         with self._database.read() as tx:
             self._find(tx, caller, fact_id)
             line = line_up_to(tx, [fact_id])
-            rows = tx.scalars(
-                select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(line)).order_by(FactRevisionRow.id)
-            )
-            return [as_revision(row) for row in rows]
+            rows = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(line)).order_by(FactRevisionRow.id)
+            return list(map(as_revision, tx.scalars(rows)))
 
     # -- for the engine's own transactions
 
     def current(self, tx: Transaction, session: SessionRow) -> list[Fact]:
-        """What holds now for a session: its own facts and its person's."""
+        """What holds now for a session: its own facts and its person's, CONSIDERED_MAX of them at most."""
         rows = tx.execute(_CURRENT, {"session": session.id, "owner": session.owner_id})
-        return [_as_it_stands(tuple(row)) for row in rows]
+        return [as_fact(row, row.public_id) for row in rows]
 
-    def accept(self, tx: Transaction, session: SessionRow, drafts: Sequence[FactDraft], shown: Shown) -> Accepted:
-        """Store the drafts that are grounded in what the mini model was `shown`, and close the facts they correct.
+    def for_digest(self, tx: Transaction, session: SessionRow, messages: Sequence[Message]) -> tuple[Fact, ...]:
+        """The known facts that the mini model sees beside `messages`."""
+        said = " ".join(message.content for message in messages)
+        return self.ranking.prioritise(self.current(tx, session), DIGEST_TOKENS, message=said, now=self._now())
 
-        Each message is taken from only once, and what only repeats a known fact adds none.
+    def accept(
+        self, tx: Transaction, session: SessionRow, drafts: Sequence[FactDraft], material: DigestMaterial
+    ) -> Accepted:
+        """Store the drafts that are grounded in what the mini model was shown, and close the facts they correct.
+
+        Facts are taken from each message once, and none is stored that only repeats known facts.
         """
+        grounding = Grounding(material, session.facts_through)
         known = {fact.id: fact for fact in self.current(tx, session)}
-        held = set[str]().union(*map(words_of, known.values()))
-        added: list[int] = []
+        words = {fact.id: words_of(fact) for fact in known.values()}
+        added = 0
         corrected: dict[Fact, str] = {}
         refused: list[str] = []
         for draft in drafts:
-            source = shown.source(draft)
-            problem = problem_with(draft, shown, session.facts_through)
-            if problem is None and repeats(draft.text, held):
+            source, problem = grounding.source(draft), grounding.problem(draft)
+            if problem is None and repeats(draft.text, set[str]().union(*words.values())):
                 problem = KNOWN_ALREADY
-            if problem is not None or source is None:
+            if source is None or problem is not None:
                 refused.append(str(problem))
                 continue
-            replaced = self._corrected(tx, draft, source, known)
-            pinned = any(old.pinned for old in replaced)  # what the person pinned stays pinned in its new words
-            new = self._made(tx, session, draft, source, pinned)
-            added.append(new.id)
+            replaced = _corrected_by(tx, draft, source, known.values())
+            new = self._store(tx, session, draft, source, pinned=any(old.pinned for old in replaced))
             for old in replaced:
-                self._supersede(tx, old.id, new.id, source.created_at)
+                self._supersede(tx, old.id, new)
                 corrected[known.pop(old.id)] = draft.text
-                held -= words_of(old)
-            known[new.id] = new
-            held |= words_of(new)
-        through = max((message.position for message in shown.messages), default=0)
-        session.facts_through = max(session.facts_through, through)
+                del words[old.id]
+            known[new.id] = as_fact(new, session.public_id)
+            words[new.id] = words_of(known[new.id])
+            added += 1
+        session.facts_through = max(session.facts_through, *(message.position for message in material.messages))
         if refused:
             log.info("%d facts refused: %s", len(refused), "; ".join(refused))
-        return Accepted(tuple(added), corrected, tuple(refused))
+        return Accepted(added, corrected, tuple(refused))
 
-    def count_use(self, tx: Transaction, facts: Iterable[Fact]) -> None:
-        """Note which of the facts a prompt showed were relevant to its message."""
-        used = [fact.id for fact in facts if relevant(fact)]
+    def count_use(self, tx: Transaction, shown: Iterable[Fact]) -> None:
+        """Count the use of those facts of a prompt that were relevant to its message."""
+        used = [fact.id for fact in shown if relevant(fact)]
         if used:
-            tx.execute(_USED, {"used": used})
+            more = {"recalled_count": FactRow.recalled_count + 1}
+            tx.execute(update(FactRow).where(FactRow.id.in_(used)).values(more))
 
     # -- rows
 
     def _find(self, tx: Transaction, caller: Caller, fact_id: int) -> tuple[FactRow, str | None]:
-        query = owned(select(FactRow, SessionRow.public_id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
-        query = query.outerjoin(SessionRow, SessionRow.id == FactRow.session_id).where(FactRow.id == fact_id)
-        found = tx.execute(query).first()
+        found = tx.execute(_of_caller(caller).where(FactRow.id == fact_id)).first()
         if found is None:
             raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
         return found[0], found[1]
 
-    def _corrected(self, tx: Transaction, draft: FactDraft, source: Message, known: Mapping[int, Fact]) -> list[Fact]:
-        """The known facts that a draft takes the place of: those it names, and those it plainly contradicts."""
-        older = [
-            fact
-            for fact in known.values()
-            if fact.valid_from <= source.created_at and fact.source_message_id != source.id
-        ]
-        contradicted = superseded(draft.text, source.content, older)
-        sources = [fact.source_message_id for fact in contradicted if fact.source_message_id is not None]
-        speakers: dict[int | None, str | None] = {None: source.name}
-        if sources:
-            found = tx.execute(select(MessageRow.id, MessageRow.name).where(MessageRow.id.in_(sources)))
-            speakers.update((message_id, name) for message_id, name in found)
-        theirs = {fact.id for fact in contradicted if speakers.get(fact.source_message_id) == source.name}
-        named = {fact.id for fact in known.values() if fact.valid_from <= source.created_at} & set(draft.supersedes)
-        return [fact for fact in known.values() if fact.id in named | theirs]
-
-    def _made(self, tx: Transaction, session: SessionRow, draft: FactDraft, source: Message, pinned: bool) -> Fact:
-        """A draft, stored."""
-        told: dict[str, Any] = {
-            "text": draft.text,
-            "category": draft.category,
-            "importance": draft.importance,
-            "scope": draft.scope,
-            "source_message_id": source.id,
-            "quote": draft.quote,
-            "pinned": pinned,
-            "recalled_count": 0,
-            "valid_from": source.created_at,
-            "created_at": self._now(),
-        }
-        of = {"owner_id": session.owner_id, "session_id": session.id}
-        fact = Fact(
-            id=tx.scalars(_NEW, {**told, **of}).one(),
-            session_id=session.public_id,
-            valid_to=None,
-            superseded_by=None,
-            **told,
+    def _store(
+        self, tx: Transaction, session: SessionRow, draft: FactDraft, source: Message, *, pinned: bool
+    ) -> FactRow:
+        row = FactRow(
+            owner_id=session.owner_id,
+            session_id=session.id,
+            text=draft.text,
+            category=draft.category,
+            importance=draft.importance,
+            scope=draft.scope,
+            source_message_id=source.id,
+            quote=draft.quote,
+            pinned=pinned,  # the person's pin stays when a fact is corrected
+            recalled_count=0,
+            valid_from=source.created_at,
+            created_at=self._now(),
         )
-        self._revised(tx, fact, "made", "model")
-        return fact
+        self._keep(tx, row, "made", "model")
+        return row
 
-    def _supersede(self, tx: Transaction, old_id: int, new_id: int, at: datetime) -> None:
-        old = tx.get(FactRow, old_id)
-        assert old is not None, "a known fact vanished within one write transaction"
-        old.valid_to = at
-        old.superseded_by = new_id
+    def _supersede(self, tx: Transaction, old_id: int, new: FactRow) -> None:
+        old = tx.get_one(FactRow, old_id)
+        old.valid_to = new.valid_from
+        old.superseded_by = new.id
         self._keep(tx, old, "superseded", "model")
 
     def _keep(self, tx: Transaction, row: FactRow, action: str, author: str) -> None:
-        """Add `row` if it is new, and a revision that says how it is now."""
+        """Write `row`, and a revision that says how it is now."""
         tx.add(row)
         tx.flush()
-        self._revised(tx, row, action, author)
+        revision = FactRevisionRow(
+            fact_id=row.id,
+            action=action,
+            author=author,
+            text=row.text,
+            category=row.category,
+            importance=row.importance,
+            pinned=row.pinned,
+            at=self._now(),
+        )
+        tx.add(revision)
+        tx.flush()
 
-    def _revised(self, tx: Transaction, fact: Fact | FactRow, action: str, author: str) -> None:
-        now = {"text": fact.text, "category": fact.category, "importance": fact.importance, "pinned": fact.pinned}
-        done = {"fact_id": fact.id, "action": action, "author": author, "at": self._now()}
-        tx.execute(_REVISED, {**done, **now})
+
+def _of_caller(caller: Caller) -> Select[Any]:
+    """The caller's facts, each with its session's public id."""
+    query = owned(select(FactRow, SessionRow.public_id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
+    return query.outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
 
 
 def _in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
-    """Of a session (its row's id, or a parameter for it) and its owner: the session's own facts and its person's."""
+    """A session's own facts and its person's; both are ids, or parameters for them."""
     return or_(FactRow.session_id == session, and_(FactRow.owner_id == owner, FactRow.scope == "user"))
 
 
-_FACTS = FactRow.__table__
-_NEW, _REVISED = insert(_FACTS).returning(_FACTS.c.id), insert(FactRevisionRow.__table__)
-_USED = (
-    update(_FACTS)
-    .where(_FACTS.c.id.in_(bindparam("used", expanding=True)))
-    .values(recalled_count=_FACTS.c.recalled_count + 1)
-)
 _COLUMNS = tuple(field.name for field in fields(Fact) if field.name not in ("session_id", "score"))
-_TIMES = ("valid_from", "valid_to", "created_at")
 _CURRENT = (
-    select(
-        *(cast(_FACTS.c[name], String).label(name) if name in _TIMES else _FACTS.c[name] for name in _COLUMNS),
-        SessionRow.public_id,
-    )
+    select(*(getattr(FactRow, name) for name in _COLUMNS), SessionRow.public_id)
     .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
     .where(FactRow.valid_to.is_(None), _in_scope(bindparam("session"), bindparam("owner")))
     .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
@@ -319,39 +293,27 @@ _CURRENT = (
 )
 
 
-@remembered(STANDING_MAX)
-def _as_it_stands(row: tuple[Any, ...]) -> Fact:
-    """A row of `_CURRENT`, with its times as the database writes them, as a value.
-
-    Remembered by all that it says: turn after turn reads the same ones, and making hundreds of values out of rows
-    costs more than to read them.
-    """
-    *columns, session_id = row
-    told = dict(zip(_COLUMNS, columns, strict=True))
-    for name in _TIMES:
-        told[name] = datetime.fromisoformat(told[name]).replace(tzinfo=UTC) if told[name] is not None else None
-    return as_fact(SimpleNamespace(**told), session_id)
+def as_fact(row: Any, session_id: str | None) -> Fact:
+    """A row as a value; `session_id` is its session's public id."""
+    values = {name: getattr(row, name) for name in _COLUMNS}
+    category = row.category if row.category in FACT_CATEGORIES else "other"
+    return Fact(session_id=session_id, **{**values, "category": category})
 
 
 def as_revision(row: FactRevisionRow) -> FactRevision:
     return FactRevision(row.fact_id, row.action, row.author, row.text, row.category, row.importance, row.pinned, row.at)
 
 
-def as_fact(row: Any, session_id: str | None) -> Fact:
-    """A row as a value; `session_id` is its session's public id."""
-    return Fact(
-        id=row.id,
-        text=row.text,
-        category=row.category if row.category in FACT_CATEGORIES else "other",
-        importance=row.importance,
-        scope=row.scope,
-        session_id=session_id,
-        source_message_id=row.source_message_id,
-        quote=row.quote,
-        pinned=row.pinned,
-        recalled_count=row.recalled_count,
-        valid_from=row.valid_from,
-        valid_to=row.valid_to,
-        superseded_by=row.superseded_by,
-        created_at=row.created_at,
+def _corrected_by(tx: Transaction, draft: FactDraft, source: Message, known: Iterable[Fact]) -> list[Fact]:
+    """The known facts that a draft corrects: those it names, and those of the same speaker it plainly contradicts."""
+    older = [fact for fact in known if fact.valid_from <= source.created_at]
+    contradicted = superseded(
+        draft.text, source.content, [fact for fact in older if fact.source_message_id != source.id]
     )
+    sources = [fact.source_message_id for fact in contradicted if fact.source_message_id is not None]
+    speakers: dict[int | None, str | None] = {None: source.name}
+    if sources:
+        found = tx.execute(select(MessageRow.id, MessageRow.name).where(MessageRow.id.in_(sources)))
+        speakers.update((message_id, name) for message_id, name in found)
+    theirs = {fact.id for fact in contradicted if speakers.get(fact.source_message_id) == source.name}
+    return [fact for fact in older if fact.id in theirs or fact.id in draft.supersedes]

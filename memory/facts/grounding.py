@@ -1,19 +1,18 @@
 """Grounding: whether a fact that the mini model proposes rests on words the person said.
 
-A small model may quote what nobody said, quote the assistant, give a figure that is nowhere, or say the opposite of its
-source.  So of a fact, with its quote and its source, is asked:
+A small model may quote what nobody said, quote the assistant, invent a figure, or say the opposite of its source.
+A proposal is refused unless
 
-    the source     is a message that was shown and not read before, and the person's own
-    the quote      stands in it letter by letter (white space, typographic marks and a final stop may differ), as whole
-                   words, outside of pasted blocks of a prompt; and it tells something, or is all that was said
-    numbers        of the text were said: there, or by the person about the same thing.  Dates may be worked out from
-                   words like "tomorrow", and years from when it was said
-    negations      agree: a "not" has something to rest on, and what follows a "not" in the source is not stated without
-    names          one of them, if there are any, stands somewhere in what was shown
+    source       it is a message that was shown, was not read before, and is the person's own
+    quote        it stands in the source letter by letter (white space, typographic marks and a final stop may differ),
+                 as whole words, outside of pasted blocks of a prompt; and it says something, or is the whole message
+    numbers      the person said each one, in the source or elsewhere about the same thing; dates may be worked out
+                 from words like "tomorrow", and years from the time of the message
+    negations    a "not" in the fact has a reason in the source, and the fact does not state what the source denies
+    names        one of its names, if it has any, stands somewhere in what was shown
 
-In doubt a fact is let through: this is a net for what is plainly not there, not a judge of paraphrases.
-
-Guarantee: pure, and linear in what was said.
+When in doubt a fact is let through: this is a net for plain inventions, not a judge of paraphrases.  All is pure, and
+linear in what was said.
 """
 
 from __future__ import annotations
@@ -21,11 +20,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from memory.domain import Fact, FactDraft, Message, Sections
+from memory.domain import Fact, FactDraft, Message
 from memory.facts.grounding_words import (
     DATE,
     MULTIPLIERS,
@@ -36,12 +34,11 @@ from memory.facts.grounding_words import (
     RELATIVE_TIME,
     counted,
 )
+from memory.llm import DigestMaterial
 from memory.llm.builtin.wording import is_unspaced, names, stem, stems, straight, word_set
 from memory.rendering import one_line, plain, without_blocks
-from search_index.remembered import remembered
 
 TEXT_CHARS_MAX = 500
-FACTS_REMEMBERED = 2048  # whose words are kept in mind: each summary compares new ones with the same hundreds
 QUOTE_WORDS_MIN = 3  # of a quote that tells nothing by itself, like "I do"
 AROUND = 200  # characters about a quote in which a "not" may stand
 
@@ -75,83 +72,100 @@ _AFTER_TOLD = re.compile(
 _PARTS = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What the mini model was shown: messages, the facts known and the summary before them."""
+class Grounding:
+    """Checks proposals against what the mini model was shown."""
 
-    messages: Sequence[Message]
-    known: Sequence[Fact] = ()
-    summary: Sections = Sections()
+    def __init__(self, material: DigestMaterial, facts_through: int = 0) -> None:
+        """Messages up to position `facts_through` were read for facts before."""
+        self._material = material
+        self._facts_through = facts_through
 
     def source(self, draft: FactDraft) -> Message | None:
-        return next((message for message in self.messages if message.position == draft.source), None)
+        """The message that the draft names."""
+        return next((message for message in self._material.messages if message.position == draft.source), None)
 
-    def texts(self) -> Iterator[str]:
-        """All of it."""
-        for message in self.messages:
-            yield message.name or ""
-            yield message.content
-        yield from (fact.text for fact in self.known)
-        yield str(self.summary)
+    def problem(self, draft: FactDraft) -> str | None:
+        """Why the draft can't become a fact; None when it can."""
+        source = self.source(draft)
+        if source is None:
+            return f"no message {draft.source} was shown"
+        if source.position <= self._facts_through:
+            return f"message {draft.source} was read before"
+        if source.role != "user":
+            return f"message {draft.source} is not the person's own"
+        if not draft.text.strip() or len(draft.text) > TEXT_CHARS_MAX:
+            return "empty or too long"
+        said = without_blocks(source.content)
+        if not _quoted(draft.quote, said):
+            return "its quote is not in its source"
+        if not _telling(draft.quote, said):
+            return "its quote says nothing by itself"
+        if not self._numbers_said(draft.text, source, said):
+            return "it has a number that was not said"
+        if not _negations_agree(draft.text, draft.quote, said):
+            return "its source says the opposite"
+        if not self._names_known(draft.text, said):
+            return "it has a name that was not said"
+        return None
+
+    def _numbers_said(self, text: str, source: Message, said: str) -> bool:
+        wanted = _numbers(_without_dates_worked_out(text, source, said), required=True)
+        allowed = _forms(said) | {str(source.created_at.year + years) for years in (-1, 0, 1)}
+        missing = [forms for forms in wanted if not forms & allowed]
+        if not missing:
+            return True
+        about = _topics(text)
+        own = (without_blocks(message.content) for message in self._material.messages if message.role == "user")
+        for other in (*own, *(fact.text for fact in self._material.known_facts)):
+            if about & _topics(other):
+                also = _forms(other)
+                missing = [forms for forms in missing if not forms & also]
+        return not missing
+
+    def _names_known(self, text: str, said: str) -> bool:
+        found = names(_MID_SENTENCE.sub(lambda start: start.group().lower(), text))
+        found = [name for name in found if name not in NUMBER_WORDS and not DATE.search(name)]
+        if not found or text.istitle() or not self._words.isdisjoint(found):
+            return True
+        words = self._words.union(_words(said))  # without its pasted blocks, the source may have other words
+        return "".join(name[0] for name in found) in words or any(_known(name, words) for name in found)
 
     @cached_property
-    def words(self) -> frozenset[str]:
-        """The words of it all: each of a digest's facts is looked for among them."""
-        return frozenset().union(*map(_words, self.texts()))
+    def _words(self) -> frozenset[str]:
+        """All words that were shown."""
+        material = self._material
+        texts = [str(material.previous), *(fact.text for fact in material.known_facts)]
+        for message in material.messages:
+            texts += [message.name or "", message.content]
+        return frozenset(word for text in texts for word in _words(text))
 
 
-def problem_with(draft: FactDraft, shown: Shown, facts_through: int) -> str | None:
-    """Why a draft can't become a fact; None when it can.  What stands up to `facts_through` was read before."""
-    source = shown.source(draft)
-    if source is None:
-        return f"no message {draft.source} was shown"
-    if source.position <= facts_through:
-        return f"message {draft.source} was read before"
-    if source.role != "user":
-        return f"message {draft.source} is not the person's own"
-    if not draft.text.strip() or len(draft.text) > TEXT_CHARS_MAX:
-        return "empty or too long"
-    said = without_blocks(source.content)
-    if not _quoted(draft.quote, said):
-        return "its quote is not in its source"
-    if not _telling(draft.quote, said):
-        return "its quote says nothing by itself"
-    if not _numbers_said(draft.text, source, said, shown):
-        return "it has a number that was not said"
-    if not _negations_agree(draft.text, draft.quote, said):
-        return "its source says the opposite"
-    if not _names_known(draft.text, said, shown):
-        return "it has a name that was not said"
-    return None
+# -- repetitions
 
 
 def same_text(text: str) -> str:
-    """A fact's text for finding repetitions: only case, spacing and the final stop may differ."""
+    """A text in the form that is compared: case, spacing and the final stop don't count."""
     return one_line(text).casefold().rstrip(".!")
 
 
-@remembered(FACTS_REMEMBERED)
 def words_of(fact: Fact) -> frozenset[str]:
-    """What a fact says, for `repeats`: its text, and the words it rests on."""
+    """What a fact says, in the form that `repeats` compares: its text and its quote."""
     return frozenset({same_text(fact.text), same_text(fact.quote)} - {""})
 
 
-def repeats(text: str, held: Set[str]) -> bool:
-    """Whether a fact's text says only what is `held` by known facts: word for word, or told back ("You said I ...")."""
-    told, held = told_back(text), held | {""}
-    return same_text(text) in held or told in held or all(told_back(part) in held for part in _parts(told))
-
-
-def _parts(text: str) -> list[str]:
-    return [part for part in _PARTS.split(text) if part.strip()]
+def repeats(text: str, known: Set[str]) -> bool:
+    """Whether a fact's text only repeats what known facts say: word for word, or told back ("You said I ...")."""
+    told, known = told_back(text), known | {""}
+    parts = filter(str.strip, _PARTS.split(told))
+    return same_text(text) in known or told in known or all(told_back(part) in known for part in parts)
 
 
 def told_back(text: str) -> str:
-    """`text` without what frames words that somebody says again."""
+    """`same_text` without the words that frame what somebody says again ("As I said, ...")."""
     return same_text(_BEFORE_TOLD.sub("", _AFTER_TOLD.sub("", straight(one_line(text)))))
 
 
-# ---------------------------------------------------------------- the quote
+# -- the quote
 
 
 def _quoted(quote: str, said: str) -> bool:
@@ -187,24 +201,7 @@ def _telling(quote: str, said: str) -> bool:
     return whole or len(quote.split()) >= QUOTE_WORDS_MIN or bool(stems(quote))
 
 
-# ---------------------------------------------------------------- numbers
-
-
-def _numbers_said(text: str, source: Message, said: str, shown: Shown) -> bool:
-    wanted = _numbers(_without_dates_worked_out(text, source, said), required=True)
-    if not wanted:
-        return True
-    allowed = _forms(said) | {str(source.created_at.year + years) for years in (-1, 0, 1)}
-    missing = [forms for forms in wanted if not forms & allowed]
-    if not missing:  # as almost always; what else was said is read only where it may help
-        return True
-    about = _topics(text)
-    own = (without_blocks(message.content) for message in shown.messages if message.role == "user")
-    for other in (*own, *(fact.text for fact in shown.known)):
-        if about & _topics(other):
-            also = _forms(other)
-            missing = [forms for forms in missing if not forms & also]
-    return not missing
+# -- numbers
 
 
 def _without_dates_worked_out(text: str, source: Message, said: str) -> str:
@@ -260,7 +257,7 @@ def _topics(text: str) -> set[str]:
     return {word for word in stems(text) if not any(character.isdigit() for character in word)}
 
 
-# ---------------------------------------------------------------- negations
+# -- negations
 
 
 def _negations_agree(text: str, quote: str, said: str) -> bool:
@@ -306,18 +303,7 @@ def _after_not(spoken: Sequence[str], place: int) -> bool:
     return place >= 0 and _AFTER_NOT.match(spoken[place]) is not None
 
 
-# ---------------------------------------------------------------- names
-
-
-def _names_known(text: str, said: str, shown: Shown) -> bool:
-    found = names(_MID_SENTENCE.sub(lambda start: start.group().lower(), text))
-    found = [name for name in found if name not in NUMBER_WORDS and not DATE.search(name)]
-    if not found or text.istitle():
-        return True
-    if not shown.words.isdisjoint(found):
-        return True
-    words = shown.words.union(_words(said))  # where a pasted block was taken out, what was around it may be one word
-    return "".join(name[0] for name in found) in words or any(_known(name, words) for name in found)
+# -- names
 
 
 def _words(text: str) -> list[str]:

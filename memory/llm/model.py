@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from memory.domain import Excerpt, Fact, Message, Sections, Usage
+from memory.domain import Excerpt, Fact, Message, Usage
+from memory.sections import Sections
 
 
 class Interrupted(Exception):

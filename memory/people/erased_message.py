@@ -19,8 +19,8 @@ from datetime import datetime
 from sqlalchemy import delete, func, or_, select, update
 
 from config import Settings
-from memory.domain import Sections
 from memory.facts.corrections import withdraw
+from memory.sections import Sections
 from memory.sessions.head import show_newest
 from memory.sessions.messages import SAID, remains, title_from
 from memory.summary.summaries import add_version, over_places

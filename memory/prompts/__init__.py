@@ -1,1 +1,1 @@
-"""Named, versioned prompts; the texts beside this file are the defaults."""
+"""Named, versioned prompts.  The texts beside this file are the defaults."""

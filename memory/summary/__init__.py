@@ -1,6 +1,7 @@
 """The summary: what stands in for the messages that are no longer sent.
 
-summaries keeps the versions and the job that updates them; material gathers what the mini model is given, digest asks
-it, digest_format checks what it answers, and corrected takes out what no longer
-holds.  preview tries a prompt on a conversation, compare several on a benchmark.
+summaries   versions, and what callers do with them
+updates     the mini model brings a summary up to date; previews
+material    what the mini model reads            digest   one call of it
+answer      its schema, and reading its answers  compare  several prompts on one conversation
 """

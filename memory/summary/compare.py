@@ -1,7 +1,7 @@
-"""Comparing summary prompts: one conversation, replayed through each as it would have been kept.
+"""Comparing summary prompts: one conversation, replayed with each prompt as a session would be.
 
-Nothing is stored.  What a summary holds is judged by words, not by a model: a stated fact counts as held when all
-its numbers and HELD_SHARE of its other searchable words stand in the last summary.
+Nothing is stored.  Words judge what a summary holds, not a model: it holds a stated fact when it has all the numbers
+and HELD_SHARE of the other searchable words of the fact.
 """
 
 from __future__ import annotations
@@ -12,56 +12,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memory import tokens
-from memory.domain import Caller, Fact, FactDraft, Message, Sections
-from memory.errors import RecapError
-from memory.facts.grounding import Shown, problem_with
-from memory.languages import analysis_in
-from memory.llm import DigestMaterial, ModelRequest, complete
-from memory.llm.builtin import ExtractiveModel
-from memory.services import Services
+from memory.domain import Fact, Message
+from memory.errors import SummaryRefused
+from memory.facts.grounding import Grounding
+from memory.llm import DigestMaterial, LanguageModel
+from memory.prompts.prompts import Prompt
+from memory.sections import Sections
 from memory.summary.digest import digest
-from memory.summary.digest_format import read
 from search_index.analysis import Analysis
 
 HELD_SHARE = 0.6
-
-
-@dataclass(frozen=True)
-class Conversation:
-    """A conversation to replay, and the facts stated in it."""
-
-    messages: tuple[Message, ...]
-    stated_facts: tuple[str, ...]
-
-    @classmethod
-    def from_json(cls, data: Any) -> Conversation:
-        """From `{"messages": [...], "stated_facts": [...]}`; see `flask prompts compare --help`.
-
-        Messages without a role take turns by name.  Raises ValueError that says what is wrong.
-        """
-        if not isinstance(data, Mapping) or not isinstance(data.get("messages"), list):
-            raise ValueError('A conversation is a JSON object with a list of "messages".')
-        first_name = next((item.get("name") for item in data["messages"] if isinstance(item, Mapping)), None)
-        messages = []
-        for position, item in enumerate(data["messages"], start=1):
-            if not isinstance(item, Mapping) or not isinstance(item.get("content"), str):
-                raise ValueError(f'Message {position} has no "content".')
-            role = item.get("role") or ("user" if item.get("name") == first_name else "assistant")
-            said = datetime.fromisoformat(item["created_at"]) if item.get("created_at") else datetime.now(UTC)
-            messages.append(
-                Message(
-                    id=position,
-                    session_id="",
-                    position=position,
-                    role=role,
-                    content=item["content"],
-                    created_at=said if said.tzinfo else said.replace(tzinfo=UTC),
-                    tokens=tokens.estimate_message(item["content"]),
-                    name=item.get("name"),
-                )
-            )
-        stated = data.get("stated_facts")
-        return cls(tuple(messages), tuple(stated) if stated else _stated_by_rule(messages))
+KNOWN_FACTS_MAX = 40
 
 
 @dataclass(frozen=True)
@@ -82,43 +43,64 @@ class Comparison:
         return tokens.estimate(str(self.summary))
 
 
-def compare(services: Services, talk: Conversation, names: Sequence[str], every: int) -> list[Comparison]:
-    """Replay `talk` with the mini model through each prompt, updating the summary every `every` messages.
+def read_messages(data: Any) -> list[Message]:
+    """The messages of `{"messages": [...]}`; without a role, they take turns by name.
 
-    An update whose answer is refused is skipped, as it would be in a session.  Raises NotFound for an unknown
-    prompt, ModelError when the model can't be had.
+    Raises ValueError that says what is wrong.
     """
-    prompts = [services.prompts.get(Caller(), name.strip()) for name in names]
-    repair = services.prompts.get(Caller(), "repair")
-    results = []
-    for prompt in prompts:
-        summary, calls, spent, written, refused = Sections(), 0, 0, 0, 0
-        facts: list[Fact] = []
-        unread: list[Message] = []
-        for start in range(0, len(talk.messages), every):
-            unread += talk.messages[start : start + every]
-            try:
-                made = digest(services.mini, prompt, repair, DigestMaterial(summary, unread, facts[-40:]))
-            except RecapError as error:
-                if error.code != "summary_refused":
-                    raise
-                calls += 2
-                continue
-            shown = Shown(unread, facts[-40:], summary)
-            for draft in made.digest.facts:
-                source = shown.source(draft)
-                if source is not None and problem_with(draft, shown, 0) is None:
-                    facts.append(_kept(draft, source, len(facts) + 1))
-                else:
-                    refused += 1
-            summary, unread = made.digest.sections, []
-            calls += made.calls
-            spent += made.usage.prompt_tokens
-            written += made.usage.completion_tokens
-        analysis = analysis_in(services.settings.search_language)
-        held = tuple(holds(str(summary), fact, analysis) for fact in talk.stated_facts)
-        results.append(Comparison(prompt.label, calls, spent, written, summary, len(facts), refused, held))
-    return results
+    if not isinstance(data, Mapping) or not isinstance(data.get("messages"), list):
+        raise ValueError('A conversation is a JSON object with a list of "messages".')
+    messages: list[Message] = []
+    for position, item in enumerate(data["messages"], start=1):
+        if not isinstance(item, Mapping) or not isinstance(item.get("content"), str):
+            raise ValueError(f'Message {position} has no "content".')
+        content, name = item["content"], item.get("name")
+        role = item.get("role") or ("user" if not messages or name == messages[0].name else "assistant")
+        said = datetime.fromisoformat(item["created_at"]) if item.get("created_at") else datetime.now(UTC)
+        said = said if said.tzinfo else said.replace(tzinfo=UTC)
+        messages.append(Message(position, "", position, role, content, said, tokens.estimate_message(content), name))
+    return messages
+
+
+def compare(
+    prompt: Prompt,
+    repair: Prompt,
+    mini: LanguageModel,
+    messages: Sequence[Message],
+    stated_facts: Sequence[str],
+    analysis: Analysis,
+    every: int,
+) -> Comparison:
+    """Replay `messages` with a prompt, updating the summary every `every` messages.
+
+    An update whose answer is refused is skipped, as in a session.  Raises ModelError when the model fails.
+    """
+    summary, calls, prompt_tokens, completion_tokens, refused = Sections(), 0, 0, 0, 0
+    facts: list[Fact] = []
+    unread: list[Message] = []
+    for start in range(0, len(messages), every):
+        unread += messages[start : start + every]
+        material = DigestMaterial(summary, unread, facts[-KNOWN_FACTS_MAX:])
+        try:
+            made = digest(mini, prompt, repair, material)
+        except SummaryRefused:
+            calls += 2
+            continue
+        grounding = Grounding(material)
+        for draft in made.digest.facts:
+            source = grounding.source(draft)
+            if source is None or grounding.problem(draft) is not None:
+                refused += 1
+            else:
+                facts.append(
+                    Fact(len(facts) + 1, draft.text, valid_from=source.created_at, created_at=source.created_at)
+                )
+        summary, unread = made.digest.sections, []
+        calls += made.calls
+        prompt_tokens += made.usage.prompt_tokens
+        completion_tokens += made.usage.completion_tokens
+    held = tuple(holds(str(summary), fact, analysis) for fact in stated_facts)
+    return Comparison(prompt.label, calls, prompt_tokens, completion_tokens, summary, len(facts), refused, held)
 
 
 def holds(summary: str, fact: str, analysis: Analysis) -> bool:
@@ -127,28 +109,3 @@ def holds(summary: str, fact: str, analysis: Analysis) -> bool:
     numbers = {term for term in wanted if any(character.isdigit() for character in term)}
     words = wanted - numbers
     return numbers <= there and len(words & there) >= HELD_SHARE * len(words)
-
-
-def _stated_by_rule(messages: Sequence[Message]) -> tuple[str, ...]:
-    request = ModelRequest((), DigestMaterial(Sections(), messages, ()))
-    text, _ = complete(ExtractiveModel(), request)
-    return tuple(fact.text for fact in read(text, Sections()).facts)
-
-
-def _kept(draft: FactDraft, source: Message, number: int) -> Fact:
-    return Fact(
-        id=number,
-        text=draft.text,
-        category=draft.category,
-        importance=draft.importance,
-        scope=draft.scope,
-        session_id=None,
-        source_message_id=source.id,
-        quote=draft.quote,
-        pinned=False,
-        recalled_count=0,
-        valid_from=source.created_at,
-        valid_to=None,
-        superseded_by=None,
-        created_at=source.created_at,
-    )

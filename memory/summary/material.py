@@ -1,75 +1,70 @@
-"""What the mini model is given for a summary, gathered as one consistent reading of the rows.
+"""What the mini model reads for a summary.
 
-Guarantee: it is the session's current line after the summary it goes on from, in order and without a gap (but for what
-was erased), no more than a small model can read in one call; and a turn that is being taken is left for later.
+Guarantee: the messages are the session's current line after the summary the model goes on from, in order and without
+a gap (but for erased ones), and a small model can read them in one call.  The message of a turn in progress is left
+for later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
-
 from sqlalchemy import select
 
 from memory import tokens
-from memory.domain import Message, Sections
+from memory.domain import Message
 from memory.facts.facts import Facts
 from memory.leases.leases import Leases
 from memory.llm import DigestMaterial
+from memory.sections import Sections
 from memory.sessions.messages import LINE_AFTER, of_columns
 from models import MessageRow, SessionRow, SummaryRow, Transaction
 
-BATCH_TOKENS = 6000  # of messages in one call: an import of any length is summarised in steps a small model can read
-KNOWN_FACT_TOKENS = 600  # of facts shown to the mini model, so that it can say which of them changed
-
-_SINCE = LINE_AFTER.limit(BATCH_TOKENS // tokens.MESSAGE_OVERHEAD)
+BATCH_TOKENS = 6000  # of messages in one call
+_BATCH_MESSAGES = BATCH_TOKENS // tokens.MESSAGE_OVERHEAD
 
 
-class Materials:
-    """Gathers what goes on from a version of a session's summary."""
+def material_since(
+    tx: Transaction, row: SessionRow, version: SummaryRow | None, facts: Facts, leases: Leases
+) -> DigestMaterial | None:
+    """`version` (None: no summary yet), the next batch of messages that it does not cover, and the known facts.
 
-    def __init__(self, facts: Facts, leases: Leases, now: Callable[[], datetime]) -> None:
-        self._facts = facts
-        self._leases = leases
-        self._now = now
+    None when there are no such messages.
+    """
+    messages = _batch(tx, row, version.through if version else 0)
+    if messages and messages[-1].role == "user" and not leases.free(row):
+        messages.pop()
+    if not messages:
+        return None
+    return DigestMaterial(
+        previous=Sections.from_dict(version.sections) if version else Sections(),
+        messages=tuple(messages),
+        known_facts=facts.for_digest(tx, row, messages),
+    )
 
-    def since(self, tx: Transaction, row: SessionRow, version: SummaryRow | None) -> DigestMaterial | None:
-        """`version` (None: nothing yet), the next messages that it does not cover, BATCH_TOKENS of them at most, and
-        the facts known; None when there are no such messages."""
-        messages = self._next(tx, row, version.through if version else 0)
-        if not messages:
-            return None
-        said = " ".join(message.content for message in messages)
-        return DigestMaterial(
-            previous=Sections.from_dict(version.sections) if version else Sections(),
-            messages=tuple(messages),
-            known_facts=self._facts.ranking.prioritise(
-                self._facts.current(tx, row), KNOWN_FACT_TOKENS, message=said, now=self._now()
-            ),
-        )
 
-    def _next(self, tx: Transaction, row: SessionRow, through: int) -> list[Message]:
-        batch: list[Message] = []
-        budget = BATCH_TOKENS
-        for message in map(of_columns, tx.execute(_SINCE, {"session": row.id, "after": through}).all()):
-            if batch and message.tokens > budget:
-                return batch
-            budget -= message.tokens
-            batch.append(message)
-        if batch and batch[-1].role == "user" and not self._leases.free(row):
-            batch.pop()
-        return batch
+def _batch(tx: Transaction, row: SessionRow, through: int) -> list[Message]:
+    """The messages after `through`, BATCH_TOKENS of them at most; a larger message is a batch by itself."""
+    batch: list[Message] = []
+    budget = BATCH_TOKENS
+    following = tx.execute(LINE_AFTER.limit(_BATCH_MESSAGES), {"session": row.id, "after": through})
+    for message in map(of_columns, following):
+        if batch and message.tokens > budget:
+            break
+        budget -= message.tokens
+        batch.append(message)
+    return batch
 
 
 def starting_point(tx: Transaction, row: SessionRow) -> SummaryRow | None:
-    """The earliest version of the summary (None: before any) after which one call can read all that was said since;
-    where there is no such version, the last that does not cover everything."""
+    """The earliest version of the summary (None: the beginning) after which one call can read all messages since.
+
+    Where there is no such version, the last one that does not cover everything.
+    """
     sizes = tx.execute(
         select(MessageRow.position, MessageRow.tokens)
         .where(MessageRow.session_id == row.id, MessageRow.branch == 0)
         .order_by(MessageRow.position.desc())
-        .limit(BATCH_TOKENS // tokens.MESSAGE_OVERHEAD)
-    ).all()
+        .limit(_BATCH_MESSAGES)
+    )
     budget, reach = BATCH_TOKENS, row.message_count - 1
     for position, size in sizes:
         budget -= size

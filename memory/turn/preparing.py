@@ -14,13 +14,13 @@ from datetime import datetime
 from config import Settings
 from memory.clients.conversation import ClientRequest
 from memory.clients.prompt import unmodified
-from memory.domain import Sections
 from memory.errors import RecapError
 from memory.facts.facts import Facts
 from memory.llm import LanguageModel, ReplyMaterial
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
 from memory.recall.recall import Past, Recall, Recalled
+from memory.sections import Sections
 from memory.turn.admission import Admitted
 from memory.turn.context import ComposedPrompt, compose
 from memory.turn.report import MemoryReport

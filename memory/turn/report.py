@@ -6,7 +6,7 @@ Kept with the turn by reference only (ids and scores): what is erased later is g
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import repeat
 from typing import Any
@@ -81,7 +81,7 @@ class MemoryReport:
             row = tx.get(FactRow, fact_id)
             if row is not None:
                 session = tx.get(SessionRow, row.session_id) if row.session_id is not None else None
-                facts.append(as_fact(row, session.public_id if session else None).scored(FactScore(*score)))
+                facts.append(replace(as_fact(row, session.public_id if session else None), score=FactScore(*score)))
         excerpts = []
         for item in stored["excerpts"]:
             rows = [

@@ -17,9 +17,10 @@ from config import Settings
 from memory import tokens
 from memory.clients.conversation import ClientRequest, Sent
 from memory.clients.prompt import ClientView
-from memory.domain import Caller, Message, Sections
+from memory.domain import Caller, Message
 from memory.facts.facts import Facts
-from memory.prompts.prompts import Prompts, render
+from memory.prompts.prompts import Prompts
+from memory.sections import Sections
 from memory.sessions.messages import LINE_AFTER, of_columns
 from memory.summary.summaries import shown, standing, update_job
 from memory.turn.context import View, tail_that_fits
@@ -94,7 +95,7 @@ class Views:
             history_tokens=row.tokens + sum(one.tokens for one in (*unstored, message) if not one.id),
             since=tuple(since),
             client=None if request.client is None else ClientView(request.client.conversation, sent or {}),
-            note="" if explains else render(self._prompts.find(tx, caller, "memory")),
+            note="" if explains else self._prompts.find(tx, caller, "memory").render(),
         )
         reserved = self._settings.recall_tokens + self._settings.fact_tokens
         fitting = tail_that_fits(view, self._settings.context_tokens, reserved)
@@ -108,7 +109,7 @@ class Views:
         none: then it is what the session or the operator says, if anything."""
         own = request.system_prompt or row.system_prompt or self._settings.system_prompt
         if request.client is None and not own:
-            return render(self._prompts.find(tx, caller, "system")), True
+            return self._prompts.find(tx, caller, "system").render(), True
         return "" if request.client is not None and request.client.conversation.instructions else own, False
 
 

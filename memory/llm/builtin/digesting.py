@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from memory.domain import Excluded, Fact, FactDraft, Message, Sections
+from memory.domain import Fact, FactDraft, Message
 from memory.llm import DigestMaterial
 from memory.llm.builtin import phrases, sentences, statements
 from memory.llm.builtin.corrections import Correction, correction
@@ -25,6 +25,7 @@ from memory.llm.builtin.readings import Reading, as_statement, readings, reread_
 from memory.llm.builtin.sections import MAX_ITEM, Draft
 from memory.llm.builtin.topic import topic_of
 from memory.llm.builtin.wording import stems
+from memory.sections import Excluded, Sections
 
 MAX_FACTS = 40
 MAX_QUOTE = 300

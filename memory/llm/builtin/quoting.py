@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from dataclasses import replace
 
-from memory.domain import Message, Sections
+from memory.domain import Message
 from memory.llm import ReplyMaterial
 from memory.llm.builtin import phrases, sentences, statements
 from memory.llm.builtin.corrections import correction
@@ -23,6 +23,7 @@ from memory.llm.builtin.questions import Question, question_of
 from memory.llm.builtin.quotable import MAX_QUOTE, Said, quote_lines, quoted, still_holding, what_was_said
 from memory.llm.builtin.sentences import one_line
 from memory.llm.builtin.wording import is_chinese, stems
+from memory.sections import Sections
 
 MAX_QUOTES = 3
 MAX_NOTED = 8

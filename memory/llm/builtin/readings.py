@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memory.domain import Excluded, Fact
+from memory.domain import Fact
 from memory.llm.builtin import sentences, statements
 from memory.llm.builtin.personal import Statement, read, reread
 from memory.llm.builtin.refusals import refusal, reopening
 from memory.llm.builtin.sentences import Sentence
 from memory.llm.builtin.statements import Clause
 from memory.llm.builtin.wording import stems
+from memory.sections import Excluded
 from search_index.remembered import remembered
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-from memory.domain import Excluded
 from memory.llm.builtin.statements import Clause
 from memory.llm.builtin.wording import is_unspaced, word_set
+from memory.sections import Excluded
 
 _I = re.IGNORECASE
 _X = r"(?P<x>[^,;:!?]{2,100}?)"

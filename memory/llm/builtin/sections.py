@@ -6,12 +6,13 @@ the oldest and least informative of `discussed` and `data` before anything the p
 
 from __future__ import annotations
 
-from memory.domain import Excluded, Message, Sections
+from memory.domain import Message
 from memory.llm.builtin import phrases, sentences, statements
 from memory.llm.builtin.personal import Statement
 from memory.llm.builtin.questions import Question, question_of
 from memory.llm.builtin.readings import reread_text
 from memory.llm.builtin.wording import sameness, stems
+from memory.sections import Excluded, Sections
 
 MAX_ITEMS = 12
 MAX_ITEM = 160

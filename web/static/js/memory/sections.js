@@ -5,15 +5,10 @@ import { SECTIONS, sectionLines } from "../page/words.js";
 const ITEM_MAX = 400; // characters
 const ITEMS_MAX = 40;
 
-export const EMPTY = {
-  topic: "",
-  requirements: [],
-  constraints: [],
-  excluded: [],
-  data: [],
-  open_questions: [],
-  discussed: [],
-};
+const KINDS = new Map(SECTIONS.map(([name, , kind]) => [name, kind]));
+export const isLine = (name) => KINDS.get(name) === "line";
+
+export const EMPTY = Object.fromEntries(SECTIONS.map(([name]) => [name, isLine(name) ? "" : []]));
 
 /** A section's items, each on one line. */
 export const linesOf = (sections, name) =>
@@ -21,9 +16,9 @@ export const linesOf = (sections, name) =>
 
 /** The section that `lines` say; a line that `known` sections hold is the item it was made from. */
 export function sectionOf(name, lines, known = EMPTY) {
-  if (name === "topic") return lines.join(" ");
+  if (isLine(name)) return lines.join(" ");
   const items = new Map(linesOf(known, name).map((line, at) => [line, known[name][at]]));
-  return lines.map((line) => items.get(line) ?? (name === "excluded" ? excluded(line) : line));
+  return lines.map((line) => items.get(line) ?? (KINDS.get(name) === "options" ? excluded(line) : line));
 }
 
 function excluded(line) {
@@ -42,7 +37,7 @@ export function replaced(sections, name, line, next) {
 
 /** The sections with an item of `before` put back where it stood. */
 export function restored(sections, name, line, before) {
-  if (name === "topic") return { ...sections, topic: before.topic };
+  if (isLine(name)) return { ...sections, [name]: before[name] };
   const lines = linesOf(sections, name);
   if (lines.includes(line)) return sections;
   const at = linesOf(before, name).indexOf(line);
@@ -53,7 +48,7 @@ export function restored(sections, name, line, before) {
 
 /** The lines that come of `theirs` when what was changed from `base` to `mine` is done to it too. */
 export function mergedLines(name, base, mine, theirs) {
-  if (name === "topic") return String(mine) === String(base) ? theirs : mine;
+  if (isLine(name)) return String(mine) === String(base) ? theirs : mine;
   const result = theirs.filter((line) => mine.includes(line) || !base.includes(line));
   mine.forEach((line, at) => {
     if (base.includes(line) || result.includes(line)) return;
@@ -66,7 +61,7 @@ export function mergedLines(name, base, mine, theirs) {
 /** Why the server would not take these sections, in words; "" when it would. */
 export function problemWith(sections) {
   for (const [name, title] of SECTIONS) {
-    const items = name === "topic" ? [sections.topic] : sections[name];
+    const items = isLine(name) ? [sections[name]] : sections[name];
     if (items.length > ITEMS_MAX)
       return `${title} has ${items.length} lines, and ${ITEMS_MAX} is the most. Join or leave out some.`;
     const texts = items.flatMap((item) => (typeof item === "string" ? [item] : [item.option, item.reason]));

@@ -4,7 +4,7 @@
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { button, el } from "../page/dom.js";
-import { EMPTY, linesOf, mergedLines, problemWith, sectionOf } from "./sections.js";
+import { EMPTY, isLine, linesOf, mergedLines, problemWith, sectionOf } from "./sections.js";
 import { SECTIONS } from "../page/words.js";
 
 const HINTS = { topic: "", excluded: "one a line, as “option: reason”" };
@@ -34,7 +34,7 @@ export function summaryForm(summary, { cancel, saved }) {
 
   function write(box, lines) {
     box.value = lines.join("\n");
-    box.rows = Math.min(12, Math.max(box.name === "topic" ? 2 : 1, lines.length + 1));
+    box.rows = Math.min(12, Math.max(isLine(box.name) ? 2 : 1, lines.length + 1));
   }
 
   const lines = (name) =>
@@ -99,7 +99,7 @@ export function summaryForm(summary, { cancel, saved }) {
     base = latest.sections;
     version = latest.version;
     complain(el("p", {}, `This is version ${version} with your changes. Look it over, then save.`));
-    boxes.get("topic").focus();
+    boxes.get(SECTIONS[0][0]).focus();
   }
 
   form.addEventListener("submit", (event) => {

@@ -33,16 +33,9 @@ export function shortened(text, most = 60) {
   return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
 }
 
-/** The summary's sections, in the order they are read. */
-export const SECTIONS = [
-  ["topic", "Topic"],
-  ["requirements", "Requirements"],
-  ["constraints", "Constraints"],
-  ["excluded", "Ruled out"],
-  ["data", "Facts and figures"],
-  ["open_questions", "Open questions"],
-  ["discussed", "Discussed"],
-];
+/** The summary's sections in order, as the server lists them: [name, title, kind], the kind being one of "line",
+ * "items" and "options". */
+export const SECTIONS = JSON.parse(document.body.dataset.sections);
 
 /** A section's items as lines of text, whatever their shape. */
 export function sectionLines(sections, name) {

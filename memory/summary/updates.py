@@ -1,0 +1,245 @@
+"""Updates: the mini model reads what was said since the last summary, in a job or, storing nothing, for a preview.
+
+Guarantee: an update is stored only when the model's answer passed all checks, nobody changed the summary meanwhile
+(compare and swap on the version), and no message it was made from was replaced or erased.  The database is free while
+the model works.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, select
+
+from config import Settings
+from memory import tokens
+from memory.access.budgets import Budgets
+from memory.access.owners import find_session
+from memory.domain import Caller, Fact, Message, Usage
+from memory.errors import InvalidRequest, RecapError
+from memory.facts.facts import Facts
+from memory.facts.grounding import same_text, told_back, words_of
+from memory.jobs.outbox import Job
+from memory.leases.leases import Leases
+from memory.llm import DigestMaterial, LanguageModel
+from memory.llm.counted import CountedModel
+from memory.ops import logs
+from memory.ops.metrics import Metrics
+from memory.prompts.prompts import Prompt, Prompts
+from memory.sections import SECTIONS, Sections
+from memory.sessions.head import show_newest
+from memory.sessions.messages import SAID
+from memory.summary.digest import Digested, digest
+from memory.summary.material import material_since, starting_point
+from memory.summary.summaries import add_version, find_version, shown
+from models import Database, MessageRow, SessionRow, Transaction
+
+log = logging.getLogger(__name__)
+
+GIVEN = "preview"  # the name of a prompt that is tried as a text
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A summary that was not stored.
+
+    It goes on from version `since` (0: from the beginning) and covers the messages up to position `through`.
+    `prompt` is the label of the named prompt that made it, `current_version` the stored summary to compare it with.
+    """
+
+    sections: Sections
+    tokens: int
+    model: str
+    prompt: str | None
+    usage: dict[str, Any]
+    since: int
+    through: int
+    current_version: int
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What one call of the mini model digests, and the version it goes on from."""
+
+    version: int
+    message_count: int
+    owner_id: int
+    material: DigestMaterial
+    prompt: Prompt
+    repair: Prompt
+
+
+class Updates:
+    """Has the mini model update summaries."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        prompts: Prompts,
+        facts: Facts,
+        leases: Leases,
+        mini: LanguageModel,
+        budgets: Budgets,
+        metrics: Metrics,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._settings = settings
+        self._database = database
+        self._prompts = prompts
+        self._facts = facts
+        self._leases = leases
+        self._mini = mini
+        self._budgets = budgets
+        self._metrics = metrics
+        self._now = now
+
+    def run(self, job: Job) -> None:
+        """Bring the job's session up to date, with one call of the mini model for each batch of messages.  Idempotent.
+
+        Messages that arrive meanwhile are left to the job of their own turn, which waits for the end of a burst.
+        Raises ModelError and SummaryRefused; steps that were done stay done.
+        """
+        until = None
+        while job.session_row_id is not None:
+            step = self._next_step(job.session_row_id, job.payload.get("prompt"))
+            if step is None or (until is not None and step.material.messages[-1].position > until):
+                return
+            until = until or step.message_count
+            spent: list[Usage] = []
+            try:
+                made = digest(CountedModel(self._mini, spent.append), step.prompt, step.repair, step.material)
+            except RecapError:
+                self._budgets.charge(step.owner_id, spent)  # refused answers cost tokens too
+                raise
+            self._store(job.session_row_id, step, made)
+
+    def preview(
+        self, caller: Caller, session_id: str, *, prompt: str | None = None, text: str | None = None
+    ) -> Preview:
+        """The summary that the prompt named `prompt`, or one of this `text`, gives the conversation; without either,
+        the prompt in use.
+
+        Whoever edits a prompt compares it with the stored summary, so the prompt reads as much of the conversation as
+        one call can: from its beginning, or from the earliest version after which one call can read the rest.
+
+        Raises NotFound, InvalidRequest for a text that can't be a prompt and for a session without messages,
+        LimitReached when the owner's day is spent, ModelError and SummaryRefused.
+        """
+        if text is not None:
+            self._prompts.check(GIVEN, text)
+        with self._database.read() as tx:
+            row = find_session(tx, caller, session_id)
+            self._budgets.check(tx, row.owner_id)
+            if text is not None:
+                instruction = Prompt(GIVEN, 0, text, source="given")
+            else:
+                instruction = self._prompts.find_summary(tx, caller, prompt or self._settings.summary_prompt)
+            repair = self._prompts.find(tx, caller, "repair")
+            since = starting_point(tx, row)
+            material = material_since(tx, row, since, self._facts, self._leases)
+        if material is None:
+            raise InvalidRequest(
+                "nothing_to_summarise",
+                f"Session {session_id!r} has no messages to summarise yet. Try the prompt on another conversation.",
+            )
+        spent: list[Usage] = []
+        try:
+            made = digest(CountedModel(self._mini, spent.append), instruction, repair, material)
+        finally:
+            self._budgets.charge(row.owner_id, spent)
+        return Preview(
+            sections=made.digest.sections,
+            tokens=tokens.estimate(str(made.digest.sections)),
+            model=made.model,
+            prompt=instruction.label if text is None else None,
+            usage=made.cost,
+            since=since.version if since else 0,
+            through=material.messages[-1].position,
+            current_version=row.summary_version,
+        )
+
+    def _next_step(self, session_row_id: int, prompt: str | None) -> _Step | None:
+        """The next messages to digest; None when there are none, or the session was erased."""
+        with self._database.read() as tx:
+            row = tx.get(SessionRow, session_row_id)
+            if row is None:
+                return None
+            newest = find_version(tx, row, row.summary_version)
+            material = material_since(tx, row, newest, self._facts, self._leases)
+            if material is None:
+                return None
+            caller = Caller(row.tenant)
+            return _Step(
+                version=row.summary_version,
+                message_count=row.message_count,
+                owner_id=row.owner_id,
+                material=material,
+                prompt=self._prompts.find(tx, caller, prompt or self._settings.summary_prompt),
+                repair=self._prompts.find(tx, caller, "repair"),
+            )
+
+    def _store(self, session_row_id: int, step: _Step, made: Digested) -> None:
+        """Store the new version and its facts, unless the session changed meanwhile."""
+        messages = step.material.messages
+        with self._database.write() as tx:
+            row = tx.get(SessionRow, session_row_id)
+            if row is not None:
+                self._budgets.spend(tx, row.owner_id, [made.usage])
+            if row is None or row.summary_version != step.version or not _all_there(tx, messages):
+                log.info("the session changed while its summary was being updated; doing it again")
+                return
+            accepted = self._facts.accept(tx, row, made.digest.facts, step.material)
+            add_version(
+                tx,
+                row,
+                _corrected(made.digest.sections, accepted.corrected),
+                messages[-1].position,
+                self._now(),
+                author="model",
+                model=made.model,
+                prompt=step.prompt.label,
+                usage={**made.cost, "facts": accepted.counts},
+            )
+            if _says(shown(tx, row), accepted.corrected):
+                show_newest(tx, row, self._settings)  # a true head matters more than a stable one
+        self._metrics.facts_taken(accepted.counts)
+        figures = {f"facts_{outcome}": count for outcome, count in accepted.counts.items()}
+        log.info(
+            "summary",
+            extra=logs.fields(version=step.version + 1, through=messages[-1].position, model=made.model, **figures),
+        )
+
+
+def _all_there(tx: Transaction, messages: Sequence[Message]) -> bool:
+    """Whether none of the messages was replaced or erased."""
+    ids = [message.id for message in messages]
+    found: int = tx.scalar(select(func.count()).where(MessageRow.id.in_(ids), *SAID)) or 0
+    return found == len(messages)
+
+
+def _corrected(sections: Sections, corrections: Mapping[Fact, str]) -> Sections:
+    """`sections` with the new words for each item that says just what a corrected fact said.
+
+    Other items are for the mini model to write anew: a sentence may rightly speak of how things were before.
+    """
+    instead = {words: new for old, new in corrections.items() for words in words_of(old)}
+    changed: dict[str, Any] = {}
+    for section in SECTIONS:
+        value = getattr(sections, section.name)
+        if section.kind == "line":
+            changed[section.name] = instead.get(told_back(value), value)
+        elif section.kind == "items":
+            changed[section.name] = tuple(dict.fromkeys(instead.get(told_back(item), item) for item in value))
+    return replace(sections, **changed)
+
+
+def _says(sections: Sections, facts: Iterable[Fact]) -> bool:
+    """Whether a summary says what one of the facts did."""
+    text = same_text(str(sections))
+    return any(re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) for fact in facts for words in words_of(fact))
