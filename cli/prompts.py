@@ -12,7 +12,6 @@ from cli.engine import Commands, engine
 from memory.domain import Caller
 from memory.services import stated_facts
 from memory.summary.compare import Comparison, compare, read_messages
-from search_index.analysis import analysis_for
 
 prompts = Commands("prompts", help="The instructions the models are given.")
 
@@ -36,8 +35,8 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
     facts = tuple(data.get("stated_facts") or stated_facts(messages))
     named = [services.prompts.get(Caller(), name.strip()) for name in names.split(",")]
     repair = services.prompts.get(Caller(), "repair")
-    analysis = analysis_for(services.settings.search_language)
-    results = [compare(prompt, repair, services.mini, messages, facts, analysis, every) for prompt in named]
+    language = services.settings.search_language
+    results = [compare(prompt, repair, services.mini, messages, facts, language, every) for prompt in named]
     click.echo(table(facts, results))
 
 

@@ -19,7 +19,7 @@ from memory.llm import DigestMaterial, LanguageModel
 from memory.prompts.prompts import Prompt
 from memory.sections import Sections
 from memory.summary.digest import digest
-from search_index.analysis import Analysis
+from search_index.analysis import Analysis, analysis_for
 
 HELD_SHARE = 0.6
 KNOWN_FACTS_MAX = 40
@@ -68,10 +68,11 @@ def compare(
     mini: LanguageModel,
     messages: Sequence[Message],
     stated_facts: Sequence[str],
-    analysis: Analysis,
+    language: str,
     every: int,
 ) -> Comparison:
-    """Replay `messages` with a prompt, updating the summary every `every` messages.
+    """Replay `messages` with a prompt, updating the summary every `every` messages; facts are compared as words of
+    the `language` of the search.
 
     An update whose answer is refused is skipped, as in a session.  Raises ModelError when the model fails.
     """
@@ -99,11 +100,12 @@ def compare(
         calls += made.calls
         prompt_tokens += made.usage.prompt_tokens
         completion_tokens += made.usage.completion_tokens
-    held = tuple(holds(str(summary), fact, analysis) for fact in stated_facts)
+    analysis = analysis_for(language)
+    held = tuple(_holds(str(summary), fact, analysis) for fact in stated_facts)
     return Comparison(prompt.label, calls, prompt_tokens, completion_tokens, summary, len(facts), refused, held)
 
 
-def holds(summary: str, fact: str, analysis: Analysis) -> bool:
+def _holds(summary: str, fact: str, analysis: Analysis) -> bool:
     """Whether the summary still says the fact, judged by words."""
     there, wanted = set(analysis.terms(summary)), set(analysis.terms(fact))
     numbers = {term for term in wanted if any(character.isdigit() for character in term)}
