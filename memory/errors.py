@@ -1,5 +1,7 @@
-"""The errors Recap raises on purpose.  Each is written for the person who reads it: what happened, what it
-means for their data, what to do.  `app.py` turns them into HTTP answers, in one place.
+"""The errors that Recap raises on purpose.
+
+Messages are for people: what happened, what it means for their data, what to do.  One place turns errors into HTTP
+answers.
 """
 
 from __future__ import annotations
@@ -10,8 +12,8 @@ from dataclasses import dataclass
 class RecapError(Exception):
     """An error with a stable `code` for programs and a `message` for people.
 
-    `status` is the HTTP status it becomes, `retry_after` the seconds worth waiting (None: waiting won't help),
-    `param` the request field that caused it.
+    `status` is its HTTP status, `retry_after` the seconds worth waiting (None: waiting won't help), `param` the request
+    field that caused it.
     """
 
     status = 500
@@ -41,7 +43,7 @@ class RecapError(Exception):
 
 
 class InvalidRequest(RecapError):
-    """The request has the right shape but cannot be carried out as asked (422)."""
+    """The request has the right shape but can't be carried out (422)."""
 
     status = 422
     type = "invalid_request_error"
@@ -54,28 +56,28 @@ class TooLarge(InvalidRequest):
 
 
 class Unauthenticated(RecapError):
-    """Nobody knows who is calling (401)."""
+    """The caller is unknown (401)."""
 
     status = 401
     type = "authentication_error"
 
 
 class Forbidden(RecapError):
-    """It is known who is calling, and this is not for them to do (403).  Never said of what is someone else's."""
+    """The caller may not do this (403).  Another owner's data is NotFound instead."""
 
     status = 403
     type = "permission_error"
 
 
 class NotFound(RecapError):
-    """There is no such thing, or it belongs to someone else: the two look the same on purpose (404)."""
+    """There is no such thing, or it belongs to another owner: both look the same on purpose (404)."""
 
     status = 404
     type = "not_found_error"
 
 
 def user_not_found(user_id: str | None) -> NotFound:
-    """The one way to say so: of a person of whom nothing is stored, and of one who is not for the caller to name."""
+    """The same for a user of whom nothing is stored and for one whom the caller may not name."""
     return NotFound("user_not_found", f"Nothing is stored of a user {user_id!r}.", param="user_id")
 
 
@@ -87,7 +89,7 @@ class Conflict(RecapError):
 
 
 class LimitReached(RecapError):
-    """A limit that the operator has set is reached, and opens again by itself (429, with `retry_after`)."""
+    """A limit that the operator set is reached; it opens again by itself (429, with `retry_after`)."""
 
     status = 429
     type = "rate_limit_error"
@@ -95,8 +97,7 @@ class LimitReached(RecapError):
 
 @dataclass(frozen=True)
 class Upstream:
-    """What a model server said when it refused, for those who speak its language: the HTTP status, and the fields of
-    OpenAI's error object, as far as it gave them."""
+    """A model server's refusal: the HTTP status and the fields of OpenAI's error object, as far as it gave them."""
 
     status: int
     message: str
@@ -108,9 +109,8 @@ class Upstream:
 class ModelError(RecapError):
     """The model server failed: 502 it answered badly, 503 it is busy, 504 it took too long.
 
-    `passing` says whether the same call may succeed later: jobs that fail so are tried again either way, but a
-    caller need not wait for a key that is wrong.  `upstream` is what the server itself said, if it said something;
-    `quoted` is as much of that as stands in the message.
+    `passing` says whether the same call may succeed later.  `upstream` is the server's own answer, if there was one,
+    and `quoted` the part of it that the message repeats.
     """
 
     status = 502
@@ -126,12 +126,12 @@ class ModelError(RecapError):
 
     @property
     def kept(self) -> str:
-        """The message without what the server said: that may repeat the conversation."""
+        """The message without the server's words, which may repeat the conversation."""
         return self.message.replace(f": {self.quoted}", "") if self.quoted else self.message
 
 
 class SummaryRefused(RecapError):
-    """The mini model's answer was not good enough to replace the last good summary."""
+    """The mini model's answer can't replace the last good summary."""
 
     status = 502
     type = "model_error"

@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """Some items, and where to go on (None: these were the last).
+    """Some items, and the cursor of the next page (None: this is the last).
 
-    `previous_cursor` is where to go on the other way, for a page from the middle of a listing.
+    `previous_cursor` leads the other way, for a page from the middle of a listing.
     """
 
     items: tuple[T, ...]
@@ -33,7 +33,7 @@ def encode_cursor(*key: int | str) -> str:
 
 
 def decode_cursor(cursor: str, *types: type) -> tuple[Any, ...]:
-    """The sort key within `cursor`, checked to be of `types`.  Raises InvalidRequest (`bad_cursor`)."""
+    """The sort key in `cursor`, checked against `types`.  Raises InvalidRequest (`bad_cursor`)."""
     try:
         key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except ValueError:

@@ -39,10 +39,10 @@ from memory.llm.builtin.wording import is_unspaced, names, stem, stems, straight
 from memory.rendering import one_line, plain, without_blocks
 
 TEXT_CHARS_MAX = 500
-QUOTE_WORDS_MIN = 3  # of a quote that tells nothing by itself, like "I do"
-AROUND = 200  # characters about a quote in which a "not" may stand
+QUOTE_WORDS_MIN = 3  # for a quote of common words only
+AROUND = 200  # characters around a quote that are searched for a "not"
 
-_EDGES = " .!\"'"  # of a quote, which models add
+_EDGES = " .!\"'"  # models add them to quotes
 _TYPOGRAPHIC = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "..."})
 _DIGITS = re.compile(
     r"(\d{1,3}(?:[.,'’\u00a0\u202f]\d{3})+(?!\d)|\d+)(?:\s?(k|m|thousand|million|千|万|萬)(?![^\W\d_]))?", re.I
@@ -50,8 +50,10 @@ _DIGITS = re.compile(
 _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[,.;:!?。，；！？\n]")
 _SKIPPED = word_set("a an the that to really very even actually any much currently")
-_MID_SENTENCE = re.compile(r"[:.!?;(\"“«]\s*[^\W\d_](?![A-Z])")  # where a capital tells nothing
-_OTHER_LETTERS = re.compile(r"(?![a-zA-Z\u3400-\u9fff])[^\W\d_]")  # of languages whose "not" is not read here
+_MID_SENTENCE = re.compile(r"[:.!?;(\"“«]\s*[^\W\d_](?![A-Z])")  # where a capital letter does not make a name
+_OTHER_LETTERS = re.compile(
+    r"(?![a-zA-Z\u3400-\u9fff])[^\W\d_]"
+)  # letters of languages whose negations are unknown here
 _NOT = re.compile(r"(?<![^\W\d_])(?:not|no|never|without|neither|nor|cannot)(?![^\W\d_])|n't(?![^\W\d_])", re.I)
 _AFTER_NOT = re.compile(r"(?:not|no|never|without|neither|nor|cannot)$|.*n't$")
 
@@ -172,31 +174,21 @@ def _quoted(quote: str, said: str) -> bool:
     quote, said = _compared(quote), _compared(said)
     if quote not in said:
         quote = quote.strip(_EDGES)
-    return bool(quote) and any(_whole(said, place, place + len(quote)) for place in _places(quote, said))
+    return bool(quote) and any(_whole(said, *place.span()) for place in re.finditer(re.escape(quote), said))
 
 
 def _compared(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", plain(text)).translate(_TYPOGRAPHIC).split())
 
 
-def _places(quote: str, said: str) -> Iterator[int]:
-    place = said.find(quote)
-    while place >= 0:
-        yield place
-        place = said.find(quote, place + len(quote))
-
-
 def _whole(said: str, start: int, end: int) -> bool:
-    """Whether `said[start:end]` begins and ends where words do, in scripts that keep them apart."""
-    return not any(0 < at < len(said) and _in_word(said[at - 1]) and _in_word(said[at]) for at in (start, end))
-
-
-def _in_word(character: str) -> bool:
-    return character.isalnum() and not is_unspaced(character)
+    """Whether `said[start:end]` begins and ends where words do, in scripts that keep words apart."""
+    edges = (said[max(0, at - 1) : at + 1] for at in (start, end))
+    return not any(len(edge) == 2 and edge.isalnum() and not any(map(is_unspaced, edge)) for edge in edges)
 
 
 def _telling(quote: str, said: str) -> bool:
-    """Whether a quote holds more than words which stand in nearly every message."""
+    """Whether a quote has more than words that nearly every message has."""
     whole = _compared(quote).strip(_EDGES) == _compared(said).strip(_EDGES)
     return whole or len(quote.split()) >= QUOTE_WORDS_MIN or bool(stems(quote))
 
@@ -205,7 +197,7 @@ def _telling(quote: str, said: str) -> bool:
 
 
 def _without_dates_worked_out(text: str, source: Message, said: str) -> str:
-    """`text` without dates that may have been worked out, from words of time or from when it was said."""
+    """`text` without dates that may have been worked out from words like "tomorrow", or from the message's time."""
     if RELATIVE_TIME.search(said):
         return DATE.sub(" ", text)
     day = source.created_at
@@ -214,19 +206,19 @@ def _without_dates_worked_out(text: str, source: Message, said: str) -> str:
 
 
 def _forms(text: str) -> set[str]:
-    """Every number of `text` in every form in which it may be said again."""
+    """Every number of `text` in every form in which it may be written."""
     return {form for forms in _numbers(text) for form in forms}
 
 
 def _numbers(text: str, required: bool = False) -> list[set[str]]:
-    """The numbers of `text`, each in its forms; what must have been said is told from what counts as said."""
+    """The numbers of `text`, each in all its forms.  With `required` only those that a fact must not invent."""
     text = unicodedata.normalize("NFKC", plain(text))
     found = []
     afternoon = re.search(r"[ap]\.?m\b|o'?clock|noon|evening|night|下午|晚上|:\d\d", text, re.I) is not None
     for match in _DIGITS.finditer(text):
         value = int(re.sub(r"\D", "", match[1])[:18])
         if not value:
-            continue  # of an hour, or of nothing
+            continue  # the minutes of a full hour, or nothing
         forms = {value, value * MULTIPLIERS.get((match[2] or "").lower(), 1)}
         if afternoon and 0 < value <= 24:
             forms |= {value + 12, value - 12}
@@ -246,7 +238,7 @@ def _numbers(text: str, required: bool = False) -> list[set[str]]:
 
 
 def _compounds(words: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Tens and units that stand together: twenty-five."""
+    """Tens and units side by side, as in twenty-five."""
     for first, second in pairwise(words):
         tens, unit = NUMBER_WORDS.get(first, 0), NUMBER_WORDS.get(second, 0)
         if 20 <= tens < 100 and 0 < unit < 10:

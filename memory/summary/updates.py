@@ -37,7 +37,7 @@ from memory.sessions.messages import SAID
 from memory.summary.digest import Digested, digest
 from memory.summary.material import material_since, starting_point
 from memory.summary.summaries import add_version, find_version, shown
-from models import Database, MessageRow, SessionRow, Transaction
+from models import Database, MessageRow, SessionRow, SummaryRow, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Preview:
 
 @dataclass(frozen=True)
 class _Step:
-    """What one call of the mini model digests, and the version it goes on from."""
+    """What one call of the mini model digests, and the session as it was then."""
 
     version: int
     message_count: int
@@ -72,6 +72,10 @@ class _Step:
     material: DigestMaterial
     prompt: Prompt
     repair: Prompt
+
+    @property
+    def through(self) -> int:
+        return self.material.messages[-1].position
 
 
 class Updates:
@@ -108,12 +112,12 @@ class Updates:
         until = None
         while job.session_row_id is not None:
             step = self._next_step(job.session_row_id, job.payload.get("prompt"))
-            if step is None or (until is not None and step.material.messages[-1].position > until):
+            if step is None or (until is not None and step.through > until):
                 return
             until = until or step.message_count
             spent: list[Usage] = []
             try:
-                made = digest(CountedModel(self._mini, spent.append), step.prompt, step.repair, step.material)
+                made = self._digest(step, spent)
             except RecapError:
                 self._budgets.charge(step.owner_id, spent)  # refused answers cost tokens too
                 raise
@@ -140,19 +144,18 @@ class Updates:
                 instruction = Prompt(GIVEN, 0, text, source="given")
             else:
                 instruction = self._prompts.find_summary(tx, caller, prompt or self._settings.summary_prompt)
-            repair = self._prompts.find(tx, caller, "repair")
             since = starting_point(tx, row)
-            material = material_since(tx, row, since, self._facts, self._leases)
-        if material is None:
+            step = self._step(tx, row, since, instruction)
+        if step is None:
             raise InvalidRequest(
                 "nothing_to_summarise",
                 f"Session {session_id!r} has no messages to summarise yet. Try the prompt on another conversation.",
             )
         spent: list[Usage] = []
         try:
-            made = digest(CountedModel(self._mini, spent.append), instruction, repair, material)
+            made = self._digest(step, spent)
         finally:
-            self._budgets.charge(row.owner_id, spent)
+            self._budgets.charge(step.owner_id, spent)
         return Preview(
             sections=made.digest.sections,
             tokens=tokens.estimate(str(made.digest.sections)),
@@ -160,8 +163,8 @@ class Updates:
             prompt=instruction.label if text is None else None,
             usage=made.cost,
             since=since.version if since else 0,
-            through=material.messages[-1].position,
-            current_version=row.summary_version,
+            through=step.through,
+            current_version=step.version,
         )
 
     def _next_step(self, session_row_id: int, prompt: str | None) -> _Step | None:
@@ -170,28 +173,27 @@ class Updates:
             row = tx.get(SessionRow, session_row_id)
             if row is None:
                 return None
-            newest = find_version(tx, row, row.summary_version)
-            material = material_since(tx, row, newest, self._facts, self._leases)
-            if material is None:
-                return None
-            caller = Caller(row.tenant)
-            return _Step(
-                version=row.summary_version,
-                message_count=row.message_count,
-                owner_id=row.owner_id,
-                material=material,
-                prompt=self._prompts.find(tx, caller, prompt or self._settings.summary_prompt),
-                repair=self._prompts.find(tx, caller, "repair"),
-            )
+            instruction = self._prompts.find(tx, Caller(row.tenant), prompt or self._settings.summary_prompt)
+            return self._step(tx, row, find_version(tx, row, row.summary_version), instruction)
+
+    def _step(self, tx: Transaction, row: SessionRow, since: SummaryRow | None, prompt: Prompt) -> _Step | None:
+        material = material_since(tx, row, since, self._facts, self._leases)
+        if material is None:
+            return None
+        repair = self._prompts.find(tx, Caller(row.tenant), "repair")
+        return _Step(row.summary_version, row.message_count, row.owner_id, material, prompt, repair)
+
+    def _digest(self, step: _Step, spent: list[Usage]) -> Digested:
+        """Call the mini model; `spent` gets the usage of every call, also of one whose answer is refused."""
+        return digest(CountedModel(self._mini, spent.append), step.prompt, step.repair, step.material)
 
     def _store(self, session_row_id: int, step: _Step, made: Digested) -> None:
         """Store the new version and its facts, unless the session changed meanwhile."""
-        messages = step.material.messages
         with self._database.write() as tx:
             row = tx.get(SessionRow, session_row_id)
             if row is not None:
                 self._budgets.spend(tx, row.owner_id, [made.usage])
-            if row is None or row.summary_version != step.version or not _all_there(tx, messages):
+            if row is None or row.summary_version != step.version or not _all_there(tx, step.material.messages):
                 log.info("the session changed while its summary was being updated; doing it again")
                 return
             accepted = self._facts.accept(tx, row, made.digest.facts, step.material)
@@ -199,7 +201,7 @@ class Updates:
                 tx,
                 row,
                 _corrected(made.digest.sections, accepted.corrected),
-                messages[-1].position,
+                step.through,
                 self._now(),
                 author="model",
                 model=made.model,
@@ -212,7 +214,7 @@ class Updates:
         figures = {f"facts_{outcome}": count for outcome, count in accepted.counts.items()}
         log.info(
             "summary",
-            extra=logs.fields(version=step.version + 1, through=messages[-1].position, model=made.model, **figures),
+            extra=logs.fields(version=step.version + 1, through=step.through, model=made.model, **figures),
         )
 
 
