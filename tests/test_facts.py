@@ -47,22 +47,12 @@ def test_a_fact_rests_on_its_source(talk: Talk) -> None:
     assert (found["valid_to"], found["superseded_by"], found["pinned"]) == (None, None, False)
 
 
-@pytest.mark.parametrize("quote", ["I live\n  in   Bergen", "I live in Bergen", "  Bergen "])
-def test_a_quote_may_differ_in_spacing(talk: Talk, quote: str) -> None:
-    talk.hear("I live  in\tBergen.", reply=digest_of(fact("Lives in Bergen", 1, quote)))
-    assert talk.texts() == ["Lives in Bergen"]
-
-
 @pytest.mark.parametrize(
     ("draft", "why"),
     [
         (fact("Lives in Oslo", 1, "I live in Oslo"), "its quote is not in its source"),
-        (fact("Lives in Bergen", 1, "i LIVE in bergen"), "its quote is not in its source"),
-        (fact("Lives in Bergen", 1, ""), "its quote is not in its source"),
-        (fact("Lives in Bergen", 1, " \u200b "), "its quote is not in its source"),
         (fact("Lives in Bergen", 3, "I live in Bergen"), "its quote is not in its source"),
         (fact("Lives in Bergen", 7, "I live in Bergen"), "no message 7 was shown"),
-        (fact("Lives in Bergen", 0, "I live in Bergen"), "no message 0 was shown"),
         (fact("Likes rain", 2, "You like rain"), "message 2 is not the person's own"),
         (fact("", 1, "Bergen"), "empty or too long"),
         ({"text": "Lives in Bergen"}, "no message 0 was shown"),
@@ -80,11 +70,6 @@ def test_a_fact_that_does_not_hold_up_is_refused_and_said_so(
     assert why in caplog.text
     summary = good(talk.client.get("/api/sessions/s/summary"))["latest"]
     assert summary["usage"]["facts"] == {"added": 1, "superseded": 0, "repeated": 0, "refused": 1}
-
-
-def test_what_the_assistant_says_back_is_not_taken_for_a_fact(talk: Talk) -> None:
-    talk.hear("Where do I live?", said("You live in Oslo.", "assistant"), reply=digest_of(fact("Lives in Oslo", 2)))
-    assert talk.facts() == []
 
 
 def test_the_same_fact_is_kept_once(talk: Talk) -> None:
@@ -118,6 +103,8 @@ def test_a_correction_supersedes_and_the_past_can_be_read(talk: Talk) -> None:
         said("I moved to Oslo.", created_at="2024-06-01T00:00:00Z"),
         reply=digest_of(fact("Lives in Oslo", 2, "I moved to Oslo", supersedes=[old["id"], 999])),
     )
+    sent = talk.server.requests[-1].body["messages"][-1]["content"]
+    assert f"<known_facts>\n[{old['id']}] Lives in Bergen (said 2024-01-01)" in sent
     assert talk.texts() == ["Lives in Oslo"]
     new = talk.facts()[0]
     assert talk.texts(as_of="2023-12-31T23:59:59Z") == []
@@ -137,17 +124,8 @@ def test_a_correction_supersedes_and_the_past_can_be_read(talk: Talk) -> None:
     assert "Lives in Bergen" not in talk.prompt("And where else?")
 
 
-def test_known_facts_are_shown_to_the_mini_model_by_number(talk: Talk) -> None:
-    talk.hear("I live in Bergen.", reply=digest_of(fact("Lives in <Bergen>", 1, "I live in Bergen")))
-    talk.hear("I moved to Oslo.", reply=digest_of())
-    sent = talk.server.requests[-1].body["messages"][-1]["content"]
-    number = talk.facts()[0]["id"]
-    assert f"<known_facts>\n[{number}] Lives in &lt;Bergen&gt; (said " in sent
-
-
-@pytest.mark.parametrize("first", ["2024-06-01T00:00:00Z", None])
-def test_older_words_do_not_correct_newer_ones(talk: Talk, first: str | None) -> None:
-    talk.hear(said("I moved to Oslo.", created_at=first), reply=digest_of(fact("Lives in Oslo", 1, "I moved to Oslo")))
+def test_older_words_do_not_correct_newer_ones(talk: Talk) -> None:
+    talk.hear("I moved to Oslo.", reply=digest_of(fact("Lives in Oslo", 1, "I moved to Oslo")))
     number = talk.facts()[0]["id"]
     talk.hear(
         said("I live in Bergen.", created_at="2020-01-01T00:00:00Z"),
@@ -178,13 +156,6 @@ def test_erasing_the_session_of_a_correction_takes_the_correction_back(
     assert first.texts() == ["Lives in Oslo"]
     assert second.client.delete("/api/sessions/second").status_code == 200
     assert first.texts() == ["Lives in Bergen"]
-
-
-def test_an_edit_that_changes_nothing_leaves_no_trace(talk: Talk) -> None:
-    talk.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen")))
-    (old,) = talk.facts()
-    good(talk.client.patch(f"/api/facts/{old['id']}", json={}))
-    assert len(good(talk.client.get(f"/api/facts/{old['id']}/history"))["items"]) == 1
 
 
 def test_nobody_elses_facts_can_be_superseded(model_app: Flask, model_server: ModelServer) -> None:
@@ -223,14 +194,6 @@ def test_a_persons_facts_hold_in_their_other_sessions_only(model_app: Flask, mod
     assert len(read_all(one.client, "/api/facts", user_id="ada")) == 2
 
 
-def test_a_session_without_a_user_keeps_its_facts_to_itself(model_app: Flask, model_server: ModelServer) -> None:
-    one = Talk(model_app, model_server, "one")
-    one.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen", scope="user")))
-    two = Talk(model_app, model_server, "two")
-    assert "Bergen" not in two.prompt("Where do I live? Bergen?".replace("Bergen", "Here"))
-    assert two.facts() == []
-
-
 @pytest.mark.parametrize("user", ["bob", "s"])
 def test_anothers_fact_looks_like_none(talk: Talk, user: str) -> None:
     number = good(talk.client.post("/api/facts", json={"user_id": "ada", "text": "Likes tea"}))["id"]
@@ -256,6 +219,7 @@ def test_the_person_adds_edits_pins_and_forgets(client: FlaskClient) -> None:
     assert read_all(client, "/api/facts", session_id="s")[0]["text"] == "Allergic to nuts"
 
     address = f"/api/facts/{made['id']}"
+    good(client.patch(address, json={}))  # changes nothing and leaves no trace
     changed = good(client.patch(address, json={"text": "Allergic to peanuts", "pinned": True, "category": "identity"}))
     assert (changed["text"], changed["pinned"], changed["category"]) == ("Allergic to peanuts", True, "identity")
     assert changed["importance"] == 5
@@ -306,11 +270,8 @@ def test_a_fact_without_a_session_cannot_be_narrowed_to_one(client: FlaskClient)
         ({"text": "x", "session_id": "nowhere"}, 404, "session_not_found"),
         ({"text": "x", "session_id": "s", "user_id": "bob"}, 404, "session_not_found"),
         ({"user_id": "ada"}, 422, "text"),
-        ({"user_id": "ada", "text": ""}, 422, "text"),
         ({"user_id": "ada", "text": "x" * 501}, 422, "text"),
-        ({"user_id": "ada", "text": "x", "importance": 0}, 422, "importance"),
         ({"user_id": "ada", "text": "x", "importance": 6}, 422, "importance"),
-        ({"user_id": "ada", "text": "x", "importance": 2.5}, 422, "importance"),
         ({"user_id": "ada", "text": "x", "category": "gossip"}, 422, "category"),
     ],
 )
@@ -321,18 +282,10 @@ def test_a_fact_that_cannot_be_stated(shared: FlaskClient, body: Any, status: in
     assert read_all(shared, "/api/facts", user_id="ada") == []
 
 
-@pytest.mark.parametrize("number", [0, 2**63 - 1, 2**63, 10**40, "x", -1])
+@pytest.mark.parametrize("number", [0, 2**63, 10**40, "x", -1])
 def test_a_number_no_fact_has_is_404(shared: FlaskClient, number: Any) -> None:
     assert shared.patch(f"/api/facts/{number}", json={"pinned": True}).status_code == 404
     assert shared.get(f"/api/facts/{number}/history").status_code == 404
-
-
-@pytest.mark.parametrize("limit", [1, 2, 50])
-def test_pages_newest_first(client: FlaskClient, limit: int) -> None:
-    for number in range(5):
-        client.post("/api/facts", json={"user_id": "ada", "text": f"Fact {number}"})
-    texts = [item["text"] for item in read_all(client, "/api/facts", user_id="ada", limit=limit)]
-    assert texts == [f"Fact {number}" for number in reversed(range(5))]
 
 
 # -- all of a person's facts
@@ -348,12 +301,10 @@ def state(client: FlaskClient, *texts: str, **more: Any) -> list[int]:
     [
         ("tea", ["Green TEA", "Drinks tea_time"]),
         ("TEA green", ["Green TEA"]),
-        ("ee", ["Green TEA", "100% coffee"]),
         ("100%", ["100% coffee"]),
         ("tea_", ["Drinks tea_time"]),
         ("ЧАЙ", ["Любит чай"]),
         ("ünal", ["Ünal's friend"]),
-        ("milk", []),
         ("  ", ["Green TEA", "Drinks tea_time", "100% coffee", "Любит чай", "Ünal's friend"]),
     ],
 )

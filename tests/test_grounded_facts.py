@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app import services_of
@@ -20,7 +20,7 @@ from memory.facts.grounding import Grounding, repeats, same_text
 from memory.llm import DigestMaterial
 from memory.sections import Sections
 from tests.conftest import MakeApp
-from tests.model_server import Body, ModelServer, ToolCalls
+from tests.model_server import Body, ModelServer
 from tests.remembering import Talk
 from tests.resources import append, digest_of, fact, good, read_all, said
 from tests.talking import at, chat, prompts
@@ -42,7 +42,13 @@ def problem(text: str, said: str, quote: str | None = None, *others: tuple[str, 
     return Grounding(material).problem(FactDraft(text, 1, said if quote is None else quote))
 
 
-# -- what a quote is
+# -- what rests on the person's words
+
+NUMBER, OPPOSITE, NAME = (
+    "it has a number that was not said",
+    "its source says the opposite",
+    "it has a name that was not said",
+)
 
 
 @pytest.mark.parametrize(
@@ -51,10 +57,10 @@ def problem(text: str, said: str, quote: str | None = None, *others: tuple[str, 
         ("I live in Bergen", "Well, I live in Bergen."),
         ("I live in Bergen.", "I live in Bergen, by the way"),  # models add a stop
         ('"I live in Bergen"', "I live in Bergen"),
+        ("I live\n  in Bergen", "I live  in\tBergen."),
         ("I'm from Bergen", "I’m from Bergen"),
         ("cafe\u0301", "I go to the café"),  # the same letters
         ("Yes", "Yes."),  # all that was said
-        ("I do that", "I do that on Mondays"),
         ("里昂", "我住在里昂"),
         ("5 km", "I run 5 km a day"),
     ],
@@ -67,13 +73,13 @@ def test_a_quote_that_stands_in_its_source(quote: str, said: str) -> None:
     ("quote", "said"),
     [
         ("art", "I went to a party"),
-        ("I live in Bergen", "I live in Ber gen"),
         ("I live in Bergen", "i live in bergen"),
         ("x2", "x²"),
         ("I live in Bergen, Norway", "I live in Bergen"),
         ("I live Bergen", "I live in Bergen"),
         ("I ... Bergen", "I live in Bergen"),
         ("12", "It costs 120"),
+        (" \u200b ", "I live in Bergen"),
         ("", "I live in Bergen"),
     ],
 )
@@ -81,17 +87,15 @@ def test_a_quote_that_does_not(quote: str, said: str) -> None:
     assert problem("A fact", said, quote) == "its quote is not in its source"
 
 
-@pytest.mark.parametrize("quote", ["I", "i", "is", "I do", "the", "and I", "."])
+@pytest.mark.parametrize("quote", ["i", "I do", "the", "and I", "."])
 def test_a_quote_that_stands_in_nearly_every_message_tells_nothing(quote: str) -> None:
     assert problem("Lives in Bergen", "I do and I is the i in Bergen.", quote) == "its quote says nothing by itself"
-
-
-# -- numbers, negations, names
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        # numbers in other forms
         ("Has 2 cats", "I have two cats"),
         ("Has two cats", "I've 2 cats"),
         ("Has two cats", "J'ai deux chats"),
@@ -99,47 +103,14 @@ def test_a_quote_that_stands_in_nearly_every_message_tells_nothing(quote: str) -
         ("Is 25 years old", "I'm twenty-five"),
         ("Has 1 daughter", "I have a daughter"),
         ("Budget is 1000 euros", "My budget is 1,000 euros"),
-        ("Budget is 1.500 euros", "My budget is 1500 euros"),
         ("Earns 2000 a month", "2k a month"),
-        ("Costs 19.99", "It costs $19.99"),
         ("Flight at 15:00", "My flight is at 3 pm"),
         ("Flight at 3 pm", "My flight is at 15:00"),
         ("Exam on 6 March 2024", "I have an exam tomorrow"),
-        ("Moved on 2024-02-27", "I moved last week"),
         ("Deadline is 12 March 2024", "The deadline is 12 March"),
         ("Went to the dentist on 2024-03-05", "I went to the dentist"),
-    ],
-)
-def test_numbers_may_be_written_in_other_ways(text: str, said: str) -> None:
-    assert problem(text, said) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("Has 3 cats", "I have two cats"),
-        ("Has three cats", "I have 2 cats"),
-        ("Budget is 1,000 euros", "My budget is 100 euros"),
-        ("Deadline is 14 March", "The deadline is 12 March"),
-        ("Was born in 1990", "I was born in Bergen"),
-        ("Lives at number 12", "I live at number 120"),
-    ],
-)
-def test_a_number_that_was_not_said_is_refused(text: str, said: str) -> None:
-    assert problem(text, said) == "it has a number that was not said"
-
-
-def test_a_number_may_come_from_what_the_person_said_before_about_the_same_thing() -> None:
-    before = ("user", "The meeting is on 12 March at 15:00.")
-    assert problem("Meeting on 12 March at 16:00", "No, at 16:00", None, before) is None
-    assert problem("Meeting on 12 March at 16:00", "No, at 16:00", None, ("assistant", before[1])) is not None
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+        # negations in other words
         ("Does not eat meat", "I'm vegan"),
-        ("Does not like tea", "I hate tea"),
         ("Dislikes tea", "I don't like tea"),
         ("Prefers coffee", "I don't like tea, I prefer coffee"),
         ("Wants to visit Japan", "I've never been to Japan but want to visit"),
@@ -148,45 +119,43 @@ def test_a_number_may_come_from_what_the_person_said_before_about_the_same_thing
         ("Budget: up to 500 euros", "no more than 500 euros"),
         ("Lives in Lyon", "No, I moved to Lyon"),
         ("不喜欢猫", "我讨厌猫"),
-    ],
-)
-def test_a_negation_may_be_said_in_other_ways(text: str, said: str) -> None:
-    assert problem(text, said) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "said", "quote"),
-    [
-        ("Is allergic to nuts", "I'm not allergic to nuts", "allergic to nuts"),
-        ("Is allergic to nuts", "I'm not allergic to nuts", "I'm not allergic to nuts"),
-        ("Likes tea", "I don’t really like tea", None),
-        ("Likes tea", "I do _not_ like tea", None),
-        ("Has children", "I have no children", None),
-        ("Is a vegetarian", "I am not a vegetarian", None),
-        ("Does not drive", "I drive", None),
-        ("没有猫", "我有猫", None),
-    ],
-)
-def test_the_opposite_of_what_was_said_is_refused(text: str, said: str, quote: str | None) -> None:
-    assert problem(text, said, quote) == "its source says the opposite"
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+        # names in other forms
         ("Uses PostgreSQL", "We run on postgres"),
         ("Lives in New York City", "I live in NYC"),
         ("Diet: Vegan", "No animal products for me"),
         ("Plays chess on Mondays", "I play chess every monday"),
     ],
 )
-def test_names_may_be_written_in_other_ways(text: str, said: str) -> None:
+def test_a_fact_may_use_other_words(text: str, said: str) -> None:
     assert problem(text, said) is None
 
 
-def test_a_name_has_to_stand_somewhere_in_what_was_shown() -> None:
-    assert problem("Lives in Oslo", "I live in Bergen") == "it has a name that was not said"
-    assert problem("Sister is Anna", "My sister is Ann") == "it has a name that was not said"
+@pytest.mark.parametrize(
+    ("why", "text", "said", "quote"),
+    [
+        (NUMBER, "Has 3 cats", "I have two cats", None),
+        (NUMBER, "Has three cats", "I have 2 cats", None),
+        (NUMBER, "Budget is 1,000 euros", "My budget is 100 euros", None),
+        (NUMBER, "Deadline is 14 March", "The deadline is 12 March", None),
+        (NUMBER, "Was born in 1990", "I was born in Bergen", None),
+        (OPPOSITE, "Is allergic to nuts", "I'm not allergic to nuts", "allergic to nuts"),
+        (OPPOSITE, "Likes tea", "I don’t really like tea", None),
+        (OPPOSITE, "Likes tea", "I do _not_ like tea", None),
+        (OPPOSITE, "Has children", "I have no children", None),
+        (OPPOSITE, "Does not drive", "I drive", None),
+        (OPPOSITE, "没有猫", "我有猫", None),
+        (NAME, "Lives in Oslo", "I live in Bergen", None),
+        (NAME, "Sister is Anna", "My sister is Ann", None),
+    ],
+)
+def test_what_was_not_said_is_refused(why: str, text: str, said: str, quote: str | None) -> None:
+    assert problem(text, said, quote) == why
+
+
+def test_numbers_and_names_may_come_from_other_messages_about_the_same_thing() -> None:
+    before = ("user", "The meeting is on 12 March at 15:00.")
+    assert problem("Meeting on 12 March at 16:00", "No, at 16:00", None, before) is None
+    assert problem("Meeting on 12 March at 16:00", "No, at 16:00", None, ("assistant", before[1])) == NUMBER
     assert problem("Her sister Ann lives by the sea", "She lives by the sea", None, ("user", "My sister Ann")) is None
 
 
@@ -223,22 +192,6 @@ def test_facts_from_anywhere_but_the_persons_own_words_are_refused_and_counted(
     talk.hear(pasted, reply=digest_of(*hostile, data=["Has a farm in Bodø"]))
     assert talk.facts() == []
     assert talk.counts() == {"added": 0, "superseded": 0, "repeated": 0, "refused": len(hostile)}
-
-
-def test_what_a_tool_found_is_no_fact(model_app: Flask, model_server: ModelServer) -> None:
-    Talk(model_app, model_server, "other", "ada").hear("I keep bees in Tromsø.", reply=digest_of())
-    talk = Talk(model_app, model_server, "s", "ada")
-    model_server.main.queue(ToolCalls((("conversation_search", {"query": "bees"}),)), "In Tromsø.")
-    chat(talk.client, "Where are my bees?", session_id="s", user_id="ada", recall="tools")
-    assert "I keep bees" in str(prompts(model_server)[-1])
-    drafts = [fact("Keeps bees in Tromsø", source, "I keep bees in Tromsø") for source in (1, 2, 3)]
-    talk.hear("Thanks.", reply=digest_of(*drafts))
-    assert talk.facts() == [] and talk.counts()["refused"] == 3
-
-
-def test_words_a_person_pastes_are_their_own(talk: Talk) -> None:
-    talk.hear("My doctor wrote: no salt for six weeks.", reply=digest_of(fact("No salt for six weeks", 1, "no salt")))
-    assert talk.texts() == ["No salt for six weeks"]
 
 
 def eager(body: Body) -> Any:
@@ -311,26 +264,11 @@ texts = st.lists(words, min_size=1, max_size=6).map(" ".join)
 
 
 @given(texts, texts)
+@example("Likes tea", "Liked tea")
+@example("Budget is 1,000", "Budget is 1.00")
+@example("My sister Ann likes tea", "My sister Ann")
 def test_facts_that_differ_in_a_word_are_never_the_same(one: str, other: str) -> None:
     assert repeats(one, {same_text(other)}) == (one.casefold() == other.casefold())
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Is allergic to nuts", "Is not allergic to nuts"),
-        ("Has 2 cats", "Has 3 cats"),
-        ("Sister is Ann", "Sister is Anna"),
-        ("Likes tea", "Liked tea"),
-        ("Has a cat", "Has cats"),
-        ("So likes tea", "An likes tea"),
-        ("No salt", "Salt"),
-        ("Budget is 1,000", "Budget is 1.00"),
-        ("My sister Ann likes tea", "My sister Ann"),
-    ],
-)
-def test_facts_that_say_something_else_stand_side_by_side(one: str, other: str) -> None:
-    assert not repeats(one, {same_text(other)}) and not repeats(other, {same_text(one)})
 
 
 @given(texts, st.sampled_from(["", ".", "!"]), st.booleans())
@@ -353,7 +291,6 @@ CORRECTIONS = [
     ("I live in Bergen.", "Lives in Bergen", "No, I moved to Lyon.", "Lives in Lyon"),
     ("The meeting is on the 12th.", "Meeting is on the 12th", "Actually it's the 14th.", "Meeting is on the 14th"),
     ("My daughter is Ada.", "Daughter is Ada", "Her name is not Ada but Ida.", "Daughter is Ida"),
-    ("I have 2 cats.", "Has 2 cats", "Actually I have 3 cats now.", "Has 3 cats"),
     ("I'm allergic to nuts.", "Is allergic to nuts", "Actually I'm not allergic to nuts.", "Is not allergic to nuts"),
 ]
 

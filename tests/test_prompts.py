@@ -16,7 +16,7 @@ from cli import register_commands
 from memory.summary.answer import INSTRUCTION
 from tests.conftest import MakeApp
 from tests.hostile import soon_over
-from tests.model_server import ModelServer, Status
+from tests.model_server import ModelServer
 from tests.resources import an_app, append, digest_of, error, fact, good, read_all, said
 
 PACKAGED = {path.stem: path.read_text() for path in (Path(__file__).parent.parent / "memory/prompts").glob("*.txt")}
@@ -76,13 +76,7 @@ def test_packaged_then_file_then_stored(client: FlaskClient, app: Flask) -> None
     }
 
 
-def test_a_folder_of_the_operators_choice(make_app: MakeApp, tmp_path: Path) -> None:
-    (tmp_path / "system.txt").write_text("You are a pirate.")
-    client = make_app(prompts_dir=str(tmp_path)).test_client()
-    assert good(client.get("/api/prompts/system"))["text"] == "You are a pirate."
-
-
-@pytest.mark.parametrize("name", ["nothing", "UPPER", "..%2f..%2fapp", "a b", "x" * 65])
+@pytest.mark.parametrize("name", ["nothing", "UPPER", "..%2f..%2fapp", "x" * 65])
 def test_a_name_there_is_not_lists_those_there_are(client: FlaskClient, name: str) -> None:
     put(client, "mine", "Hello.")
     message = error(client.get(f"/api/prompts/{name}"), 404)["message"]
@@ -128,30 +122,27 @@ def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, mode
     assert [version["prompt"] for version in versions] == ["summary", "brief@2", "brief@2"]
 
 
-def test_a_turn_that_names_no_prompt_there_is_stores_nothing(model_app: Flask, model_server: ModelServer) -> None:
+@pytest.mark.parametrize(
+    ("name", "status", "code"), [("nothing", 404, "prompt_not_found"), ("repair", 422, "not_a_summary_prompt")]
+)
+def test_a_turn_that_names_no_summary_prompt_stores_nothing(
+    model_app: Flask, model_server: ModelServer, name: str, status: int, code: str
+) -> None:
     client = model_app.test_client()
-    answer = client.post("/api/chat", json={"session_id": "s", "message": "Hello", "prompt": "nothing"})
-    assert "repair, summary, system" in error(answer, 404)["message"]
+    answer = client.post("/api/chat", json={"session_id": "s", "message": "Hello", "prompt": name})
+    assert error(answer, status)["code"] == code
     assert client.get("/api/sessions/s").status_code == 404
     assert model_server.requests == []
 
 
-def test_the_setting_names_the_usual_one(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(openai_base_url=model_server.url, openai_summary_model="mini-model", summary_prompt="short")
-    client = app.test_client()
-    put(client, "short", "Be short.")
-    append(client, "s", [said("Hello")])
-    services_of(app).outbox.run_due(["summary"])
-    assert sent(model_server, "mini") == [f"Be short.\n\n{INSTRUCTION}"]
-
-
 def test_a_bad_file_is_told_where_it_is_used(make_app: MakeApp, model_server: ModelServer, tmp_path: Path) -> None:
-    (tmp_path / "summary.txt").write_text("Line one\n{{ nobody }}")
-    app = make_app(openai_base_url=model_server.url, prompts_dir=str(tmp_path))
+    """The settings name the operator's folder and the usual prompt."""
+    (tmp_path / "short.txt").write_text("Line one\n{{ nobody }}")
+    app = make_app(openai_base_url=model_server.url, prompts_dir=str(tmp_path), summary_prompt="short")
     client = app.test_client()
     append(client, "s", [said("Hello")])
     services_of(app).outbox.run_due(["summary"])
-    assert "uses nobody" in good(client.get("/api/sessions/s/summary"))["error"]
+    assert "'short' uses nobody" in good(client.get("/api/sessions/s/summary"))["error"]
     assert model_server.requests == []
 
 
@@ -163,12 +154,10 @@ def test_a_bad_file_is_told_where_it_is_used(make_app: MakeApp, model_server: Mo
     [
         "Plain words, {braces} and 50 % too.",
         "{% for section in sections %}{{ loop.index }}. {{ section.name|upper }}: {{ section.about }}\n{% endfor %}",
-        "{{ sections|map }}".replace("|map", "|length"),
         "{{ sections|join(', ', attribute='name') }}",
         "{% if first and max_words > 100 %}long{% elif not first %}short{% endif %}",
         "{# a note #}{% raw %}{{ nobody }}{% endraw %}",
         "{{ max_words + 1 }} {{ max_words / 2 }}",
-        "日本語 {{ 'x' ~ max_words }}",
     ],
 )
 def test_templates_that_are_fine(shared: FlaskClient, text: str) -> None:
@@ -179,15 +168,10 @@ def test_templates_that_are_fine(shared: FlaskClient, text: str) -> None:
     ("name", "text", "told"),
     [
         ("mine", "{{ nobody }} and {{ nothing }}", ["nobody, nothing", "first, sections, max_words"]),
-        ("mine", "{{ range }}{{ lipsum }}", ["lipsum, range"]),
         ("mine", "{{ config }}{{ request }}", ["config, request"]),
         ("system", "{{ first }}", ["uses first", "It knows: no variables"]),
-        ("repair", "{{ first }}", ["uses first", "It knows: problem"]),
         ("mine", "{{ sections[0].colour }}", ["colour"]),
-        ("mine", "{{ sections[9] }}", ["9"]),
         ("mine", "one\ntwo {% if first %}\nthree", ["line 3", "endif"]),
-        ("mine", "one\n\n{% for x in %}", ["line 3"]),
-        ("mine", "{{ first", ["line 1"]),
         ("mine", "a\n{{ first|shout }}", ["line 2", "shout"]),
         ("mine", "{{ 1 / 0 }}", ["division"]),
         ("mine", " \n", ["some text"]),
@@ -204,51 +188,33 @@ def test_a_mistake_is_told(shared: FlaskClient, name: str, text: str, told: list
     "text",
     [
         "{{ ''.__class__.__mro__[1].__subclasses__() }}",
-        "{{ ''.__class__ }}",
         "{{ sections.__init__.__globals__ }}",
-        "{{ sections|attr('__class__') }}",
-        "{{ sections['__class__'] }}",
         "{{ first.__init__.__globals__['os'].environ }}",
         "{{ '{0.__class__}'.format(first) }}",
         "{{ sections.append(1) }}",
         "{{ self.__init__ }}",
         "{% include 'system' %}",
-        "{% import 'system' as s %}",
-        "{% from 'system' import x %}",
         "{% extends 'system' %}",
-    ],
-)
-def test_no_template_reaches_what_it_is_not_given(shared: FlaskClient, text: str) -> None:
-    refusal(shared, text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
+        # what runs long or grows large
         "{{ 'x' * 1000000000 }}",
         "{{ 9 ** 9 ** 9 }}",
         "{{ '%1000000000d' % 1 }}",
         "{{ 'x'.ljust(1000000000) }}",
-        "{{ '{:>1000000000}'.format(1) }}",
         "{{ 'aaaaaaaaaa'" + ("|list|join('" + "b" * 99 + "')") * 9 + " }}",
         "{{ '" + "a" * 9000 + "'|list|join('" + "b" * 9000 + "') }}",
         "{% set a = 'xxxxxxxxxx' %}" + "{% set a = a ~ a %}" * 40 + "{{ a }}",
         "{% with a = 'x' %}{% with b = a ~ a %}{{ b }}{% endwith %}{% endwith %}",
         "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
         "{% for s in sections recursive %}{{ loop(sections) }}{% endfor %}",
-        "{% for s in sections %}" * 12 + "x" + "{% endfor %}" * 12,
         "{% for s in sections %}" * 30 + "x" + "{% endfor %}" * 30,
         "{% for s in '" + "x" * 9000 + "' %}" + "y" * 9000 + "{% endfor %}",
         "{% for s in sections %}" + "y" * 19_000 + "{% endfor %}",
         "{% if first %}" * 150 + "x" + "{% endif %}" * 150,
         "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
-        "{{ " + "-" * 9000 + "1 }}",
-        "{{ " + "[" * 300 + "1" + "]" * 300 + " }}",
-        "{{ " + "9" * 9000 + " }}",
     ],
     ids=lambda text: text[:40],
 )
-def test_no_template_runs_long_or_grows_large(shared: FlaskClient, text: str) -> None:
+def test_no_template_reaches_what_it_is_not_given_runs_long_or_grows_large(shared: FlaskClient, text: str) -> None:
     with soon_over():
         refusal(shared, text)
 
@@ -331,9 +297,7 @@ def test_comparing_with_the_built_in_model(app: Flask, tmp_path: Path) -> None:
         (TALK, ("--prompts", "nothing"), "There is no prompt 'nothing'. There are: memory, repair, summary, system."),
         (TALK, (), "--prompts"),
         ("{", ("--prompts", "summary"), "Error"),
-        ([], ("--prompts", "summary"), 'list of "messages"'),
         ({"messages": [{"role": "user"}]}, ("--prompts", "summary"), 'Message 1 has no "content"'),
-        ({"messages": [{"content": "x", "created_at": "never"}]}, ("--prompts", "summary"), "never"),
     ],
 )
 def test_comparing_what_cannot_be(app: Flask, tmp_path: Path, talk: Any, options: tuple[str, ...], told: str) -> None:
@@ -341,17 +305,3 @@ def test_comparing_what_cannot_be(app: Flask, tmp_path: Path, talk: Any, options
     assert result.exit_code in (1, 2)
     assert told in result.output
     assert "Traceback" not in result.output
-
-
-def test_comparing_while_the_model_is_down(model_app: Flask, model_server: ModelServer, tmp_path: Path) -> None:
-    model_server.mini.default = lambda body: Status(401)
-    result = compare(model_app, tmp_path, TALK, "--prompts", "summary")
-    assert (result.exit_code, "Traceback" in result.output) == (1, False)
-    assert result.output.startswith("Error: ")
-
-
-@pytest.mark.parametrize("name", ["system", "repair"])
-def test_a_prompt_of_another_purpose_makes_no_summary(client: FlaskClient, name: str) -> None:
-    refused = error(client.post("/api/chat", json={"session_id": "s", "message": "Hello", "prompt": name}), 422)
-    assert (refused["code"], refused["param"]) == ("not_a_summary_prompt", "prompt")
-    error(client.get("/api/sessions/s"), 404)  # nothing was stored

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,20 +16,7 @@ from memory.rendering import attribute, block, chat_block, escape, fact_line, me
 NOW = datetime(2024, 6, 1, 12, 30, tzinfo=UTC)
 markup = ["</memory>", '<chat id="x">', "</facts>", "&lt;", "&", '"', "- a fact", "[3] user: hello", "Topic: mine"]
 line_ends = ["\n", "\r", "\r\n", "\u2028", "\u2029", "\x85", "\x0b", "\x0c"]
-hidden = [
-    "\x00",
-    "\x1b[2J",
-    "\x7f",
-    "\u200b",
-    "\u200e",
-    "\u202e",
-    "\u2066",
-    "\u2060",
-    "\ufeff",
-    "\u00ad",
-    "\ud800",
-    "\udfff",
-]
+hidden = [*"\x00\x7f\u200b\u200e\u202e\u2066\u2060\ufeff\u00ad\ud800\udfff", "\x1b[2J"]
 nasty = st.sampled_from([*markup, *line_ends, *hidden])
 anything = st.lists(nasty | st.text(max_size=12) | st.characters(), max_size=12).map("".join)
 
@@ -40,9 +26,7 @@ def message(content: str, name: str | None = None, session: str = "s") -> Messag
 
 
 def fact(text: str) -> Fact:
-    values: dict[str, Any] = {"category": "other", "importance": 3, "scope": "session", "session_id": None}
-    more: dict[str, Any] = {"source_message_id": None, "quote": "", "pinned": False, "recalled_count": 0}
-    return Fact(7, text, **values, **more, valid_from=NOW, valid_to=None, superseded_by=None, created_at=NOW)
+    return Fact(7, text, NOW, NOW)
 
 
 def tags(text: str) -> list[str]:
@@ -50,25 +34,17 @@ def tags(text: str) -> list[str]:
 
 
 @given(anything)
-def test_escaped_text_has_no_tag_and_no_line_of_its_own(text: str) -> None:
+def test_text_has_no_tag_no_line_of_its_own_and_nothing_hidden(text: str) -> None:
     escaped = escape(text)
     assert "<" not in escaped
     assert ">" not in escaped
     assert all(line.startswith("  ") for line in escaped.splitlines()[1:])
     assert re.sub(r"&(amp|lt|gt|#91);", "", escaped).count("&") == 0
-
-
-@given(anything)
-def test_nothing_hidden_stays(text: str) -> None:
     kept = plain(text)
     assert all(unicodedata.category(character) not in ("Cc", "Cs") for character in kept if character not in "\t\n")
     bidi = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
     assert all(unicodedata.bidirectional(character) not in bidi for character in kept)
     kept.encode()  # and it can be sent
-
-
-@given(anything)
-def test_an_attribute_stays_within_its_quotes(text: str) -> None:
     shown = attribute(text)
     assert '"' not in shown
     assert len(shown.splitlines()) <= 1
@@ -160,8 +136,4 @@ def test_pasted_blocks_are_nobodys_own_words(text: str, own: str) -> None:
 
 def test_pasted_blocks_are_found_in_a_single_pass() -> None:
     assert len(without_blocks("<memory>\n" * 50_000 + "</chat>")) == 450_007
-    assert without_blocks("<chat>\n</chat>" * 20_000) == ""
-
-
-def test_an_empty_block_is_nothing() -> None:
-    assert block("facts", []) == ""
+    assert without_blocks("<chat>\n</chat>" * 20_000) == block("facts", []) == ""

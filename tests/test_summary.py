@@ -66,25 +66,20 @@ def test_its_states_from_none_to_current(summary: Summary) -> None:
     waiting = summary.get()
     assert (waiting["state"], waiting["latest"]) == ("pending", None)
     assert waiting["job_id"] == good(summary.client.get("/api/jobs?session_id=s"))["items"][0]["id"]
-    done = summary.update(digest_of(topic="Tea"))
+    seen: list[str] = []
+
+    def look(body: dict[str, Any]) -> Any:
+        seen.append(summary.app.test_client().get(summary.address).json["state"])
+        return digest_of(topic="Tea")
+
+    done = summary.update(look)
+    assert seen == ["updating"]
     assert (done["state"], done["job_id"], done["error"], done["message_count"]) == ("current", None, None, 1)
     assert (done["latest"]["version"], done["latest"]["through"], done["latest"]["author"]) == (1, 1, "model")
     assert (done["latest"]["model"], done["latest"]["prompt"]) == ("mini-model", "summary")
     assert done["latest"]["usage"]["calls"] == 1
     summary.hear("And coffee.")
     assert summary.get()["state"] == "pending"
-
-
-def test_while_the_mini_model_works_it_is_updating(summary: Summary) -> None:
-    seen: list[str] = []
-
-    def look(body: dict[str, Any]) -> Any:
-        seen.append(summary.app.test_client().get(summary.address).json["state"])
-        return digest_of()
-
-    summary.hear("I drink tea.")
-    assert summary.update(look)["state"] == "current"
-    assert seen == ["updating"]
 
 
 # -- what the mini model is sent
@@ -107,18 +102,10 @@ def test_a_first_summary_and_an_extension_are_asked_for_differently(summary: Sum
     assert "[1] " in first[1] and "I drink tea." in first[1]
     assert "I drink tea." not in extension[1]  # each message is digested once
     assert "[2] " in extension[1] and "user: Not coffee." in extension[1]
-    for text in (first[0], extension[0]):
-        assert text.endswith(INSTRUCTION)
-        assert all(name in text for name in digest_of()["summary"])
-
-
-def test_the_json_schema_is_sent(summary: Summary) -> None:
-    summary.hear("I drink tea.")
-    summary.update()
-    (body,) = summary.calls()
-    assert body["response_format"]["type"] == "json_schema"
-    assert body["response_format"]["json_schema"]["schema"] == json.loads(json.dumps(SCHEMA))
-    assert body["model"] == "mini-model"
+    assert first[0].endswith(INSTRUCTION) and extension[0].endswith(INSTRUCTION)
+    assert all(f"- {name}: " in first[0] for name in digest_of()["summary"])
+    sent = summary.calls()[0]["response_format"]
+    assert (sent["type"], sent["json_schema"]["schema"]) == ("json_schema", json.loads(json.dumps(SCHEMA)))
 
 
 def test_an_import_is_summarised_in_bounded_calls(summary: Summary) -> None:
@@ -147,14 +134,14 @@ def test_a_message_larger_than_a_batch_is_digested_by_itself(summary: Summary) -
 # -- which answers are kept
 
 
-@pytest.mark.parametrize("broken", ["", "{", '{"summary": {"topic": "cut', json.dumps(digest_of(topic="")), "<think>"])
+@pytest.mark.parametrize("broken", ["{", json.dumps(digest_of(topic=""))])
 def test_a_broken_answer_is_repaired_once(summary: Summary, broken: str) -> None:
     summary.hear("I drink tea.")
-    done = summary.update(Prose(broken) if broken else Prose("{}"), digest_of(topic="Mended"))
+    done = summary.update(Prose(broken), digest_of(topic="Mended"))
     assert (done["latest"]["sections"]["topic"], done["latest"]["usage"]["calls"]) == ("Mended", 2)
     first, repair = (body["messages"] for body in summary.calls())
     assert repair[: len(first)] == first
-    assert repair[-2] == {"role": "assistant", "content": broken or "{}"}
+    assert repair[-2] == {"role": "assistant", "content": broken}
     assert "could not be used" in repair[-1]["content"]
 
 
@@ -169,16 +156,6 @@ def test_an_answer_broken_twice_is_refused_and_the_last_good_version_stays(summa
     assert len(summary.calls()) == 3
 
 
-def test_a_sharply_shrunken_answer_is_repaired(summary: Summary) -> None:
-    many = [f"Batch {number} was steeped for two minutes" for number in range(20)]
-    summary.hear("Here is the log.")
-    summary.update(digest_of(data=many))
-    summary.hear("Thanks.")
-    done = summary.update(digest_of(discussed=["Thanks"]), digest_of(data=[*many, "Thanks"]))
-    assert len(done["latest"]["sections"]["data"]) == 21
-    assert "keeps only" in summary.calls()[-1]["messages"][-1]["content"]
-
-
 def test_a_model_that_writes_prose_still_makes_a_summary(summary: Summary) -> None:
     summary.hear("I drink tea.")
     done = summary.update(Prose("They spoke about tea.\nAnd cups."))
@@ -186,8 +163,11 @@ def test_a_model_that_writes_prose_still_makes_a_summary(summary: Summary) -> No
     assert read_all(summary.client, "/api/facts", session_id="s") == []
 
 
-@pytest.mark.parametrize("trouble", [Status(401), Status(400), BrokenJson()])
-def test_a_failing_model_leaves_the_error_and_refresh_tries_again(summary: Summary, trouble: Any) -> None:
+@pytest.mark.parametrize("trouble", [Status(401), BrokenJson(), Delay(5.0)])
+def test_a_failing_model_leaves_the_error_and_refresh_tries_again(
+    make_app: MakeApp, model_server: ModelServer, trouble: Any
+) -> None:
+    summary = Summary(make_app(**at(model_server, model_timeout=0.3)), model_server)
     summary.hear("I drink tea.")
     summary.server.mini.default = lambda body: trouble
     failed = summary.update()
@@ -239,8 +219,8 @@ def test_an_edit_is_a_version_and_is_shown_at_once(summary: Summary) -> None:
 
 @pytest.mark.parametrize("expected", [0, 1, 3])
 def test_an_edit_of_another_version_is_a_conflict(summary: Summary, expected: int) -> None:
-    summary.hear("I drink tea.")
-    summary.update(digest_of(topic="One"))
+    summary.client.post("/api/sessions", json={"session_id": "s"})
+    good(summary.edit("One", expected_version=0))
     good(summary.edit("Two", expected_version=1))
     refused = error(summary.edit("Three", expected_version=expected), 409)
     assert refused["code"] == "summary_changed"
@@ -248,23 +228,14 @@ def test_an_edit_of_another_version_is_a_conflict(summary: Summary, expected: in
     assert summary.topics() == ["2 Two", "1 One"]
 
 
-def test_an_edit_expecting_none_makes_the_first(summary: Summary) -> None:
-    summary.client.post("/api/sessions", json={"session_id": "s"})
-    assert good(summary.edit("Mine", expected_version=0))["latest"]["version"] == 1
-    assert summary.get()["state"] == "current"
-
-
 @pytest.mark.parametrize(
     ("body", "param"),
     [
         ({}, "sections"),
-        ({"sections": []}, "sections"),
         ({"sections": {"mood": "calm"}}, "sections.mood"),
-        ({"sections": {"data": "text"}}, "sections.data"),
         ({"sections": {"data": ["x" * 401]}}, "sections.data.0"),
         ({"sections": {"data": ["x"] * 41}}, "sections.data"),
         ({"sections": {"excluded": [{"reason": "none"}]}}, "sections.excluded.0.option"),
-        ({"sections": {}, "expected_version": "1"}, "expected_version"),
         ({"sections": {}, "expected_version": 2**31}, "expected_version"),
     ],
 )
@@ -356,12 +327,3 @@ def test_every_nth_turn(make_app: MakeApp, model_server: ModelServer) -> None:
         services_of(app).outbox.run_due(["summary"])
         versions.append(good(client.get("/api/sessions/s"))["summary_version"])
     assert versions == [0, 0, 1, 1, 1, 2]
-
-
-def test_an_answer_that_takes_too_long_leaves_an_error(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(openai_base_url=model_server.url, openai_summary_model="mini-model", model_timeout=0.3)
-    summary = Summary(app, model_server)
-    summary.hear("I drink tea.")
-    late = summary.update(Delay(5.0), Delay(5.0))
-    assert (late["state"], late["latest"]) == ("pending", None)
-    assert "0.3" in late["error"]

@@ -91,20 +91,8 @@ def test_a_long_import_that_was_never_summarised_shows_its_first_step(
     made = preview(client, text=BRIEF)
     assert made["since"] == made["current_version"] == 0 and 0 < made["through"] < 10
     assert "w1 " in material(model_server) and "w10 " not in material(model_server)
-
-
-def test_a_summary_the_person_wrote_over_everything_leaves_something_to_read(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
-    append(client, "s", [words(f"w{number} " + "and so on " * 400) for number in range(1, 11)])
-    client.put("/api/sessions/s/summary", json={"sections": {"topic": "Mine"}})
+    client.put("/api/sessions/s/summary", json={"sections": {"topic": "Mine"}})  # which covers everything
     assert preview(client, text=BRIEF)["through"] > 0 and "w1 " in material(model_server)
-
-
-def test_a_message_longer_than_a_call_is_read_all_the_same(client: FlaskClient, model_server: ModelServer) -> None:
-    append(client, "s", [words("one"), words("two " * 2 * BATCH_TOKENS)])
-    assert preview(client, text=BRIEF)["through"] == 1
-    assert "one" in material(model_server)
 
 
 def test_replaced_messages_are_not_in_a_preview(client: FlaskClient, model_server: ModelServer) -> None:
@@ -130,24 +118,14 @@ def test_the_database_is_free_while_the_mini_model_works(
         assert services_of(app).database.in_use == 0
 
 
-def test_the_built_in_model_makes_one_too(make_app: MakeApp) -> None:
-    client = make_app().test_client()
-    chat(client, "My name is Ada and I live in Lyon.", session_id="s")
-    made = preview(client, text=BRIEF)
-    assert "Lyon" in str(made["sections"]) and made["usage"]["calls"] == 1
-
-
 @pytest.mark.parametrize(
     ("body", "status", "code", "param"),
     [
-        ({"text": ""}, 422, "bad_prompt", "text"),
         ({"text": "{% for x in"}, 422, "bad_prompt", "text"),
         ({"text": "{{ secret }}"}, 422, "undefined_in_prompt", "text"),
-        ({"text": "x" * 20_001}, 422, "bad_prompt", "text"),
         ({"text": "Brief.", "prompt": "summary"}, 422, "invalid_fields", "text"),
         ({"prompt": "nowhere"}, 404, "prompt_not_found", "prompt"),
         ({"prompt": "repair"}, 422, "not_a_summary_prompt", "prompt"),
-        ({"prompt": ""}, 422, "invalid_fields", "prompt"),
     ],
 )
 def test_what_can_not_be_a_summary_prompt_is_refused_as_when_it_is_stored(
@@ -170,7 +148,6 @@ def test_there_has_to_be_a_conversation_and_it_has_to_be_the_callers(client: Fla
     ("reply", "status", "code"),
     [
         (Status(401), 502, "model_key_refused"),
-        (Status(429, headers={"Retry-After": "7"}), 503, "model_busy"),
         ("{", 502, "summary_refused"),
     ],
 )
