@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from memory import tokens
-from memory.summary.answer import INSTRUCTION, SCHEMA, SUMMARY_TOKENS_MAX
+from memory.summary.answer import INSTRUCTION, SCHEMA
 from memory.summary.material import BATCH_TOKENS
 from tests.conftest import MakeApp
 from tests.model_server import BrokenJson, Delay, ModelServer, Prose, Status
@@ -123,12 +123,8 @@ def test_an_import_is_summarised_in_bounded_calls(summary: Summary) -> None:
         numbers += [int(line[1 : line.index("]")]) for line in lines]
     assert numbers == list(range(1, 1001))
     assert done["latest"]["through"] == 1000
-
-
-def test_a_message_larger_than_a_batch_is_digested_by_itself(summary: Summary) -> None:
-    append(summary.client, "s", [said("short"), said("long " * 12_000), said("short again")])
-    assert summary.update()["latest"]["through"] == 3
-    assert len(summary.calls()) == 3
+    summary.hear("long " * 12_000)  # more than a batch
+    assert summary.update()["latest"]["through"] == 1001
 
 
 # -- which answers are kept
@@ -237,21 +233,13 @@ def test_an_edit_of_another_version_is_a_conflict(summary: Summary, expected: in
         ({"sections": {"data": ["x"] * 41}}, "sections.data"),
         ({"sections": {"excluded": [{"reason": "none"}]}}, "sections.excluded.0.option"),
         ({"sections": {}, "expected_version": 2**31}, "expected_version"),
+        ({"sections": {"data": [f"{number} " + "x" * 390 for number in range(40)]}}, "sections"),  # for every prompt
     ],
 )
 def test_an_edit_that_cannot_be_kept(summary: Summary, body: Any, param: str) -> None:
     summary.hear("I drink tea.")
     refused = error(summary.client.put(summary.address, json=body), 422)
     assert refused["param"] == param
-    assert summary.get()["latest"] is None
-
-
-def test_an_edit_longer_than_prompts_can_carry_is_refused(summary: Summary) -> None:
-    summary.client.post("/api/sessions", json={"session_id": "s"})
-    long = {"requirements": [f"{number} " + "x" * 390 for number in range(40)]}
-    refused = error(summary.client.put(summary.address, json={"sections": long}), 422)
-    assert (refused["code"], refused["param"]) == ("summary_too_large", "sections")
-    assert f"{SUMMARY_TOKENS_MAX:,}" in refused["message"]
     assert summary.get()["latest"] is None
 
 
