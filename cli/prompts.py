@@ -46,8 +46,8 @@ def table(facts: Sequence[str], results: Sequence[Comparison]) -> str:
     names = [result.prompt.rjust(width) for result in results]
     figures = [
         ("mini-model calls", [str(r.calls) for r in results]),
-        ("prompt tokens", [str(r.prompt_tokens) for r in results]),
-        ("completion tokens", [str(r.completion_tokens) for r in results]),
+        ("prompt tokens", [str(r.usage.prompt_tokens) for r in results]),
+        ("completion tokens", [str(r.usage.completion_tokens) for r in results]),
         ("summary tokens", [str(r.summary_tokens) for r in results]),
         ("facts kept", [str(r.facts) for r in results]),
         ("facts refused", [str(r.refused) for r in results]),

@@ -76,10 +76,14 @@ INSTRUCTION = f"Answer with one JSON object and nothing else, of this shape: {js
 
 @dataclass(frozen=True)
 class Digest:
-    """What an answer says: the whole summary as it stands now, and facts that are not yet checked."""
+    """What an answer says: the whole summary as it stands now, and facts that are not yet checked.
+
+    `model` is the name of the model that wrote it.
+    """
 
     sections: Sections
     facts: tuple[FactDraft, ...] = ()
+    model: str = ""
 
 
 class UnusableDigest(ValueError):

@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memory import tokens
-from memory.domain import Fact, Message
+from memory.domain import Fact, Message, Usage
 from memory.errors import SummaryRefused
 from memory.facts.grounding import Grounding
 from memory.llm import DigestMaterial, LanguageModel
+from memory.llm.counted import CountedModel
 from memory.prompts.prompts import Prompt
 from memory.sections import Sections
 from memory.summary.digest import digest
@@ -31,8 +32,7 @@ class Comparison:
 
     prompt: str
     calls: int
-    prompt_tokens: int
-    completion_tokens: int
+    usage: Usage
     summary: Sections
     facts: int
     refused: int
@@ -76,19 +76,20 @@ def compare(
 
     An update whose answer is refused is skipped, as in a session.  Raises ModelError when the model fails.
     """
-    summary, calls, prompt_tokens, completion_tokens, refused = Sections(), 0, 0, 0, 0
+    summary, refused = Sections(), 0
+    spent: list[Usage] = []
+    counted = CountedModel(mini, spent.append)
     facts: list[Fact] = []
     unread: list[Message] = []
     for start in range(0, len(messages), every):
         unread += messages[start : start + every]
         material = DigestMaterial(summary, unread, facts[-KNOWN_FACTS_MAX:])
         try:
-            made = digest(mini, prompt, repair, material)
+            made = digest(counted, prompt, repair, material)
         except SummaryRefused:
-            calls += 2
             continue
         grounding = Grounding(material)
-        for draft in made.digest.facts:
+        for draft in made.facts:
             source = grounding.source(draft)
             if source is None or grounding.problem(draft) is not None:
                 refused += 1
@@ -96,13 +97,11 @@ def compare(
                 facts.append(
                     Fact(len(facts) + 1, draft.text, valid_from=source.created_at, created_at=source.created_at)
                 )
-        summary, unread = made.digest.sections, []
-        calls += made.calls
-        prompt_tokens += made.usage.prompt_tokens
-        completion_tokens += made.usage.completion_tokens
+        summary, unread = made.sections, []
     analysis = analysis_for(language)
     held = tuple(_holds(str(summary), fact, analysis) for fact in stated_facts)
-    return Comparison(prompt.label, calls, prompt_tokens, completion_tokens, summary, len(facts), refused, held)
+    total = sum(spent, Usage(0, 0))
+    return Comparison(prompt.label, len(spent), total, summary, len(facts), refused, held)
 
 
 def _holds(summary: str, fact: str, analysis: Analysis) -> bool:

@@ -6,10 +6,9 @@ answer once.  Nothing is stored here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from memory.domain import Usage
 from memory.errors import SummaryRefused
 from memory.llm import ChatMessage, DigestMaterial, LanguageModel, ModelRequest, complete
 from memory.prompts.prompts import Prompt
@@ -20,32 +19,13 @@ from memory.summary.answer import INSTRUCTION, SCHEMA, Digest, UnusableDigest, r
 MAX_WORDS = 400
 
 
-@dataclass(frozen=True)
-class Digested:
-    """A usable digest, the model that wrote it, and the cost of all its calls."""
-
-    digest: Digest
-    model: str
-    usage: Usage
-    calls: int
-
-    @property
-    def cost(self) -> dict[str, Any]:
-        """The cost, as a version of the summary keeps it."""
-        return {
-            "prompt_tokens": self.usage.prompt_tokens,
-            "completion_tokens": self.usage.completion_tokens,
-            "calls": self.calls,
-        }
-
-
 def prompt_variables(first: bool) -> dict[str, Any]:
     """What a summary prompt is given; `first` for a conversation without a summary yet."""
     sections = [{"name": section.name, "about": section.instruction} for section in SECTIONS]
     return {"first": first, "sections": sections, "max_words": MAX_WORDS}
 
 
-def digest(model: LanguageModel, instruction: Prompt, repair: Prompt, material: DigestMaterial) -> Digested:
+def digest(model: LanguageModel, instruction: Prompt, repair: Prompt, material: DigestMaterial) -> Digest:
     """Bring the previous summary up to date with the messages since.
 
     Raises ModelError when the model fails, SummaryRefused when its answer can't be used, even repaired.
@@ -59,13 +39,12 @@ def digest(model: LanguageModel, instruction: Prompt, repair: Prompt, material: 
     )
     text, finish = complete(model, request)
     try:
-        return Digested(read(text, previous), finish.model, finish.usage, calls=1)
+        return replace(read(text, previous), model=finish.model)
     except UnusableDigest as problem:
         repairing = (ChatMessage("assistant", text), ChatMessage("user", repair.render(problem=str(problem))))
-    first = finish.usage
     text, finish = complete(model, replace(request, messages=request.messages + repairing))
     try:
-        return Digested(read(text, previous), finish.model, first + finish.usage, calls=2)
+        return replace(read(text, previous), model=finish.model)
     except UnusableDigest as problem:
         raise SummaryRefused(
             "summary_refused",

@@ -72,35 +72,26 @@ class UpdateJob:
     error: str | None
 
 
+@dataclass(frozen=True)
 class Summaries:
     """Reads and edits summaries on behalf of callers, and asks for updates."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        database: Database,
-        outbox: Outbox,
-        budgets: Budgets,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._settings = settings
-        self._database = database
-        self._outbox = outbox
-        self._budgets = budgets
-        self._now = now
-
-    # -- for callers
+    settings: Settings
+    database: Database
+    outbox: Outbox
+    budgets: Budgets
+    now: Callable[[], datetime]
 
     def get(self, caller: Caller, session_id: str) -> SummaryState:
         """Raises NotFound."""
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             return state_of(tx, find_session(tx, caller, session_id))
 
     def versions(
         self, caller: Caller, session_id: str, *, cursor: str | None = None, limit: int = 20
     ) -> Page[SummaryVersion]:
         """All versions, newest first.  Raises NotFound."""
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
             query = select(SummaryRow).where(SummaryRow.session_id == row.id)
             if cursor:
@@ -121,7 +112,7 @@ class Summaries:
                 f"{size:,}. Nothing was changed. Shorten it.",
                 param="sections",
             )
-        with self._database.write() as tx:
+        with self.database.write() as tx:
             row = find_session(tx, caller, session_id)
             if expected is not None and expected != row.summary_version:
                 raise Conflict(
@@ -130,8 +121,8 @@ class Summaries:
                     "Nothing was changed; read it again and apply your edit to that.",
                 )
             through = row.summary_through if row.summary_version else row.message_count
-            add_version(tx, row, sections, through, self._now(), author="person")
-            show_newest(tx, row, self._settings)
+            add_version(tx, row, sections, through, self.now(), author="person")
+            show_newest(tx, row, self.settings)
             return state_of(tx, row)
 
     def rollback(self, caller: Caller, session_id: str, version: int) -> SummaryState:
@@ -140,7 +131,7 @@ class Summaries:
         Prompts carry the messages it does not cover word for word, until the next update summarises them anew.
         Raises NotFound, and Conflict for a version that was made from replaced messages.
         """
-        with self._database.write() as tx:
+        with self.database.write() as tx:
             row = find_session(tx, caller, session_id)
             old = find_version(tx, row, version)
             if old is None:
@@ -153,19 +144,19 @@ class Summaries:
                     "summary yourself.",
                 )
             sections = Sections.from_dict(old.sections)
-            add_version(tx, row, sections, old.through, self._now(), author="rollback", restores=version)
-            show_newest(tx, row, self._settings)
+            add_version(tx, row, sections, old.through, self.now(), author="rollback", restores=version)
+            show_newest(tx, row, self.settings)
             return state_of(tx, row)
 
     def refresh(self, caller: Caller, session_id: str) -> SummaryState:
         """Ask for an update now, also after a failure.  Raises NotFound, and LimitReached when the day is spent."""
-        with self._database.write() as tx:
+        with self.database.write() as tx:
             row = find_session(tx, caller, session_id)
-            self._budgets.check(tx, row.owner_id)
-            self._outbox.enqueue(tx, "summary", row.id, owner_id=row.owner_id, session_row_id=row.id, insist=True)
+            self.budgets.check(tx, row.owner_id)
+            self.outbox.enqueue(tx, "summary", row.id, owner_id=row.owner_id, session_row_id=row.id, insist=True)
             tx.flush()
             state = state_of(tx, row)
-        self._outbox.notify()
+        self.outbox.notify()
         return state
 
 

@@ -34,7 +34,8 @@ from memory.prompts.prompts import Prompt, Prompts
 from memory.sections import SECTIONS, Sections
 from memory.sessions.head import show_newest
 from memory.sessions.messages import SAID
-from memory.summary.digest import Digested, digest
+from memory.summary.answer import Digest
+from memory.summary.digest import digest
 from memory.summary.material import material_since, starting_point
 from memory.summary.summaries import add_version, find_version, shown
 from models import Database, MessageRow, SessionRow, SummaryRow, Transaction
@@ -78,30 +79,19 @@ class _Step:
         return self.material.messages[-1].position
 
 
+@dataclass(frozen=True)
 class Updates:
     """Has the mini model update summaries."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        database: Database,
-        prompts: Prompts,
-        facts: Facts,
-        leases: Leases,
-        mini: LanguageModel,
-        budgets: Budgets,
-        metrics: Metrics,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._settings = settings
-        self._database = database
-        self._prompts = prompts
-        self._facts = facts
-        self._leases = leases
-        self._mini = mini
-        self._budgets = budgets
-        self._metrics = metrics
-        self._now = now
+    settings: Settings
+    database: Database
+    prompts: Prompts
+    facts: Facts
+    leases: Leases
+    mini: LanguageModel
+    budgets: Budgets
+    metrics: Metrics
+    now: Callable[[], datetime]
 
     def run(self, job: Job) -> None:
         """Bring the job's session up to date, with one call of the mini model for each batch of messages.  Idempotent.
@@ -119,9 +109,9 @@ class Updates:
             try:
                 made = self._digest(step, spent)
             except RecapError:
-                self._budgets.charge(step.owner_id, spent)  # refused answers cost tokens too
+                self.budgets.charge(step.owner_id, spent)  # refused answers cost tokens too
                 raise
-            self._store(job.session_row_id, step, made)
+            self._store(job.session_row_id, step, made, spent)
 
     def preview(
         self, caller: Caller, session_id: str, *, prompt: str | None = None, text: str | None = None
@@ -136,14 +126,14 @@ class Updates:
         LimitReached when the owner's day is spent, ModelError and SummaryRefused.
         """
         if text is not None:
-            self._prompts.check(GIVEN, text)
-        with self._database.read() as tx:
+            self.prompts.check(GIVEN, text)
+        with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
-            self._budgets.check(tx, row.owner_id)
+            self.budgets.check(tx, row.owner_id)
             if text is not None:
                 instruction = Prompt(GIVEN, 0, text, source="given")
             else:
-                instruction = self._prompts.find_summary(tx, caller, prompt or self._settings.summary_prompt)
+                instruction = self.prompts.find_summary(tx, caller, prompt or self.settings.summary_prompt)
             since = starting_point(tx, row)
             step = self._step(tx, row, since, instruction)
         if step is None:
@@ -155,13 +145,13 @@ class Updates:
         try:
             made = self._digest(step, spent)
         finally:
-            self._budgets.charge(step.owner_id, spent)
+            self.budgets.charge(step.owner_id, spent)
         return Preview(
-            sections=made.digest.sections,
-            tokens=tokens.estimate(str(made.digest.sections)),
+            sections=made.sections,
+            tokens=tokens.estimate(str(made.sections)),
             model=made.model,
             prompt=instruction.label if text is None else None,
-            usage=made.cost,
+            usage=_cost(spent),
             since=since.version if since else 0,
             through=step.through,
             current_version=step.version,
@@ -169,53 +159,60 @@ class Updates:
 
     def _next_step(self, session_row_id: int, prompt: str | None) -> _Step | None:
         """The next messages to digest; None when there are none, or the session was erased."""
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             row = tx.get(SessionRow, session_row_id)
             if row is None:
                 return None
-            instruction = self._prompts.find(tx, Caller(row.tenant), prompt or self._settings.summary_prompt)
+            instruction = self.prompts.find(tx, Caller(row.tenant), prompt or self.settings.summary_prompt)
             return self._step(tx, row, find_version(tx, row, row.summary_version), instruction)
 
     def _step(self, tx: Transaction, row: SessionRow, since: SummaryRow | None, prompt: Prompt) -> _Step | None:
-        material = material_since(tx, row, since, self._facts, self._leases)
+        material = material_since(tx, row, since, self.facts, self.leases)
         if material is None:
             return None
-        repair = self._prompts.find(tx, Caller(row.tenant), "repair")
+        repair = self.prompts.find(tx, Caller(row.tenant), "repair")
         return _Step(row.summary_version, row.message_count, row.owner_id, material, prompt, repair)
 
-    def _digest(self, step: _Step, spent: list[Usage]) -> Digested:
+    def _digest(self, step: _Step, spent: list[Usage]) -> Digest:
         """Call the mini model; `spent` gets the usage of every call, also of one whose answer is refused."""
-        return digest(CountedModel(self._mini, spent.append), step.prompt, step.repair, step.material)
+        return digest(CountedModel(self.mini, spent.append), step.prompt, step.repair, step.material)
 
-    def _store(self, session_row_id: int, step: _Step, made: Digested) -> None:
+    def _store(self, session_row_id: int, step: _Step, made: Digest, spent: list[Usage]) -> None:
         """Store the new version and its facts, unless the session changed meanwhile."""
-        with self._database.write() as tx:
+        with self.database.write() as tx:
             row = tx.get(SessionRow, session_row_id)
             if row is not None:
-                self._budgets.spend(tx, row.owner_id, [made.usage])
+                self.budgets.spend(tx, row.owner_id, spent)
             if row is None or row.summary_version != step.version or not _all_there(tx, step.material.messages):
                 log.info("the session changed while its summary was being updated; doing it again")
                 return
-            accepted = self._facts.accept(tx, row, made.digest.facts, step.material)
+            accepted = self.facts.accept(tx, row, made.facts, step.material)
             add_version(
                 tx,
                 row,
-                _corrected(made.digest.sections, accepted.corrected),
+                _corrected(made.sections, accepted.corrected),
                 step.through,
-                self._now(),
+                self.now(),
                 author="model",
                 model=made.model,
                 prompt=step.prompt.label,
-                usage={**made.cost, "facts": accepted.counts},
+                usage={**_cost(spent), "facts": accepted.counts},
             )
             if _says(shown(tx, row), accepted.corrected):
-                show_newest(tx, row, self._settings)  # a true head matters more than a stable one
-        self._metrics.facts_taken(accepted.counts)
+                show_newest(tx, row, self.settings)  # a true head matters more than a stable one
+        self.metrics.facts_taken(accepted.counts)
         figures = {f"facts_{outcome}": count for outcome, count in accepted.counts.items()}
         log.info(
             "summary",
             extra=logs.fields(version=step.version + 1, through=step.through, model=made.model, **figures),
         )
+
+
+def _cost(spent: Sequence[Usage]) -> dict[str, int]:
+    """The cost of calls, as a version of the summary keeps it."""
+    total = sum(spent, Usage(0, 0))
+    tokens_of = {"prompt_tokens": total.prompt_tokens, "completion_tokens": total.completion_tokens}
+    return {**tokens_of, "calls": len(spent)}
 
 
 def _all_there(tx: Transaction, messages: Sequence[Message]) -> bool:
