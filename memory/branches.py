@@ -18,10 +18,9 @@ from sqlalchemy import ColumnElement, func, select, update
 
 from config import Settings
 from memory.facts.corrections import withdraw
-from memory.sections import Sections
 from memory.sessions.head import show_newest
 from memory.sessions.messages import MessageDraft, add_message, title_from
-from memory.summary.summaries import add_version
+from memory.summary.summaries import use_newest_left
 from models import REVISED, FactRow, MessageRow, SessionRow, SummaryRow, Transaction
 
 
@@ -87,14 +86,7 @@ def _take_back_summary(
     too_far = (*current, SummaryRow.through >= position)
     tx.execute(update(SummaryRow).where(*too_far, SummaryRow.author == "person").values(through=position - 1))
     tx.execute(update(SummaryRow).where(*too_far).values(branch=branch))
-    newest = tx.scalar(select(SummaryRow).where(*current).order_by(SummaryRow.version.desc()).limit(1))
-    if newest is None:
-        add_version(tx, row, Sections(), 0, now, author="replacement")
-    elif newest.version != row.summary_version:
-        sections = Sections.from_dict(newest.sections)
-        add_version(tx, row, sections, newest.through, now, author="replacement", restores=newest.version)
-    else:
-        row.summary_through = newest.through
+    use_newest_left(tx, row, now, author="replacement")
     shown = select(SummaryRow.id).where(*current, SummaryRow.version == row.head_version)
     if row.head_version and (tx.scalar(shown) is None or row.head_through >= position):
         show_newest(tx, row, settings)

@@ -20,10 +20,9 @@ from sqlalchemy import delete, func, or_, select, update
 
 from config import Settings
 from memory.facts.corrections import withdraw
-from memory.sections import Sections
 from memory.sessions.head import show_newest
 from memory.sessions.messages import SAID, remains, title_from
-from memory.summary.summaries import add_version, over_places
+from memory.summary.summaries import skip_erased, use_newest_left
 from models import REVISED, FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow
 
 
@@ -42,7 +41,7 @@ def erase_message(
     _empty(message, now)
     tx.flush()
     erased += _summaries(tx, row, made_from_it, settings, now)
-    row.summary_through = over_places(tx, row, row.summary_through)
+    row.summary_through = skip_erased(tx, row, row.summary_through)
     if message.role == "user" and row.title == named_after:
         row.title = title_from(_first_words(tx, row))
     tx.execute(update(JobRow).where(JobRow.session_id == row.id).values(error=None))  # it may tell what it tripped over
@@ -88,14 +87,7 @@ def _summaries(
     by_person = tx.scalar(select(func.count()).where(*which, SummaryRow.author == "person")) or 0
     tx.execute(delete(SummaryRow).where(*which))
     if row.summary_version in versions:
-        left = select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.branch == 0)
-        newest = tx.scalar(left.order_by(SummaryRow.version.desc()).limit(1))
-        # A version of its own: a number is never given twice, and an update that is being made finds another one.
-        if newest is None:
-            add_version(tx, row, Sections(), 0, now, author="erasure")
-        else:
-            sections = Sections.from_dict(newest.sections)
-            add_version(tx, row, sections, newest.through, now, author="erasure", restores=newest.version)
+        use_newest_left(tx, row, now, author="erasure")
     if row.head_version in versions:
         show_newest(tx, row, settings)
     return Counter(summaries=len(versions), edited_summaries=by_person)

@@ -28,7 +28,7 @@ from memory.people.records import FactRecord, SessionRecord, TurnRecord
 from memory.people.rows import fact_row, revision_row, summary_row, turn_row
 from memory.sessions.messages import MessageDraft, add_message, remains
 from memory.sessions.sessions import APPEND_WAIT, Sessions
-from memory.summary.summaries import over_places
+from memory.summary.summaries import skip_erased
 from models import (
     Database,
     FactRow,
@@ -201,7 +201,7 @@ class _Run:
             tx.add_all(summary_row(row, version) for version in summaries)
             latest = max(summaries, key=lambda version: version.version)
             row.summary_version = latest.version
-            row.summary_through = over_places(tx, row, min(latest.through, row.message_count))
+            row.summary_through = skip_erased(tx, row, min(latest.through, row.message_count))
             row.facts_through = min(record.facts_through, row.message_count)
             self.created["summaries"] += len(summaries)
         self._turns(tx, row, tuple(record.turns))

@@ -168,7 +168,7 @@ def add_version(
 ) -> None:
     """Make `sections` the session's newest version, which covers the messages up to position `through`."""
     row.summary_version += 1
-    row.summary_through = over_places(tx, row, through)
+    row.summary_through = skip_erased(tx, row, through)
     version = SummaryRow(
         session_id=row.id,
         version=row.summary_version,
@@ -182,7 +182,23 @@ def add_version(
     tx.flush()
 
 
-def over_places(tx: Transaction, row: SessionRow, through: int) -> int:
+def use_newest_left(tx: Transaction, row: SessionRow, now: datetime, author: str) -> None:
+    """Use the newest version that is left, after newer ones were erased or their messages replaced.
+
+    It becomes a version of its own: no number is used twice, and an update in progress notices the change.
+    """
+    left = select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.branch == 0)
+    newest = tx.scalar(left.order_by(SummaryRow.version.desc()).limit(1))
+    if newest is None:
+        add_version(tx, row, Sections(), 0, now, author=author)
+    elif newest.version != row.summary_version:
+        sections = Sections.from_dict(newest.sections)
+        add_version(tx, row, sections, newest.through, now, author=author, restores=newest.version)
+    else:
+        row.summary_through = newest.through
+
+
+def skip_erased(tx: Transaction, row: SessionRow, through: int) -> int:
     """The last position that a summary of the messages up to `through` covers: erased messages that follow count too,
     since they have nothing to summarise."""
     said_later = (MessageRow.session_id == row.id, *SAID, MessageRow.position > through)
