@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from werkzeug.test import TestResponse
 
 from app import create_app, services_of
 from config import Settings
+from memory.sections import Sections
 from memory.services import Services
 from models import Base
 
@@ -90,13 +91,5 @@ def fact(text: str, source: int, quote: str | None = None, **more: Any) -> Body:
 
 def digest_of(*facts: Body, **sections: Any) -> Body:
     """The mini model's answer with these facts and sections."""
-    empty: Mapping[str, Any] = {
-        "topic": "Tea",
-        "requirements": [],
-        "constraints": [],
-        "excluded": [],
-        "data": [],
-        "open_questions": [],
-        "discussed": [],
-    }
+    empty = Sections(topic="Tea").as_dict()
     return {"summary": {**empty, **sections}, "facts": list(facts)}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
+
+from memory.sections import SECTIONS
 
 STATIC = Path(__file__).resolve().parent.parent / "web" / "static"
 _IMPORT = re.compile(r'^(?:import|export)\b[^;]*?from "(?P<path>[^"]+)";', re.M)
@@ -20,6 +23,8 @@ def test_the_page_is_there_and_everything_it_names(client: FlaskClient) -> None:
     assert len(named) > 5
     for path in named:
         assert client.get(path).status_code == 200, path
+    told = re.search(r"<body data-sections='([^']+)'>", page.text)
+    assert told and json.loads(told[1]) == [[one.name, one.title, one.kind] for one in SECTIONS]
 
 
 def test_every_module_imports_only_what_is_there_and_is_imported_itself() -> None:
