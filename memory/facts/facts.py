@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, or_, select, upda
 
 from config import Settings
 from memory.access.owners import find_session, find_user, owned
-from memory.domain import FACT_CATEGORIES, Caller, Fact, FactDraft, FactRevision, Message
+from memory.domain import Caller, Fact, FactDraft, FactRevision, Message
 from memory.errors import InvalidRequest, NotFound
 from memory.facts.corrections import line_up_to
 from memory.facts.grounding import Grounding, repeats, words_of
@@ -172,7 +172,7 @@ class Facts:
     def current(self, tx: Transaction, session: SessionRow) -> list[Fact]:
         """What holds now for a session: its own facts and its person's, CONSIDERED_MAX of them at most."""
         rows = tx.execute(_CURRENT, {"session": session.id, "owner": session.owner_id})
-        return [as_fact(row, row.public_id) for row in rows]
+        return [Fact(*row) for row in rows]
 
     def for_digest(self, tx: Transaction, session: SessionRow, messages: Sequence[Message]) -> tuple[Fact, ...]:
         """The known facts that the mini model sees beside `messages`."""
@@ -208,7 +208,7 @@ class Facts:
             known[new.id] = as_fact(new, session.public_id)
             words[new.id] = words_of(known[new.id])
             added += 1
-        session.facts_through = max(session.facts_through, *(message.position for message in material.messages))
+        session.facts_through = max(session.facts_through, material.messages[-1].position)
         if refused:
             log.info("%d facts refused: %s", len(refused), "; ".join(refused))
         return Accepted(added, corrected, tuple(refused))
@@ -283,9 +283,9 @@ def _in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
     return or_(FactRow.session_id == session, and_(FactRow.owner_id == owner, FactRow.scope == "user"))
 
 
-_COLUMNS = tuple(field.name for field in fields(Fact) if field.name not in ("session_id", "score"))
+_FIELDS = [field.name for field in fields(Fact) if field.name != "score"]
 _CURRENT = (
-    select(*(getattr(FactRow, name) for name in _COLUMNS), SessionRow.public_id)
+    select(*(SessionRow.public_id if name == "session_id" else getattr(FactRow, name) for name in _FIELDS))
     .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
     .where(FactRow.valid_to.is_(None), _in_scope(bindparam("session"), bindparam("owner")))
     .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
@@ -293,11 +293,10 @@ _CURRENT = (
 )
 
 
-def as_fact(row: Any, session_id: str | None) -> Fact:
+def as_fact(row: FactRow, session_id: str | None) -> Fact:
     """A row as a value; `session_id` is its session's public id."""
-    values = {name: getattr(row, name) for name in _COLUMNS}
-    category = row.category if row.category in FACT_CATEGORIES else "other"
-    return Fact(session_id=session_id, **{**values, "category": category})
+    values: list[Any] = [session_id if name == "session_id" else getattr(row, name) for name in _FIELDS]
+    return Fact(*values)
 
 
 def as_revision(row: FactRevisionRow) -> FactRevision:
