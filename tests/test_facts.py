@@ -186,6 +186,13 @@ def test_a_persons_facts_hold_in_their_other_sessions_only(model_app: Flask, mod
     assert len(read_all(one.client, "/api/facts", user_id="ada")) == 2
 
 
+def test_a_session_without_a_user_keeps_its_facts_to_itself(model_app: Flask, model_server: ModelServer) -> None:
+    one, two = Talk(model_app, model_server, "one"), Talk(model_app, model_server, "two")
+    one.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen", scope="user")))
+    assert "Bergen" not in two.prompt("Where do I live?")
+    assert two.facts() == [] and one.texts() == ["Lives in Bergen"]
+
+
 @pytest.mark.parametrize("user", ["bob", "s"])
 def test_anothers_fact_looks_like_none(talk: Talk, user: str) -> None:
     number = good(talk.client.post("/api/facts", json={"user_id": "ada", "text": "Likes tea"}))["id"]

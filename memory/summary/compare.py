@@ -15,12 +15,13 @@ from memory import tokens
 from memory.domain import Fact, Message, Usage
 from memory.errors import SummaryRefused
 from memory.facts.grounding import Grounding
+from memory.languages import analysis_in
 from memory.llm import DigestMaterial, LanguageModel
 from memory.llm.counted import CountedModel
 from memory.prompts.prompts import Prompt
 from memory.sections import Sections
 from memory.summary.digest import digest
-from search_index.analysis import Analysis, analysis_for
+from search_index.analysis import Analysis
 
 HELD_SHARE = 0.6
 KNOWN_FACTS_MAX = 40
@@ -98,7 +99,7 @@ def compare(
                     Fact(len(facts) + 1, draft.text, valid_from=source.created_at, created_at=source.created_at)
                 )
         summary, unread = made.sections, []
-    analysis = analysis_for(language)
+    analysis = analysis_in(language)
     held = tuple(_holds(str(summary), fact, analysis) for fact in stated_facts)
     total = sum(spent, Usage(0, 0))
     return Comparison(prompt.label, len(spent), total, summary, len(facts), refused, held)
