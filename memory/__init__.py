@@ -17,7 +17,7 @@ llm         models: the protocol, OpenAI-compatible servers, the built-in one
 prompts, access, ops      instructions by name; whose data it is, and how much of it; logs, figures, backups
 rendering, paging         remembered text in a prompt; pages of a list
 languages                 words and patterns, one file a language
-sections, tokens, domain, errors   the parts of a summary; estimates; the values that all of these pass on; what can go wrong
+sections, tokens, domain, errors    a summary's parts; estimates; the values that pass between all; what can go wrong
 
 Nothing here knows HTTP, and rows stay inside.
 """
