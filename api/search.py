@@ -19,7 +19,8 @@ blueprint = resource("search", "Find past messages by their words.")
 def search(query: tuple[str | None, Search]) -> dict[str, Any]:
     """Search a person's past messages, or one session's
 
-    Messages are found the moment they are stored, and ranked by how well their words match.
+    Messages are found the moment they are stored, and ranked by how well their words match. `q` may have "phrases",
+    -exclusions and prefixes*. Words are compared by their stems: `kettles` finds "kettle".
     """
     user_id, what = query
     begun = time.perf_counter()

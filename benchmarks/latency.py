@@ -11,9 +11,9 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.command import progress
-from benchmarks.rankings import ENGLISH, Corpus, feed
+from benchmarks.rankings import ENGLISH, Corpus, feed, search
 from benchmarks.results import percentiles
-from search_index import Document, Recipe, SearchIndex, Told, WordLlamaEmbedder
+from search_index import Document, Recipe, SearchIndex, WordLlamaEmbedder
 
 SCALES = (1_000, 10_000)
 OTHERS = 200
@@ -44,7 +44,7 @@ def latencies(corpora: Sequence[Corpus], sizes: Sequence[int], recipe: Recipe) -
                 took = []
                 for query in queries:
                     begun = perf_counter()
-                    index.search(f"{size} messages", query, lambda *_: Told([]))
+                    search(index, f"{size} messages", query)
                     took.append((perf_counter() - begun) * 1000)
                     bar.update()
                 measured.append({"messages": size, "others": others, **percentiles(took)})

@@ -18,7 +18,7 @@ from memory.domain import Message
 from memory.languages import analysis_in
 from memory.recall.excerpts import HIT_TOKENS, NEIGHBOUR_TOKENS, cost_of
 from memory.recall.times import time_ranges
-from search_index import Document, Embedder, Query, Recipe, SearchIndex, Told
+from search_index import Document, Embedder, Hit, Query, Recipe, SearchIndex
 from search_index.vectors import PACKED_BYTES, cosines, packed
 
 ENGLISH = analysis_in("en")
@@ -101,10 +101,15 @@ def feed(index: SearchIndex, owner: str, documents: Sequence[Document]) -> float
     return perf_counter() - begun
 
 
+def search(index: SearchIndex, owner: str, query: Query) -> list[Hit]:
+    """What a search finds when everything is indexed."""
+    return index.search(owner, index.prepare(query), index.generation(owner), [])
+
+
 def by_index(root: Path, recipe: Recipe, embedder: Embedder | None, owner: str) -> Search:
     """Searching through the public door, everything indexed."""
     index = SearchIndex(root, recipe=recipe, embedder=embedder, analysis=ENGLISH)
-    return lambda query: [hit.message_id for hit in index.search(owner, query, lambda *_: Told([]))]
+    return lambda query: [hit.message_id for hit in search(index, owner, query)]
 
 
 def by_meaning(embedder: Embedder, documents: Sequence[Document]) -> Search:

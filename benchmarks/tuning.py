@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from benchmarks.command import progress
 from benchmarks.conversation import ANSWERABLE, Question
-from benchmarks.rankings import DEFAULT, ENGLISH, Corpus, Judge
-from search_index import Recipe, SearchIndex, Told, WordLlamaEmbedder
+from benchmarks.rankings import DEFAULT, ENGLISH, Corpus, Judge, search
+from search_index import Recipe, SearchIndex, WordLlamaEmbedder
 
 GRID = {
     "meaning": (0.4, 0.8, 1.2),
@@ -85,7 +85,7 @@ def _asked(corpus: Corpus, root: Path) -> list[_Asked]:
     index = SearchIndex(root, recipe=bare, embedder=WordLlamaEmbedder(), analysis=ENGLISH)
     asked = []
     for question in corpus.conversation.questions:
-        hits = index.search(corpus.owner, corpus.query(question, len(corpus.documents)), lambda *_: Told([]))
+        hits = search(index, corpus.owner, corpus.query(question, len(corpus.documents)))
         parts = [[hit.why.get(name, 0.0) for name in ("words", *GRID)] for hit in hits]
         ids = np.array([hit.message_id for hit in hits], np.int64)
         asked.append(_Asked(question, ids, np.array(parts).reshape(-1, 1 + len(GRID))))

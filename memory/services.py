@@ -131,6 +131,7 @@ class Services:
             if found != "ok":
                 log.error("the %s is not fit for use: %s", part, found)
         self.index.warm_up()
+        self.indexing.renew()
         if worker or self.settings.jobs == "web":
             self.outbox.start({("index", "unindex", "scrub"): 1, ("summary",): SUMMARY_WORKERS})
 

@@ -13,7 +13,15 @@ from schemas.sessions import ROLES, Message
 
 
 class SearchQuery(Schema):
-    q = Text(required=True, validate=validate.Length(1, 2000), metadata={"description": "Plain words."})
+    q = Text(
+        required=True,
+        validate=validate.Length(1, 2000),
+        metadata={
+            "description": 'Words; a message with more of them, or with rarer ones, comes first. `"green tea"` finds only '
+            'messages with that phrase, `-coffee` and `-"black tea"` leave out those with it, `berg*` finds only those '
+            "with a word that begins so."
+        },
+    )
     user_id = UserId(load_default=None)
     session_id = SessionId(load_default=None)
     after = UtcDateTime(load_default=None, metadata={"description": "Said at this time or later."})
@@ -47,6 +55,13 @@ class SearchResult(Schema):
     created_at = UtcDateTime(attribute="message.created_at")
     score = fields.Float()
     why = fields.Dict(keys=fields.String(), values=fields.Float(), metadata={"description": "The score's parts."})
+    highlights = fields.List(
+        fields.String(),
+        metadata={
+            "description": "The words of `content` that `q` found, as they are written there, each once: what a page marks "
+            "in the text. Empty when only the meaning or the messages around matched."
+        },
+    )
     window = fields.List(fields.Nested(Message), metadata={"description": "With `window`: the messages around it."})
 
 

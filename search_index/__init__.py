@@ -1,15 +1,16 @@
 """Search over messages by words, meaning and context, one index an owner.
 
-Guarantee: the index is derived data.  It may be missing, behind, damaged or deleted at any moment, and a search
-still finds every message: whatever the index does not hold is handed in by the caller as `pending` and searched
-with the same analysis.  An index that turns out damaged is put away and a new, empty generation takes its place.
+Guarantee: the index is derived data.  It may be missing, behind, damaged or deleted at any moment, and a search still finds
+every message: the caller passes in whatever the index does not hold, and it is searched with the same analysis.  A damaged
+index is put away and a new, empty generation takes its place.
 """
 
+from search_index.arrays import Document
+from search_index.directory import NO_INDEX, IndexBusy
 from search_index.index import Hit, Query, SearchIndex
-from search_index.pending import Document, Told
 from search_index.ranking import Recipe
+from search_index.store import IndexLost
 from search_index.vectors import DIMENSIONS, Embedder, EmbeddingUnavailable, WordLlamaEmbedder
-from search_index.whoosh_index import NO_INDEX, IndexBusy
 
 __all__ = [
     "DIMENSIONS",
@@ -19,9 +20,9 @@ __all__ = [
     "EmbeddingUnavailable",
     "Hit",
     "IndexBusy",
+    "IndexLost",
     "Query",
     "Recipe",
     "SearchIndex",
-    "Told",
     "WordLlamaEmbedder",
 ]

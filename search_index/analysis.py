@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 from whoosh.lang import NoStopWords, stemmer_for_language, stopwords_for_language
 from whoosh.lang.porter2 import stem as porter2
 from whoosh.lang.snowball import classes
 
-from search_index.remembered import remembered
+from search_index.caches import cached
 
 MAX_TERM = 64
 """Characters of a term that count; what is longer is a key or a blob, and its start is enough to find it by."""
@@ -64,6 +65,10 @@ _UNSPACED = re.compile(
 _LETTER = "(?:[^\\W_]|[\u0900-\u0963\u0970-\u0dff])"
 _WORD = re.compile(f"{_LETTER}+(?:['._@&-]{_LETTER}+)*(?:\\+\\+|#(?!\\w))?")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['._@&-][A-Za-z0-9]+)*(?:\+\+|#(?!\w))?")
+# A word or a run of an unspaced script as it is written, before accents are folded.
+_WRITTEN = re.compile(
+    f"{_UNSPACED.pattern}|(?:{_LETTER}(?<!{_UNSPACED.pattern[:-1]})[\u0300-\u036f]*|['\u2019._@&-](?={_LETTER}))+(?:\\+\\+|#(?!\\w))?"
+)
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _CONTRACTION = re.compile(r"'(?:s|d|m|re|ve|ll)$", re.IGNORECASE)
 _JOINT = re.compile(r"['._@&-]")
@@ -92,8 +97,8 @@ class Analysis:
         self._stop_words = _stop_words_of(language) if stop_words is None else stop_words
         self._stem: Callable[[str], str] = porter2 if self._english else stemmer_for_language(language)
         # The cache is what makes the analysis fast, since people repeat words; full, it takes up some 6 MB.
-        self._terms_of = remembered(16_384)(self._analysed)
-        self._asked = remembered(64, longest=LONGEST_ASKED)(self._distinct)
+        self._terms_of = cached(16_384)(self._analysed)
+        self._asked = cached(64, longest=LONGEST_ASKED)(self._distinct)
 
     def terms(self, text: str, name: str | None = None, *, singles: bool = False) -> list[str]:
         """The terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.
@@ -124,6 +129,27 @@ class Analysis:
             if len(run) == 1 or singles:
                 found += run
         return found + NAME_WEIGHT * self.terms(name, singles=singles) if name else found
+
+    def highlights(self, text: str, terms: Collection[str], prefixes: tuple[str, ...] = ()) -> list[str]:
+        """The words of `text`, as they are written there, that have one of `terms` or begin with one of `prefixes`."""
+        found: dict[str, None] = {}
+        for word in _WRITTEN.findall(text):
+            if _UNSPACED.match(word):
+                marked = [False] * len(word)
+                for at in range(len(word)):
+                    for size in (1, 2):
+                        if word[at : at + size] in terms:
+                            marked[at : at + size] = [True] * len(word[at : at + size])
+                for looked_for, run in groupby(zip(marked, word, strict=True), key=itemgetter(0)):
+                    if looked_for:
+                        found["".join(letter for _, letter in run)] = None
+            elif any(term in terms or term.startswith(prefixes) for term in self.terms(word)):
+                found[word] = None
+        return list(found)
+
+    def folded(self, text: str) -> str:
+        """`text` in the spelling in which terms are compared, but not stemmed."""
+        return (text if text.isascii() else _normalised(text)).casefold()
 
     def query_terms(self, text: str) -> list[str]:
         """The distinct terms to look for, in the order of the text.

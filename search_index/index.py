@@ -1,18 +1,16 @@
 """SearchIndex: the one door to searching.
 
-The idea: the database has the truth, the index is a faster copy of some of it, and every search looks at both.  The
-caller hands in as `pending` what this generation of the index was not reported to hold; the two are ranked as one
-collection, by one formula over joint statistics.  So an index may lag, fail or vanish, and nobody sees a difference
-in what is found, only in how long it takes.
+The database has the truth, the index is a faster copy of some of it, and every search looks at both.  The caller passes in
+the messages that this generation of the index was not reported to hold; they and the indexed ones are ranked together, by
+one formula over joint statistics.  So an index may lag, fail or vanish, and the same is found.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from collections.abc import Collection as Container
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from time import time_ns
@@ -20,42 +18,42 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from whoosh.index import FileIndex
+from whoosh.query import And, AndMaybe, Or, Term
+from whoosh.query import Query as WhooshQuery
+from whoosh.reading import IndexReader
 
 from search_index.analysis import ENGLISH, Analysis
-from search_index.collection import Collection
-from search_index.held import NOTHING, Held, Snapshot
-from search_index.pending import NOTHING_WAITS, Document, Pending, Told, microseconds
-from search_index.postings import Columns, Damaged, Entry, role_number
+from search_index.arrays import Block, Candidates, Damaged, Document, Entry, microseconds, role_number
+from search_index.caches import ClearNotice, SizedCache, clear_all
+from search_index.directory import NO_INDEX, IndexBusy, sweep
+from search_index.operators import Words
 from search_index.ranking import FUZZY_LIMIT, Recipe, rank
-from search_index.remembered import Kept, Notice, forget_texts
+from search_index.store import FORMAT, TEXT_FIELD, IndexLost, Store, best, blocks_of, matching
 from search_index.vectors import Embedder, EmbeddingUnavailable, packed
-from search_index.whoosh_index import NO_INDEX, IndexBusy, WhooshIndex, sweep
 
 log = logging.getLogger(__name__)
 
-_ROUNDS = 5
+ARRAYS_BYTES = 16 << 20
+"""Of indexed messages in memory: some 30 owners with 500 messages each, or one with 20,000."""
 
-HELD_BYTES = 12 << 20
-"""Of indexes that are kept as they were read: of some 30 owners with 500 messages each, or of one with 15,000.  Who
-comes back after others is read anew, in some 3 ms."""
+ENTRIES_BYTES = 6 << 20
+"""Of analysed messages that are not indexed yet: some 5,000."""
 
-ANALYSED_BYTES = 6 << 20
-"""Of messages that are not indexed yet, and were analysed for a search: some 5,000, as many as wait in a burst, by
-owner.  With the caches of words (see `analysis`, `postings` and `vectors`) all caches of searching take up less than
-30 MB of a worker."""
+RANKED_WHOLE = 20_000
+"""Messages up to which all of an owner's are ranked.  Of more, Whoosh's postings choose CANDIDATES."""
 
-Ask = Callable[[str, Any], Told]
-"""`pending` of a search, see there."""
+CANDIDATES = 2_000
+_INDEX_BYTES = 10_000  # what Python takes for an index beside its arrays
 
 
 @dataclass(frozen=True)
 class Query:
-    """What to look for.  `text` is plain words, never query language.
+    """What to look for: plain words, or with `operators` also "phrases", -exclusions and prefixes*.
 
-    `after` is inclusive, `before` exclusive.  `session_id` and `role` narrow.
-    `exclude` are message ids that count as not there: a question just asked would else be its own best answer, and its
-    session the best of all.
-    `times` are half-open ranges the text speaks of: what was said then is preferred, the rest is found all the same.
+    `after` is inclusive, `before` exclusive.  `session_id` and `role` narrow.  `exclude` are message ids that count as not
+    there: a question just asked would else be its own best answer.  `times` are half-open ranges the text speaks of: what
+    was said then is preferred, the rest is found all the same.  `SearchIndex.prepare` fills in `words` and `vector`.
     """
 
     text: str
@@ -64,8 +62,11 @@ class Query:
     role: str | None = None
     after: datetime | None = None
     before: datetime | None = None
-    exclude: Container[int] = ()
+    exclude: Collection[int] = ()
     times: Sequence[tuple[datetime, datetime]] = ()
+    operators: bool = False
+    words: Words | None = field(default=None, compare=False)
+    vector: bytes = field(default=b"", compare=False)
 
 
 class Hit(NamedTuple):
@@ -75,6 +76,20 @@ class Hit(NamedTuple):
     session_id: int
     score: float
     why: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class _Snapshot:
+    """An owner's index as it was read: which commit, and the blocks of its segments."""
+
+    index: FileIndex
+    commit: int = -1
+    blocks: dict[Any, Block] | None = None
+    """None where there are too many messages to keep them all."""
+
+    @property
+    def nbytes(self) -> int:
+        return _INDEX_BYTES + sum(block.nbytes for block in (self.blocks or {}).values())
 
 
 class SearchIndex:
@@ -94,19 +109,19 @@ class SearchIndex:
     ) -> None:
         """`busy_after`: seconds a writer waits for another writer of the same owner before IndexBusy.
 
-        `recipe` says what counts in the ranking; without an `embedder` nothing has a meaning, only words.  `analysis`
-        says what a word is; an index made with another, or with another embedder, counts as none and is replaced.
+        `recipe` says what counts in the ranking.  Without an `embedder` messages are compared by their words alone.  An
+        index that was made with another `analysis` or embedder counts as none and is replaced.
         """
         self._root = root
         self._busy_after = busy_after
         self._recipe = recipe
         self._embedder = embedder
         self._analysis = analysis
-        self._made_with = f"{analysis.language} {embedder.name if embedder else 'no vectors'}"
-        self._held: Kept[str, tuple[Snapshot, Held]] = Kept(HELD_BYTES)
-        self._pending: Kept[str, Pending] = Kept(ANALYSED_BYTES)
-        self._notice = Notice(root / ".forget")
-        self._unreadable = ""
+        self._made_with = f"{FORMAT} {analysis.language} {embedder.name if embedder else 'no vectors'}"
+        self._snapshots: SizedCache[_Snapshot] = SizedCache(ARRAYS_BYTES)
+        self._entries: SizedCache[Entry] = SizedCache(ENTRIES_BYTES)
+        self._notice = ClearNotice(root / ".forget")
+        self._problem = ""
         try:
             sweep(root)
         except OSError as error:  # a folder that can't be written can still be searched
@@ -117,205 +132,222 @@ class SearchIndex:
         if self._embedder is not None and self._embedder.instant:
             self._embedder.embed(["warm up"])
 
-    def search(self, owner: str, query: Query, pending: Ask) -> list[Hit]:
+    def generation(self, owner: str) -> str:
+        """The generation of the owner's index; NO_INDEX where there is none, or none that can be read."""
+        if self._notice.is_new():
+            clear_all()
+        try:
+            return self._store(owner).generation()
+        except OSError as error:
+            self._report(error)
+            return NO_INDEX
+
+    def prepare(self, query: Query) -> Query:
+        """The query, analysed and with its vector.  May call an embedding service; `search` never does."""
+        words = (Words.parsed if query.operators else Words.plain)(query.text, self._analysis)
+        vector = b""
+        if self._embedder is not None and self._recipe.meaning and words.searchable:
+            try:
+                (vector,) = packed(self._embedder, [words.text])
+            except EmbeddingUnavailable as error:
+                log.warning("searching by words alone: %s", error)
+        return replace(query, words=words, vector=vector)
+
+    def search(self, owner: str, query: Query, generation: str, waiting: Sequence[Document]) -> list[Hit]:
         """The best `query.limit` messages, best first; ties go to the newer message (the higher id).
 
-        `pending(generation, as_of)` must tell of every message of the owner that was not reported as held by that
-        generation of the index (see `add`), but may leave out what it told before: `as_of` is the moment that it told
-        an earlier search, or None (see `Told`).  It is called at least once, and again, with the new generation, when
-        the index was damaged or replaced meanwhile.  A message both in the index and in `pending` counts once, as
-        `pending` has it.  A text without any searchable word finds nothing, and `pending` is not asked.  An index that
-        can't be read (files that are forbidden, a disk that fails) is done without, and the log says so once.
+        `waiting` are all messages of the owner that were not reported as held by that `generation` of the index (see
+        `add`); of a message that is both there and in the index the waiting one counts.  With NO_INDEX they alone are
+        searched.  Raises IndexLost when the index is of another generation by now, is damaged, or can't be read: then
+        search again with NO_INDEX and all messages.
         """
-        wanted = self._analysis.query_terms(query.text)
-        if not wanted or query.limit < 1:
+        words = query.words
+        assert words is not None, "prepare the query first"
+        if not words.searchable or query.limit < 1:
             return []
-        # First of all, since it may come from far: `pending` may begin a transaction of the caller's.
-        vector = self._meant(query.text) if self._embedder is not None and self._recipe.meaning else b""
-        hits: list[Hit] | None = None
-        problem = ""
-        try:
-            hits = self._through_index(owner, wanted, vector, query, pending)
-        except OSError as error:
-            problem = str(error)
-            if problem != self._unreadable:
-                log.error("the search index can't be read or healed; messages are searched without it: %s", problem)
-        self._unreadable = problem
-        if hits is None:
-            hits = self._best(wanted, vector, query, self._waiting(owner, NO_INDEX, query, pending), NOTHING)
-        return hits
+        waiting = [one for one in waiting if one.message_id not in query.exclude]
+        entries = self._analysed(waiting, self._embedder if self._embeds_waiting() else None)
+        blocks, allowed = self._indexed(owner, generation, words) if generation != NO_INDEX else ([], set())
+        candidates = Candidates.of(blocks, Block.of_entries(entries), words.terms, query.exclude)
+        eligible = np.ones(len(candidates), bool)
+        if words.restricts:
+            allowed.difference_update(one.message_id for one in waiting)
+            allowed.update(one.document.message_id for one in entries if words.match(one.terms))
+            eligible = np.isin(candidates.ids, np.fromiter(allowed, np.int64, len(allowed)))
+        return self._best(candidates, query, eligible)
 
-    def _through_index(
-        self,
-        owner: str,
-        wanted: list[str],
-        vector: bytes,
-        query: Query,
-        pending: Ask,
-    ) -> list[Hit] | None:
-        """None when it is being replaced over and over, or is damaged while someone holds on to it."""
-        index = self._of(owner)
-        for _ in range(_ROUNDS):
-            generation = index.generation()
-            # In this order: what moves into the index between the two is then seen twice rather than never.
-            waiting = self._waiting(owner, generation, query, pending)
-            try:
-                held = index.held(generation, self._held, wanted)
-            except Damaged:
-                try:
-                    index.heal(generation)
-                except IndexBusy:
-                    return None
-                continue
-            if held is not None:
-                return self._best(wanted, vector, query, waiting, held)
-        return None
-
-    def _waiting(self, owner: str, generation: str, query: Query, pending: Ask) -> Pending:
-        """What is not indexed yet.  The same messages wait search after search: only new ones are analysed, once they
-        are not excluded any more."""
-        kept = self._pending.get(owner) or NOTHING_WAITS
-        told = pending(generation, kept.as_of)
-        if told.since:
-            missing = [*kept.aside, *told.documents]
-        else:
-            missing = list({one.message_id: one for one in kept.missing(told.documents)}.values())
-            stays = {one.message_id for one in told.documents}.difference([one.message_id for one in missing])
-            kept = kept.without(kept.marks.keys() - stays)
-        new = [one for one in missing if one.message_id not in query.exclude]
-        if new:
-            kept = kept.with_new(new, self._columns(new, self._embedder if self._embeds_waiting() else None))
-        aside = [one for one in missing if one.message_id in query.exclude]
-        kept = replace(kept, aside=aside, as_of=told.as_of)
-        self._pending.keep(owner, kept, kept.nbytes)
-        return kept
-
-    def _embeds_waiting(self) -> bool:
-        """Whether what is not indexed yet has vectors: not those of a service, which takes its time."""
-        return self._embedder is not None and self._embedder.instant and bool(self._recipe.meaning)
+    def highlights(self, query: Query, text: str) -> list[str]:
+        """The words of `text` that a prepared query looked for, as they are written there, in their order."""
+        assert query.words is not None, "prepare the query first"
+        return self._analysis.highlights(text, query.words.terms, query.words.prefixes)
 
     def add(self, owner: str, documents: Iterable[Document]) -> str:
         """Index `documents` in one commit and return the generation that now holds them.
 
-        Idempotent: what is there already is left alone.  Waits up to 10 s for another writer, then raises IndexBusy.
-        What is in the index when this returns is on the disk.  `documents` is read while the owner's lock is held:
-        a generator that loads its rows only then never brings back what a `remove` or `drop` has taken out.
-        Raises OSError when the disk is full or forbidden; nothing is changed then.
+        Idempotent: what is there already is left alone.  What is in the index when this returns is on the disk.
+        `documents` is read while the owner's lock is held: a generator that loads its rows only then never brings back
+        what a `remove` or `drop` has taken out.  Raises IndexBusy when another writer holds the lock for too long, and
+        OSError when the disk is full or forbidden; nothing is changed then.
         """
         given: dict[int, Document] | None = None
 
-        def columns(held: Container[int]) -> list[Columns]:
+        def fresh(is_held: Callable[[int], bool]) -> list[Entry]:
             nonlocal given
-            if given is None:  # asked again after damage
+            if given is None:  # called again after damage
                 given = {document.message_id: document for document in documents}
-            fresh = {message_id: one for message_id, one in given.items() if message_id not in held}
-            kept = self._pending.get(owner) if self._embedder is None or self._embeds_waiting() else None
-            if kept is None:
-                return [self._columns(list(fresh.values()), self._embedder)]
-            missing = kept.missing(list(fresh.values()))  # the others were analysed for a search
-            analysed = kept.columns(fresh.keys() - {one.message_id for one in missing})
-            return [analysed, self._columns(missing, self._embedder)]
+            return self._analysed([one for one in given.values() if not is_held(one.message_id)], self._embedder)
 
-        generation = self._of(owner).add(columns)
-        kept = self._pending.get(owner)
-        if kept is not None and given:
-            left = kept.without(kept.marks.keys() & given.keys())  # else it would stay until the owner comes back
-            self._pending.keep(owner, left, left.nbytes)
-        return generation
+        return self._store(owner).add(fresh)
 
-    def remove(self, owner: str, *, message_ids: Iterable[int] = (), session_id: int | None = None) -> None:
+    def remove(
+        self, owner: str, *, message_ids: Collection[int] = (), session_id: int | None = None, scrub: bool = True
+    ) -> None:
         """Take out these messages, or all of a session's.  No error where there is nothing to take out.
 
-        No byte of them stays in the files.  Raises IndexBusy as `add` does.
+        With `scrub` no byte of them stays in the files; without, they are only not found.  Raises IndexBusy as `add` does.
         """
-        self._of(owner).remove(frozenset(message_ids), session_id)
+        self._store(owner).remove(message_ids, session_id, scrub=scrub)
 
     def drop(self, owner: str) -> None:
         """Delete the owner's whole index from the disk.  Raises IndexBusy as `add` does."""
-        self._of(owner).drop()
+        self._store(owner).drop()
 
-    def generation(self, owner: str) -> str:
-        """The generation of the owner's index, or NO_INDEX."""
-        return self._of(owner).generation()
-
-    def forget_texts(self) -> None:
-        """Empty every cache of texts and of what was made of them, whoever wrote them: of this process now, of others
-        that share the folder before they next look into an index.  They fill again by themselves."""
-        forget_texts()
+    def clear_caches(self) -> None:
+        """Empty every cache of what people wrote: of this process now, of others that share the folder before they next
+        look into an index.  Caches fill again by themselves."""
+        clear_all()
         try:
             self._notice.post()
         except OSError as error:
-            log.error("other processes could not be told to forget texts, and do so when they end: %s", error)
+            log.error("other processes could not be told to clear their caches: %s", error)
 
     def held(self, owner: str) -> tuple[str, set[int]]:
-        """The index's generation and the ids of all messages it holds, for `verify`.
+        """The index's generation and the ids of all messages it holds, read from the disk.
 
-        A damaged index is put away first, as in `search`; one that is not there is ("none", set()).
+        A damaged index is put away first, as in `search`; one that is not there is (NO_INDEX, set()).
         """
-        index = self._of(owner)
-        while True:
-            generation = index.generation()
+        store = self._store(owner)
+        while (generation := store.generation()) != NO_INDEX:
             try:
-                ids = index.ids(generation)
+                blocks = store.read(store.open(generation), generation, lambda reader: blocks_of(reader, {}))
+                return generation, {message_id for block in blocks.values() for message_id in block.rows["id"].tolist()}
             except Damaged:
-                index.heal(generation)
+                store.put_away(generation)
+            except IndexLost:
                 continue
-            if index.generation() == generation:
-                return generation, ids
+        return NO_INDEX, set()
 
-    def _of(self, owner: str) -> WhooshIndex:
-        if self._notice.is_new():
-            forget_texts()
-        return WhooshIndex(self._root, owner, self._busy_after, self._made_with)
-
-    def _columns(self, documents: Sequence[Document], embedder: Embedder | None) -> Columns:
-        """The documents, analysed, with the vectors of what is said and who says it."""
-        vectors = {}
-        if embedder is not None:
-            spoken = list(dict.fromkeys([one.spoken for one in documents]))
-            vectors = dict(zip(spoken, packed(embedder, spoken), strict=True))
-        return Columns.of([self._entry(one, vectors.get(one.spoken, b"")) for one in documents])
-
-    def _entry(self, document: Document, vector: bytes) -> Entry:
-        """The document, analysed."""
-        counts = Counter(self._analysis.terms(document.content, document.name, singles=True))
-        squares = sum([count * count for count in counts.values()])
-        created, role = microseconds(document.created_at), role_number(document.role)
-        return Entry(document.message_id, document.session_id, created, role, counts.total(), squares, counts, vector)
-
-    def _meant(self, text: str) -> bytes:
-        """The packed vector of a query; none when it can't be had, and then the words decide."""
-        assert self._embedder is not None
+    def is_current(self) -> bool:
+        """Whether the last `mark_current` was by an index of this format, analysis and embedder."""
         try:
-            return packed(self._embedder, [text])[0]
-        except EmbeddingUnavailable as error:
-            log.warning("searching by words alone: %s", error)
-            return b""
+            return (self._root / ".made-with").read_text("utf-8") == self._made_with
+        except OSError:
+            return False
 
-    def _best(self, wanted: list[str], vector: bytes, query: Query, waiting: Pending, held: Held) -> list[Hit]:
-        """Rank the union of `waiting` and `held` by `wanted`, the query's terms, and its vector, if it has one."""
-        collection = Collection.of(held, waiting, wanted, without=query.exclude)
+    def mark_current(self) -> None:
+        """Note for the next start that the indexes of this way of making them were asked for."""
+        self._root.mkdir(parents=True, exist_ok=True)
+        (self._root / ".made-with").write_text(self._made_with, "utf-8")
+
+    def _store(self, owner: str) -> Store:
+        return Store(self._root, owner, self._busy_after, self._made_with)
+
+    def _indexed(self, owner: str, generation: str, words: Words) -> tuple[list[Block], set[int]]:
+        """The indexed messages to rank; and if the words restrict what is found, the ids that they leave.
+
+        Raises IndexLost.
+        """
+        store = self._store(owner)
+        try:
+            snapshot = self._snapshot(store, (owner, generation))
+            index, allowed = snapshot.index, set[int]()
+            if snapshot.blocks is None:
+                block, allowed = store.read(index, generation, lambda reader: best(reader, _asked(words), CANDIDATES))
+                blocks = [block]
+            else:
+                blocks = list(snapshot.blocks.values())
+                if words.restricts:
+                    query = words.query(TEXT_FIELD)
+                    allowed = store.read(index, generation, lambda reader: matching(reader, query))
+        except Damaged as error:
+            with suppress(IndexBusy):
+                store.put_away(generation, wait=0)
+            raise IndexLost("the index was damaged") from error
+        except OSError as error:
+            self._report(error)
+            raise IndexLost("the index can't be read") from error
+        self._problem = ""
+        return blocks, allowed
+
+    def _snapshot(self, store: Store, key: tuple[str, str]) -> _Snapshot:
+        """The latest commit of the index; segments that were read before are not read again."""
+        _, generation = key
+        known = self._snapshots.get(key) or _Snapshot(store.open(generation))
+        commit = known.index.latest_generation()  # a commit between this and the read is read once more next time
+        if commit == known.commit:
+            return known
+
+        def read(reader: IndexReader) -> _Snapshot:
+            large = reader.doc_count() > RANKED_WHOLE
+            return _Snapshot(known.index, commit, None if large else blocks_of(reader, known.blocks or {}))
+
+        snapshot = store.read(known.index, generation, read)
+        self._snapshots.put(key, snapshot)
+        return snapshot
+
+    def _embeds_waiting(self) -> bool:
+        """Whether messages that are not indexed yet have vectors: not those of a service, which takes its time."""
+        return self._embedder is not None and self._embedder.instant and bool(self._recipe.meaning)
+
+    def _analysed(self, documents: Sequence[Document], embedder: Embedder | None) -> list[Entry]:
+        """The documents, analysed.  The same ones wait search after search, and are then indexed: they are cached."""
+        entries = {one: self._entries.get((one, embedder is not None)) for one in documents}
+        new = [one for one, entry in entries.items() if entry is None]
+        spoken = list({one.spoken: None for one in new})
+        vectors = dict(zip(spoken, packed(embedder, spoken), strict=True)) if embedder is not None else {}
+        for one in new:
+            terms = self._analysis.terms(one.content, one.name, singles=True)
+            entries[one] = entry = Entry.of(one, terms, vectors.get(one.spoken, b""))
+            self._entries.put((one, embedder is not None), entry)
+        return [entry for entry in entries.values() if entry is not None]
+
+    def _best(self, candidates: Candidates, query: Query, allowed: NDArray[np.bool_]) -> list[Hit]:
+        """The best of those candidates that are `allowed`."""
+        assert query.words is not None
         times = [(microseconds(after), microseconds(before)) for after, before in query.times]
-        ranked = rank(collection, vector, self._recipe, time_ns() // 1_000, times)
+        ranked = rank(candidates, query.vector, self._recipe, time_ns() // 1_000, times)
+        eligible = _passing(query, candidates, allowed if query.words.required else allowed & ranked.eligible)
         limit = min(query.limit, FUZZY_LIMIT) if self._recipe.formula == "fuzzy" else query.limit
-        at = _passing(query, collection, ranked.eligible).nonzero()[0]
-        if len(at) > limit:  # to sort all of them takes longer than to find the best
+        at = eligible.nonzero()[0]
+        if len(at) > limit:  # sorting all of them takes longer than finding the best
             scores = ranked.total[at]
             at = at[scores >= np.partition(scores, -limit)[-limit]]
-        at = at[np.lexsort((-collection.ids[at], -ranked.total[at]))[:limit]]
+        at = at[np.lexsort((-candidates.ids[at], -ranked.total[at]))[:limit]]
         why = [dict(zip(ranked.names, parts, strict=True)) for parts in ranked.parts.take(at, axis=1).T.tolist()]
-        found = collection.ids[at], collection.sessions[at], ranked.total[at]
+        found = candidates.ids[at], candidates.sessions[at], ranked.total[at]
         return list(map(Hit, *[column.tolist() for column in found], why))
 
+    def _report(self, error: OSError) -> None:
+        """Say once that the index can't be read."""
+        if str(error) != self._problem:
+            log.error("the search index can't be read; messages are searched without it: %s", error)
+        self._problem = str(error)
 
-def _passing(query: Query, collection: Collection, eligible: NDArray[np.bool_]) -> NDArray[np.bool_]:
+
+def _asked(words: Words) -> WhooshQuery:
+    """What chooses the candidates: the restrictions, and any of the terms."""
+    terms = Or([Term(TEXT_FIELD, term) for term in words.terms])
+    return AndMaybe(words.query(TEXT_FIELD), terms) if words.required else And([words.query(TEXT_FIELD), terms])
+
+
+def _passing(query: Query, candidates: Candidates, eligible: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which of the `eligible` messages are what the query asks for beside its words."""
     if query.session_id is not None:
-        eligible = eligible & (collection.sessions == query.session_id)
+        eligible = eligible & (candidates.sessions == query.session_id)
     if query.role is not None:
-        eligible = eligible & (collection.roles == role_number(query.role))
+        eligible = eligible & (candidates.roles == role_number(query.role))
     if query.after is not None:
-        eligible = eligible & (collection.created >= microseconds(query.after))
+        eligible = eligible & (candidates.created >= microseconds(query.after))
     if query.before is not None:
-        eligible = eligible & (collection.created < microseconds(query.before))
+        eligible = eligible & (candidates.created < microseconds(query.before))
     return eligible

@@ -32,8 +32,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from search_index.collection import Collection, Found
-from search_index.held import Floats, Ints
+from search_index.arrays import Candidates, Floats, Ints, Postings
 
 K1 = 0.9
 B = 0.4
@@ -89,17 +88,17 @@ class Ranked(NamedTuple):
 
 
 def rank(
-    collection: Collection, query_vector: bytes, recipe: Recipe, now: int, times: Sequence[tuple[int, int]] = ()
+    candidates: Candidates, query_vector: bytes, recipe: Recipe, now: int, times: Sequence[tuple[int, int]] = ()
 ) -> Ranked:
-    """Score every message; `collection.found` says where the terms of the query are.
+    """Score every message; `candidates.postings` says where the terms of the query are.
 
     `query_vector` is packed, or empty.  `times` are the half-open ranges the query speaks of; they and `now`, which
     the fuzzy formula's time is told from, are in microseconds since 1970.
     """
     if recipe.formula == "fuzzy":
-        return _fuzzy(collection, now)
-    found, lengths = collection.found, collection.lengths
-    words = _words(found, lengths)
+        return _fuzzy(candidates, now)
+    postings, lengths = candidates.postings, candidates.lengths
+    words = _words(postings, lengths)
     weights = {"meaning": recipe.meaning, "neighbours": recipe.neighbours, "session": recipe.session}
     if times and recipe.time:
         weights["time"] = recipe.time
@@ -107,18 +106,18 @@ def rank(
         return Ranked(words, ["words"], words[None], words > 0)
     likeness = np.zeros(len(lengths))
     if recipe.meaning and query_vector:
-        likeness = np.maximum(collection.likeness(query_vector), 0)
-    session = _numbered(collection.sessions)
-    near = _around(found, lengths, likeness, session)
+        likeness = np.maximum(candidates.likeness(query_vector), 0)
+    session = _numbered(candidates.sessions)
+    near = _around(postings, lengths, likeness, session)
     beside = near[:-3]
     has = np.minimum(beside, 1.0)  # counted faster as numbers than as what is true
     parts = np.empty((1 + len(weights), len(lengths)))
     parts[0] = words
     parts[1] = _meaning(likeness, near[-2], near[-1])
     parts[2] = _bm25(beside, near[-3], np.add.reduce(has, axis=1))
-    parts[3] = _session(found, lengths, session)
+    parts[3] = _session(postings, lengths, session)
     if "time" in weights:
-        parts[4] = _within(collection.created, times)
+        parts[4] = _within(candidates.created, times)
     eligible = words > 0
     if recipe.meaning:
         eligible |= likeness >= LIKE
@@ -129,12 +128,15 @@ def rank(
     return Ranked(np.add.reduce(parts), ["words", *weights], parts, eligible)
 
 
-def _words(found: Found, lengths: Floats) -> Floats:
+def _words(postings: Postings, lengths: Floats) -> Floats:
     """BM25 of the messages, worked out only where a term is."""
     documents = max(len(lengths), 1)
-    idf = np.log([documents / (having + 1) for having in np.bincount(found.term, minlength=found.terms).tolist()]) + 1
-    scores = (idf * (K1 + 1))[found.term] * found.often / (found.often + _norm(lengths)[found.at])
-    return _sums(scores, found.at, len(lengths))
+    idf = (
+        np.log([documents / (having + 1) for having in np.bincount(postings.term, minlength=postings.terms).tolist()])
+        + 1
+    )
+    scores = (idf * (K1 + 1))[postings.term] * postings.counts / (postings.counts + _norm(lengths)[postings.at])
+    return _sums(scores, postings.at, len(lengths))
 
 
 def _bm25(counts: Floats, lengths: Floats, holders: Floats) -> Floats:
@@ -167,23 +169,23 @@ def _numbered(sessions: Ints) -> Ints:
     return numbers
 
 
-def _around(found: Found, lengths: Floats, likeness: Floats, session: Ints) -> Floats:
+def _around(postings: Postings, lengths: Floats, likeness: Floats, session: Ints) -> Floats:
     """Of each message and those of REACH neighbours on either side in its session, added up: a row for each term's
     counts, then one for their lengths, one for their likenesses, and one that says of how many.
 
     A step of numpy's costs as much for one row as for a few, so all rows are one line for it.  They stand REACH empty
     columns apart, and so do the sessions in each: nothing of one is added to another.
     """
-    many, others, at = len(session), int(session[-1]), found.at
+    many, others, at = len(session), int(session[-1]), postings.at
     columns: Ints | slice = slice(many)
     if others:
         columns = spread = np.arange(many) + REACH * session
         at = spread[at]
     width = many + REACH * (1 + others)
-    rows = np.zeros((found.terms + 3, width))
+    rows = np.zeros((postings.terms + 3, width))
     rows[-3, columns], rows[-2, columns], rows[-1, columns] = lengths, likeness, 1.0
     line = rows.reshape(-1)
-    line[found.term * width + at] = found.often
+    line[postings.term * width + at] = postings.counts
     total = line.copy()
     for distance in range(1, REACH + 1):
         total[distance:] += line[:-distance]
@@ -201,12 +203,14 @@ def _meaning(likeness: Floats, around: Floats, many: Floats) -> Floats:
     return np.maximum(together - np.add.reduce(together) / len(together), 0)
 
 
-def _session(found: Found, lengths: Floats, session: Ints) -> Floats:
+def _session(postings: Postings, lengths: Floats, session: Ints) -> Floats:
     """For each message, BM25 of its whole session."""
     many = int(session[-1]) + 1
     if many == 1:  # there is no other to compare it with
-        return np.full(len(session), float(len(found.at) > 0))
-    counts = _sums(found.often, found.term * many + session[found.at], found.terms * many).reshape(found.terms, many)
+        return np.full(len(session), float(len(postings.at) > 0))
+    counts = _sums(postings.counts, postings.term * many + session[postings.at], postings.terms * many).reshape(
+        postings.terms, many
+    )
     return _bm25(counts, _sums(lengths, session, many), np.add.reduce(np.minimum(counts, 1.0), axis=1))[session]
 
 
@@ -232,14 +236,14 @@ def _ranks(values: Floats) -> Floats:
     return np.where(values > 0, 1 / (RRF_K + 1 + better), 0.0)
 
 
-def _fuzzy(collection: Collection, now: int) -> Ranked:
+def _fuzzy(candidates: Candidates, now: int) -> Ranked:
     """The formula of a study of how people keep a conversation in mind, for comparison."""
-    found, messages, asked = collection.found, len(collection), collection.asked
-    shared = np.bincount(found.at, minlength=messages) / asked
-    sizes = np.sqrt(np.maximum(collection.squares, 1) * asked)
-    hours = np.maximum(now - collection.created, 0) / 3.6e9
+    postings, messages, asked = candidates.postings, len(candidates), candidates.asked
+    shared = np.bincount(postings.at, minlength=messages) / asked
+    sizes = np.sqrt(np.maximum(candidates.squares, 1) * asked)
+    hours = np.maximum(now - candidates.created, 0) / 3.6e9
     overlap = 0.4 * shared
-    cosine = 0.4 * _sums(found.often, found.at, messages) / sizes
+    cosine = 0.4 * _sums(postings.counts, postings.at, messages) / sizes
     time = 0.2 * (1 - 0.3 * np.minimum(hours / FUZZY_HOURS, 1))
     parts = np.array([overlap, cosine, time])
     total: Floats = np.add.reduce(parts)

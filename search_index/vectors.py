@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from search_index.remembered import remembered
+from search_index.caches import cached
 
 DIMENSIONS = 256
 PACKED_BYTES = DIMENSIONS
@@ -86,7 +86,7 @@ def _tokenized(text: str) -> Sequence[int]:
     return ids
 
 
-@remembered(8192)
+@cached(8192)
 def _tokens_of_word(word: str) -> tuple[int, ...]:
     """The numbers of one word's tokens.  People repeat words, and the tokenizer takes longer for one than all else does
     for a text; of a plain word its model makes what it would, and is asked itself."""

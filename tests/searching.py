@@ -3,7 +3,7 @@
 import random
 from datetime import UTC, datetime, timedelta
 
-from search_index import Document, Query, Told
+from search_index import NO_INDEX, Document, IndexLost, Query
 
 T0 = datetime(2026, 5, 1, tzinfo=UTC)
 WORDS = "apple river stone cloud tiger violin harbor lantern pepper window silver garden".split()  # noqa: SIM905
@@ -23,9 +23,9 @@ class Rows:
         self.held_by = {}
         self.asked = []
 
-    def pending(self, generation, as_of=None):
+    def waiting(self, generation):
         self.asked.append(generation)
-        return Told([d for d in self.documents.values() if self.held_by.get(d.message_id) != generation])
+        return [d for d in self.documents.values() if self.held_by.get(d.message_id) != generation]
 
     def index(self, index, owner="ana", ids=None):
         documents = [self.documents[i] for i in (self.documents if ids is None else ids)]
@@ -34,8 +34,17 @@ class Rows:
         return generation
 
 
+def search(index, rows, query, owner="ana"):
+    """A search as `memory.recall` does it."""
+    query, generation = index.prepare(query), index.generation(owner)
+    try:
+        return index.search(owner, query, generation, rows.waiting(generation))
+    except IndexLost:
+        return index.search(owner, query, NO_INDEX, rows.waiting(NO_INDEX))
+
+
 def found(index, rows, text, owner="ana", **narrowed):
-    return [hit.message_id for hit in index.search(owner, Query(text, **narrowed), rows.pending)]
+    return [hit.message_id for hit in search(index, rows, Query(text, **narrowed), owner)]
 
 
 def seeded(count, seed=1):

@@ -11,7 +11,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import services_of
-from search_index import SearchIndex
+from search_index import NO_INDEX, SearchIndex
 from tests.resources import append, good, said
 from tests.searching import Rows, found, message, seeded
 
@@ -30,6 +30,11 @@ def overwrite(file: Path, place: int, chance: random.Random) -> None:
     file.write_bytes(content)
 
 
+def column_of(file: Path, message_id: int) -> int:
+    """Where a message of session 1 has its numbers."""
+    return file.read_bytes().index(message_id.to_bytes(8, "little") + (1).to_bytes(8, "little"))
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_whichever_byte_is_overwritten_the_same_is_found(tmp_path: Path, seed: int) -> None:
     """Most bytes of a segment are numbers: read on, a wrong one would hide a message, or show another."""
@@ -44,22 +49,25 @@ def test_whichever_byte_is_overwritten_the_same_is_found(tmp_path: Path, seed: i
     assert [found(index, rows, text) for text in ("lighthouse", "apple river", "tea")] == expected
 
 
-def test_what_was_overwritten_is_not_carried_into_the_next_segment(index: SearchIndex, tmp_path: Path) -> None:
+def test_what_was_overwritten_is_noticed_also_after_a_merge(index: SearchIndex, tmp_path: Path) -> None:
     rows = Rows(*(message(number, "tea") for number in range(1, 40)))
     before = rows.index(index, ids=range(1, 39))
     (file,) = next(tmp_path.iterdir()).glob("*.seg")
-    overwrite(file, file.stat().st_size // 2, random.Random(1))
-    assert rows.index(index, ids=[39]) != before
-    assert index.held("ana")[1] == {39}, "what the damaged one held is to be indexed again"
+    overwrite(file, column_of(file, 7), random.Random(1))
+    rows.index(index, ids=[39])
+    index.remove("ana", message_ids=[1])  # which writes all segments anew
+    assert index.held("ana") == (NO_INDEX, set())
+    assert sorted(found(index, rows, "tea", limit=100)) == list(range(1, 40))
+    assert rows.index(index) != before
 
 
-def test_an_index_without_sums_is_made_again(
+def test_an_index_of_another_format_is_made_again(
     index: SearchIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = Rows(*seeded(5))
     with monkeypatch.context() as earlier:
-        earlier.setattr("search_index.whoosh_index.FORMAT", 1)
-        before = rows.index(index)
+        earlier.setattr("search_index.index.FORMAT", 1)
+        before = rows.index(SearchIndex(tmp_path))
     assert index.held("ana") == ("none", set())
     assert rows.index(index) != before
     assert index.held("ana")[1] == {1, 2, 3, 4, 5}
@@ -93,7 +101,7 @@ def test_searches_go_on_and_a_job_makes_the_index_again(
     if how == "truncated":
         segment.write_bytes(segment.read_bytes()[:-100])
     elif how == "overwritten":
-        overwrite(segment, 3000, random.Random(1))
+        overwrite(segment, column_of(segment, 7), random.Random(1))
     elif how == "deleted":
         segment.unlink()
     else:

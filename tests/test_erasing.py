@@ -20,7 +20,7 @@ import memory.people.erasing
 from app import services_of
 from models import JobRow
 from search_index import WordLlamaEmbedder
-from search_index.remembered import Notice
+from search_index.caches import ClearNotice
 from search_index.vectors import packed
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer, Status
@@ -594,9 +594,9 @@ def test_a_person_who_was_corrected_in_an_erased_session_is_who_they_were(
 # -- caches
 
 
-def test_other_processes_are_told_to_forget_texts(app: Flask) -> None:
+def test_other_processes_are_told_to_clear_their_caches(app: Flask) -> None:
     """That they do before they look into an index again: test_search_kept."""
     append(app.test_client(), "s", [said(SECRET)], user_id="ada")
-    another = Notice(services_of(app).settings.index_dir / ".forget")
+    another = ClearNotice(services_of(app).settings.index_dir / ".forget")
     erase(app.test_client(), SECRET)
     assert another.is_new()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -18,15 +17,13 @@ from hypothesis import strategies as st
 
 from config import Settings
 from memory.services import _recipe
-from search_index import Document, Hit, Query, Recipe, SearchIndex, Told, WordLlamaEmbedder
+from search_index import Document, Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
 from search_index.analysis import query_terms, terms
-from search_index.collection import Collection
-from search_index.held import NOTHING
-from search_index.pending import NOTHING_WAITS
-from search_index.postings import Columns, Entry
+from search_index.arrays import Block, Candidates, Entry
 from search_index.ranking import BESIDE, FUZZY_LIMIT, FUZZY_THRESHOLD, GRACE_DAYS, REACH, RRF_K, Ranked, rank
 from search_index.vectors import packed
 from tests.searching import T0, WORDS, Rows, message, seeded
+from tests.searching import search as asked
 
 DEFAULT = _recipe(Settings())
 PARTS = ("meaning", "neighbours", "session", "time")
@@ -34,20 +31,20 @@ HOUR = 3_600_000_000  # microseconds
 EMBEDDER = WordLlamaEmbedder()
 
 
-def collected(texts: Sequence[str], query: str, sessions: Sequence[int] = (), ages: Sequence[float] = ()) -> Collection:
-    """A collection of `texts` with the ids 1, 2, ..., said so many hours before 0."""
-    documents, entries = [], []
+def candidates(
+    texts: Sequence[str], query: str, sessions: Sequence[int] = (), ages: Sequence[float] = ()
+) -> Candidates:
+    """`texts` as messages with the ids 1, 2, ..., said so many hours before 1970."""
+    entries = []
     for at, (text, vector) in enumerate(zip(texts, packed(EMBEDDER, texts), strict=True)):
-        counts = Counter(terms(text))
-        session, created = sessions[at] if sessions else 1, -int(ages[at] * HOUR) if ages else 0
-        squares = sum(count**2 for count in counts.values())
-        entries.append(Entry(at + 1, session, created, 0, counts.total(), squares, counts, vector))
-        documents.append(message(at + 1, text, session))
-    return Collection.of(NOTHING, NOTHING_WAITS.with_new(documents, Columns.of(entries)), query_terms(query))
+        said = datetime(1970, 1, 1) - timedelta(hours=ages[at] if ages else 0)
+        document = message(at + 1, text, sessions[at] if sessions else 1, created_at=said)
+        entries.append(Entry.of(document, terms(text), vector))
+    return Candidates.of([], Block.of_entries(entries), query_terms(query), ())
 
 
 def ranked(recipe: Recipe, query: str, texts: Sequence[str], **more: Any) -> Ranked:
-    return rank(collected(texts, query, **more), packed(EMBEDDER, [query])[0], recipe, 0)
+    return rank(candidates(texts, query, **more), packed(EMBEDDER, [query])[0], recipe, 0)
 
 
 def parts_of(result: Ranked) -> dict[str, list[float]]:
@@ -66,7 +63,7 @@ def search(root: Path, recipe: Recipe, query: Query, documents: Sequence[Documen
     index.drop("ana")
     rows = Rows(*documents)
     rows.index(index, ids=[one.message_id for one in documents if one.message_id in indexed])
-    return index.search("ana", query, rows.pending)
+    return asked(index, rows, query)
 
 
 def ids(hits: Sequence[Hit]) -> list[int]:
@@ -240,7 +237,7 @@ QUESTIONS = ["When is the violin festival?", "what about the kettle in Tallinn",
 
 
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
-def test_indexed_pending_and_half_rank_alike_by_the_whole_recipe(root: Path, fusion: str) -> None:
+def test_indexed_waiting_and_half_rank_alike_by_the_whole_recipe(root: Path, fusion: str) -> None:
     said = [message(at, SENTENCES[at * 5 % 8] + f" Day {at}.", session_id=at % 5, name="Ana") for at in range(1, 121)]
     recipe = replace(DEFAULT, fusion=fusion)
     queries = [Query(text, limit=30, times=times(0, 0.0005)) for text in QUESTIONS]
@@ -250,7 +247,7 @@ def test_indexed_pending_and_half_rank_alike_by_the_whole_recipe(root: Path, fus
         held = [one.message_id for one in said if one.message_id in indexed]
         for start in range(0, len(held), 25):
             rows.index(index, ids=held[start : start + 25])
-        answers.append([index.search("ana", query, rows.pending) for query in queries])
+        answers.append([asked(index, rows, query) for query in queries])
     assert answers[0] == answers[1] == answers[2] == answers[3]
     assert len(answers[0][0]) == 30
 
@@ -266,7 +263,7 @@ def test_nothing_is_found_among_nothing(root: Path, formula: str) -> None:
     recipe = replace(DEFAULT, formula=formula)
     assert search(root, recipe, Query("tea kettle", times=times(0, 1)), []) == []
     assert search(root, recipe, Query("tea kettle"), [message(1, ""), message(2, "👍")]) == []
-    empty = rank(collected([], "tea"), b"", recipe, 0, [(0, 1)])
+    empty = rank(candidates([], "tea"), b"", recipe, 0, [(0, 1)])
     assert (len(empty.total), len(empty.eligible)) == (0, 0)
 
 
@@ -299,8 +296,8 @@ def test_the_order_of_arrival_does_not_matter_and_scores_are_sums_of_their_parts
     shuffled.shuffle(other)
     query = Query(text, limit=100, times=times(2, 4))
     index = SearchIndex(Path("nowhere"), recipe=recipe, embedder=EMBEDDER if recipe.meaning else None)
-    hits = index.search("ana", query, lambda *_: Told(documents))
-    assert hits == index.search("ana", query, lambda *_: Told(other))
+    hits = asked(index, Rows(*documents), query)
+    assert hits == asked(index, Rows(*other), query)
     for hit in hits:
         assert all(map(math.isfinite, (hit.score, *hit.why.values())))
         assert hit.score == pytest.approx(sum(hit.why.values())) and min(hit.why.values()) >= 0
@@ -317,9 +314,9 @@ def test_what_is_excluded_was_never_said_and_a_time_hides_nothing(
     left = [one for one in documents if one.message_id not in excluded]
     index = SearchIndex(Path("nowhere"), recipe=recipe, embedder=EMBEDDER if recipe.meaning else None)
     query = Query(text, limit=100, times=times(2, 4), exclude=excluded)
-    hits = index.search("ana", query, lambda *_: Told(documents))
-    assert ids(hits) == ids(index.search("ana", replace(query, exclude=()), lambda *_: Told(left)))
+    hits = asked(index, Rows(*documents), query)
+    assert ids(hits) == ids(asked(index, Rows(*left), replace(query, exclude=())))
     if recipe.formula == "context":
-        assert set(ids(index.search("ana", replace(query, times=()), lambda *_: Told(documents)))) <= set(ids(hits))
+        assert set(ids(asked(index, Rows(*documents), replace(query, times=())))) <= set(ids(hits))
         held = {one.message_id for one in left if set(terms(one.content)) & set(query_terms(text))}
         assert held <= set(ids(hits))

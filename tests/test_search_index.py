@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from whoosh.index import open_dir
 from whoosh.scoring import bm25
 
-from search_index import NO_INDEX, IndexBusy, Query, SearchIndex, Told
+from search_index import NO_INDEX, IndexBusy, Query, SearchIndex
 from search_index.ranking import K1, B
-from tests.searching import T0, WORDS, Rows, found, message, seeded
+from tests.searching import T0, WORDS, Rows, found, message, search, seeded
 from tests.traces import traces
 
 
@@ -53,7 +53,7 @@ def kept(request, index):
 
 def test_finds_the_better_match_first_and_says_why(index, kept):
     rows = kept(message(1, "a red apple"), message(2, "the river"), message(3, "red apple and red river apple"))
-    hits = index.search("ana", Query("red apples"), rows.pending)
+    hits = search(index, rows, Query("red apples"))
     assert [hit.message_id for hit in hits] == [3, 1]
     assert hits[0].score > hits[1].score > 0
     assert [hit.why for hit in hits] == [{"words": hit.score} for hit in hits]
@@ -197,9 +197,7 @@ def test_indexed_and_pending_rank_alike(tmp_path):
         index, rows = SearchIndex(tmp_path / mode), Rows(*documents)
         for start in range(0, len(ids), 40):
             rows.index(index, ids=ids[start : start + 40])
-        answers[mode] = [
-            index.search("ana", Query(" ".join(pair)), rows.pending) for pair in zip(WORDS, WORDS[3:], strict=False)
-        ]
+        answers[mode] = [search(index, rows, Query(" ".join(pair))) for pair in zip(WORDS, WORDS[3:], strict=False)]
     assert answers["indexed"] == answers["pending"] == answers["half"]
     assert all(len(hits) == 10 for hits in answers["indexed"])
 
@@ -215,20 +213,20 @@ def test_indexed_and_pending_rank_alike_for_any_split(tmp_path, data):
     query = Query(" ".join(data.draw(st.lists(st.sampled_from(WORDS[:6]), min_size=1, max_size=3))), limit=5)
     index = SearchIndex(tmp_path)
     index.drop("ana")
-    all_pending = index.search("ana", query, Rows(*documents).pending)
+    all_pending = search(index, Rows(*documents), query)
     rows = Rows(*documents)
     rows.index(index, ids=ids[::2])
     rows.index(index, ids=ids[1::2])
     for i in unreported:
         rows.held_by.pop(i, None)
-    assert index.search("ana", query, rows.pending) == all_pending
+    assert search(index, rows, query) == all_pending
 
 
 def test_the_formula_is_whooshs_bm25(index):
     bags = [text.split() for text in ("pear pear plum", "plum grape grape grape fig", "pear", "fig fig")]
     rows = Rows(*(message(i, " ".join(bag)) for i, bag in enumerate(bags, 1)))
     rows.index(index)
-    hits = index.search("ana", Query("pear grape"), rows.pending)
+    hits = search(index, rows, Query("pear grape"))
     idf = {"pear": log(4 / 3) + 1, "grape": log(4 / 2) + 1}
     expected = {
         i: sum(bm25(idf[t], bag.count(t), len(bag), 11 / 4, B, K1) for t in idf if t in bag)
@@ -395,31 +393,32 @@ def test_damage_is_logged_with_its_cause(index, tmp_path, caplog):
 
 
 def test_an_index_replaced_during_the_search_is_searched_again(index, tmp_path):
-    rows = Rows(message(1, "tea"), message(2, "tea"))
-    rows.index(index)
     other = SearchIndex(tmp_path)
 
-    def pending(generation, as_of):
-        answer = rows.pending(generation, as_of)
-        if len(rows.asked) == 1:  # another process erases and starts anew, after this one was told what is pending
-            other.drop("ana")
-            rows.index(other, ids=[2])
-        return answer
+    class Replaced(Rows):
+        def waiting(self, generation):
+            waiting = super().waiting(generation)
+            if len(self.asked) == 1:  # another process erases and starts anew, after this one read what waits
+                other.drop("ana")
+                self.index(other, ids=[2])
+            return waiting
 
-    assert [hit.message_id for hit in index.search("ana", Query("tea"), pending)] == [2, 1]
-    assert len(rows.asked) == 2
+    rows = Replaced(message(1, "tea"), message(2, "tea"))
+    rows.index(index)
+    assert found(index, rows, "tea") == [2, 1]
+    assert rows.asked[1:] == [NO_INDEX]
 
 
 def test_what_is_indexed_during_the_search_counts_once(index):
-    rows = Rows(message(1, "tea"), message(2, "tea"))
+    class Fed(Rows):
+        def waiting(self, generation):
+            waiting = super().waiting(generation)
+            self.index(index, ids=[2])
+            return waiting
+
+    rows = Fed(message(1, "tea"), message(2, "tea"))
     rows.index(index, ids=[1])
-
-    def pending(generation, as_of):
-        answer = rows.pending(generation, as_of)
-        rows.index(index, ids=[2])
-        return answer
-
-    assert [hit.message_id for hit in index.search("ana", Query("tea"), pending)] == [2, 1]
+    assert found(index, rows, "tea") == [2, 1]
 
 
 def test_a_callers_error_is_not_damage(index):
@@ -430,8 +429,6 @@ def test_a_callers_error_is_not_damage(index):
         raise ValueError("the database is gone")
         yield
 
-    with pytest.raises(ValueError, match="database"):
-        index.search("ana", Query("tea"), lambda *_: Told(list(broken())))
     with pytest.raises(ValueError, match="database"):
         index.add("ana", broken())
     assert index.held("ana") == (generation, {1})
@@ -459,7 +456,7 @@ def test_a_writer_that_holds_on_makes_others_give_up(tmp_path):
     index = SearchIndex(tmp_path, busy_after=0.05)
     rows = Rows(message(1, "tea"), message(2, "tea"))
     generation = rows.index(index, ids=[1])
-    writer = open_dir(str(next(tmp_path.iterdir()))).writer()
+    writer = open_dir(str(next(tmp_path.iterdir())), "messages").writer()
     try:
         for change in (lambda: rows.index(index, ids=[2]), lambda: index.remove("ana", session_id=1)):
             with pytest.raises(IndexBusy):
@@ -476,7 +473,7 @@ def test_damage_under_a_busy_writer_still_finds_everything(tmp_path):
     index = SearchIndex(tmp_path, busy_after=0.05)
     rows = Rows(message(1, "tea"))
     rows.index(index)
-    writer = open_dir(str(next(tmp_path.iterdir()))).writer()
+    writer = open_dir(str(next(tmp_path.iterdir())), "messages").writer()
     try:
         garble_toc(next(tmp_path.iterdir()))
         assert found(index, rows, "tea") == [1]
@@ -549,7 +546,7 @@ def test_two_processes_add_at_once(index, tmp_path):
         writer.stdin.write("go\n")
         writer.stdin.flush()
     while any(writer.poll() is None for writer in writers):
-        index.search("ana", Query("tea"), lambda *_: Told([]))
+        found(index, Rows(), "tea")
     reported = [line.split() for writer in writers for line in writer.communicate()[0].splitlines()]
     assert [writer.returncode for writer in writers] == [0, 0]
     generation, held = index.held("ana")
@@ -573,5 +570,5 @@ def test_killed_in_mid_commit_nothing_reported_is_lost(tmp_path, after):
     assert {line[0] for line in reported} == {generation}
     assert held >= {int(i) for line in reported[:-1] for i in line[1:]}
     for i in sorted(held)[-3:]:
-        assert [hit.message_id for hit in index.search("ana", Query(f"word{i}"), lambda *_: Told([]))] == [i]
+        assert found(index, Rows(), f"word{i}") == [i]
     assert index.add("ana", [message(99_999, "still writable")]) == generation

@@ -1,26 +1,143 @@
-"""What waits for the index is read once: whoever has searched before finds, and scores, what somebody new does."""
+"""What an index keeps in memory, and what others do to it meanwhile, changes nothing in what is found."""
 
 from __future__ import annotations
 
+import gc
 import random
 import shutil
-import sqlite3
-from contextlib import closing
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
+import search_index.index
 from app import services_of
-from memory.recall.indexing import Waiting, waiting
-from memory.services import Services
-from search_index import NO_INDEX
+from search_index import Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index.caches import sizes
 from tests.conftest import MakeApp
 from tests.resources import append, good, said
-from tests.searching import WORDS
+from tests.searching import WORDS, Rows, found, message, search, seeded
 
-OWNER = 1  # of a database with one
+RECIPE = Recipe(meaning=0.6, neighbours=0.5, session=0.5)
+EMBEDDER = WordLlamaEmbedder()
+TEXTS = [" ".join(pair) for pair in zip(WORDS[:3], WORDS[3:6], strict=True)] + [f'"{WORDS[0]} {WORDS[1]}" -tiger riv*']
+
+
+def opened(root: Path) -> SearchIndex:
+    """An index as another process has it, which has searched for nothing yet."""
+    return SearchIndex(root, recipe=RECIPE, embedder=EMBEDDER)
+
+
+def searched(index: SearchIndex, rows: Rows, **narrowed: Any) -> list[list[Hit]]:
+    return [search(index, rows, Query(text, limit=30, operators=True, **narrowed)) for text in TEXTS]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_others_do_the_same_is_found_as_by_who_never_searched_before(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    rows, warm, other = Rows(*seeded(40, seed)), opened(tmp_path), opened(tmp_path)
+    for _ in range(12):
+        chosen = chance.sample(sorted(rows.documents), min(len(rows.documents), chance.randint(1, 12)))
+        match chance.choice(["index", "index", "index", "remove", "session", "drop", "say", "edit", "damage"]):
+            case "index":
+                rows.index(other, ids=chosen)
+            case "remove":  # erased or replaced: the row goes first
+                for one in chosen[:2]:
+                    rows.documents.pop(one)
+                other.remove("ana", message_ids=chosen[:2], scrub=chance.random() < 0.5)
+            case "session":
+                rows.documents = {i: one for i, one in rows.documents.items() if one.session_id != 3}
+                other.remove("ana", session_id=3)
+            case "drop":
+                other.drop("ana")
+            case "say":
+                new = message(1000 + chance.randrange(10**6), " ".join(chance.choices(WORDS, k=9)))
+                rows.documents[new.message_id] = new
+            case "edit":  # no message is ever changed; if one were, its row would say so
+                one = rows.documents[chosen[0]]
+                rows.documents[one.message_id] = one._replace(content=" ".join(chance.choices(WORDS, k=5)))
+                rows.held_by.pop(one.message_id, None)
+            case "damage":
+                for file in list(tmp_path.glob("*/*.seg"))[:1]:
+                    file.write_bytes(file.read_bytes()[::-1])
+        exclude = frozenset(chance.sample(sorted(rows.documents), 3))
+        expected = searched(opened(tmp_path), Rows(*rows.documents.values()), exclude=exclude)  # all of it waits
+        assert searched(opened(tmp_path), rows, exclude=exclude) == expected
+        assert searched(warm, rows, exclude=exclude) == expected
+        assert searched(warm, rows, exclude=exclude) == expected
+
+
+def test_of_a_large_index_the_postings_choose_what_is_ranked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = Rows(*seeded(300), *(message(400 + at, f"the lighthouse keeper {at}", 9) for at in range(3)))
+    for first in range(0, 303, 101):
+        rows.index(opened(tmp_path), ids=sorted(rows.documents)[first : first + 101])
+    rows.documents[500] = message(500, "a lighthouse that waits", 9)
+    opened(tmp_path).remove("ana", message_ids=[400], scrub=False)
+    monkeypatch.setattr(search_index.index, "RANKED_WHOLE", 100)
+    index = opened(tmp_path)
+    assert set(found(index, rows, "lighthouse keepers")[:3]) == {401, 402, 500}
+    assert found(index, rows, '"lighthouse keeper" -2', operators=True) == [401]
+    assert found(index, rows, "light* keep*", operators=True) == [402, 401]
+    assert set(found(index, rows, "apple")) <= {one.message_id for one in seeded(300)}
+    assert found(index, rows, "-apple", operators=True) == []
+
+
+def test_no_file_is_held_open(tmp_path: Path) -> None:
+    rows, index = Rows(*seeded(60)), opened(tmp_path)
+
+    def held_open() -> list[str]:
+        files = [str(link.readlink()) for link in list(Path("/proc/self/fd").iterdir()) if link.is_symlink()]
+        return [one for one in [*files, *Path("/proc/self/maps").read_text().splitlines()] if str(tmp_path) in one]
+
+    if not Path("/proc/self/maps").exists():
+        pytest.skip("only Linux lists them")
+    for ids in (range(1, 31), range(31, 51), range(51, 61)):
+        rows.index(index, ids=ids)
+    index.remove("ana", message_ids=[7])
+    assert searched(index, rows) and searched(opened(tmp_path), rows)
+    gc.collect()
+    assert held_open() == []
+
+
+ANOTHER = """
+import sys
+from datetime import datetime
+from pathlib import Path
+from search_index import Document, Query, SearchIndex
+from search_index.caches import sizes
+index = SearchIndex(Path(sys.argv[1]))
+waits = [Document(2, 1, "user", datetime(2026, 1, 1), "the secret is a tiger")]
+hits = index.search("ana", index.prepare(Query("secret")), index.generation("ana"), waits)
+print(*(hit.message_id for hit in hits), sum(sizes()) > 5, flush=True)
+sys.stdin.readline()
+index.generation("anybody")
+print(sum(sizes()), flush=True)
+"""
+
+
+def test_another_process_clears_its_caches_before_it_looks_into_an_index_again(tmp_path: Path) -> None:
+    index = SearchIndex(tmp_path)
+    index.add("ana", [message(1, "my secret is an apple")])
+    with subprocess.Popen(
+        [sys.executable, "-c", ANOTHER, str(tmp_path)],
+        cwd=Path(__file__).parent.parent,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdin is not None and other.stdout is not None
+        assert other.stdout.readline() == "2 1 True\n"
+        index.clear_caches()
+        assert sum(sizes()) == 0
+        other.stdin.write("look again\n")
+        other.stdin.flush()
+        assert other.stdout.readline() == "0\n"
+
+
+# Through the API
 
 
 def find(client: FlaskClient, q: str) -> list[dict[str, Any]]:
@@ -28,13 +145,8 @@ def find(client: FlaskClient, q: str) -> list[dict[str, Any]]:
     return results
 
 
-def told(services: Services, since: Waiting | None = None) -> Waiting:
-    with services.database.read() as tx:
-        return waiting(tx, OWNER, NO_INDEX, since=since.as_of if since is not None else None)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_who_searched_before_finds_what_somebody_new_does(make_app: MakeApp, seed: int) -> None:
+@pytest.mark.parametrize("seed", range(2))
+def test_a_warm_process_finds_what_a_new_one_does(make_app: MakeApp, seed: int) -> None:
     chance = random.Random(seed)
     app = make_app()
     client, services = app.test_client(), services_of(app)
@@ -48,17 +160,17 @@ def test_who_searched_before_finds_what_somebody_new_does(make_app: MakeApp, see
         done = append(client, session, [said(words()), said(words(), "assistant")], user_id="ada")
         said_by_ada.append((session, done["message_ids"][0]))
 
-    for _ in range(40):
-        match chance.choice(["say", "say", "say", "replace", "erase", "erase session", "feed", "lose the index"]):
+    for _ in range(25):
+        match chance.choice(["say", "say", "replace", "erase", "erase session", "feed", "lose the index"]):
             case "say":
                 say()
             case "replace" if said_by_ada:
-                session, message = said_by_ada.pop(chance.randrange(len(said_by_ada)))
-                body = {"session_id": session, "user_id": "ada", "message": words(), "replaces": message}
+                session, replaced = said_by_ada.pop(chance.randrange(len(said_by_ada)))
+                body = {"session_id": session, "user_id": "ada", "message": words(), "replaces": replaced}
                 client.post("/api/chat", json=body)  # refused if it was replaced with an earlier one
             case "erase" if said_by_ada:
-                session, message = said_by_ada.pop(chance.randrange(len(said_by_ada)))
-                client.delete(f"/api/sessions/{session}/messages/{message}?user_id=ada")
+                session, erased = said_by_ada.pop(chance.randrange(len(said_by_ada)))
+                client.delete(f"/api/sessions/{session}/messages/{erased}?user_id=ada")
             case "erase session" if chance.random() < 0.3:
                 session = chance.choice("abc")
                 client.delete(f"/api/sessions/{session}?user_id=ada")
@@ -70,43 +182,5 @@ def test_who_searched_before_finds_what_somebody_new_does(make_app: MakeApp, see
         say()
         question = words()
         before = find(client, question)
-        services.index.forget_texts()
+        services.index.clear_caches()
         assert find(client, question) == before
-
-
-def test_what_was_told_is_not_told_again(make_app: MakeApp) -> None:
-    app = make_app()
-    client, services = app.test_client(), services_of(app)
-    ids = append(client, "s", [said(f"Kettle {number}") for number in range(5)], user_id="ada")["message_ids"]
-    first = told(services)
-    assert ([one.message_id for one in first.messages], first.since) == (ids, False)
-    again = told(services, first)
-    assert (again.messages, again.since, again.as_of) == ([], True, first.as_of)
-    more = append(client, "s", [said("One kettle more")], user_id="ada")["message_ids"]
-    then = told(services, again)
-    assert ([one.message_id for one in then.messages], then.since) == (more, True)
-    assert client.delete(f"/api/sessions/s/messages/{ids[2]}").status_code == 200
-    after = told(services, then)
-    assert ([one.message_id for one in after.messages], after.since) == ([*ids[:2], *ids[3:], *more], False)
-    assert after.gone == [ids[2]] == told(services, after).gone, "what is gone is told each time"
-
-
-def test_another_database_in_its_place_is_read_anew(make_app: MakeApp, tmp_path: Path) -> None:
-    app = make_app()
-    client, services = app.test_client(), services_of(app)
-    append(client, "s", [said("A red kettle")], user_id="ada")
-    file = Path(services.database.engine.url.database or "")
-    with closing(sqlite3.connect(file)) as live, closing(sqlite3.connect(tmp_path / "copy")) as copy:
-        live.backup(copy)
-    append(client, "s", [said("A blue kettle")], user_id="ada")
-    assert [one["content"] for one in find(client, "blue kettle")] == ["A blue kettle", "A red kettle"]
-    services.database.close()
-    for beside in ("-wal", "-shm"):
-        file.with_name(file.name + beside).unlink(missing_ok=True)
-    shutil.copy(tmp_path / "copy", tmp_path / "restored")
-    (tmp_path / "restored").replace(file)
-    append(client, "s", [said("A green kettle")], user_id="ada")  # under the id that the blue one had
-    found = find(client, "green kettle")
-    assert found[0]["content"] == "A green kettle"
-    services.index.forget_texts()
-    assert find(client, "green kettle") == found

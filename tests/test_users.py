@@ -18,7 +18,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import select
 
 import memory.people.export
-import search_index.remembered
+import search_index.caches
 from app import services_of
 from memory.services import Services
 from models import JobRow, OwnerRow
@@ -178,7 +178,7 @@ def test_the_caches_of_this_process_forget(model_app: Flask, model_server: Model
     good(client.get(f"/api/search?q={SENTINEL}&user_id=ada"))
 
     def cached() -> int:
-        return sum(cache.cache_info().currsize for cache in search_index.remembered._caches)
+        return sum(search_index.caches.sizes())
 
     assert cached() > 10
     good(client.delete("/api/users/ada"))
@@ -199,10 +199,10 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
         ("api/auth.py", "@functools.lru_cache(maxsize=64)"),  # where requests come from
         ("api/door.py", "@functools.lru_cache(maxsize=64)"),  # the same
         ("memory/prompts/sandbox.py", "@lru_cache(maxsize=256)"),
-        ("search_index/postings.py", "@lru_cache(maxsize=64)"),
+        ("search_index/arrays.py", "@lru_cache(maxsize=64)"),
         ("search_index/vectors.py", "@lru_cache(maxsize=1)"),
         ("search_index/analysis.py", "@lru_cache(maxsize=len(LANGUAGES))"),
-        ("search_index/remembered.py", "cached: Any = lru_cache(maxsize=most)(function)"),
+        ("search_index/caches.py", "kept: Any = lru_cache(maxsize=maxsize)(function)"),
     }
 
 
@@ -282,14 +282,13 @@ def test_a_search_that_is_going_on_finds_nothing_and_asks_for_nothing(
     services.outbox.run_due(["index"])
     with services.database.read() as tx:
         services.index.drop(tx.scalars(select(OwnerRow)).one().index_key)  # lost: a search asks for it to be made again
-    search = services.index.search
+    prepare = services.index.prepare
 
-    def erased_meanwhile(*args: Any) -> Any:
-        hits = search(*args)
-        assert hits and good(app.test_client().delete("/api/users/ada"))
-        return hits
+    def erased_meanwhile(query: Any) -> Any:
+        assert good(app.test_client().delete("/api/users/ada"))
+        return prepare(query)
 
-    monkeypatch.setattr(services.index, "search", erased_meanwhile)
+    monkeypatch.setattr(services.index, "prepare", erased_meanwhile)
     assert good(client.get(f"/api/search?q={SENTINEL}&user_id=ada"))["results"] == []
     assert rows_of(services)["jobs"] == 0 and traces(app) == {}
 
@@ -357,7 +356,7 @@ def test_what_a_killed_process_left_half_erased_is_finished_by_another(
         raise Killed
 
     with monkeypatch.context() as dying, pytest.raises(Killed):
-        dying.setattr(services.index, "forget_texts", kill)  # the first thing after the rows are gone
+        dying.setattr(services.index, "clear_caches", kill)  # the first thing after the rows are gone
         model_app.test_client().delete("/api/users/ada")
     assert any(path.startswith("index/") for path in traces(model_app))
     make_due(services)

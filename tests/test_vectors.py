@@ -28,6 +28,7 @@ from tests.model_server import BrokenJson, HangUp, Html, ModelServer, Status
 from tests.openai_calls import KEY
 from tests.resources import append, good, said
 from tests.searching import Rows, found, message
+from tests.searching import search as asked
 from tests.talking import at
 
 MEANING = Recipe(meaning=1.0)
@@ -166,7 +167,7 @@ def test_what_shares_no_word_is_found_by_its_meaning(tmp_path: Any, indexed: boo
     rows = Rows(message(1, "cat cat cat"), message(2, "car car car"), message(3, "cat"))
     if indexed:
         rows.index(index)
-    (hit,) = index.search("ana", Query("feline feline feline"), rows.pending)
+    (hit,) = asked(index, rows, Query("feline feline feline"))
     assert hit.message_id == 1
     assert hit.why["meaning"] == hit.score > 0
 

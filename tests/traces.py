@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from search_index.analysis import ENGLISH
-from search_index.postings import code
+from search_index.arrays import code
 
 _ZLIB_BEGINS = tuple(bytes((0x78, level)) for level in (0x01, 0x5E, 0x9C, 0xDA))
 _GZIP_BEGINS = b"\x1f\x8b\x08"

@@ -12,7 +12,7 @@ from memory import tokens
 from memory.domain import Fact, FactScore
 from memory.languages import analysis_in
 from memory.rendering import fact_line
-from search_index.remembered import remembered
+from search_index.caches import cached
 
 HEAD_SHARE = 0.5  # of the tokens for facts; the rest is for facts that fit the message
 OFTEN = 32  # times that a fact was relevant, beyond which more make no difference
@@ -31,7 +31,7 @@ class Ranking:
         self._weights = settings.fact_weights
         self._half_life_days = settings.fact_half_life_days
         self._analysis = analysis_in(settings.search_language)
-        self._terms = remembered(TEXTS_KEPT, longest=TEXT_CHARS_KEPT)(
+        self._terms = cached(TEXTS_KEPT, longest=TEXT_CHARS_KEPT)(
             lambda text: frozenset(self._analysis.terms(text))
         )
 

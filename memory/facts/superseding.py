@@ -19,7 +19,7 @@ from memory.llm.builtin.corrections import Correction, correction
 from memory.llm.builtin.personal import Statement, value_words
 from memory.llm.builtin.readings import as_statement, reread_text, same_text
 from memory.llm.builtin.wording import stems, straight, tokens, word_set
-from search_index.remembered import remembered
+from search_index.caches import cached
 
 SOLE = frozenset({"lives-in", "name", "age", "birthday"})
 SAID_MAX = 4000  # characters of a message looked through for a correction
@@ -57,7 +57,7 @@ def superseded(text: str, said: str, known: Sequence[Fact]) -> list[Fact]:
     ]
 
 
-@remembered(TEXTS_REMEMBERED, longest=500)
+@cached(TEXTS_REMEMBERED, longest=500)
 def _read(text: str) -> Statement | None:
     """The statement that a fact's text makes, where a rule reads all of it: "Noted, 400 is fine" gives no name."""
     statement = reread_text(text)
@@ -100,7 +100,7 @@ def _figure(word: str) -> bool:
     return any(character.isdigit() for character in word) or DATE.fullmatch(word) is not None
 
 
-@remembered(TEXTS_REMEMBERED, longest=500)
+@cached(TEXTS_REMEMBERED, longest=500)
 def _words(text: str) -> tuple[str, ...]:
     spaced = re.sub(r"([:：])", r" \1 ", text)
     return tuple(word.casefold() for part in spaced.split() for word in (tokens(part) or [part]))

@@ -242,7 +242,7 @@ class Erasing:
 
     def _finished(self, caller: Caller, erased: Mapping[str, int], unindexed: str, **named: Any) -> Receipt:
         """The receipt of what was asked for, after doing it at once."""
-        self._index.forget_texts()
+        self._index.clear_caches()
         jobs = {("unindex", unindexed): INDEX, ("scrub", caller.tenant): FILES}
         for kind, key in jobs:
             self._outbox.run_now(kind, key)
@@ -254,7 +254,7 @@ class Erasing:
 
     def _gathered(self, erased: Mapping[str, int], pending: tuple[str, ...], **named: Any) -> Receipt:
         """The receipt of what was asked for, which is done with what else is erased SOON."""
-        self._index.forget_texts()
+        self._index.clear_caches()
         self._outbox.notify()
         return Receipt(_all_kinds(erased), pending, self._now(), **named)
 

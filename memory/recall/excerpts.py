@@ -1,17 +1,16 @@
 """From messages that were found to excerpts a prompt can show: windows around them, merged, within a token budget.
 
-The best hits come first for as long as the budget lasts; a window gives up its edges before its hit, and what does
-not fit is passed over for what does.  What is found of one session is one excerpt, since its tags cost as much as a
-message.
+The best hits come first for as long as the budget lasts; a window gives up its edges before its hit.  What is found of one
+session is one excerpt, since its tags cost as much as a message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import and_, bindparam, or_, select
+from sqlalchemy import bindparam, select
 
 from memory import tokens
 from memory.domain import Excerpt, Message
@@ -24,10 +23,21 @@ HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies 
 NAMED_DAY = "2024-03-01 "  # as it stands in a line
 
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
-_SAID = select(_M.session_id, _S.title, *COLUMNS).join(SessionRow.__table__, _S.id == _M.session_id).where(*SAID)
-# By their ids: with its column alone SQLite would take the index of owners, and go through all that this one has.
-_OF_OWNER = _M.owner_id + 0 == bindparam("owner")
-_AMONG = _SAID.where(_M.id.in_(bindparam("ids", expanding=True)), _OF_OWNER)
+_HITS = MessageRow.__table__.alias("hit")
+_HIT = _HITS.c
+_NEAR = (
+    select(_M.session_id, _S.title, *COLUMNS)
+    .join(SessionRow.__table__, _S.id == _M.session_id)
+    .join(
+        _HITS,
+        (_HIT.session_id == _M.session_id)
+        & _M.position.between(_HIT.position - bindparam("reach"), _HIT.position + bindparam("reach")),
+    )
+    # The hits by their ids: with the owner's column alone SQLite would go through all that this owner has.
+    .where(_HIT.id.in_(bindparam("ids", expanding=True)), _HIT.owner_id + 0 == bindparam("owner"))
+    .where(_HIT.branch == 0, _HIT.erased_at.is_(None), *SAID)
+    .order_by(_M.session_id, _M.position)
+)
 
 
 class Stored(NamedTuple):
@@ -38,58 +48,39 @@ class Stored(NamedTuple):
     title: str
 
 
-def stored(tx: Transaction, owner_id: int, ids: Sequence[int]) -> dict[int, Stored]:
-    """The owner's messages among `ids`, by id; another owner's, replaced and erased ones are left out."""
-    return {one.message.id: one for one in _stored(tx.execute(_AMONG, {"ids": ids, "owner": owner_id}))}
+def load(tx: Transaction, owner_id: int, ids: Sequence[int], reach: int) -> dict[int, Stored]:
+    """The owner's messages among `ids` and all within `reach` positions of them, by id, in the order they were said.
 
-
-def around(tx: Transaction, found: Iterable[Stored], reach: int) -> list[Stored]:
-    """All messages within `reach` positions of any of `found`, these included, by session and position.
-
-    They are of the current line, as all that is found.
+    Another owner's, replaced and erased messages are left out.
     """
-    near = [
-        and_(
-            _M.session_id == one.session_id,
-            _M.position.between(one.message.position - reach, one.message.position + reach),
-        )
-        for one in found
-    ]
-    if not near:
-        return []
-    return _stored(tx.execute(_SAID.where(or_(*near)).order_by(_M.session_id, _M.position)))
+    if not ids:
+        return {}
+    rows = tx.execute(_NEAR, {"ids": ids, "owner": owner_id, "reach": reach})
+    return {columns[0]: Stored(of_columns(columns), session_id, title) for session_id, title, *columns in rows}
 
 
-def _stored(rows: Iterable[Sequence[Any]]) -> list[Stored]:
-    return [Stored(of_columns(columns), session_id, title) for session_id, title, *columns in rows]
+def window(hit: Stored, near: Mapping[int, Stored], reach: int) -> list[Stored]:
+    """The messages within `reach` positions of a hit, itself among them."""
+    return [one for one in near.values() if one.session_id == hit.session_id and _distance(one, hit) <= reach]
 
 
-def excerpts(
-    tx: Transaction,
-    found: Mapping[int, Stored],
-    hits: Sequence[Hit],
-    *,
-    budget: int,
-    reach: int,
-    exclude: Collection[int] = (),
+def fit(
+    found: Mapping[int, Stored], hits: Sequence[Hit], *, budget: int, reach: int, exclude: Collection[int] = ()
 ) -> tuple[Excerpt, ...]:
-    """Excerpts of at most `budget` tokens, as they are quoted, for `hits` (the best first) among the rows `found`.
+    """Excerpts of at most `budget` tokens, as they are quoted, for `hits` (the best first) among those `found`.
 
     `reach` messages on either side of a hit are shown with it; those in `exclude` never are.
     """
     best = {hit.message_id: hit for hit in hits if hit.message_id in found}
-    near = around(tx, (found[message_id] for message_id in best), reach) if reach else []
     shown: dict[int, list[Message]] = {}  # by session
     days: dict[int, set[date]] = {}  # on which those were said
     seen = set(exclude)
     for message_id in best:
         hit = found[message_id]
-        for one in _window(hit, near, reach) if reach else [hit]:
+        for one in sorted(window(hit, found, reach), key=lambda one: _distance(one, hit)):
             if one.message.id in seen:
                 continue
             message = shown_in_part(one.message, found=one.message.id in best)
-            if _surely_over(message.content, budget):
-                break
             day = message.created_at.date()
             on = days.get(one.session_id)
             cost = cost_of(message, first=on is None, same_day=on == {day})
@@ -100,28 +91,28 @@ def excerpts(
             shown.setdefault(one.session_id, []).append(message)
             days.setdefault(one.session_id, set()).add(day)
     titles = {one.message.session_id: one.title for one in found.values()}
-    return tuple(sorted(_made(shown.values(), best, titles), key=lambda excerpt: -excerpt.score))
+    excerpts = [_excerpt(messages, best, titles) for messages in shown.values() if any(m.id in best for m in messages)]
+    return tuple(sorted(excerpts, key=lambda excerpt: -excerpt.score))
 
 
-def _window(hit: Stored, near: Sequence[Stored], reach: int) -> Sequence[Stored]:
-    """What is shown around a hit, itself first and then the nearest."""
+def _distance(one: Stored, other: Stored) -> int:
+    return abs(one.message.position - other.message.position)
 
-    def distance(one: Stored) -> int:
-        return abs(one.message.position - hit.message.position)
 
-    return sorted((one for one in near if one.session_id == hit.session_id and distance(one) <= reach), key=distance)
+def _excerpt(messages: list[Message], best: Mapping[int, Hit], titles: Mapping[str, str]) -> Excerpt:
+    """What is shown of one session."""
+    hits = sorted((best[message.id] for message in messages if message.id in best), key=lambda hit: -hit.score)
+    in_order = tuple(sorted(messages, key=lambda message: message.position))
+    session = messages[0].session_id
+    return Excerpt(
+        session, titles[session], in_order, tuple(hit.message_id for hit in hits), hits[0].score, hits[0].why
+    )
 
 
 def shown_in_part(message: Message, *, found: bool) -> Message:
     """A message as an excerpt shows it: cut to its budget, which is larger for one that was `found`."""
     content = tokens.clip(message.content, HIT_TOKENS if found else NEIGHBOUR_TOKENS)
     return message if content == message.content else message._replace(content=content)
-
-
-def _surely_over(text: str, budget: int) -> bool:
-    """Whether a text costs more than the budget however it is quoted: of plain characters quoting drops none.  Once the
-    first hits have taken most of a budget, that is seen of most others, and at a tenth of what `cost_of` takes."""
-    return tokens.estimate(text) > budget and text.isascii() and text.isprintable()
 
 
 def cost_of(message: Message, *, first: bool, same_day: bool = True) -> int:
@@ -133,13 +124,3 @@ def cost_of(message: Message, *, first: bool, same_day: bool = True) -> int:
         return tokens.estimate(chat_block(Excerpt(message.session_id, "", (message,), (), 0.0))) + 1
     named = "" if same_day else 3 * NAMED_DAY
     return tokens.estimate(f"{GAP}\n{named}{undated_line(message)}\n") + 1
-
-
-def _made(sessions: Iterable[list[Message]], best: Mapping[int, Hit], titles: Mapping[str, str]) -> Iterator[Excerpt]:
-    for messages in sessions:
-        hits = sorted((best[message.id] for message in messages if message.id in best), key=lambda hit: -hit.score)
-        if hits:
-            of = messages[0].session_id
-            in_order = tuple(sorted(messages, key=lambda message: message.position))
-            ids = tuple(hit.message_id for hit in hits)
-            yield Excerpt(of, titles.get(of, ""), in_order, ids, hits[0].score, hits[0].why)

@@ -23,13 +23,13 @@ from memory.jobs.outbox import Outbox
 from memory.languages import analysis_in
 from memory.ops import logs
 from memory.recall import triggers
-from memory.recall.excerpts import around, excerpts, stored
-from memory.recall.indexing import AsOf, waiting
+from memory.recall.excerpts import Stored, fit, load, window
+from memory.recall.indexing import waiting
 from memory.recall.keywords import keywords
 from memory.recall.times import TimeRange, time_ranges
 from memory.sessions.messages import SAID
 from models import Database, MessageRow, OwnerRow, Transaction
-from search_index import Hit, Query, SearchIndex, Told
+from search_index import NO_INDEX, Hit, IndexLost, Query, SearchIndex
 from search_index.analysis import Analysis
 
 log = logging.getLogger(__name__)
@@ -43,12 +43,13 @@ RELEVANT_SHARE = 0.55  # of the best hit's score: on LoCoMo a 20th of the tokens
 
 
 @dataclass(frozen=True)
-class Found:
-    """A search result: the message, how well it matches and why, and the messages around it."""
+class SearchResult:
+    """A message that a search found: how well it matches and why, the words it was found by, and what was said around."""
 
     message: Message
     score: float
     why: Mapping[str, float]
+    highlights: list[str]
     window: tuple[Message, ...] = ()
 
 
@@ -101,7 +102,7 @@ class Recall:
         self._index = index
         self._outbox = outbox
 
-    def search(self, caller: Caller, search: Search, now: datetime) -> list[Found]:
+    def search(self, caller: Caller, search: Search, now: datetime) -> list[SearchResult]:
         """The best matching messages of the caller's user, or of one session, best first.
 
         Raises NotFound for a session that is not the caller's, InvalidRequest when neither user nor session is named.
@@ -121,18 +122,22 @@ class Recall:
             after=search.after,
             before=search.before,
             times=_spans(time_ranges(search.text, now, search.zone)),
+            operators=True,
         )
-        hits = self._hits(owner.id, owner.index_key, query)
-        with self._database.read() as tx:
-            there = stored(tx, owner.id, [hit.message_id for hit in hits])
-            found = [
-                Found(there[hit.message_id].message, hit.score, hit.why) for hit in hits if hit.message_id in there
-            ]
-            if search.window:
-                for at, one in enumerate(found):
-                    near = around(tx, [there[one.message.id]], search.window)
-                    found[at] = replace(one, window=tuple(other.message for other in near))
-        return found
+        query, hits, near = self._find(Past(owner.id, owner.index_key), query, reach=search.window)
+        return [
+            SearchResult(
+                near[hit.message_id].message,
+                hit.score,
+                hit.why,
+                self._index.highlights(query, near[hit.message_id].message.content),
+                tuple(one.message for one in window(near[hit.message_id], near, search.window))
+                if search.window
+                else (),
+            )
+            for hit in hits
+            if hit.message_id in near
+        ]
 
     def look_back(
         self, past: Past, text: str, *, mode: str, before: Sequence[str], now: datetime, zone: tzinfo
@@ -164,13 +169,13 @@ class Recall:
         else:
             share = ALSO_ASKED if asking else UNASKED
         budget = int(self._settings.recall_tokens * share)
-        limit = self._settings.recall_limit
+        query = Query(text, self._settings.recall_limit, times=_spans(times))
         if only_times:
-            found = self._recent(past, _spans(times), limit, budget)
+            found = self._recent(past, query.times, query.limit, budget)
         elif triggers.stands_alone(asking, self._analysis):
-            found = self._find(past, Query(text=asking, limit=limit, times=_spans(times)), budget)
+            found = self._excerpts(past, replace(query, text=asking), budget)
         elif self._analysis.query_terms(text):
-            found = self._find(past, Query(text=text, limit=limit, times=_spans(times)), budget)
+            found = self._excerpts(past, query, budget)
         else:
             return Recalled(mode=mode, reason=f"{reason}, but has no words to look for")
         return Recalled(found, mode, reason if found else f"{reason}, but nothing earlier fits")
@@ -178,33 +183,61 @@ class Recall:
     def find(
         self, past: Past, text: str, *, after: datetime | None, before: datetime | None, limit: int
     ) -> tuple[Excerpt, ...]:
-        """Excerpts around the `limit` best messages for `text`, said from `after` until `before`."""
-        return self._find(past, Query(text=text[:QUERY_CHARS], limit=limit, after=after, before=before))
+        """Excerpts around the `limit` best messages for `text`, said from `after` until `before`.
+
+        `text` may have "phrases", -exclusions and prefixes*.
+        """
+        query = Query(text[:QUERY_CHARS], limit, after=after, before=before, operators=True)
+        return self._excerpts(past, query, self._settings.recall_tokens)
 
     def recent(self, past: Past, *, after: datetime | None, before: datetime | None, limit: int) -> tuple[Excerpt, ...]:
         """The `limit` latest messages said from `after` until `before`, the latest session first."""
-        return self._recent(past, [(after, before)], limit)
+        return self._recent(past, [(after, before)], limit, self._settings.recall_tokens)
 
-    def _find(self, past: Past, query: Query, budget: int | None = None) -> tuple[Excerpt, ...]:
+    def _excerpts(self, past: Past, query: Query, budget: int) -> tuple[Excerpt, ...]:
+        """Excerpts around the messages that are worth showing: the bar moves with the best hit, since what is a good score
+        depends on the question."""
         query = replace(query, exclude=past.exclude, session_id=self._narrowed(past))
-        hits = self._worth_showing(self._hits(past.owner_id, past.owner_key, query))
+        _, hits, near = self._find(past, query, self._settings.recall_window, RELEVANT_SHARE)
+        return fit(near, hits, budget=budget, reach=self._settings.recall_window, exclude=past.exclude)
+
+    def _find(
+        self, past: Past, query: Query, reach: int, share: float = 0.0
+    ) -> tuple[Query, list[Hit], dict[int, Stored]]:
+        """The query as it was prepared, its hits with at least that `share` of the best score, and their messages with
+        those within `reach`."""
+        query = self._index.prepare(query)  # may call a service: no connection is held meanwhile
         with self._database.read() as tx:
-            return self._excerpts(tx, past, hits, budget)
+            hits, lost = self._hits(tx, past, query)
+            hits = [hit for hit in hits if hit.score >= share * hits[0].score]
+            near = load(tx, past.owner_id, [hit.message_id for hit in hits], reach)
+        if lost:
+            self._index_again(past.owner_id)
+        return query, hits, near
+
+    def _hits(self, tx: Transaction, past: Past, query: Query) -> tuple[list[Hit], bool]:
+        """What the index and the messages beside it give; and whether the index was lost and nobody makes it again."""
+        if query.words is None or not query.words.searchable:
+            return [], False
+        generation, lost = self._index.generation(past.owner_key), False
+        while True:
+            found = waiting(tx, past.owner_id, generation)
+            asked = replace(query, exclude={*query.exclude, *found.gone})  # the index may hold those that are gone
+            try:
+                return self._index.search(past.owner_key, asked, generation, found.messages), lost or found.lost
+            except IndexLost:
+                generation, lost = NO_INDEX, True
 
     def _narrowed(self, past: Past) -> int | None:
         """The session that recall keeps to, if it does; for a turn that is in none, one that is not there."""
         return (past.session_row_id or 0) if self._settings.recall_scope == "session" else None
-
-    def _worth_showing(self, hits: list[Hit]) -> list[Hit]:
-        """The hits not far below the best.  The bar moves with it: what is a good score depends on the question."""
-        return [hit for hit in hits if hit.score >= RELEVANT_SHARE * hits[0].score]
 
     def _recent(
         self,
         past: Past,
         spans: Sequence[tuple[datetime | None, datetime | None]],
         limit: int,
-        budget: int | None = None,
+        budget: int,
     ) -> tuple[Excerpt, ...]:
         within = [
             and_(
@@ -220,41 +253,12 @@ class Recall:
         if session is not None:
             query = query.where(MessageRow.session_id == session)
         query = query.order_by(MessageRow.created_at.desc(), MessageRow.id.desc()).limit(limit + len(past.exclude))
+        reach = self._settings.recall_window
         with self._database.read() as tx:
             latest = [(found, of) for found, of in tx.execute(query) if found not in past.exclude][:limit]
             hits = [Hit(found, of, 1 / rank, {"time": 1.0}) for rank, (found, of) in enumerate(latest, 1)]
-            return self._excerpts(tx, past, hits, budget)
-
-    def _excerpts(
-        self, tx: Transaction, past: Past, hits: Sequence[Hit], budget: int | None = None
-    ) -> tuple[Excerpt, ...]:
-        if not hits:
-            return ()
-        return excerpts(
-            tx,
-            stored(tx, past.owner_id, [hit.message_id for hit in hits]),
-            hits,
-            budget=self._settings.recall_tokens if budget is None else budget,
-            reach=self._settings.recall_window,
-            exclude=past.exclude,
-        )
-
-    def _hits(self, owner_id: int, owner_key: str, query: Query) -> list[Hit]:
-        abandoned = False
-        exclude = set(query.exclude)
-
-        def pending(generation: str, as_of: AsOf | None) -> Told:
-            nonlocal abandoned
-            with self._database.read() as tx:
-                found = waiting(tx, owner_id, generation, since=as_of)
-            abandoned = found.abandoned
-            exclude.update(found.gone)  # the index may hold them, but they count as never said
-            return Told(found.messages, found.as_of, found.since)
-
-        hits = self._index.search(owner_key, replace(query, exclude=exclude), pending)
-        if abandoned:  # the index was lost or damaged: what it held has to be indexed again
-            self._index_again(owner_id)
-        return hits
+            near = load(tx, past.owner_id, [hit.message_id for hit in hits], reach)
+        return fit(near, hits, budget=budget, reach=reach, exclude=past.exclude)
 
     def _index_again(self, owner_id: int) -> None:
         try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from memory.llm.builtin.personal import Statement
 from memory.llm.builtin.wording import is_unspaced, stems, straight
-from search_index.remembered import remembered
+from search_index.caches import cached
 
 _I = re.IGNORECASE
 _WORD = r"(?:[^\s,;:.!?()\"，。；！？]|(?<=\d)[.,:](?=\d)|\.(?=\w))+"
@@ -123,7 +123,7 @@ def _kind(figure: str) -> str:
     return next((kind for kind, pattern in _FIGURES.items() if pattern.search(figure)), "count")
 
 
-@remembered(4096, longest=160)
+@cached(4096, longest=160)
 def correction(sentence: str) -> Correction | None:
     """The correction that a sentence makes, if it makes one."""
     if len(sentence) > 160:

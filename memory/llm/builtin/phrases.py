@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from search_index.remembered import remembered
+from search_index.caches import cached
 
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -154,7 +154,7 @@ _EMPTY_HANDED = re.compile(
 )
 
 
-@remembered(2048, longest=2_000)
+@cached(2048, longest=2_000)
 def is_own(reply: str) -> bool:
     """Whether a reply was written by the built-in model."""
     return _OWN.match(reply) is not None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from memory.llm.builtin.personal import Statement
 from memory.llm.builtin.wording import names, stem, stems, straight, tokens, word_set
-from search_index.remembered import remembered
+from search_index.caches import cached
 
 _I = re.IGNORECASE
 # The attribute (or its beginning) of the statement that answers, by what is asked.
@@ -229,7 +229,7 @@ class Question:
         return score
 
 
-@remembered(2048, longest=500)
+@cached(2048, longest=500)
 def question_of(text: str) -> Question:
     """Read a question."""
     bare = straight(text)

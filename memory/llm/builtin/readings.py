@@ -19,7 +19,7 @@ from memory.llm.builtin.sentences import Sentence
 from memory.llm.builtin.statements import Clause
 from memory.llm.builtin.wording import stems
 from memory.sections import Excluded
-from search_index.remembered import remembered
+from search_index.caches import cached
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Reading:
     reopened: str | None = None
 
 
-@remembered(4096)
+@cached(4096)
 def readings(sentence: Sentence) -> tuple[Reading, ...]:
     """The clauses of a sentence, read."""
     out = []
@@ -52,7 +52,7 @@ def statement_in(clause: Clause, sentence: str) -> Statement | None:
     return statement if statement is not None and sentences.one_line(statement.text) else None
 
 
-@remembered(4096, longest=500)
+@cached(4096, longest=500)
 def reread_text(text: str) -> Statement | None:
     """`reread`, remembered: a summary's items are asked about again and again."""
     return reread(text)
@@ -64,7 +64,7 @@ def as_statement(fact: Fact) -> Statement:
     return made or Statement(fact.text, fact.category, fact.importance, value=fact.text)
 
 
-@remembered(4096, longest=500)
+@cached(4096, longest=500)
 def _statement_behind(text: str, quote: str) -> Statement | None:
     """The statement of which a known fact was made: read again from its quote, or else from its text."""
     for sentence in sentences.split(quote):

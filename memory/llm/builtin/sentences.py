@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memory.llm.builtin.wording import word_set
-from search_index.remembered import remembered
+from search_index.caches import cached
 
 MAX_READ = 20_000
 MAX_SENTENCE = 400
@@ -47,7 +47,7 @@ class Sentence:
     heading: str = ""
 
 
-@remembered(512, longest=8_000)
+@cached(512, longest=8_000)
 def split(content: str) -> tuple[Sentence, ...]:
     """The sentences of a message that are its writer's own: code, and lines quoted with `>`, are left out."""
     out: list[Sentence] = []

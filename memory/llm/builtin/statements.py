@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from memory.llm.builtin import sentences
 from memory.llm.builtin.sentences import Sentence, headed
 from memory.llm.builtin.wording import is_unspaced, stems, straight, tokens, word_set
-from search_index.remembered import remembered
+from search_index.caches import cached
 
 _I = re.IGNORECASE
 
@@ -80,7 +80,7 @@ _OWN_REPORT = re.compile(
 _SELF = re.compile(r"\b(?:my|our|mine|ours)\b|\b(?<!how do )(?<!how can )(?<!how should )(?:i|we)\b|我|咱", _I)
 
 
-@remembered(4096, longest=500)
+@cached(4096, longest=500)
 def is_question(text: str) -> bool:
     """Whether a sentence asks, with its question mark or without."""
     bare = straight(text).strip().rstrip("\"'”’)）*_ ")
@@ -94,7 +94,7 @@ def is_about_self(text: str) -> bool:
     return _SELF.search(straight(text)) is not None
 
 
-@remembered(4096, longest=500)
+@cached(4096, longest=500)
 def is_request(text: str) -> bool:
     """Whether a sentence asks for something that was said: "remind me where I parked"."""
     bare = straight(text).strip()
@@ -362,7 +362,7 @@ _CHINESE_PLEASANTRIES = re.compile(
 )
 
 
-@remembered(4096, longest=200)
+@cached(4096, longest=200)
 def is_small_talk(text: str) -> bool:
     """Whether a text greets, thanks or nods, and says nothing else."""
     words = tokens(sentences.one_line(text[:400]).lower())

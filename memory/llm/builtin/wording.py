@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from search_index.remembered import remembered
+from search_index.caches import cached
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -111,7 +111,7 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(straight(text))
 
 
-@remembered(8192, longest=64)
+@cached(8192, longest=64)
 def stem(word: str) -> str:
     """A word without its English endings; forms of one word meet, and so do a few words of one meaning."""
     return _CONCEPT_OF.get(bare := _bare_stem(word), bare)
@@ -122,7 +122,7 @@ def runs(token: str) -> list[str]:
     return _UNSPACED_FILLER.sub(" ", token).split()
 
 
-@remembered(8192, longest=500)
+@cached(8192, longest=500)
 def stems(text: str) -> tuple[str, ...]:
     """What `text` is about, in order: stems of its content words, bigrams where words have no spaces."""
     out: list[str] = []
@@ -144,7 +144,7 @@ def names(text: str) -> list[str]:
     return [w.lower() for w in found[1:] if w[:1].isupper() and w.lower() not in _STOP and len(w) > 1]
 
 
-@remembered(8192, longest=500)
+@cached(8192, longest=500)
 def sameness(text: str) -> tuple[str, ...]:
     """Two texts with the same key say the same."""
     out: list[str] = []

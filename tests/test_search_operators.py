@@ -1,0 +1,87 @@
+"""\"Phrases\", -exclusions and prefixes*, in the index and beside it; and which words of a text they found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from search_index import Query, SearchIndex
+from search_index.analysis import ENGLISH
+from tests.searching import Rows, found, message
+
+SAID = {
+    1: "We drink green tea in the harbor.",
+    2: "The tea is black, the walls are green.",
+    3: "I broke the kettle; two kettles are left.",
+    4: "A city by the mountains, with a tea-house.",
+    5: "我们用数据库喝茶",
+    6: "Don't forget Ana's Kettle-Haus.",
+}
+
+
+@pytest.fixture(params=["indexed", "waiting", "half"])
+def searched(request: pytest.FixtureRequest, tmp_path: Path):  # type: ignore[no-untyped-def]
+    index, rows = SearchIndex(tmp_path), Rows(*(message(number, text) for number, text in SAID.items()))
+    rows.index(index, ids={"indexed": [*SAID], "waiting": [], "half": [1, 3, 5]}[request.param])
+    return lambda text: set(found(index, rows, text, operators=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("green tea", {1, 2, 4}),
+        ('"green tea"', {1}),
+        ('"Tea is black"', {2}),
+        ('"green tea', {1, 2, 4}),
+        ("tea -green", {4}),
+        ('tea -"green tea"', {2, 4}),
+        ("tea -city -black", {1}),
+        ("-tea", set()),
+        ("kettl*", {3, 6}),
+        ("kettles*", {3, 6}),
+        ("harb* mount*", set()),
+        ("tea mount*", {4}),
+        ("tea -mount*", {1, 2}),
+        ('"数据库"', {5}),
+        ("数据*", {5}),
+        ('"tea house"', {4}),
+        ("tea-house", {1, 2, 4}),
+        ('"" -"" * tea', {1, 2, 4}),
+        ('"the of" tea', {1, 2, 4}),
+    ],
+)
+def test_operators(searched, text: str, expected: set[int]) -> None:  # type: ignore[no-untyped-def]
+    assert searched(text) == expected
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(st.sampled_from('tea green "-*\\ kettle:()'), max_size=30))
+def test_any_text_is_understood_alike_indexed_and_waiting(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    index, rows = SearchIndex(tmp_path_factory.mktemp("index")), Rows(*(message(n, said) for n, said in SAID.items()))
+    waiting = found(index, rows, text, operators=True)
+    rows.index(index)
+    assert found(index, rows, text, operators=True) == waiting
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "expected"),
+    [
+        (SAID[3], "kettle", ["kettle", "kettles"]),
+        (SAID[6], "kettle ana", ["Ana's", "Kettle-Haus"]),
+        (SAID[5], "数据库", ["数据库"]),
+        (SAID[5], "茶", ["茶"]),
+        ("Un cafe\u0301, un café.", "cafe", ["cafe\u0301", "café"]),
+        (SAID[4], "moun* -tea city", ["city", "mountains"]),
+        (SAID[1], '"green tea"', ["green", "tea"]),
+        ("C++ and C are not C#", "C++", ["C++"]),
+        (SAID[1], "what is it", []),
+    ],
+)
+def test_highlights_are_the_words_as_they_are_written(
+    tmp_path: Path, text: str, asked: str, expected: list[str]
+) -> None:
+    index = SearchIndex(tmp_path, analysis=ENGLISH)
+    assert index.highlights(index.prepare(Query(asked, operators=True)), text) == expected
