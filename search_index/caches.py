@@ -33,21 +33,21 @@ _caches: WeakSet[Any] = WeakSet()  # weak, because some caches belong to an obje
 
 
 def cached(maxsize: int, longest: int | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """`functools.lru_cache(maxsize)`, registered so that erasing clears it.
+    """`lru_cache`, registered so that erasing clears it.
 
     Results for a first argument of more than `longest` characters are not cached: a few thousand long messages would
     fill the memory.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
-        cache: Any = lru_cache(maxsize=maxsize)(function)
-        _caches.add(cache)
+        kept: Any = lru_cache(maxsize=maxsize)(function)
+        _caches.add(kept)
         if longest is None:
-            return cache
+            return kept
         plain: Any = function
 
         def short_texts(text: str, *more: Any) -> T:
-            return cache(text, *more) if len(text) <= longest else plain(text, *more)
+            return kept(text, *more) if len(text) <= longest else plain(text, *more)
 
         wrapped: Any = update_wrapper(short_texts, function)
         return wrapped

@@ -20,7 +20,6 @@ from tests.model_server import Body, Delay, ModelServer, Status
 from tests.resources import append, digest_of, fact, good, read_all
 from tests.resources import said as words
 from tests.talking import ask, at, chat, failed, meanwhile, prompts, question, said, stored, stream, summary
-from tests.traces import traces
 
 URL = "/api/sessions/s"
 
@@ -325,8 +324,6 @@ def test_the_index_lets_go_of_replaced_messages_and_agrees_with_the_rows(app: Fl
     work(client)
     (after,) = services.indexing.verify()
     assert (after.messages, after.indexed, after.waiting, after.consistent) == (4, 4, 0, True)
-    folder = services.settings.index_dir
-    assert not traces(folder, "balloon") and traces(folder, "glider")
     assert dict(services.indexing.rebuild()) == {"session:s": 4}
     (rebuilt,) = services.indexing.verify()
     assert (rebuilt.indexed, rebuilt.waiting, rebuilt.consistent) == (4, 0, True)

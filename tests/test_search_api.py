@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from app import services_of
 from cli import register_commands
 from memory.recall import indexing
-from memory.recall.excerpts import stored
+from memory.recall.excerpts import load
 from memory.services import Services
 from search_index import Document
 from tests.conftest import MakeApp
@@ -65,6 +65,7 @@ def test_a_message_is_found_with_all_that_says_where_it_stands(talk: FlaskClient
     assert first.pop("score") > 0
     assert first.pop("why")["words"] > 0
     assert first.pop("window") == []
+    assert first.pop("highlights") == ["steeps", "tea"]
     assert first == {
         "message_id": stored["id"],
         "external_id": "t1",
@@ -135,10 +136,18 @@ def test_what_cannot_be_searched_is_told(client: FlaskClient) -> None:
         assert named in (refused["code"], refused.get("param")), query
 
 
-QUERY_LANGUAGE = (
-    'kettle AND "Bergen"',
+def test_phrases_exclusions_and_prefixes(talk: FlaskClient) -> None:
+    assert contents(talk, '"kettle broke"', user_id="ada") == ["The kettle broke in Bergen."]
+    assert set(contents(talk, "kettle -lisbon -buy", user_id="ada")) == {"The kettle broke in Bergen."}
+    (found,) = find(talk, "kettle berg*", user_id="ada")
+    assert (found["content"], found["highlights"]) == ("The kettle broke in Bergen.", ["kettle", "Bergen"])
+    assert contents(talk, '"broke kettle"', user_id="ada") == []
+
+
+PLAIN = (
+    "kettle AND Bergen",
     "content:kettle",
-    "kettle*",
+    "kettle* ^",
     "(kettle",
     "kettle OR NOT kettle",
     "[a TO z] kettle",
@@ -151,8 +160,8 @@ QUERY_LANGUAGE = (
 )
 
 
-def test_query_language_is_plain_text(talk: FlaskClient) -> None:
-    for q in QUERY_LANGUAGE:
+def test_other_query_language_is_plain_text(talk: FlaskClient) -> None:
+    for q in PLAIN:
         assert "The kettle broke in Bergen." in contents(talk, q, user_id="ada"), q
     assert len(contents(talk, "NOT kettle", user_id="ada")) == 3
 
@@ -218,6 +227,7 @@ def test_a_lost_or_damaged_index_heals(app: Flask, client: FlaskClient, services
 
     assert find(client, "kettle number 7", user_id="ada", limit=100) == before  # nobody sees a difference
     assert flask(app, "index", "verify").exit_code == 0
+    assert find(client, "kettle number 7", user_id="ada", limit=100) == before
     services.outbox.run_due()  # the search has asked for what was lost to be indexed again
     verified = flask(app, "index", "verify")
     assert (verified.exit_code, verified.output) == (0, "1 indexes agree with the messages.\n")
@@ -315,7 +325,9 @@ def test_what_waits_is_found_without_going_through_all_that_an_owner_has(make_ap
 def test_what_was_found_is_read_without_going_through_all_that_an_owner_has(make_app: MakeApp) -> None:
     database = services_of(make_app()).database
     with statements(database) as sent, database.read() as tx:
-        stored(tx, 1, [1, 2, 3])
+        load(tx, 1, [1, 2, 3], 1)
     with database.engine.connect() as connection:
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sent[-1]}", (0,) * sent[-1].count("?")).all()
-    assert plan and all("USING INTEGER PRIMARY KEY" in step for *_, step in plan), plan
+    steps = [step for *_, step in plan if step.startswith("SEARCH")]
+    assert "hit USING INTEGER PRIMARY KEY" in steps[0], plan
+    assert all("PRIMARY KEY" in step or "(session_id=? AND" in step for step in steps[1:]), plan
