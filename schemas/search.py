@@ -17,9 +17,9 @@ class SearchQuery(Schema):
         required=True,
         validate=validate.Length(1, 2000),
         metadata={
-            "description": 'Words; a message with more of them, or with rarer ones, comes first. `"green tea"` finds only '
-            'messages with that phrase, `-coffee` and `-"black tea"` leave out those with it, `berg*` finds only those '
-            "with a word that begins so."
+            "description": "Words; a message with more of them, or with rarer ones, comes first. "
+            '`"green tea"` finds only messages with that phrase, `-coffee` and `-"black tea"` leave out those with it, '
+            "`berg*` finds only those with a word that begins so."
         },
     )
     user_id = UserId(load_default=None)
@@ -58,8 +58,8 @@ class SearchResult(Schema):
     highlights = fields.List(
         fields.String(),
         metadata={
-            "description": "The words of `content` that `q` found, as they are written there, each once: what a page marks "
-            "in the text. Empty when only the meaning or the messages around matched."
+            "description": "The words of `content` that `q` found, as they are written there, each once, for a page to "
+            "mark. Empty when only the meaning or the messages around matched."
         },
     )
     window = fields.List(fields.Nested(Message), metadata={"description": "With `window`: the messages around it."})

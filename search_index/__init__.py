@@ -1,8 +1,8 @@
 """Search over messages by words, meaning and context, one index an owner.
 
-Guarantee: the index is derived data.  It may be missing, behind, damaged or deleted at any moment, and a search still finds
-every message: the caller passes in whatever the index does not hold, and it is searched with the same analysis.  A damaged
-index is put away and a new, empty generation takes its place.
+Guarantee: the index is derived data.  It may be missing, behind, damaged or deleted at any moment, and a search still
+finds every message: the caller passes in what the index does not hold, and it is searched with the same analysis.
+A damaged index is put away and a new, empty generation takes its place.
 """
 
 from search_index.arrays import Document

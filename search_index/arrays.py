@@ -1,8 +1,8 @@
 """Messages as numpy arrays, ready to be ranked.
 
-A `Block` holds the messages of one segment of the index, or those that are not indexed yet; it never changes and can be
-cached.  `Candidates` are the messages of all blocks in the order in which they were said, session by session.  A message's
-neighbours are therefore the rows beside it, and every sum is the same to the last bit wherever a message is stored.
+A `Block` holds the messages of one segment of the index, or those that are not indexed yet; it never changes.
+`Candidates` are the messages of all blocks, by session and in the order in which they were said.  So the rows beside a
+message are its neighbours, and every sum is the same to the last bit wherever a message is stored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,17 +111,19 @@ class Entry:
     @property
     def checked_row(self) -> bytes:
         """The row and a checksum of all columns."""
-        return self.row + checksum(self.row, self.bag, self.vector)
+        return self.row + _checksum(self.row, self.bag, self.vector)
 
 
-def checksum(row: bytes, bag: bytes, vector: bytes) -> bytes:
+def _checksum(row: bytes, bag: bytes, vector: bytes) -> bytes:
     return zlib.crc32(vector, zlib.crc32(bag, zlib.crc32(row))).to_bytes(CHECKSUM_BYTES, "little")
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """n messages: their `rows`, packed `vectors` (n x 256, zeros where there is none) and the `lengths` of those, and the
-    postings of all their terms by ascending `codes`: at which `places` among the messages, and with which `counts`."""
+    """n messages: their `rows`, packed `vectors` (n x 256, zeros where there is none) and the lengths of those.
+
+    The postings of all their terms are sorted by `codes`: at which `places` among the messages, with which `counts`.
+    """
 
     rows: NDArray[Any]
     vectors: NDArray[np.int8]
@@ -157,7 +159,7 @@ class Block:
         """The same of columns as they are stored, with checksums.  Raises Damaged."""
         bare = [row[:-CHECKSUM_BYTES] for row in rows]
         for row, plain, bag, vector in zip(rows, bare, bags, vectors, strict=True):
-            if row[-CHECKSUM_BYTES:] != checksum(plain, bag, vector):
+            if row[-CHECKSUM_BYTES:] != _checksum(plain, bag, vector):
                 raise Damaged("a message in the index is not as it was written")
         return cls.of(bare, bags, vectors)
 
@@ -180,43 +182,19 @@ class Postings(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The messages of several blocks, by session and then by id.  `order` says where each stands when the blocks are
-    laid end to end, `asked` how many terms were looked up, `postings` where they are."""
+    """The messages of several blocks, as `rows` by session and then by id.
 
-    blocks: Sequence[Block]
-    order: Ints
+    `order` says where each stands when the blocks are laid end to end.  `postings` are those of the `asked` terms.
+    """
+
     rows: NDArray[Any]
     asked: int
     postings: Postings
+    blocks: Sequence[Block]
+    order: Ints
 
     def __len__(self) -> int:
-        return len(self.order)
-
-    @cached_property
-    def ids(self) -> Ints:
-        return np.ascontiguousarray(self.rows["id"])
-
-    @cached_property
-    def sessions(self) -> Ints:
-        return np.ascontiguousarray(self.rows["session"])
-
-    @property
-    def created(self) -> Ints:
-        """In microseconds since 1970, UTC."""
-        return np.ascontiguousarray(self.rows["created"])
-
-    @property
-    def roles(self) -> Ints:
-        return np.ascontiguousarray(self.rows["role"])
-
-    @property
-    def lengths(self) -> Floats:
-        return self.rows["length"].astype(float)
-
-    @property
-    def squares(self) -> Floats:
-        """The sums of the messages' squared counts."""
-        return self.rows["squares"].astype(float)
+        return len(self.rows)
 
     def likeness(self, vector: bytes) -> Floats:
         """The cosine of each message's vector with a packed one; 0 where either is missing."""
@@ -240,7 +218,7 @@ class Candidates:
         order = order[shown[order]]
         place = np.full(len(rows), len(order))  # what is left out stands behind the end
         place[order] = np.arange(len(order))
-        return cls(blocks, order, rows[order], len(terms), _postings(blocks, terms, place, len(order)))
+        return cls(rows[order], len(terms), _postings(blocks, terms, place, len(order)), blocks, order)
 
 
 def _postings(blocks: Sequence[Block], terms: Sequence[str], place: Ints, end: int) -> Postings:

@@ -1,7 +1,7 @@
 """The directory of one owner's index: it appears by one rename, complete, and goes by one rename.
 
-It holds Whoosh's files and `generation`, a random token that lives and dies with the directory.  Whoever writes to it or
-moves it away holds Whoosh's write lock, and compares tokens after getting the lock; readers compare before and after.
+It holds Whoosh's files and `generation`, a random token that lives and dies with the directory.  Whoever writes to it
+or moves it away holds Whoosh's lock and compares tokens once it has the lock; readers compare before and after.
 """
 
 from __future__ import annotations
@@ -76,11 +76,10 @@ class Directory:
 
     def discard(self, generation: str, wait: float | None = None) -> bool:
         """Delete the directory if it is still of that generation.  Raises IndexBusy."""
-        wait = self.wait if wait is None else wait
         lock = FileStorage(str(self.path)).lock(f"{INDEX_NAME}_WRITELOCK")
         try:
-            if not try_for(lock.acquire, timeout=wait):
-                raise IndexBusy(f"the index {self.name} was being written for {wait:g} s")
+            if not try_for(lock.acquire, timeout=self.wait if wait is None else wait):
+                raise IndexBusy(f"another process writes to the index {self.name}")
         except (FileNotFoundError, NotADirectoryError):
             return False
         try:
@@ -108,17 +107,13 @@ class Directory:
     def sync(self) -> None:
         """Bring the index to the disk: its files, their names and its own name."""
         with suppress(FileNotFoundError, NotADirectoryError):
-            for file in self.path.iterdir():
+            for file in (*self.path.iterdir(), self.path, self._root):
                 _sync(file)
-            _sync(self.path)
-        _sync(self._root)
 
 
 def sweep(root: Path, name: str = "") -> None:
     """Delete what killed processes left half made or half deleted: of the index `name`, or of all that look dead."""
-    if not root.is_dir():
-        return
-    for entry in root.iterdir():
+    for entry in root.iterdir() if root.is_dir() else ():
         kind, _, rest = entry.name.removeprefix(".").partition("-")
         if entry.name.startswith((".gone-", ".new-")) and rest.startswith(name):
             with suppress(FileNotFoundError):

@@ -1,8 +1,8 @@
 """SearchIndex: the one door to searching.
 
-The database has the truth, the index is a faster copy of some of it, and every search looks at both.  The caller passes in
-the messages that this generation of the index was not reported to hold; they and the indexed ones are ranked together, by
-one formula over joint statistics.  So an index may lag, fail or vanish, and the same is found.
+The database has the truth, the index is a faster copy of some of it, and every search looks at both.  The caller passes
+in the messages that this generation of the index was not reported to hold; they and the indexed ones are ranked
+together, by one formula over joint statistics.  So an index may lag, fail or vanish, and the same is found.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _INDEX_BYTES = 10_000  # what Python takes for an index beside its arrays
 class Query:
     """What to look for: plain words, or with `operators` also "phrases", -exclusions and prefixes*.
 
-    `after` is inclusive, `before` exclusive.  `session_id` and `role` narrow.  `exclude` are message ids that count as not
-    there: a question just asked would else be its own best answer.  `times` are half-open ranges the text speaks of: what
-    was said then is preferred, the rest is found all the same.  `SearchIndex.prepare` fills in `words` and `vector`.
+    `after` is inclusive, `before` exclusive.  `exclude` are ids of messages that count as not there: a question just asked
+    would else be its own best answer.  `times` are half-open ranges the text speaks of: what was said then is preferred,
+    the rest is found all the same.  `SearchIndex.prepare` fills in `words` and `vector`.
     """
 
     text: str
@@ -173,7 +173,7 @@ class SearchIndex:
         if words.restricts:
             allowed.difference_update(one.message_id for one in waiting)
             allowed.update(one.document.message_id for one in entries if words.match(one.terms))
-            eligible = np.isin(candidates.ids, np.fromiter(allowed, np.int64, len(allowed)))
+            eligible = np.isin(candidates.rows["id"], np.fromiter(allowed, np.int64, len(allowed)))
         return self._best(candidates, query, eligible)
 
     def highlights(self, query: Query, text: str) -> list[str]:
@@ -204,7 +204,7 @@ class SearchIndex:
     ) -> None:
         """Take out these messages, or all of a session's.  No error where there is nothing to take out.
 
-        With `scrub` no byte of them stays in the files; without, they are only not found.  Raises IndexBusy as `add` does.
+        With `scrub` no byte of them stays in the files; without, they are only not found.  Raises IndexBusy like `add`.
         """
         self._store(owner).remove(message_ids, session_id, scrub=scrub)
 
@@ -296,7 +296,7 @@ class SearchIndex:
         return snapshot
 
     def _embeds_waiting(self) -> bool:
-        """Whether messages that are not indexed yet have vectors: not those of a service, which takes its time."""
+        """Whether messages that are not indexed yet have vectors: a service would take too long."""
         return self._embedder is not None and self._embedder.instant and bool(self._recipe.meaning)
 
     def _analysed(self, documents: Sequence[Document], embedder: Embedder | None) -> list[Entry]:
@@ -322,9 +322,9 @@ class SearchIndex:
         if len(at) > limit:  # sorting all of them takes longer than finding the best
             scores = ranked.total[at]
             at = at[scores >= np.partition(scores, -limit)[-limit]]
-        at = at[np.lexsort((-candidates.ids[at], -ranked.total[at]))[:limit]]
+        at = at[np.lexsort((-candidates.rows["id"][at], -ranked.total[at]))[:limit]]
         why = [dict(zip(ranked.names, parts, strict=True)) for parts in ranked.parts.take(at, axis=1).T.tolist()]
-        found = candidates.ids[at], candidates.sessions[at], ranked.total[at]
+        found = candidates.rows["id"][at], candidates.rows["session"][at], ranked.total[at]
         return list(map(Hit, *[column.tolist() for column in found], why))
 
     def _report(self, error: OSError) -> None:
@@ -343,11 +343,11 @@ def _asked(words: Words) -> WhooshQuery:
 def _passing(query: Query, candidates: Candidates, eligible: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which of the `eligible` messages are what the query asks for beside its words."""
     if query.session_id is not None:
-        eligible = eligible & (candidates.sessions == query.session_id)
+        eligible = eligible & (candidates.rows["session"] == query.session_id)
     if query.role is not None:
-        eligible = eligible & (candidates.roles == role_number(query.role))
+        eligible = eligible & (candidates.rows["role"] == role_number(query.role))
     if query.after is not None:
-        eligible = eligible & (candidates.created >= microseconds(query.after))
+        eligible = eligible & (candidates.rows["created"] >= microseconds(query.after))
     if query.before is not None:
-        eligible = eligible & (candidates.created < microseconds(query.before))
+        eligible = eligible & (candidates.rows["created"] < microseconds(query.before))
     return eligible

@@ -97,7 +97,7 @@ def rank(
     """
     if recipe.formula == "fuzzy":
         return _fuzzy(candidates, now)
-    postings, lengths = candidates.postings, candidates.lengths
+    postings, lengths = candidates.postings, candidates.rows["length"].astype(float)
     words = _words(postings, lengths)
     weights = {"meaning": recipe.meaning, "neighbours": recipe.neighbours, "session": recipe.session}
     if times and recipe.time:
@@ -107,7 +107,7 @@ def rank(
     likeness = np.zeros(len(lengths))
     if recipe.meaning and query_vector:
         likeness = np.maximum(candidates.likeness(query_vector), 0)
-    session = _numbered(candidates.sessions)
+    session = _numbered(candidates.rows["session"])
     near = _around(postings, lengths, likeness, session)
     beside = near[:-3]
     has = np.minimum(beside, 1.0)  # counted faster as numbers than as what is true
@@ -117,7 +117,7 @@ def rank(
     parts[2] = _bm25(beside, near[-3], np.add.reduce(has, axis=1))
     parts[3] = _session(postings, lengths, session)
     if "time" in weights:
-        parts[4] = _within(candidates.created, times)
+        parts[4] = _within(candidates.rows["created"], times)
     eligible = words > 0
     if recipe.meaning:
         eligible |= likeness >= LIKE
@@ -240,8 +240,8 @@ def _fuzzy(candidates: Candidates, now: int) -> Ranked:
     """The formula of a study of how people keep a conversation in mind, for comparison."""
     postings, messages, asked = candidates.postings, len(candidates), candidates.asked
     shared = np.bincount(postings.at, minlength=messages) / asked
-    sizes = np.sqrt(np.maximum(candidates.squares, 1) * asked)
-    hours = np.maximum(now - candidates.created, 0) / 3.6e9
+    sizes = np.sqrt(np.maximum(candidates.rows["squares"], 1) * asked)
+    hours = np.maximum(now - candidates.rows["created"], 0) / 3.6e9
     overlap = 0.4 * shared
     cosine = 0.4 * _sums(postings.counts, postings.at, messages) / sizes
     time = 0.2 * (1 - 0.3 * np.minimum(hours / FUZZY_HOURS, 1))

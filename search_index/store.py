@@ -1,7 +1,7 @@
 """One owner's messages in Whoosh: a full-text index beside columns of what the ranking reads.
 
-Guarantee: a commit is on the disk when `add` or `remove` returns (Whoosh itself never syncs).  Each message's columns have
-a checksum: bytes that are not as they were written count as damage, and the whole index is then put away.
+Guarantee: a commit is on the disk when `add` or `remove` returns (Whoosh itself never syncs).  Each message's columns
+have a checksum: bytes that are not as they were written count as damage, and the whole index is then put away.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from pathlib import Path
 from typing import Any, TypeVar
 
 from whoosh.analysis import IDTokenizer
@@ -65,20 +64,12 @@ class IndexLost(Exception):
     """The index is not, or no longer, of the generation that was asked for; or it can't be read."""
 
 
-class Store:
+class Store(Directory):
     """The index of one owner.  Cheap to make; holds no file open."""
-
-    def __init__(self, root: Path, owner: str, wait: float, made_with: str) -> None:
-        """`wait` and `made_with`: see `Directory`."""
-        self._directory = Directory(root, owner, wait, made_with)
-
-    def generation(self) -> str:
-        """The token of the index that is there now, or NO_INDEX."""
-        return self._directory.generation()
 
     def open(self, generation: str) -> FileIndex:
         """The index, for `read`; it stays valid when others commit.  Raises IndexLost, Damaged."""
-        return self._retried(generation, lambda: open_dir(str(self._directory.path), INDEX_NAME, schema=SCHEMA))
+        return self._retried(generation, lambda: open_dir(str(self.path), INDEX_NAME, schema=SCHEMA))
 
     def read(self, index: FileIndex, generation: str, work: Callable[[IndexReader], T]) -> T:
         """`work` on a reader of the latest commit.  Raises IndexLost, Damaged."""
@@ -104,7 +95,7 @@ class Store:
             else:
                 if self.generation() == generation:
                     return done
-        raise IndexLost(f"the index {self._directory.name} was replaced")
+        raise IndexLost(f"the index {self.name} was replaced")
 
     def add(self, fresh: Callable[[Callable[[int], bool]], Sequence[Entry]]) -> str:
         """Write what `fresh(is_held)` gives; return the generation.  Raises IndexBusy.
@@ -132,11 +123,11 @@ class Store:
                 with _recognised():
                     writer.commit()
             elif empty:
-                self._directory.move_away()
+                self.move_away()
             return bool(entries) or not empty
 
         while True:
-            generation = self._directory.create(lambda path: create_in(str(path), SCHEMA, INDEX_NAME))
+            generation = self.create(lambda path: create_in(str(path), SCHEMA, INDEX_NAME))
             with suppress(IndexLost):
                 return generation if self._written(generation, write) else NO_INDEX
 
@@ -156,27 +147,23 @@ class Store:
             with suppress(IndexLost):
                 self._written(generation, write)
                 return
-        if self._directory.path.exists():  # of another format, or no index: what it holds can't be told
-            self._directory.drop()
-
-    def drop(self) -> None:
-        """Delete the index.  Raises IndexBusy."""
-        self._directory.drop()
+        if self.path.exists():  # of another format, or no index: what it holds can't be told
+            self.drop()
 
     def put_away(self, generation: str, wait: float | None = None) -> None:
         """Delete a damaged index, unless it is gone already.  Called while the damage is handled; raises IndexBusy."""
-        if self._directory.discard(generation, wait):
-            log.warning("The search index %s was damaged and is put away.", self._directory.name, exc_info=True)
+        if self.discard(generation, wait):
+            log.warning("The search index %s was damaged and is put away.", self.name, exc_info=True)
 
     def _written(self, generation: str, write: Callable[[SegmentWriter], T]) -> T:
-        """`write(writer)` under the lock.  Raises IndexBusy; IndexLost also when the index was damaged: it is put away."""
+        """`write(writer)` under the lock.  Raises IndexBusy; IndexLost also for a damaged index, which is put away."""
         try:
             with self._writer(generation) as writer:
                 done = write(writer)
         except Damaged as error:
             self.put_away(generation)
-            raise IndexLost(f"the index {self._directory.name} was damaged") from error
-        self._directory.sync()
+            raise IndexLost(f"the index {self.name} was damaged") from error
+        self.sync()
         return done
 
     @contextmanager
@@ -185,13 +172,13 @@ class Store:
         index = self.open(generation)
         try:
             with _recognised():
-                writer = index.writer(timeout=self._directory.wait)
+                writer = index.writer(timeout=self.wait)
         except LockError:
-            raise IndexBusy(f"the index {self._directory.name} was being written for too long") from None
+            raise IndexBusy(f"another process writes to the index {self.name}") from None
         lock = writer.writelock
         try:
             if self.generation() != generation:  # moved away by another process before it let go of the lock
-                raise IndexLost(f"the index {self._directory.name} was replaced")
+                raise IndexLost(f"the index {self.name} was replaced")
             yield writer
         finally:
             if not writer.is_closed:
@@ -233,7 +220,7 @@ def matching(reader: IndexReader, query: Query) -> set[int]:
 
 
 def best(reader: IndexReader, query: Query, limit: int) -> tuple[Block, set[int]]:
-    """The best messages for `query` by their words and those stored beside them, at most `limit`; the ids of the best."""
+    """The best messages for `query` and those stored beside them, at most `limit`; and the ids of the best."""
     hits = Searcher(reader, weighting=BM25F(B=B, K1=K1)).search(query, limit=limit // (2 * REACH + 1))
     found = [number for number, _ in hits.items()]
     beside = {number + step for number in found for step in range(-REACH, REACH + 1)}

@@ -7,6 +7,7 @@ They are kept as 256 signed bytes a message; the cosine loses less than 0.01 by 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -16,8 +17,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from search_index.caches import cached
-
 DIMENSIONS = 256
 PACKED_BYTES = DIMENSIONS
 FEWEST_WORDS = 3
@@ -25,9 +24,7 @@ FEWEST_WORDS = 3
 
 _BLOCK = 2048  # rows that are multiplied at once, of 1 KB each
 _CHARACTERS = 2_000  # of a text that are read; a mean over more says less
-_LONGEST_WORD = 64  # of which the tokens are remembered
 _ENOUGH_WORDS = re.compile(rf"\b\w++(?:\W++\w++){{{FEWEST_WORDS - 1}}}")
-_SPACE = "\u2581"  # as the tokenizer writes it
 
 
 class EmbeddingUnavailable(Exception):
@@ -54,59 +51,36 @@ class WordLlamaEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The mean of each text's token vectors, as long as 1; zeros for a text without any.
 
-        To the bit what `WordLlama.embed(norm=True)` makes, in a quarter of the time."""
-        _, vectors = _wordllama()
+        The same as `WordLlama.embed(norm=True)`, which pads texts and tokenizes them in threads of its own.
+        """
+        tokenizer, vectors = _wordllama()
         means = np.zeros((len(texts), DIMENSIONS), np.float32)
         for mean, text in zip(means, texts, strict=True):
-            if tokens := _tokens(text):
-                np.add.reduce(vectors.take(tokens, axis=0, mode="clip"), axis=0, out=mean)
-                mean /= np.float32(len(tokens))
-        lengths = np.sqrt(np.add.reduce(means * means, axis=1, keepdims=True))  # all that `norm` does with such rows
+            if tokens := tokenizer.encode(text, add_special_tokens=False).ids:
+                np.mean(vectors.take(tokens, axis=0, mode="clip"), axis=0, out=mean)
+        lengths = np.linalg.norm(means, axis=1, keepdims=True)
         lengths[lengths == 0] = 1
         means /= lengths
         return means
 
 
-def _tokens(text: str) -> Sequence[int]:
-    """The numbers of a text's tokens.  They are those of its words, one word after the other, since no token of this
-    model's goes on after a space; but spaces in a row are tokens of their own, and so is its mark for a space."""
-    words = text.split(" ")
-    plain = "" not in words and _SPACE not in text and "<" not in text  # <s> and the like are more than their letters
-    if not plain or max(map(len, words)) > _LONGEST_WORD:
-        return _tokenized(text)
-    tokens: list[int] = []
-    for tokens_of_word in map(_tokens_of_word, words):
-        tokens += tokens_of_word
-    return tokens
-
-
-def _tokenized(text: str) -> Sequence[int]:
-    tokenizer, _ = _wordllama()
-    ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
-    return ids
-
-
-@cached(8192)
-def _tokens_of_word(word: str) -> tuple[int, ...]:
-    """The numbers of one word's tokens.  People repeat words, and the tokenizer takes longer for one than all else does
-    for a text; of a plain word its model makes what it would, and is asked itself."""
-    tokenizer, _ = _wordllama()
-    return tuple([token.id for token in tokenizer.model.tokenize(_SPACE + word)])
-
-
 @lru_cache(maxsize=1)
 def _wordllama() -> tuple[Any, NDArray[np.float32]]:
     """The tokenizer, and a vector for each of its tokens."""
-    import wordllama  # 0.2 s and most of a worker's memory: only where vectors are used
+    import wordllama  # takes most of a worker's memory: only where vectors are used
+    from tokenizers.models import BPE
 
     # The plain load() looks for the model in the wrong folder and then on the network; the wheel has it.
     folder = Path(wordllama.__file__).parent
     model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
-    model.tokenizer.no_padding()
-    # Its own cache keeps 10,000 short texts for each thread, 2 to 8 kB each, and nothing empties it: ever more memory,
-    # and words that were erased.
-    model.tokenizer.model._resize_cache(0)
-    return model.tokenizer, model.embedding
+    tokenizer = model.tokenizer
+    tokenizer.no_padding()
+    # Its own cache keeps thousands of texts for each thread, and nothing empties it: a copy of the model has none.
+    made = json.loads(tokenizer.to_str())["model"]
+    merges = [tuple(pair) for pair in made["merges"]]
+    options = {name: made[name] for name in ("unk_token", "fuse_unk", "byte_fallback")}
+    tokenizer.model = BPE(made["vocab"], merges, cache_capacity=0, **options)
+    return tokenizer, model.embedding
 
 
 def packed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:

@@ -22,7 +22,7 @@ from config import Settings, SettingsError
 from memory.llm.client import Endpoint
 from memory.llm.embeddings import OpenAIEmbedder
 from search_index import DIMENSIONS, NO_INDEX, EmbeddingUnavailable, Query, Recipe, SearchIndex, WordLlamaEmbedder
-from search_index.vectors import PACKED_BYTES, _tokens, _wordllama, cosines, packed
+from search_index.vectors import PACKED_BYTES, cosines, packed
 from tests.model_replies import Json
 from tests.model_server import BrokenJson, HangUp, Html, ModelServer, Status
 from tests.openai_calls import KEY
@@ -70,24 +70,6 @@ class Given(Fixed):
 def rows_of(vectors: Sequence[bytes]) -> NDArray[np.int8]:
     joined = b"".join(vector or bytes(PACKED_BYTES) for vector in vectors)
     return np.frombuffer(joined, np.int8).reshape(-1, PACKED_BYTES)
-
-
-# How a text is read
-
-PIECES = ["the", "cats", "antidisestablishmentarianism", "'s", "x" * 70, "中文", "😀", "é", "<s>", "</s>", "<"]
-PIECES += [" ", "  ", "\n", "\t", "\u00a0", "\u2581"]
-
-
-@given(st.lists(st.sampled_from(PIECES)), st.sampled_from([" ", ""]))
-def test_a_texts_tokens_are_those_of_the_tokenizer(words: list[str], between: str) -> None:
-    text = between.join(words)
-    tokenizer, _ = _wordllama()
-    assert list(_tokens(text)) == tokenizer.encode(text, add_special_tokens=False).ids
-
-
-def test_no_token_goes_on_after_a_space() -> None:
-    tokenizer, _ = _wordllama()
-    assert not [token for token in tokenizer.get_vocab() if "\u2581" in token.lstrip("\u2581")]
 
 
 # How they are kept

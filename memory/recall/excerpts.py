@@ -1,7 +1,7 @@
 """From messages that were found to excerpts a prompt can show: windows around them, merged, within a token budget.
 
-The best hits come first for as long as the budget lasts; a window gives up its edges before its hit.  What is found of one
-session is one excerpt, since its tags cost as much as a message.
+The best hits come first for as long as the budget lasts; a window gives up its edges before its hit.  What is found of
+one session is one excerpt, since its tags cost as much as a message.
 """
 
 from __future__ import annotations

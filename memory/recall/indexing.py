@@ -1,9 +1,9 @@
 """Keeping the search index in step with the rows.
 
-The rows are the truth.  Each message says which generation of its owner's index holds it (`indexed_in`).  When an index is
-lost or replaced its generation changes, so every message counts as not indexed: it is searched all the same, and the next
-job indexes it again.  A replaced message (see `branches`) or an erased one (see `erasing`) waits as REVISED, until the index
-was told to hold it no more.
+The rows are the truth.  Each message says which generation of its owner's index holds it (`indexed_in`).  When an index
+is lost or replaced its generation changes, so every message counts as not indexed: it is searched all the same, and the
+next job indexes it again.  A replaced message (see `branches`) or an erased one (see `erasing`) waits as REVISED until
+the index has removed it.
 """
 
 from __future__ import annotations

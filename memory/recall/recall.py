@@ -44,7 +44,7 @@ RELEVANT_SHARE = 0.55  # of the best hit's score: on LoCoMo a 20th of the tokens
 
 @dataclass(frozen=True)
 class SearchResult:
-    """A message that a search found: how well it matches and why, the words it was found by, and what was said around."""
+    """A message that was found: how well it matches and why, the words it was found by, and what was said around it."""
 
     message: Message
     score: float
@@ -195,8 +195,8 @@ class Recall:
         return self._recent(past, [(after, before)], limit, self._settings.recall_tokens)
 
     def _excerpts(self, past: Past, query: Query, budget: int) -> tuple[Excerpt, ...]:
-        """Excerpts around the messages that are worth showing: the bar moves with the best hit, since what is a good score
-        depends on the question."""
+        """Excerpts around the hits that are worth showing.  What is a good score depends on the question, so the best hit
+        sets the bar."""
         query = replace(query, exclude=past.exclude, session_id=self._narrowed(past))
         _, hits, near = self._find(past, query, self._settings.recall_window, RELEVANT_SHARE)
         return fit(near, hits, budget=budget, reach=self._settings.recall_window, exclude=past.exclude)
