@@ -51,9 +51,9 @@ _INDEX_BYTES = 10_000  # what Python takes for an index beside its arrays
 class Query:
     """What to look for: plain words, or with `operators` also "phrases", -exclusions and prefixes*.
 
-    `after` is inclusive, `before` exclusive.  `exclude` are ids of messages that count as not there: a question just asked
-    would else be its own best answer.  `times` are half-open ranges the text speaks of: what was said then is preferred,
-    the rest is found all the same.  `SearchIndex.prepare` fills in `words` and `vector`.
+    `after` is inclusive, `before` exclusive.  `exclude` are ids of messages that count as not there: a question that was
+    just asked would be its own best answer.  `times` are half-open ranges the text speaks of: what was said then is
+    preferred, the rest is found all the same.  `SearchIndex.prepare` fills in `words` and `vector`.
     """
 
     text: str

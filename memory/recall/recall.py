@@ -195,8 +195,7 @@ class Recall:
         return self._recent(past, [(after, before)], limit, self._settings.recall_tokens)
 
     def _excerpts(self, past: Past, query: Query, budget: int) -> tuple[Excerpt, ...]:
-        """Excerpts around the hits that are worth showing.  What is a good score depends on the question, so the best hit
-        sets the bar."""
+        """Excerpts around the hits worth showing.  What is a good score depends on the question: the best hit sets it."""
         query = replace(query, exclude=past.exclude, session_id=self._narrowed(past))
         _, hits, near = self._find(past, query, self._settings.recall_window, RELEVANT_SHARE)
         return fit(near, hits, budget=budget, reach=self._settings.recall_window, exclude=past.exclude)
