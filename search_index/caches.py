@@ -1,7 +1,7 @@
 """Caches of what people wrote, and one call that empties them all.
 
 Guarantee: after `clear_all` no cache of this process holds a word that was written before.  A cache saves time and
-nothing else: whatever was cleared is computed again.  Other processes learn from a file that they must clear theirs.
+nothing else: what was cleared is computed again.  A file tells other processes that they must clear theirs.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from weakref import WeakSet
 
 from cachetools import LRUCache
 
-P = ParamSpec("P")
-T = TypeVar("T")
+_caches: WeakSet[Any] = WeakSet()  # weak, because some caches belong to an object and go with it
 
 
 class Sized(Protocol):
@@ -27,16 +26,15 @@ class Sized(Protocol):
     def nbytes(self) -> int: ...
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
 V = TypeVar("V", bound=Sized)
-
-_caches: WeakSet[Any] = WeakSet()  # weak, because some caches belong to an object and go with it
 
 
 def cached(maxsize: int, longest: int | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """`lru_cache`, registered so that erasing clears it.
 
-    Results for a first argument of more than `longest` characters are not cached: a few thousand long messages would
-    fill the memory.
+    Results for a first argument of more than `longest` characters are not kept: long messages would fill the memory.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
@@ -109,9 +107,8 @@ class ClearNotice:
 
     def is_new(self) -> bool:
         """Whether the file was written since the last call."""
-        written = self._read()
-        new, self._seen = written != self._seen, written
-        return new
+        seen, self._seen = self._seen, self._read()
+        return seen != self._seen
 
     def _read(self) -> bytes:
         try:

@@ -34,15 +34,9 @@ from search_index.vectors import Embedder, EmbeddingUnavailable, packed
 
 log = logging.getLogger(__name__)
 
-ARRAYS_BYTES = 16 << 20
-"""Of indexed messages in memory: some 30 owners with 500 messages each, or one with 20,000."""
-
-ENTRIES_BYTES = 6 << 20
-"""Of analysed messages that are not indexed yet: some 5,000."""
-
-RANKED_WHOLE = 20_000
-"""Messages up to which all of an owner's are ranked.  Of more, Whoosh's postings choose CANDIDATES."""
-
+ARRAYS_BYTES = 16 << 20  # of indexed messages in memory: some 30 owners with 500 each, or one with 20,000
+ENTRIES_BYTES = 6 << 20  # of analysed messages that are not indexed yet: some 5,000
+RANKED_WHOLE = 20_000  # messages of an owner that are all ranked; of more, Whoosh's postings choose CANDIDATES
 CANDIDATES = 2_000
 _INDEX_BYTES = 10_000  # what Python takes for an index beside its arrays
 
@@ -51,8 +45,8 @@ _INDEX_BYTES = 10_000  # what Python takes for an index beside its arrays
 class Query:
     """What to look for: plain words, or with `operators` also "phrases", -exclusions and prefixes*.
 
-    `after` is inclusive, `before` exclusive.  `exclude` are ids of messages that count as not there: a question that was
-    just asked would be its own best answer.  `times` are half-open ranges the text speaks of: what was said then is
+    `after` is inclusive, `before` exclusive.  `exclude` are ids of messages that count as not there: a question that
+    was just asked would be its own best answer.  `times` are half-open ranges the text speaks of: what was said then is
     preferred, the rest is found all the same.  `SearchIndex.prepare` fills in `words` and `vector`.
     """
 
@@ -287,11 +281,12 @@ class SearchIndex:
         if commit == known.commit:
             return known
 
-        def read(reader: IndexReader) -> _Snapshot:
-            large = reader.doc_count() > RANKED_WHOLE
-            return _Snapshot(known.index, commit, None if large else blocks_of(reader, known.blocks or {}))
+        def read(reader: IndexReader) -> dict[Any, Block] | None:
+            return blocks_of(reader, known.blocks or {}) if reader.doc_count() <= RANKED_WHOLE else None
 
-        snapshot = store.read(known.index, generation, read)
+        snapshot = _Snapshot(known.index, commit, store.read(known.index, generation, read))
+        if snapshot.nbytes > ARRAYS_BYTES:  # messages of books: to read them all for each search would take too long
+            snapshot = replace(snapshot, blocks=None)
         self._snapshots.put(key, snapshot)
         return snapshot
 

@@ -1,6 +1,6 @@
-"""How well messages answer a query: pure functions over a `Collection`.
+"""How well messages answer a query: pure functions over `Candidates`.
 
-A message must rank the same whether it is indexed already or still pending, so nothing else scores.
+Nothing else scores, so a message ranks the same whether it is indexed or still waits to be.
 
 The recipe adds five parts, each divided by its maximum:
 
@@ -11,8 +11,7 @@ The recipe adds five parts, each divided by its maximum:
     time        1 for a message said in a time that the query speaks of, or in the GRACE_DAYS after it
 
 What surrounds a message matters more than what an embedding says of it: an answer seldom repeats the question.
-Measured on recorded chats (`make bench-recall`), recall@10 is 65.0 by words, 69.3 with meaning, 76.5 with neighbours
-and session instead, 79.1 with all five; added by rank (`rrf`) the five are worth 76.1: ranks forget by how far.
+`make bench-recall` measures what each part is worth.
 
 BM25 is as Whoosh's BM25F computes it for one field (whoosh.scoring.bm25, whoosh.searching.Searcher.idf):
 
@@ -48,9 +47,8 @@ LIKE = 0.5
 """The least cosine at which a message that shares no word with the query is found at all."""
 
 BESIDE = 2
-"""How many of the query's words the messages around one must have for it to be found without any of its own.
-An answer seldom repeats its question (found so: 0.3 to 5 points of recall@10), but who looks for a single word wants
-the messages that have it."""
+"""How many of the query's words the messages around one must have for it to be found without any of its own.  An answer
+seldom repeats its question, but a search for a single word asks for the messages that have it."""
 
 GRACE_DAYS = 3.0
 """A thing is told of in the days after it happened, not only on its day."""
@@ -110,7 +108,7 @@ def rank(
     session = _numbered(candidates.rows["session"])
     near = _around(postings, lengths, likeness, session)
     beside = near[:-3]
-    has = np.minimum(beside, 1.0)  # counted faster as numbers than as what is true
+    has = np.minimum(beside, 1.0)
     parts = np.empty((1 + len(weights), len(lengths)))
     parts[0] = words
     parts[1] = _meaning(likeness, near[-2], near[-1])
@@ -129,20 +127,16 @@ def rank(
 
 
 def _words(postings: Postings, lengths: Floats) -> Floats:
-    """BM25 of the messages, worked out only where a term is."""
+    """BM25 of the messages, computed only where a term occurs."""
     documents = max(len(lengths), 1)
-    idf = (
-        np.log([documents / (having + 1) for having in np.bincount(postings.term, minlength=postings.terms).tolist()])
-        + 1
-    )
+    idf = np.log(documents / (np.bincount(postings.term, minlength=postings.terms) + 1)) + 1
     scores = (idf * (K1 + 1))[postings.term] * postings.counts / (postings.counts + _norm(lengths)[postings.at])
     return _sums(scores, postings.at, len(lengths))
 
 
 def _bm25(counts: Floats, lengths: Floats, holders: Floats) -> Floats:
     """BM25 of n texts with terms x n `counts`; `holders` says for each term how many of them have it."""
-    documents = len(lengths)
-    idf = np.log([1 + (documents - having + 0.5) / (having + 0.5) for having in holders.tolist()])
+    idf = np.log(1 + (len(lengths) - holders + 0.5) / (holders + 0.5))
     scores = (idf * (K1 + 1))[:, None] * counts
     scores /= counts + _norm(lengths)
     total: Floats = np.add.reduce(scores)
@@ -150,14 +144,14 @@ def _bm25(counts: Floats, lengths: Floats, holders: Floats) -> Floats:
 
 
 def _norm(lengths: Floats) -> Floats:
-    """What stands beside each text's `tf` in BM25: longer texts say more by the way."""
+    """What is added to each text's `tf` in BM25: a longer text has more words by chance."""
     average = np.add.reduce(lengths) / max(len(lengths), 1) or 1.0
     norm: Floats = K1 * (1 - B + B * lengths / average)
     return norm
 
 
 def _sums(values: Floats, of: Ints, many: int) -> Floats:
-    """The sum of the values of each of so many, added up in their order; `of` says whose each value is."""
+    """The sums of the values of `many` groups, added in their order; `of` is each value's group."""
     return np.bincount(of, values, many).astype(float)
 
 
@@ -170,11 +164,10 @@ def _numbered(sessions: Ints) -> Ints:
 
 
 def _around(postings: Postings, lengths: Floats, likeness: Floats, session: Ints) -> Floats:
-    """Of each message and those of REACH neighbours on either side in its session, added up: a row for each term's
-    counts, then one for their lengths, one for their likenesses, and one that says of how many.
+    """Sums over each message and its REACH neighbours on either side in its session: a row for the counts of each term,
+    then one for their lengths, one for their likenesses and one for how many they are.
 
-    A step of numpy's costs as much for one row as for a few, so all rows are one line for it.  They stand REACH empty
-    columns apart, and so do the sessions in each: nothing of one is added to another.
+    All rows are added at once, laid end to end.  REACH empty columns keep rows and sessions apart.
     """
     many, others, at = len(session), int(session[-1]), postings.at
     columns: Ints | slice = slice(many)

@@ -50,7 +50,7 @@ class SearchResult:
     score: float
     why: Mapping[str, float]
     highlights: list[str]
-    window: tuple[Message, ...] = ()
+    window: Sequence[Message]
 
 
 @dataclass(frozen=True)
@@ -125,19 +125,13 @@ class Recall:
             operators=True,
         )
         query, hits, near = self._find(Past(owner.id, owner.index_key), query, reach=search.window)
-        return [
-            SearchResult(
-                near[hit.message_id].message,
-                hit.score,
-                hit.why,
-                self._index.highlights(query, near[hit.message_id].message.content),
-                tuple(one.message for one in window(near[hit.message_id], near, search.window))
-                if search.window
-                else (),
-            )
-            for hit in hits
-            if hit.message_id in near
-        ]
+        results = []
+        for hit in hits:
+            if found := near.get(hit.message_id):
+                around = [one.message for one in window(found, near, search.window)] if search.window else []
+                highlights = self._index.highlights(query, found.message.content)
+                results.append(SearchResult(found.message, hit.score, hit.why, highlights, around))
+        return results
 
     def look_back(
         self, past: Past, text: str, *, mode: str, before: Sequence[str], now: datetime, zone: tzinfo
@@ -195,7 +189,7 @@ class Recall:
         return self._recent(past, [(after, before)], limit, self._settings.recall_tokens)
 
     def _excerpts(self, past: Past, query: Query, budget: int) -> tuple[Excerpt, ...]:
-        """Excerpts around the hits worth showing.  What is a good score depends on the question: the best hit sets it."""
+        """Excerpts around the hits worth showing.  A good score is one near the best: it depends on the question."""
         query = replace(query, exclude=past.exclude, session_id=self._narrowed(past))
         _, hits, near = self._find(past, query, self._settings.recall_window, RELEVANT_SHARE)
         return fit(near, hits, budget=budget, reach=self._settings.recall_window, exclude=past.exclude)
@@ -203,8 +197,7 @@ class Recall:
     def _find(
         self, past: Past, query: Query, reach: int, share: float = 0.0
     ) -> tuple[Query, list[Hit], dict[int, Stored]]:
-        """The query as it was prepared, its hits with at least that `share` of the best score, and their messages with
-        those within `reach`."""
+        """The prepared query, its hits with that `share` of the best score or more, and all messages within `reach`."""
         query = self._index.prepare(query)  # may call a service: no connection is held meanwhile
         with self._database.read() as tx:
             hits, lost = self._hits(tx, past, query)
@@ -232,11 +225,7 @@ class Recall:
         return (past.session_row_id or 0) if self._settings.recall_scope == "session" else None
 
     def _recent(
-        self,
-        past: Past,
-        spans: Sequence[tuple[datetime | None, datetime | None]],
-        limit: int,
-        budget: int,
+        self, past: Past, spans: Sequence[tuple[datetime | None, datetime | None]], limit: int, budget: int
     ) -> tuple[Excerpt, ...]:
         within = [
             and_(
