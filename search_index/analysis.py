@@ -30,7 +30,7 @@ MAX_TERM = 64
 """Characters of a term that count; what is longer is a key or a blob, and its start is enough to find it by."""
 
 LONGEST_ASKED = 2_000
-"""Characters of a text that is looked for and whose terms are remembered."""
+"""Characters of a query whose terms are cached: several parts of a turn ask for them."""
 
 LANGUAGES = tuple(sorted(classes))
 """What `analysis_for` takes: the languages that Whoosh has a Snowball stemmer for, by ISO 639-1 code."""
@@ -96,8 +96,7 @@ class Analysis:
         self._english = language == "en"
         self._stop_words = _stop_words_of(language) if stop_words is None else stop_words
         self._stem: Callable[[str], str] = porter2 if self._english else stemmer_for_language(language)
-        # The cache is what makes the analysis fast, since people repeat words; full, it takes up some 6 MB.
-        self._terms_of = cached(16_384)(self._analysed)
+        self._terms_of = cached(16_384, longest=MAX_TERM)(self._analysed)
         self._asked = cached(64, longest=LONGEST_ASKED)(self._distinct)
 
     def terms(self, text: str, name: str | None = None, *, singles: bool = False) -> list[str]:
@@ -119,10 +118,7 @@ class Analysis:
         else:
             runs = []
         words = pattern.findall(text)
-        all_short = max(map(len, words), default=0) <= MAX_TERM
-        found: list[str] = []
-        for terms_of_word in map(self._terms_of if all_short else self._terms_of_any, words):
-            found += terms_of_word
+        found = [term for word in words for term in self._terms_of(word)]
         for run in runs:
             if len(run) > 1:
                 found += map("".join, pairwise(run))
@@ -152,18 +148,11 @@ class Analysis:
         return (text if text.isascii() else _normalised(text)).casefold()
 
     def query_terms(self, text: str) -> list[str]:
-        """The distinct terms to look for, in the order of the text.
-
-        They are remembered: in a turn all who have to do with its message ask for them.
-        """
+        """The distinct terms to look for, in the order of the text."""
         return list(self._asked(text))
 
     def _distinct(self, text: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.terms(text)))
-
-    def _terms_of_any(self, word: str) -> tuple[str, ...]:
-        """The terms of a word, which are remembered if it is short: of long ones a few would fill the memory."""
-        return self._terms_of(word) if len(word) <= MAX_TERM else self._analysed(word)
 
     def _analysed(self, word: str) -> tuple[str, ...]:
         """The terms of one word as written."""
