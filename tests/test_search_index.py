@@ -109,22 +109,17 @@ def test_times_in_other_zones_and_without_one_are_compared_as_utc(index, kept):
 @pytest.mark.parametrize(
     "text",
     [
-        "tea*",
         "t?a tea",
         '"tea"',
-        "tea AND milk",
         "NOT tea",
         "tea OR",
         "content:tea",
-        "~tea",
         "[tea TO",
         "(tea",
         "tea^3",
-        "+tea",
         "-tea",
         "tea\x00",
-        "/tea/",
-        "{tea",
+        "/tea/*",
         "\\tea",
     ],
 )
@@ -303,61 +298,32 @@ def test_a_new_start_clears_what_a_killed_process_left(tmp_path):
 # Damage
 
 
-def damage_segment(directory):
-    for path in directory.glob("*.seg"):
-        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+def write(pattern, content):
+    """Damage: other content in the files of that name; None deletes them."""
+
+    def damage(directory):
+        for path in list(directory.glob(pattern)):
+            path.unlink() if content is None else path.write_bytes(content(path.read_bytes()))
+
+    return damage
 
 
-def empty_segment(directory):
-    for path in directory.glob("*.seg"):
-        path.write_bytes(b"")
+DAMAGE = {
+    "half a segment": write("*.seg", lambda content: content[: len(content) // 2]),
+    "an empty segment": write("*.seg", lambda _: b""),
+    "no segment": write("*.seg", None),
+    "garbage contents": write("*.toc", lambda _: b"\xff\x00garbage" * 40),
+    "empty contents": write("*.toc", lambda _: b""),
+    "no contents": write("*.toc", None),
+    "a garbage generation": write("generation", lambda _: b"\xff\x00"),
+    "no generation": write("generation", None),
+    "no file": write("*", None),
+    "no directory": shutil.rmtree,
+}
 
 
-def lose_segment(directory):
-    for path in directory.glob("*.seg"):
-        path.unlink()
-
-
-def garble_toc(directory):
-    for path in directory.glob("*.toc"):
-        path.write_bytes(b"\xff\x00garbage" * 40)
-
-
-def empty_toc(directory):
-    for path in directory.glob("*.toc"):
-        path.write_bytes(b"")
-
-
-def lose_toc(directory):
-    for path in directory.glob("*.toc"):
-        path.unlink()
-
-
-def lose_generation(directory):
-    (directory / "generation").unlink()
-
-
-def garble_generation(directory):
-    (directory / "generation").write_bytes(b"\xff\x00")
-
-
-def lose_everything(directory):
-    shutil.rmtree(directory)
-
-
-def lose_every_file(directory):
-    for path in directory.iterdir():
-        path.unlink()
-
-
-DAMAGE = [
-    damage_segment, empty_segment, lose_segment, garble_toc, empty_toc, lose_toc, lose_generation, garble_generation,
-    lose_everything, lose_every_file,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-@pytest.mark.parametrize("first", ["search", "add", "remove", "held", "drop"])
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize("first", ["search", "add", "remove", "held"])
 def test_damage_heals_and_loses_nothing(index, tmp_path, damage, first):
     rows = Rows(*seeded(30), message(31, "lighthouse"))
     before = rows.index(index)
@@ -369,11 +335,8 @@ def test_damage_heals_and_loses_nothing(index, tmp_path, damage, first):
         rows.index(index, ids=[1])
     elif first == "remove":
         index.remove("ana", message_ids=[1])
-    elif first == "held":
-        assert index.held("ana") == (NO_INDEX, set())
     else:
-        index.drop("ana")
-        assert list(tmp_path.iterdir()) == []
+        assert index.held("ana") == (NO_INDEX, set())
     assert found(index, rows, "lighthouse") == [31]
     after = rows.index(index)
     assert after not in (before, NO_INDEX)
@@ -382,14 +345,6 @@ def test_damage_heals_and_loses_nothing(index, tmp_path, damage, first):
     assert found(index, rows, "lighthouse") == [31]
     assert rows.asked == [after]
     assert len(list(tmp_path.iterdir())) == 1
-
-
-def test_damage_is_logged_with_its_cause(index, tmp_path, caplog):
-    rows = Rows(*seeded(3))
-    rows.index(index)
-    garble_toc(next(tmp_path.iterdir()))
-    found(index, rows, "apple")
-    assert [(r.levelname, bool(r.exc_info)) for r in caplog.records] == [("WARNING", True)]
 
 
 def test_an_index_replaced_during_the_search_is_searched_again(index, tmp_path):
@@ -475,7 +430,7 @@ def test_damage_under_a_busy_writer_still_finds_everything(tmp_path):
     rows.index(index)
     writer = open_dir(str(next(tmp_path.iterdir())), "messages").writer()
     try:
-        garble_toc(next(tmp_path.iterdir()))
+        DAMAGE["garbage contents"](next(tmp_path.iterdir()))
         assert found(index, rows, "tea") == [1]
     finally:
         writer.cancel()

@@ -140,6 +140,27 @@ def test_another_process_clears_its_caches_before_it_looks_into_an_index_again(t
 # Through the API
 
 
+def test_indexes_of_another_format_are_made_again_at_the_first_start(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(search_index.index, "FORMAT", 4)
+        before = make_app()
+        append(before.test_client(), "s", [said("A red kettle")], user_id="ada")
+        services_of(before).outbox.run_due(["index"])
+        services_of(before).indexing.renew()
+    app = make_app()
+    services = services_of(app)
+    assert [one["content"] for one in find(app.test_client(), "kettle")] == ["A red kettle"]
+    (verified,) = services.indexing.verify()
+    assert (verified.waiting, verified.indexed) == (1, 0)
+    for jobs in (1, 0):
+        services.indexing.renew()
+        assert services.outbox.run_due(["index"]) == jobs
+    (verified,) = services.indexing.verify()
+    assert (verified.waiting, verified.indexed) == (0, 1)
+
+
 def find(client: FlaskClient, q: str) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = good(client.get("/api/search", query_string={"q": q, "user_id": "ada"}))["results"]
     return results

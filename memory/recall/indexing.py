@@ -8,15 +8,20 @@ the index has removed it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sqlalchemy import and_, bindparam, case, exists, or_, select, update
+from sqlalchemy.exc import SQLAlchemyError
 
 from memory.jobs.outbox import Job, Outbox
+from memory.ops import logs
 from memory.sessions.messages import SAID
 from models import Database, JobRow, MessageRow, OwnerRow, Transaction
 from search_index import NO_INDEX, Document, SearchIndex
+
+log = logging.getLogger(__name__)
 
 _M, _J = MessageRow.__table__.c, JobRow.__table__.c
 _SAID = and_(*SAID)
@@ -165,15 +170,17 @@ class Indexing:
         self._index.clear_caches()  # a search may have read it a moment ago, and cached it
 
     def renew(self) -> None:
-        """Ask for all indexes to be made again, if those on the disk were made in another way (see `SearchIndex`)."""
+        """Ask for all indexes to be made again if those on the disk have another format, language or embedder."""
         if self._index.is_current():
             return
-        with self._database.write() as tx:
-            for owner_id in tx.scalars(
-                select(MessageRow.owner_id).where(MessageRow.indexed_in.is_not(None)).distinct()
-            ):
-                self._outbox.enqueue(tx, "index", owner_id, owner_id=owner_id)
-        self._index.mark_current()
+        indexed = select(MessageRow.owner_id).where(MessageRow.indexed_in.is_not(None)).distinct()
+        try:
+            with self._database.write() as tx:
+                for owner_id in tx.scalars(indexed).all():
+                    self._outbox.enqueue(tx, "index", owner_id, owner_id=owner_id)
+            self._index.mark_current()
+        except (OSError, SQLAlchemyError) as error:  # messages are searched all the same
+            log.error("indexes can't be made again yet", extra=logs.fields(error=logs.told(error)))
 
     def verify(self) -> Iterator[Verified]:
         """Compare every owner's index with the rows."""
