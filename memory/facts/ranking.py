@@ -31,9 +31,7 @@ class Ranking:
         self._weights = settings.fact_weights
         self._half_life_days = settings.fact_half_life_days
         self._analysis = analysis_in(settings.search_language)
-        self._terms = cached(TEXTS_KEPT, longest=TEXT_CHARS_KEPT)(
-            lambda text: frozenset(self._analysis.terms(text))
-        )
+        self._terms = cached(TEXTS_KEPT, longest=TEXT_CHARS_KEPT)(lambda text: frozenset(self._analysis.terms(text)))
 
     def for_head(self, facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
         """The facts of the head, whatever the message: HEAD_SHARE of the tokens for facts."""
