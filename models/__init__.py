@@ -1,7 +1,7 @@
 """The rows, and the one place that opens transactions."""
 
-from models.base import Base
-from models.database import Database, Transaction
+from models.base import Base, UTCDateTime
+from models.database import Database, Transaction, Upsert
 from models.rows import (
     REVISED,
     FactRevisionRow,
@@ -33,4 +33,6 @@ __all__ = [
     "SummaryRow",
     "Transaction",
     "TurnRow",
+    "UTCDateTime",
+    "Upsert",
 ]

@@ -10,18 +10,21 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, event, func, select, text
+from sqlalchemy import Engine, Insert, event, func, select, text
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import QueuePool
 
 from models import sqlite
+from models.base import Base
 from models.errors import Damage, Trouble, on_read_only_disk, trouble_of
 
 PATIENCE = 15.0  # seconds a write waits for others: longer than any write takes, shorter than a person waits
@@ -163,6 +166,25 @@ class Database:
                 return raw.fetchone()
             finally:
                 raw.execute(f"PRAGMA busy_timeout = {sqlite.BUSY_TIMEOUT_MS}")
+
+
+class Upsert:
+    """INSERT ... ON CONFLICT DO UPDATE, made once for each kind of database that Recap runs on.
+
+    `key` names the columns of a unique constraint.  `changes` gets the row that was to be inserted, as a collection of
+    columns, and returns the new values of the row that exists; its bind parameters are filled from the given rows.
+    """
+
+    def __init__(self, row: type[Base], key: Sequence[str], changes: Callable[[Any], Mapping[str, Any]]) -> None:
+        on_sqlite, on_postgresql = sqlite_insert(row.__table__), postgresql_insert(row.__table__)
+        self._statements: dict[str, Insert] = {
+            "sqlite": on_sqlite.on_conflict_do_update(index_elements=key, set_=changes(on_sqlite.excluded)),
+            "postgresql": on_postgresql.on_conflict_do_update(index_elements=key, set_=changes(on_postgresql.excluded)),
+        }
+
+    def execute(self, tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert or change these rows."""
+        tx.execute(self._statements[tx.get_bind().dialect.name], rows)
 
 
 def _session(engine: Engine) -> Transaction:

@@ -227,7 +227,7 @@ class JobRow(Base):
     key: Mapped[str] = mapped_column(String(64))
     owner_id: Mapped[int | None] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"), index=True)
     session_id: Mapped[int | None] = mapped_column(ForeignKey("sessions.id", ondelete="CASCADE"), index=True)
-    payload: Mapped[dict[str, Any] | None]
+    payload: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     state: Mapped[str] = mapped_column(String(8))
     revision: Mapped[int] = mapped_column(default=1)
     attempts: Mapped[int] = mapped_column(default=0)

@@ -11,7 +11,7 @@ from flask import Flask
 from api.blueprint import EXTENSION
 from app import services_of
 from memory.errors import ModelError
-from memory.jobs.outbox import Job, _Lane
+from memory.jobs.outbox import Job, Lane
 from memory.services import Services, build
 from models import JobRow, OwnerRow
 from tests.resources import read_all
@@ -71,7 +71,7 @@ class Bench:
     def take(self, services: Services | None = None) -> JobRow:
         """Have the next job taken by a process that goes no further; its row."""
         engine = services or self.services
-        claimed = engine.outbox._next(_Lane(("probe",)))
+        claimed = engine.outbox.claim_next(Lane(("probe",)))[0]
         assert claimed is not None
         with engine.database.read() as tx:
             return tx.get_one(JobRow, claimed[0].id)

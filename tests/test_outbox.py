@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -14,11 +14,10 @@ from flask import Flask
 
 from app import services_of
 from memory.errors import ModelError
-from memory.jobs import looking, outbox
-from memory.jobs.looking import CLOCK_SECONDS
-from memory.jobs.outbox import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, Job
+from memory.jobs import outbox
+from memory.jobs.outbox import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, CLOCK_SECONDS, Job
 from memory.leases.leases import LEASE_SECONDS
-from models import JobRow, Transaction
+from models import JobRow
 from tests.jobbing import TRIES, Bench, Clock, fail
 from tests.model_server import ModelServer, Status
 from tests.resources import append, digest_of, error, good, read_all, said
@@ -102,13 +101,6 @@ def test_a_burst_of_turns_costs_one_summary(make_app: Any, model_server: ModelSe
     assert good(bench.client.get("/api/sessions/s/summary"))["state"] == "current"
 
 
-def test_a_full_tail_does_not_wait_for_a_pause(make_app: Any, model_server: ModelServer) -> None:
-    app = make_app(openai_base_url=model_server.url, summary_debounce=60.0, tail_messages_max=4)
-    bench = Bench(app, Clock())
-    append(bench.client, "s", [said(str(number)) for number in range(5)])
-    assert bench.services.outbox.run_due(["summary"]) == 1
-
-
 # -- failing
 
 
@@ -145,21 +137,18 @@ def kill(bench: Bench) -> None:
     assert bench.job()["state"] == "failed"
 
 
-def test_a_failed_job_is_retried_on_request(bench: Bench) -> None:
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_a_retry_or_new_work_gives_a_failed_job_a_new_chance(bench: Bench, by_hand: bool) -> None:
     bench.ask("a")
     kill(bench)
     bench.work = lambda job: None
-    retried = good(bench.client.post(f"/api/jobs/{bench.job()['id']}/retry"))
-    assert (retried["state"], retried["attempts"]) == ("pending", 0)
+    if by_hand:
+        good(bench.client.post(f"/api/jobs/{bench.job()['id']}/retry"))
+    else:
+        bench.ask("a")
+    assert (bench.job()["state"], bench.job()["attempts"]) == ("pending", 0)
     assert bench.run() == ["a"]
     assert bench.jobs() == []
-
-
-def test_new_work_gives_a_failed_job_a_new_chance(bench: Bench) -> None:
-    bench.ask("a")
-    kill(bench)
-    bench.ask("a")
-    assert (bench.job()["state"], bench.job()["attempts"]) == ("pending", 0)
 
 
 def test_new_work_does_not_shorten_a_backoff(bench: Bench) -> None:
@@ -311,25 +300,6 @@ def test_a_worker_that_comes_back_too_late_changes_nothing(bench: Bench) -> None
     assert (bench.job()["error"], bench.job()["attempts"]) == ("The model is down.", 2)
 
 
-def test_what_a_worker_saw_due_and_another_has_taken_since_is_not_run_again(bench: Bench) -> None:
-    bench.ask("a")
-    bench.ask("b")
-    other = bench.process(bench.app)
-    seen, claim = bench.services.outbox, bench.services.outbox._claim
-    done: list[int] = []
-
-    def overtaken(row_id: int, *, due: bool) -> Any:
-        if not done:
-            bench.work = fail
-            done.append(other.outbox.run_due(["probe"]))  # both fail, and are not due any more
-        return claim(row_id, due=due)
-
-    seen._claim = overtaken  # type: ignore[method-assign]
-    assert seen.run_due(["probe"]) == 0
-    assert done == [2] and {job["attempts"] for job in bench.jobs()} == {1}
-    other.stop()
-
-
 def test_workers_of_many_processes_never_do_one_job_twice(bench: Bench) -> None:
     at_once: set[str] = set()
     problems: list[str] = []
@@ -377,50 +347,12 @@ def test_started_workers_do_the_jobs_and_stop(model_app: Flask, model_server: Mo
     assert not {thread.name for thread in threading.enumerate()} & names
 
 
-def test_only_the_workers_of_its_kind_are_woken(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_wakes_the_workers_for_what_it_asks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "POLL_SECONDS", 60.0)
-    looks = looks_of(monkeypatch)
-    bench.services.outbox.start({("probe",): 2, ("index", "scrub"): 1})
-    assert eventually(lambda: {("probe",), ("index", "scrub")} <= set(looks))
+    bench.work = lambda job: bench.ask("b") if job.key == "a" else None
+    bench.services.outbox.start({("probe",): 2, ("index",): 1})
     bench.ask("a")
-    bench.services.outbox.notify()
-    assert eventually(lambda: bench.done == ["a"])
-    bench.ask("b", delay=70.0)  # they will look by themselves
-    bench.services.outbox.notify()
-    assert looks.count(("index", "scrub")) == 1
-    bench.clock.tick(70)
-    bench.services.outbox.wake()
-    assert eventually(lambda: bench.done == ["a", "b"] and looks.count(("index", "scrub")) == 2)
-
-
-def test_what_is_asked_for_while_a_worker_looks_is_done_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "POLL_SECONDS", 60.0)
-    asked: list[str] = []
-
-    def ask() -> None:
-        if not asked:
-            asked.append("a")
-            bench.ask("a")
-            bench.services.outbox.notify()
-
-    looks_of(monkeypatch, then=ask)
-    bench.services.outbox.start({("probe",): 1})
-    assert eventually(lambda: bench.done == ["a"])
-
-
-def looks_of(monkeypatch: pytest.MonkeyPatch, then: Callable[[], None] = lambda: None) -> list[Sequence[str]]:
-    """The kinds that workers look for, each time they do; `then` happens before they act on what they saw."""
-    looks: list[Sequence[str]] = []
-    look = looking.look
-
-    def counted(tx: Transaction, kinds: Sequence[str], *args: Any, **options: Any) -> looking.Seen:
-        seen = look(tx, kinds, *args, **options)
-        looks.append(kinds)
-        then()
-        return seen
-
-    monkeypatch.setattr(looking, "look", counted)
-    return looks
+    assert eventually(lambda: sorted(bench.done) == ["a", "b"])
 
 
 # -- owners take turns
@@ -438,19 +370,6 @@ def test_an_owner_with_many_jobs_does_not_hold_up_another(bench: Bench) -> None:
     done = bench.run()
     assert done[:7] == ["ada-0", "bob-0", "cem-0", "erasing", "ada-1", "bob-1", "cem-1"]
     assert done[7:] == [f"ada-{number}" for number in range(2, 50)]
-
-
-def test_one_who_comes_while_another_has_many_is_next(bench: Bench) -> None:
-    bob = bench.owner("bob")
-    for number in range(20):
-        bench.ask(f"ada-{number}")
-
-    def work(job: Job) -> None:
-        if job.key == "ada-7":
-            bench.ask("bob", owner_id=bob)
-
-    bench.work = work
-    assert bench.run()[6:10] == ["ada-6", "ada-7", "bob", "ada-8"]
 
 
 # -- clocks that jump
@@ -515,26 +434,6 @@ def test_a_job_that_does_not_end_in_time_is_the_next_processs_at_once(bench: Ben
     assert bench.jobs() == [] and bench.done == ["a", "b", "a"]  # the first goes on to its end, and changes nothing
 
 
-def test_one_that_retires_ends_what_it_does_and_takes_nothing_else(bench: Bench) -> None:
-    begun, release = threading.Event(), threading.Event()
-
-    def work(job: Job) -> None:
-        begun.set()
-        release.wait(20)
-
-    bench.work = work
-    bench.ask("a")
-    bench.ask("b")
-    bench.services.outbox.start({("probe",): 1})
-    assert begun.wait(10)
-    (worker,) = bench.services.outbox._threads
-    bench.services.outbox.retire()
-    release.set()
-    worker.join(10)
-    assert not worker.is_alive() and bench.done == ["a"]
-    assert bench.job()["state"] == "pending"
-
-
 # -- what is kept of an error
 
 
@@ -544,6 +443,7 @@ def test_one_that_retires_ends_what_it_does_and_takes_nothing_else(bench: Bench)
         (ModelError("x", "The mini model is down."), "The mini model is down."),
         (OSError(28, "No space left on device", "/secret/place"), "OSError: No space left on device"),
         (sqlite3.OperationalError("database or disk is full"), "OperationalError: database or disk is full"),
+        (ModelError("x", "x" * 10_000), "x" * 2000),
     ],
 )
 def test_an_error_that_speaks_of_no_conversation_is_kept_whole(bench: Bench, error: Exception, kept: str) -> None:
@@ -554,16 +454,6 @@ def test_an_error_that_speaks_of_no_conversation_is_kept_whole(bench: Bench, err
     bench.ask("a")
     bench.run()
     assert bench.job()["error"] == kept
-
-
-def test_an_error_is_bounded(bench: Bench) -> None:
-    def work(job: Job) -> None:
-        raise ModelError("x", "x" * 10_000)
-
-    bench.work = work
-    bench.ask("a")
-    bench.run()
-    assert len(bench.job()["error"]) == 2000
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500])

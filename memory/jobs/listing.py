@@ -1,10 +1,11 @@
-"""Jobs as they are seen: what waits, what failed and why, and trying it again.
+"""Jobs as they are shown: what waits, what failed and why, and trying it again.
 
-`outbox` runs them.  A caller sees the jobs of its own owners; an operator at the command line sees all (no caller).
+Guarantee: a caller sees the jobs of its own owners alone.  No caller (None) is the operator, who sees all.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,12 +20,12 @@ from memory.jobs.outbox import Outbox
 from memory.paging import Page, decode_cursor, page_of
 from models import Database, JobRow, OwnerRow, SessionRow, Transaction
 
-LATE = timedelta(seconds=60)  # due for longer than a worker that lives lets any job wait while it has no other
+LATE = timedelta(seconds=60)  # a worker that lives takes a job sooner, unless it is busy with another
 
 
 @dataclass(frozen=True)
 class JobInfo:
-    """A job as it is shown: what it is, how it stands, why it failed."""
+    """A job as it is shown: what it is, its state, why it failed."""
 
     id: int
     kind: str
@@ -39,18 +40,17 @@ class JobInfo:
 
 @dataclass(frozen=True)
 class Backlog:
-    """How many jobs there are, by kind and state.  `late`: none is being done, and one has been due for so long."""
+    """How many jobs there are, by kind and state.  `late`: how long one has been due while none is running."""
 
     counts: Mapping[tuple[str, str], int]
     late: timedelta | None
 
     @property
     def by_state(self) -> dict[str, int]:
-        """How many there are in each state."""
-        totals: dict[str, int] = {}
+        totals: Counter[str] = Counter()
         for (_, state), count in self.counts.items():
-            totals[state] = totals.get(state, 0) + count
-        return totals
+            totals[state] += count
+        return dict(totals)
 
     def warning(self, who: str) -> str | None:
         """What is wrong, if jobs are late; `who` is the setting JOBS."""
@@ -59,10 +59,10 @@ class Backlog:
         cause = (
             "No worker seems to run: start `flask --app wsgi jobs work`, or set JOBS=web."
             if who == "worker"
-            else "The web workers should, and their log says what keeps them from it."
+            else "The web workers should run them; their log says why they do not."
         )
         return (
-            f"Jobs have been due for {self.late.total_seconds() / 60:.0f} minutes and nobody does them: summaries are "
+            f"Jobs have been due for {self.late.total_seconds() / 60:.0f} minutes and nobody runs them: summaries are "
             f"not updated and new messages not indexed, but none is lost and all are searched. {cause}"
         )
 
@@ -110,7 +110,7 @@ class Jobs:
         return info
 
     def retry_failed(self) -> int:
-        """Make every failed job due now, whosever it is; how many they were."""
+        """Make every failed job of all owners due now; returns how many there were."""
         with self._database.write() as tx:
             failed = tx.scalars(select(JobRow).where(JobRow.state == "failed")).all()
             for row in failed:
@@ -120,16 +120,16 @@ class Jobs:
 
     def backlog(self, tx: Transaction) -> Backlog:
         """How the jobs of all owners stand."""
-        now = self._now()
         by_kind = select(JobRow.kind, JobRow.state, func.count()).group_by(JobRow.kind, JobRow.state)
         counts = {(kind, state): count for kind, state, count in tx.execute(by_kind)}
         due = tx.scalar(select(func.min(JobRow.run_at)).where(JobRow.state == "pending"))
-        taken = any(state == "running" for _, state in counts)  # who is busy takes the others when it can
-        late = now - due if due is not None and not taken and now - due > LATE else None
-        return Backlog(counts, late)
+        late = self._now() - due if due is not None else timedelta(0)
+        busy = any(state == "running" for _, state in counts)
+        return Backlog(counts, late if late > LATE and not busy else None)
 
     def _make_due(self, row: JobRow) -> None:
-        row.state, row.attempts, row.run_at, row.updated_at = "pending", 0, self._now(), self._now()
+        row.state, row.attempts = "pending", 0
+        row.run_at = row.updated_at = self._now()
 
 
 def _visible(caller: Caller | None) -> Any:

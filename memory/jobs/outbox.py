@@ -1,13 +1,9 @@
 """The outbox: work that happens after a reply, as rows that commit together with what caused them.
 
-Guarantee: a job that was enqueued runs to its end at least once, whatever is killed meanwhile; handlers are
-idempotent, and two workers never run the same job.  A job that fails, or whose process ends before it, is tried again
-after a pause that grows, so that others have their turn first, and after JOB_ATTEMPTS tries stays, with its error,
-until somebody retries it or new work for the same key arrives.  Asking for a job that is already waiting merges with
-it.  Owners take turns: one with thousands of jobs due does not hold up another's.  A clock that was put back makes
-jobs due, never later.
-
-`listing` is how they are seen and retried.
+Guarantee: a job that was asked for runs to its end at least once, whatever is killed meanwhile, and never in two
+workers at a time.  Handlers are idempotent.  A job that fails, or whose process dies, is retried after a growing pause;
+after JOB_ATTEMPTS tries it stays, with its error, until it is retried by hand or asked for again.  Owners take turns,
+so that one with thousands of jobs does not hold up another.  A clock that is put back makes jobs due, never later.
 """
 
 from __future__ import annotations
@@ -16,47 +12,32 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, event, func, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.errors import RecapError
-from memory.jobs import looking
-from memory.jobs.looking import Seen
+from memory.jobs import asking
+from memory.jobs.asking import JobRequest
 from memory.jobs.reasons import reason
 from memory.leases.leases import Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
-from models import Database, JobRow, Transaction
+from models import Database, JobRow, OwnerRow, SessionRow, Transaction
 
 log = logging.getLogger(__name__)
 
 BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
-POLL_SECONDS = 2.0  # how soon a job is noticed that another process left behind
-TROUBLE_SECONDS = 30.0  # the longest pause while the database fails; a turn that is stored ends it
-SERVED_MAX = 500  # owners who wait for the others, since a job of theirs was taken last
-ABANDONED = "The process that did it ended before the job was done."
-
-_JOBS = JobRow.__table__
-_J = _JOBS.c
-_ASKED = (  # thrice a turn
-    select(_J.id, _J.state, _J.run_at, _J.revision, _J.attempts).where(
-        _J.kind == bindparam("asked_kind"), _J.key == bindparam("asked_key")
-    )
-)
-_NEW = insert(_JOBS)
-_AGAIN = update(_JOBS).where(_J.id == bindparam("job"))
-_DONE = (
-    delete(_JOBS)
-    .where(_J.id == bindparam("job"), _J.revision == bindparam("revision_done"), _J.lease_token == bindparam("token"))
-    .returning(_J.id)
-)
-_CLAIMED = select(JobRow).where(_J.id == bindparam("job"))
-_CLAIMED_DUE = _CLAIMED.where(_J.state == "pending", looking.DUE)
+POLL_SECONDS = 2.0  # the longest pause between looks for work: other processes may have left some
+TROUBLE_SECONDS = 15.0  # the longest pause while the database fails
+CLOCK_SECONDS = 60.0  # how far the clocks of several machines may differ
+CANDIDATES = 4  # jobs read at a time: other workers may take the first
+SERVED_MAX = 500  # owners remembered in one round
+ABANDONED = "The process that ran it ended before the job was done."
 
 
 @dataclass(frozen=True)
@@ -76,26 +57,21 @@ class Job:
 Handler = Callable[[Job], None]
 
 
-@dataclass(frozen=True)
-class _Lane:
-    """The kinds that some workers take, and the owners whose jobs they took in this round.  Who has `looking` looks for
-    the next job, and sleeps until it is `woken` while there is none; the others wait for it to find one."""
+class Lane:
+    """Kinds of jobs that some workers take, and the owners whose jobs they took in this round.
 
-    kinds: tuple[str, ...]
-    served: deque[int] = field(default_factory=lambda: deque(maxlen=SERVED_MAX))
-    looking: threading.Lock = field(default_factory=threading.Lock)
-    woken: threading.Event = field(default_factory=threading.Event)
+    One worker of a lane looks for the next job, and sleeps while there is none; the others wait for `looking`.
+    """
 
-
-class _Asking(threading.local):
-    """`soon`: the kinds of jobs this thread asked for that are due before the workers look by themselves."""
-
-    def __init__(self) -> None:
-        self.soon: set[str] = set()
+    def __init__(self, kinds: Sequence[str]) -> None:
+        self.kinds = tuple(kinds)
+        self.served: deque[int] = deque(maxlen=SERVED_MAX)
+        self.looking = threading.Lock()
+        self.woken = threading.Event()
 
 
 class Outbox:
-    """Enqueues, claims and runs jobs."""
+    """Asks for jobs, claims and runs them."""
 
     def __init__(
         self, database: Database, leases: Leases, now: Callable[[], datetime], attempts: int, metrics: Metrics
@@ -106,87 +82,44 @@ class Outbox:
         self._attempts = attempts
         self._metrics = metrics
         self._handlers: dict[str, Handler] = {}
-        self._asking = _Asking()
-        self._troubled = False
-        self._lanes: list[_Lane] = []
+        self._lanes: list[Lane] = []
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
-        self._running: dict[Lease, str] = {}  # and of which kind
+        self._running: dict[int, Lease] = {}  # by job
         self._stopping = False
 
     def register(self, kind: str, handler: Handler) -> None:
-        """Say who does jobs of `kind`."""
+        """Say what runs jobs of `kind`."""
         self._handlers[kind] = handler
 
     # -- asking for work
 
-    def enqueue(
-        self,
-        tx: Transaction,
-        kind: str,
-        key: str | int,
-        *,
-        owner_id: int | None,
-        session_row_id: int | None = None,
-        delay: float = 0.0,
-        postpone: bool = False,
-        insist: bool = False,
-        payload: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Ask for a job in the caller's write transaction, due in `delay` seconds; call `notify` after it committed.
+    def ask(self, tx: Transaction, *requests: JobRequest) -> None:
+        """Ask for jobs in the caller's write transaction.  Its commit wakes this process's workers for what is due."""
+        asking.store(tx, requests, self._now())
+        kinds = {request.kind for request in requests if request.delay < POLL_SECONDS}
+        if kinds:
+            event.listen(tx, "after_commit", lambda _: self.wake(kinds), once=True)
 
-        If it waits already, the earlier time holds; with `postpone` the later one does (a debounce).  One that failed
-        and is to be tried again keeps its pause, unless somebody does `insist`.  The payload of one without an owner
-        says in `tenant` whose it is.  Nothing is written when it would be done no sooner and no differently.
-        """
-        now = self._now()
-        due = now + timedelta(seconds=delay)
-        if delay < POLL_SECONDS:
-            self._asking.soon.add(kind)
-        row = tx.execute(_ASKED, {"asked_kind": kind, "asked_key": str(key)}).first()
-        given: dict[str, Any] = {"payload": dict(payload)} if payload else {}
-        if row is None:
-            made = {"kind": kind, "key": str(key), "owner_id": owner_id, "session_id": session_row_id}
-            begun = {"state": "pending", "revision": 1, "attempts": 0, "run_at": due, "created_at": now}
-            tx.execute(_NEW, {**made, **begun, **given, "updated_at": now})
-            return
-        changed = dict(given)
-        again = row.state == "running" and row.run_at <= now  # its time passed when it was taken
-        if row.state == "running":
-            changed["revision"] = row.revision + 1
-        elif row.state == "failed" or insist:  # new work for it is a new chance
-            changed |= {"state": "pending", "attempts": 0, "run_at": due}
-        paused = row.state == "pending" and row.attempts and not insist  # it keeps its pause
-        if not paused:
-            waits = changed.get("run_at", row.run_at)
-            at = due if again or (postpone and delay) else min(waits, due)
-            if at != row.run_at:
-                changed["run_at"] = at
-        if changed:
-            tx.execute(_AGAIN, {"job": row.id, **changed, "updated_at": now})
+    def enqueue(self, tx: Transaction, kind: str, key: str | int, **options: Any) -> None:
+        """Ask for one job: see JobRequest."""
+        self.ask(tx, JobRequest(kind, key, **options))
 
     def notify(self) -> None:
-        """Wake this process's workers for what this thread asked for and is due before they look by themselves.
+        """Do nothing: the commit has woken the workers."""
 
-        Most jobs of a turn are due later: waking every worker for them would cost each turn a dozen statements.
-        """
-        soon = self._asking.soon
-        if soon or self._troubled:
-            self.wake(None if self._troubled else soon)
-            soon.clear()
-
-    def wake(self, kinds: Set[str] | None = None) -> None:
-        """Wake this process's workers, or those for some kinds: something is due now."""
+    def wake(self, kinds: set[str] | None = None) -> None:
+        """Wake this process's workers, or those that take some of `kinds`."""
         for lane in self._lanes:
             if kinds is None or not kinds.isdisjoint(lane.kinds):
                 lane.woken.set()
 
-    # -- doing it
+    # -- running it
 
     def start(self, lanes: Mapping[Sequence[str], int]) -> None:
-        """Start worker threads: so many for the kinds of each lane.  Slow kinds must not hold up others."""
+        """Start worker threads, so many for the kinds of each lane: slow kinds must not hold up others."""
         for kinds, count in lanes.items():
-            lane = _Lane(tuple(kinds))
+            lane = Lane(kinds)
             self._lanes.append(lane)
             for _ in range(count):
                 name = f"recap-jobs-{len(self._threads)}-{'-'.join(kinds)}"
@@ -194,13 +127,9 @@ class Outbox:
                 self._threads.append(thread)
                 thread.start()
 
-    def retire(self) -> None:
-        """Take no job any more; those that run go on.  May be called by a handler of signals: it takes no lock."""
-        self._stopping = True
-
     def stop(self, timeout: float) -> None:
-        """Let running jobs end, at most `timeout` seconds; the others are for the next process, from now on."""
-        self.retire()
+        """Take no more jobs.  Those that do not end within `timeout` seconds are left to the next process."""
+        self._stopping = True
         self.wake()
         deadline = time.monotonic() + timeout
         for thread in self._threads:
@@ -208,138 +137,146 @@ class Outbox:
         self._threads.clear()
         self._lanes.clear()
         with self._lock:
-            left = tuple(self._running)
+            left = tuple(self._running.values())
         for lease in left:
             self._hand_back(lease)
 
     def run_due(
         self, kinds: Sequence[str] | None = None, *, each: Callable[[Job, str | None], None] = lambda *_: None
     ) -> int:
-        """Run every job that is due now, in this thread, and say how many ran; `each` is told of it and its error."""
-        lane = _Lane(tuple(kinds or self._handlers))
+        """Run every job that is due, in this thread.  Calls `each` with a job and its error; returns how many ran."""
+        lane = Lane(tuple(kinds or self._handlers))
         count = 0
-        while claimed := self._next(lane):
+        while claimed := self.claim_next(lane)[0]:
             each(claimed[0], self._run(*claimed))
             count += 1
         return count
 
     def run_now(self, kind: str, key: str | int) -> str | None:
-        """Run this one job in this thread, due or not; its error, or None when it went well or is not to be had."""
-        with self._database.read() as tx:
-            row_id = tx.scalar(select(JobRow.id).where(JobRow.kind == kind, JobRow.key == str(key)))
-        claimed = self._claim(row_id, due=False) if row_id else None
+        """Run this job in this thread, due or not.  Returns its error; None when it succeeded, runs or is gone."""
+        claimed = self._claim(JobRow.kind == kind, JobRow.key == str(key))
         return self._run(*claimed) if claimed else None
 
-    def _work(self, lane: _Lane) -> None:
-        trouble = POLL_SECONDS  # grows while the database fails, so that a disk that is full fills no log
+    def claim_next(self, lane: Lane) -> tuple[tuple[Job, Lease] | None, float]:
+        """Claim the lane's next job; without one, the seconds until it makes sense to look again.
+
+        The job that is due for longest comes first, of the owners who had none in this round.
+        """
+        now = self._now()
+        owner, waits = func.coalesce(JobRow.owner_id, 0), (JobRow.kind.in_(lane.kinds), JobRow.state == "pending")
+        due = select(JobRow.id, owner).where(*waits, _is_due(now)).limit(CANDIDATES)
+        taken = select(JobRow).where(JobRow.kind.in_(lane.kinds), JobRow.state == "running")
+        with self._lock:
+            own = tuple(self._running)
+        with self._database.read() as tx:
+            candidates = tx.execute(due.order_by(owner.in_(tuple(lane.served)), JobRow.run_at, JobRow.id)).all()
+            of_others = tx.scalars(taken.where(JobRow.id.not_in(own))).all()
+            soonest = tx.scalar(select(func.min(JobRow.run_at)).where(*waits))
+        for row in of_others:
+            self._check_holder(row)
+        if all(owner_id in lane.served for _, owner_id in candidates):
+            lane.served.clear()  # a new round
+        for job_id, owner_id in candidates:
+            claimed = self._claim(JobRow.id == job_id, JobRow.state == "pending", _is_due(self._now()))
+            if claimed:
+                lane.served.append(owner_id)
+                return claimed, 0.0
+        wait = POLL_SECONDS if soonest is None else (soonest - now).total_seconds()
+        return None, min(POLL_SECONDS, max(0.001, wait))
+
+    def _work(self, lane: Lane) -> None:
+        pause = POLL_SECONDS  # grows while the database fails, so that a full disk does not fill the log
         while not self._stopping:
             try:
-                with lane.looking:
-                    lane.woken.clear()  # what it was woken for before is in sight now
-                    if self._stopping:
-                        lane.woken.set()  # for the others
-                        return
-                    seen = self._look(lane)
-                    claimed = self._take(lane, seen)
-                    if not claimed:
-                        lane.woken.wait(seen.pause(self._now(), POLL_SECONDS))
+                claimed = self._wait_for_job(lane)
                 if claimed:
                     self._run(*claimed)
-                trouble, self._troubled = POLL_SECONDS, False
+                pause = POLL_SECONDS
             except SQLAlchemyError as error:
-                self._troubled = True
-                pause, trouble = trouble, min(TROUBLE_SECONDS, trouble * 2)
                 figures = logs.fields(kinds=lane.kinds, seconds=pause, error=logs.told(error))
                 log.error("jobs: the database failed; trying again", extra=figures)
                 lane.woken.wait(pause)
-            except Exception:  # a worker outlives whatever goes wrong
+                pause = min(TROUBLE_SECONDS, pause * 2)
+            except Exception:  # a worker must survive any mistake
                 log.exception("jobs: looking for work failed; trying again", extra=logs.fields(kinds=lane.kinds))
                 lane.woken.wait(POLL_SECONDS)
 
-    def _next(self, lane: _Lane) -> tuple[Job, Lease] | None:
-        """Take the lane's next job, if one is due."""
-        return self._take(lane, self._look(lane))
+    def _wait_for_job(self, lane: Lane) -> tuple[Job, Lease] | None:
+        with lane.looking:
+            lane.woken.clear()  # before looking: whoever asks from now on wakes us again
+            if self._stopping:
+                lane.woken.set()  # for the lane's other workers
+                return None
+            claimed, wait = self.claim_next(lane)
+            if claimed is None:
+                lane.woken.wait(wait)
+            return claimed
 
-    def _look(self, lane: _Lane) -> Seen:
-        """Look for the lane's next jobs, and after those that may have been left behind."""
-        with self._lock:
-            own = {lease.row_id for lease, kind in self._running.items() if kind in lane.kinds}
-        with self._database.read() as tx:
-            seen = looking.look(tx, lane.kinds, self._now(), served=lane.served, own=own)
-            left = [tx.get(JobRow, job_id) for job_id in seen.left]
-        for row in filter(None, left):
-            self._look_after(row)
-        return seen
-
-    def _take(self, lane: _Lane, seen: Seen) -> tuple[Job, Lease] | None:
-        """Take the one that is due for longest, of an owner who had none since the others had."""
-        if all(owner_id in lane.served for _, owner_id in seen.due):
-            lane.served.clear()  # a new round
-        for row_id, owner_id in seen.due:
-            claimed = self._claim(row_id, due=True)
-            if claimed:
-                lane.served.append(owner_id)
-                return claimed
-        return None
-
-    def _claim(self, row_id: int, *, due: bool) -> tuple[Job, Lease] | None:
-        """Take this job, with `due` only if it is; None when it is not to be had."""
-        found, asked = (_CLAIMED_DUE, looking.due_by(self._now())) if due else (_CLAIMED, {})
-        with self._database.write(durable=False) as tx:  # a power cut gives all leases back
-            row = tx.scalar(found, {"job": row_id, **asked})
+    def _claim(self, *conditions: ColumnElement[bool]) -> tuple[Job, Lease] | None:
+        """Claim the job that meets the conditions; None when another worker has it, or none does."""
+        with self._database.write(durable=False) as tx:  # after a power cut the job is claimed again
+            row = tx.scalar(select(JobRow).where(*conditions))
             lease = self._leases.take(row) if row is not None else None
             if row is None or lease is None:
                 return None
-            row.state, row.updated_at = "running", self._now()
+            row.state = "running"
             row.attempts += 1
-            job = Job(
-                row.id,
-                row.kind,
-                row.key,
-                row.owner_id,
-                row.session_id,
-                row.payload or {},
-                row.revision,
-                looking.whose(tx, row.id),
-            )
+            row.run_at = row.updated_at = self._now()
+            payload, whose = row.payload or {}, _whose(tx, row)
+            job = Job(row.id, row.kind, row.key, row.owner_id, row.session_id, payload, row.revision, whose)
         self._leases.keep(lease)
         return job, lease
 
     def _run(self, job: Job, lease: Lease) -> str | None:
+        """Run a claimed job and store how it ended; returns its error."""
         with self._lock:
-            self._running[lease] = job.kind
+            self._running[job.id] = lease
         began, outcome = time.perf_counter(), "done"
         try:
             with logs.about(job=job.id, kind=job.kind, **job.whose):
-                error = self._do(job)
-            with self._database.write(durable=False) as tx:  # done once more after a power cut does no harm
-                if error is not None or not _ended(tx, job, lease):
-                    row = tx.get(JobRow, job.id)
-                    if row is not None and self._leases.holds(row, lease):
-                        self._settle(row, error)
-                        outcome = _outcome(row)
+                error = self._call_handler(job)
+            with self._database.write(durable=False) as tx:  # after a power cut the job runs once more
+                row = tx.get(JobRow, job.id)
+                if row is not None and self._leases.holds(row, lease):
+                    if error is None and row.revision == job.revision:
+                        tx.delete(row)
+                    else:
+                        outcome = self._settle(row, error)
             self._metrics.job_over(job.kind, outcome, time.perf_counter() - began)
-        finally:  # also when that could not be written: then the lease runs out, and it is done again
+        finally:  # if the end could not be stored, the lease expires and the job runs again
             with self._lock:
-                self._running.pop(lease, None)
+                self._running.pop(job.id, None)
             self._leases.ended(lease)
         return error
 
-    def _do(self, job: Job) -> str | None:
-        """Have it done; why it failed, if it did."""
+    def _call_handler(self, job: Job) -> str | None:
         try:
             self._handlers[job.kind](job)
         except RecapError as failure:
             log.warning("job failed", extra=logs.fields(said=reason(failure)))
             return reason(failure)
-        except Exception as failure:  # one poisoned job must not end the worker
+        except Exception as failure:  # a job that always fails must not end the worker
             log.exception("job failed")
             return reason(failure)
         return None
 
-    def _look_after(self, row: JobRow) -> None:
-        """A running job whose process has ended failed by that: with the pause of one that fails, a job that takes its
-        worker down does not go on to the next before others had their turn, nor more often than any."""
+    def _settle(self, row: JobRow, error: str | None) -> str:
+        """Put back a job that failed or, without an error, was asked for again while it ran.  Returns the outcome."""
+        self._leases.give_back(row)
+        row.error, row.updated_at = error, self._now()
+        if error is None:
+            row.state, row.attempts = "pending", 0
+            return "done"
+        row.state = "failed" if row.attempts >= self._attempts else "pending"
+        pause = min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(row.attempts - 1, 9))
+        row.run_at = row.updated_at + timedelta(seconds=pause)
+        return "dead" if row.state == "failed" else "retried"
+
+    def _check_holder(self, row: JobRow) -> None:
+        """Count a try of another process as failed when its lease has expired.
+
+        So a job that kills its worker is retried after a pause, behind other jobs, and not more often than others.
+        """
         if not self._leases.free(row):
             self._leases.shorten(row)
             return
@@ -351,7 +288,7 @@ class Outbox:
                 self._metrics.job_over(row.kind, "abandoned")
 
     def _hand_back(self, lease: Lease) -> None:
-        """A job that this process has no time for any more: due, as if it had not been taken."""
+        """Make a job that this process cannot finish due, as if it had not been claimed."""
         try:
             with self._database.write() as tx:
                 row = tx.get(JobRow, lease.row_id)
@@ -359,38 +296,23 @@ class Outbox:
                     self._leases.give_back(row)
                     row.state, row.updated_at = "pending", self._now()
                     row.attempts -= 1
-                    log.warning("job did not end in time; it is done again", extra=logs.fields(job=row.id))
+                    log.warning("job did not end in time; it runs again", extra=logs.fields(job=row.id))
         except SQLAlchemyError as error:
-            log.error(
-                "job could not be handed back; it is done again after a pause",
-                extra=logs.fields(job=lease.row_id, error=logs.told(error)),
-            )
+            figures = logs.fields(job=lease.row_id, error=logs.told(error))
+            log.error("job could not be handed back; it runs again after a pause", extra=figures)
         self._leases.ended(lease)
 
-    def _settle(self, row: JobRow, error: str | None) -> None:
-        """Put back a job that failed, or (no error) one that was asked for again while it ran."""
-        now = self._now()
-        self._leases.give_back(row)
-        row.updated_at = now
-        row.error = error
-        if error is None:
-            row.state, row.attempts = "pending", 0
-        else:
-            row.state = "failed" if row.attempts >= self._attempts else "pending"
-            row.run_at = now + timedelta(seconds=_pause_after(row.attempts))
+
+def _is_due(now: datetime) -> ColumnElement[bool]:
+    """Its time has come, or it was asked for in the future: then the clock was put back since."""
+    return or_(JobRow.run_at <= now, JobRow.updated_at > now + timedelta(seconds=CLOCK_SECONDS))
 
 
-def _ended(tx: Transaction, job: Job, lease: Lease) -> bool:
-    """Whether the job is done and gone: nobody asked for it again meanwhile, nor took it from us."""
-    held = {"job": job.id, "revision_done": job.revision, "token": lease.token}
-    return tx.scalar(_DONE, held) is not None
-
-
-def _outcome(row: JobRow) -> str:
-    if row.error is None:  # asked for again while it ran
-        return "done"
-    return "dead" if row.state == "failed" else "retried"
-
-
-def _pause_after(attempts: int) -> float:
-    return min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(attempts - 1, 9))
+def _whose(tx: Transaction, row: JobRow) -> dict[str, Any]:
+    """Whose job it is, for the log."""
+    owner = tx.get(OwnerRow, row.owner_id) if row.owner_id else None
+    session = tx.get(SessionRow, row.session_id) if row.session_id else None
+    return {
+        "owner": logs.Private(owner.kind, owner.tenant, owner.name) if owner else None,
+        "session": logs.Private("session", session.tenant, session.public_id) if session else None,
+    }

@@ -1,4 +1,4 @@
-"""Why a job failed, as it is kept and shown."""
+"""Why a job failed, in words that repeat nothing of a conversation."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ REASON_CHARS = 2000
 
 
 def reason(error: Exception) -> str:
-    """Why a job failed, as it is kept and shown: a sentence of our own, without what anybody said.
+    """The sentence that is stored and shown for an error.
 
-    A model server's own words may repeat the conversation, and so may whatever an unexpected exception says: of the
-    one they are left out, of the other only its kind and place are kept.  The disk and SQLite speak of neither.
+    The messages of our own errors, SQLite and the disk repeat nothing that anybody said.  A model server's message and
+    that of an unexpected exception may, so they are left out.
     """
     if isinstance(error, RecapError):
         return error.kept[:REASON_CHARS]
-    if isinstance(error, EmbeddingUnavailable):  # said by us as well
+    if isinstance(error, EmbeddingUnavailable):
         return str(error)[:REASON_CHARS]
     if isinstance(error, sqlite3.Error | IndexBusy):
         return f"{type(error).__name__}: {error}"[:REASON_CHARS]
