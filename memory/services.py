@@ -246,7 +246,7 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
         updates,
         Users(database, now),
         erasing,
-        Imports(database, sessions, outbox, leases, now),
+        Imports(database, sessions, leases, now),
         Keys(settings.api_keys, database, now),
         DataLock(settings.data_dir),
     )

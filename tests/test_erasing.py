@@ -16,7 +16,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import update
 
-import memory.people.erasing
+import memory.people.kinds
 from app import services_of
 from models import JobRow
 from search_index import WordLlamaEmbedder
@@ -31,7 +31,7 @@ from tests.traces import traces as traces_in
 
 SENTINEL = "Xylozarquon"  # a word that is in nothing else
 SECRET = f"{SENTINEL} is my secret."
-NONE = dict.fromkeys(memory.people.erasing.KINDS, 0)
+NONE = dict.fromkeys(memory.people.kinds.RECEIPT, 0)
 
 
 @pytest.fixture(autouse=True)

@@ -1,13 +1,13 @@
-"""What one message leaves in its session when it goes.
+"""Erasing one message from its session.
 
-Its row stays as a place: id, position, role and time, so that positions stay without gaps, and a client that sends its
-whole conversation again is not taken for having changed it.  Of the ids it was known by a digest stays (see
-`messages.remains`): the same sent again is known, and not stored again.
+Its row stays as a place: id, position, role and time.  So positions stay without gaps, and a client that sends its
+whole conversation again has not changed it.  Of the message's external ids a digest stays (see `messages.remains`), so
+the same message sent again is not stored again.
 
-Guarantee: in one transaction all that was made from its words goes with them: the facts taken from it (what only they
-corrected holds again), every version of the summary that was made from it or from such a version, the person's own
-edits among them, and what its turn noted of it.  The newest version without it is in use again, and the summary goes on
-from there.  The session's title is made anew if it was made from it.
+Guarantee: in one transaction everything made from its words goes with them: the facts taken from it (what they alone
+corrected holds again), every version of the summary that was made from it or from such a version, also those that the
+person edited, and what its turn noted.  The newest version without it is in use again, and the summary goes on from
+there.  A title that was made from it is made anew.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from models import REVISED, FactRevisionRow, FactRow, JobRow, MessageRow, Sessio
 def erase_message(
     tx: Transaction, row: SessionRow, message: MessageRow, settings: Settings, now: datetime
 ) -> Counter[str]:
-    """Erase a message of the session, replaced or not, and say how much went.  Nobody takes a turn in it meanwhile."""
+    """Erase a message of the session, replaced or not, and count what went.  No turn may run in the session."""
     erased = Counter(messages=1)
     erased += _facts(tx, message)
     erased += _turns(tx, message)
@@ -44,7 +44,7 @@ def erase_message(
     row.summary_through = skip_erased(tx, row, row.summary_through)
     if message.role == "user" and row.title == named_after:
         row.title = title_from(_first_words(tx, row))
-    tx.execute(update(JobRow).where(JobRow.session_id == row.id).values(error=None))  # it may tell what it tripped over
+    tx.execute(update(JobRow).where(JobRow.session_id == row.id).values(error=None))  # it may name its words
     return erased
 
 
@@ -54,7 +54,7 @@ def _empty(message: MessageRow, now: datetime) -> None:
     message.name = message.extra = None
     message.external_id = remains(message.external_id) if message.external_id else None
     message.tokens = 0
-    message.indexed_in = REVISED  # until the index was told to hold it no more
+    message.indexed_in = REVISED  # until it is taken out of the index
 
 
 def _facts(tx: Transaction, message: MessageRow) -> Counter[str]:
@@ -65,8 +65,8 @@ def _facts(tx: Transaction, message: MessageRow) -> Counter[str]:
 
 
 def _turns(tx: Transaction, message: MessageRow) -> Counter[str]:
-    """Of the turn that the message began or ended nothing stays that a retry could be answered from; what its prompt
-    showed, and why, goes with the message that asked for it."""
+    """Leave nothing of the message's turn that could answer a retry.  The user's message takes along what was noted of
+    its prompt."""
     either = or_(TurnRow.user_message_id == message.id, TurnRow.reply_message_id == message.id)
     turn = tx.scalar(select(TurnRow).where(either))
     if turn is None:
@@ -82,7 +82,7 @@ def _turns(tx: Transaction, message: MessageRow) -> Counter[str]:
 def _summaries(
     tx: Transaction, row: SessionRow, versions: Collection[int], settings: Settings, now: datetime
 ) -> Counter[str]:
-    """Erase these versions; if the newest is one of them, the newest of those that stay is in use again."""
+    """Erase these versions.  If the newest is one of them, the newest that stays is in use again."""
     which = (SummaryRow.session_id == row.id, SummaryRow.version.in_(versions))
     by_person = tx.scalar(select(func.count()).where(*which, SummaryRow.author == "person")) or 0
     tx.execute(delete(SummaryRow).where(*which))
@@ -94,7 +94,7 @@ def _summaries(
 
 
 def _made_from(tx: Transaction, row: SessionRow, message: MessageRow) -> set[int]:
-    """The versions of the summary that may hold what the message said."""
+    """The versions of the summary that may repeat what the message said."""
     branches = select(MessageRow.branch, func.min(MessageRow.position)).where(MessageRow.session_id == row.id)
     begins = {branch: first for branch, first in tx.execute(branches.group_by(MessageRow.branch)) if branch}
     versions = tx.execute(
@@ -105,12 +105,12 @@ def _made_from(tx: Transaction, row: SessionRow, message: MessageRow) -> set[int
     found: set[int] = set()
     before: int | None = None
     for version, branch, through, author, restores in versions:
-        # What a branch's versions cover of the line before it was said before the branch was cut off.
+        # A branch's versions also cover what was said before the branch was cut off.
         beneath = (
             branch and (not message.branch or branch < message.branch) and message.position < begins.get(branch, 0)
         )
         covers = through >= message.position and (branch == message.branch or beneath)
-        # A summary the person wrote stays on the line when what it covered is replaced.
+        # A person's summary stays on the current line when the messages that it covered are replaced.
         first_words = before is None and author == "person" and message.branch
         went_on_from = restores if author in ("rollback", "replacement", "erasure") else before
         if covers or first_words or went_on_from in found:

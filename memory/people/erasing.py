@@ -1,14 +1,13 @@
 """The four ways to erase, and the receipt.
 
-Guarantee: the rows go in one transaction, which also asks for the rest as jobs, so that a process that is killed
-half-way leaves work that another one finishes.  From then on nothing of it is found, shown or sent to a model.  Once
-those jobs are done (for a receipt with nothing `pending` they are), no byte of the erased words, names and ids is left
-in the database's files, its log or the search index, nor in the caches of a process that has looked at the index since.
-What is going on meanwhile (a turn, an import, an update of a summary) finds what it wrote for changed, and stores
-nothing of it.
+Guarantee: the rows go in one transaction, which also asks for the rest as jobs, so a process that is killed half-way
+leaves work that another one finishes.  From the commit on nothing of the erased is found, shown or sent to a model; a
+turn, an import or an update of a summary that is under way stores nothing of it.  Once those jobs are done (a receipt
+with nothing `pending` says so) no byte of the erased words, names and ids is in the database's files, its log, the
+search index or the caches of a process that has looked at the index since.
 
-Writing the database's files anew takes a second for 100 MB.  For a session and a person that is done before the
-receipt is given; single messages and facts go one after the other, so theirs waits SOON, and many cost one.
+Rewriting the database's files takes long.  A session or a person waits for it; messages and facts are often erased
+one by one, so one job rewrites the files for all that were erased within SOON.
 """
 
 from __future__ import annotations
@@ -16,55 +15,35 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, func, select
+from sqlalchemy import delete, func, select
 
 from config import Settings
 from memory.access.owners import find_session, find_user, owned
 from memory.domain import Caller
 from memory.errors import Conflict, NotFound, RecapError, user_not_found
 from memory.facts.corrections import line_up_to, withdraw
+from memory.jobs.asking import JobRequest
 from memory.jobs.outbox import Job, Outbox
 from memory.leases.leases import Leases
 from memory.people.erased_message import erase_message
+from memory.people.kinds import RECEIPT, Scope, count
 from memory.sessions.sessions import APPEND_WAIT
-from models import (
-    Database,
-    FactRevisionRow,
-    FactRow,
-    JobRow,
-    MessageRow,
-    OwnerRow,
-    SessionRow,
-    SummaryRow,
-    Transaction,
-    TurnRow,
-)
+from models import Database, FactRevisionRow, FactRow, JobRow, MessageRow, OwnerRow, SessionRow, Transaction
 from search_index import SearchIndex
 
-SOON = 5.0  # seconds in which erased messages and facts gather, before the files are written anew for all of them
-LATER = 30.0  # seconds until the jobs are due that finish what this process begins at once
+SOON = 5.0  # seconds within which erased messages and facts are gathered for one job
+LATER = 30.0  # seconds until a job is due whose work this process does at once, unless it is killed
 INDEX, FILES = "search_index", "database_files"  # what may be `pending`
-KINDS = (
-    "sessions",
-    "messages",
-    "turns",
-    "summaries",
-    "edited_summaries",
-    "facts",
-    "fact_revisions",
-    "jobs",
-    "index_documents",
-)
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What was erased, by kind (see KINDS), and what was named.  `pending` says what is not free of it yet; a job goes
-    on.  `forgotten` counts the facts that were named and there; `erased` also has those that they had corrected."""
+    """What was erased, counted by kind, and what was named.  `pending` says what still holds some of it, until a job
+    is done.  `forgotten` counts the named facts; `erased` also counts those that they had corrected."""
 
     erased: Mapping[str, int]
     pending: tuple[str, ...]
@@ -101,10 +80,8 @@ class Erasing:
             held = self._held(_user(tx, caller))
         with self._database.write() as tx:
             owner = _user(tx, caller)
-            user_id = owner.name
             erased = self._erase_owner(tx, caller, owner, held)
-            unindexed = owner.index_key
-        return self._finished(caller, erased, unindexed, user_id=user_id)
+        return self._finish_now(caller, erased, owner.index_key, user_id=owner.name)
 
     def session(self, caller: Caller, session_id: str) -> Receipt:
         """Erase a session with its messages, summaries and facts.  Raises NotFound."""
@@ -113,20 +90,19 @@ class Erasing:
         with self._database.write() as tx:
             row = find_session(tx, caller, session_id)
             if row.owner.kind == "session":
-                unindexed = row.owner.index_key
+                job_key = row.owner.index_key
                 erased = self._erase_owner(tx, caller, row.owner, held)
             else:
-                unindexed = f"{row.owner_id}/{row.id}"
-                erased = self._erase_session(tx, caller, row, held)
-        return self._finished(caller, erased, unindexed, session_id=session_id)
+                job_key = f"{row.owner_id}/{row.id}"
+                erased = self._erase_session(tx, caller, row, held, job_key)
+        return self._finish_now(caller, erased, job_key, session_id=session_id)
 
     def message(self, caller: Caller, session_id: str, message_id: int) -> Receipt:
         """Erase a message, replaced or not: its words, the facts taken from it, and every version of the summary that
-        was made from it, which is made anew without it.
+        was made from it.  The summary is made anew.
 
-        Its place is kept without words.  The other messages stay, the reply to it too: that is a message of its own.
-        Waits for a turn that is being taken in the session.  Raises NotFound, and Conflict when that turn takes longer
-        than APPEND_WAIT; then nothing was erased.
+        Its place stays, without words, and so do the other messages, the reply to it included.  Waits for a turn in the
+        session.  Raises NotFound, and Conflict when that turn takes longer than APPEND_WAIT; nothing is erased then.
         """
         deadline = time.monotonic() + APPEND_WAIT
         with self._database.read() as tx:
@@ -138,7 +114,7 @@ class Erasing:
                 if self._leases.free(row):
                     erased = Counter(index_documents=int(message_id in held))
                     erased += erase_message(tx, row, message, self._settings, self._now())
-                    self._follow_up(tx, caller, row, rebuild=erased["summaries"] > 0)
+                    self._outbox.ask(tx, *self._jobs_after_message(caller, row, rebuild=erased["summaries"] > 0))
                     break
             if not self._leases.wait_free(SessionRow, row.id, deadline):
                 raise Conflict(
@@ -147,124 +123,101 @@ class Erasing:
                     "this again later.",
                     retry_after=5.0,
                 )
-        return self._gathered(erased, (INDEX, FILES), session_id=session_id, message_id=message_id)
+        return self._finish_soon(erased, (INDEX, FILES), session_id=session_id, message_id=message_id)
 
     def fact(self, caller: Caller, fact_id: int) -> Receipt:
-        """Forget a fact, with its history: also the facts that it took the place of, which don't hold again.
+        """Forget a fact with its history and the facts that it corrected: those do not hold again.
 
         The message it came from stays, and so do summaries.  Raises NotFound.
         """
         receipt = self.facts(caller, [fact_id])
         if not receipt.forgotten:
             raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
-        return Receipt(receipt.erased, receipt.pending, receipt.erased_at, fact_id=fact_id, forgotten=1)
+        return replace(receipt, fact_id=fact_id)
 
     def facts(self, caller: Caller, fact_ids: Sequence[int]) -> Receipt:
-        """Forget those of the facts that are there, each as `fact` does."""
+        """Forget those of the facts that exist, each as `fact` does."""
         theirs = owned(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
         with self._database.write() as tx:
             named = tx.scalars(theirs.where(FactRow.id.in_(fact_ids))).all()
             line = line_up_to(tx, named)
-            revisions = _count(tx, FactRevisionRow.fact_id.in_(line))
+            revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(line))) or 0
             tx.execute(delete(FactRow).where(FactRow.id.in_(line)))
             if named:
-                self._scrub(tx, caller, SOON)
+                self._outbox.ask(tx, _scrub_job(caller, SOON))
         erased = {"facts": len(line), "fact_revisions": revisions}
-        return self._gathered(erased, (FILES,) if named else (), forgotten=len(named))
+        return self._finish_soon(erased, (FILES,) if named else (), forgotten=len(named))
 
     def scrub(self, job: Job) -> None:
-        """The job that leaves no copy of deleted rows in the database's files.  Idempotent."""
+        """The job that removes copies of deleted rows from the database's files.  Idempotent."""
         if not self._database.scrub():
             raise RecapError(
                 "log_in_use",
-                "What was erased is gone from the database, but not from its write-ahead log: somebody went on reading "
-                "from it. This is tried again.",
+                "What was erased is gone from the database, but not from its write-ahead log, because another process "
+                "kept reading from it. This is tried again.",
             )
 
-    # -- rows
+    # -- the rows
 
     def _erase_owner(self, tx: Transaction, caller: Caller, owner: OwnerRow, held: Collection[int]) -> Counter[str]:
-        erased = _counted(
-            tx, SessionRow.owner_id == owner.id, FactRow.owner_id == owner.id, JobRow.owner_id == owner.id
-        )
+        erased = count(tx, Scope.of_owner(owner.id))
         erased["index_documents"] = len(held)
-        self._follow_erased(tx, caller, owner.index_key, {"owner": owner.index_key})
+        self._outbox.ask(tx, *_jobs_after_all(caller, owner.index_key, owner=owner.index_key))
         tx.execute(delete(OwnerRow).where(OwnerRow.id == owner.id))
         return erased
 
-    def _erase_session(self, tx: Transaction, caller: Caller, row: SessionRow, held: Collection[int]) -> Counter[str]:
-        of_session = FactRow.session_id == row.id
-        erased = _counted(tx, SessionRow.id == row.id, of_session, JobRow.session_id == row.id)
+    def _erase_session(
+        self, tx: Transaction, caller: Caller, row: SessionRow, held: Collection[int], job_key: str
+    ) -> Counter[str]:
+        erased = count(tx, Scope.of_session(row.id))
         said = tx.scalars(select(MessageRow.id).where(MessageRow.session_id == row.id))
         erased["index_documents"] = sum(message_id in held for message_id in said)
-        withdraw(tx, tx.scalars(select(FactRow.id).where(of_session)))
-        self._follow_erased(tx, caller, f"{row.owner_id}/{row.id}", {"owner": row.owner.index_key, "session": row.id})
+        withdraw(tx, tx.scalars(select(FactRow.id).where(FactRow.session_id == row.id)))
+        self._outbox.ask(tx, *_jobs_after_all(caller, job_key, owner=row.owner.index_key, session=row.id))
         tx.execute(delete(SessionRow).where(SessionRow.id == row.id))
         return erased
 
+    def _held(self, owner: OwnerRow) -> Collection[int]:
+        """The ids of the messages in the owner's index."""
+        return self._index.held(owner.index_key)[1]
+
     # -- what follows
 
-    def _follow_erased(self, tx: Transaction, caller: Caller, key: str, what: Mapping[str, Any]) -> None:
-        """Ask for what `_finished` does at once, should this process not get there."""
-        payload = {"tenant": caller.tenant, **what}
-        self._outbox.enqueue(tx, "unindex", key, owner_id=None, delay=LATER, payload=payload)
-        self._scrub(tx, caller, LATER)
-
-    def _follow_up(self, tx: Transaction, caller: Caller, row: SessionRow, *, rebuild: bool) -> None:
-        """Ask for what follows an erased message: the index, the files, and a summary without it."""
-        self._outbox.enqueue(tx, "index", row.owner_id, owner_id=row.owner_id, delay=SOON)
-        self._scrub(tx, caller, SOON)
+    def _jobs_after_message(self, caller: Caller, row: SessionRow, *, rebuild: bool) -> list[JobRequest]:
+        jobs = [JobRequest("index", row.owner_id, row.owner_id, delay=SOON), _scrub_job(caller, SOON)]
         if rebuild and row.summary_through < row.message_count:
-            self._outbox.enqueue(
-                tx,
-                "summary",
-                row.id,
-                owner_id=row.owner_id,
-                session_row_id=row.id,
-                delay=self._settings.summary_debounce,
-                postpone=True,
-            )
+            debounce = self._settings.summary_debounce
+            jobs.append(JobRequest("summary", row.id, row.owner_id, row.id, delay=debounce, postpone=True))
+        return jobs
 
-    def _scrub(self, tx: Transaction, caller: Caller, delay: float) -> None:
-        """Ask for the files to be written anew: one job a tenant, so that many erasures cost one."""
-        running = select(JobRow.id).where(
-            JobRow.kind == "scrub", JobRow.key == caller.tenant, JobRow.state == "running"
-        )
-        self._outbox.enqueue(
-            tx,
-            "scrub",
-            caller.tenant,
-            owner_id=None,
-            delay=delay,
-            postpone=tx.scalar(running) is not None,  # once it is done, not at once again
-            payload={"tenant": caller.tenant},
-        )
-
-    def _finished(self, caller: Caller, erased: Mapping[str, int], unindexed: str, **named: Any) -> Receipt:
-        """The receipt of what was asked for, after doing it at once."""
+    def _finish_now(self, caller: Caller, erased: Mapping[str, int], job_key: str, **named: Any) -> Receipt:
+        """Run the jobs that were asked for, in this thread, and write the receipt."""
         self._index.clear_caches()
-        jobs = {("unindex", unindexed): INDEX, ("scrub", caller.tenant): FILES}
+        jobs = {("unindex", job_key): INDEX, ("scrub", caller.tenant): FILES}
         for kind, key in jobs:
             self._outbox.run_now(kind, key)
         with self._database.read() as tx:
             asked = select(JobRow.kind, JobRow.key).where(JobRow.kind.in_(kind for kind, _ in jobs))
             left = {(kind, key) for kind, key in tx.execute(asked)}
-        pending = tuple(name for job, name in jobs.items() if job in left)
-        return Receipt(_all_kinds(erased), pending, self._now(), **named)
+        return self._receipt(erased, tuple(name for job, name in jobs.items() if job in left), **named)
 
-    def _gathered(self, erased: Mapping[str, int], pending: tuple[str, ...], **named: Any) -> Receipt:
-        """The receipt of what was asked for, which is done with what else is erased SOON."""
+    def _finish_soon(self, erased: Mapping[str, int], pending: tuple[str, ...], **named: Any) -> Receipt:
         self._index.clear_caches()
-        self._outbox.notify()
-        return Receipt(_all_kinds(erased), pending, self._now(), **named)
+        return self._receipt(erased, pending, **named)
 
-    def _held(self, owner: OwnerRow) -> Collection[int]:
-        """The ids of the messages that the owner's index holds."""
-        return self._index.held(owner.index_key)[1]
+    def _receipt(self, erased: Mapping[str, int], pending: tuple[str, ...], **named: Any) -> Receipt:
+        return Receipt({kind: erased.get(kind, 0) for kind in RECEIPT}, pending, self._now(), **named)
 
 
-def _all_kinds(erased: Mapping[str, int]) -> dict[str, int]:
-    return {kind: erased.get(kind, 0) for kind in KINDS}
+def _jobs_after_all(caller: Caller, key: str, **payload: Any) -> list[JobRequest]:
+    """The jobs that follow an erased owner or session.  `_finish_now` does them at once, unless the process ends."""
+    unindex = JobRequest("unindex", key, None, delay=LATER, payload={"tenant": caller.tenant, **payload})
+    return [unindex, _scrub_job(caller, LATER)]
+
+
+def _scrub_job(caller: Caller, delay: float) -> JobRequest:
+    """One job a tenant rewrites the files, however much is erased."""
+    return JobRequest("scrub", caller.tenant, None, delay=delay, payload={"tenant": caller.tenant})
 
 
 def _user(tx: Transaction, caller: Caller) -> OwnerRow:
@@ -280,25 +233,3 @@ def _message(tx: Transaction, row: SessionRow, message_id: int) -> MessageRow:
     if message is None or message.session_id != row.id or message.erased_at is not None:
         raise NotFound("message_not_found", f"There is no message {message_id} in session {row.public_id!r}.")
     return message
-
-
-def _counted(
-    tx: Transaction, sessions: ColumnElement[bool], facts: ColumnElement[bool], jobs: ColumnElement[bool]
-) -> Counter[str]:
-    """How many rows of each kind go with these sessions, facts and jobs."""
-    ids = select(SessionRow.id).where(sessions)
-    of_sessions = SummaryRow.session_id.in_(ids)
-    return Counter(
-        sessions=_count(tx, sessions),
-        messages=_count(tx, MessageRow.session_id.in_(ids), MessageRow.erased_at.is_(None)),
-        turns=_count(tx, TurnRow.session_id.in_(ids)),
-        summaries=_count(tx, of_sessions),
-        edited_summaries=_count(tx, of_sessions, SummaryRow.author == "person"),
-        facts=_count(tx, facts),
-        fact_revisions=_count(tx, FactRevisionRow.fact_id.in_(select(FactRow.id).where(facts))),
-        jobs=_count(tx, jobs),
-    )
-
-
-def _count(tx: Transaction, *where: ColumnElement[bool]) -> int:
-    return tx.scalar(select(func.count()).where(*where)) or 0

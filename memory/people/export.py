@@ -1,9 +1,9 @@
 """Everything of a person, read to be taken along.
 
-Guarantee: it is what was there when the export began, though nobody is kept waiting while it is downloaded: rows are
-read a page at a time, each page in a transaction of its own, up to the highest ids there were.  What is erased
-meanwhile is missing; what is added is left out.  Messages that were replaced are left out, with what came of them; of
-those that were erased the places are in it, since everything else goes by the messages' positions.
+Guarantee: the export is what was stored when it began, and a slow download holds up nobody: rows are read a page at a
+time, each page in its own transaction, up to the highest ids of the beginning.  What is erased meanwhile is missing.
+Replaced messages are left out, with what came of them.  Erased messages are in it as places without words, because
+everything else goes by positions.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import aliased
 
-from memory.domain import Fact, FactRevision
+from memory.domain import FactRevision
 from memory.facts.facts import as_fact, as_revision
+from memory.people.kinds import last_ids
 from memory.people.records import FactRecord, SessionRecord, TurnRecord
 from memory.sessions.messages import MessageDraft
 from memory.summary.summaries import SummaryVersion, as_version
@@ -30,7 +31,7 @@ PAGE = 200
 
 @dataclass(frozen=True)
 class Export:
-    """A person's things.  Read `sessions` to its end, then `facts`."""
+    """A person's data.  Read `sessions` to its end, then `facts`."""
 
     user_id: str
     exported_at: datetime
@@ -39,19 +40,18 @@ class Export:
 
 
 def export(database: Database, tx: Transaction, user_id: str, owner_id: int, now: datetime) -> Export:
-    """The export of an owner as of this transaction; it is read after the transaction has ended."""
+    """The export of an owner as of this transaction.  It may be read after the transaction has ended."""
     reader = _Reader(database, tx, owner_id)
     return Export(user_id, now, reader.sessions(), reader.facts())
 
 
 class _Reader:
-    """Reads one owner's rows, page by page, up to the highest ids of the transaction it was made in."""
+    """Reads one owner's rows page by page."""
 
     def __init__(self, database: Database, tx: Transaction, owner_id: int) -> None:
         self._database = database
         self._owner_id = owner_id
-        tables = (SessionRow, MessageRow, SummaryRow, TurnRow, FactRow)
-        self._last = {table: tx.scalar(select(func.max(table.id))) or 0 for table in tables}
+        self._last = last_ids(tx)
 
     def sessions(self) -> Iterator[SessionRecord]:
         query = select(SessionRow.id, SessionRow).where(SessionRow.owner_id == self._owner_id)
@@ -109,7 +109,7 @@ class _Reader:
         for page in self._pages(query, FactRow):
             revisions = self._revisions([fact_id for fact_id, *_ in page])
             for fact_id, row, session, position in page:
-                fact: Fact = replace(as_fact(row, session), source_message_id=None)
+                fact = replace(as_fact(row, session), source_message_id=None)
                 yield FactRecord(fact, position, tuple(revisions[fact_id]))
 
     def _revisions(self, fact_ids: list[int]) -> dict[int, list[FactRevision]]:
@@ -125,7 +125,7 @@ class _Reader:
             yield from page
 
     def _pages(self, query: Select[*tuple[Any, ...]], table: Any) -> Iterator[list[Any]]:
-        """The rows of a query in the order of its first column, which tells them apart."""
+        """The rows of a query, in the order of its first column, which is unique."""
         key = next(iter(query.selected_columns))
         query = query.where(table.id <= self._last[table]).order_by(key).limit(PAGE)
         last = 0

@@ -1,10 +1,9 @@
 """Bringing in what a person takes along: sessions with their memory, and facts.
 
-Guarantee: bringing the same in again changes nothing.  A session whose id is the person's own already is gone on with
-if it begins with the same messages; where the id is someone else's, or the conversation another, the session gets a
-new id, always the same one.  The messages' words, order and times stay as they were.  What was erased here does not
-come back with a document that still has it.
-Each session is held like one in which a reply is being written, so that nobody speaks into the middle of it.
+Guarantee: the same import a second time changes nothing.  A session that the person has already is continued if it
+begins with the same messages.  If its id is another person's, or the conversation is another one, the session gets a
+new id, the same one each time.  Words, order and times of messages stay.  What was erased here does not come back.
+An import holds each session's lease while it writes, so that no turn comes in between.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from typing import TypeVar
@@ -22,22 +21,12 @@ from sqlalchemy import select
 from memory.access.owners import find_user
 from memory.domain import Caller
 from memory.errors import Conflict
-from memory.jobs.outbox import Outbox
 from memory.leases.leases import Lease, Leases
-from memory.people.records import FactRecord, SessionRecord, TurnRecord
-from memory.people.rows import fact_row, revision_row, summary_row, turn_row
+from memory.people.records import FactRecord, SessionRecord, TurnRecord, summary_row
 from memory.sessions.messages import MessageDraft, add_message, remains
 from memory.sessions.sessions import APPEND_WAIT, Sessions
 from memory.summary.summaries import skip_erased
-from models import (
-    Database,
-    FactRow,
-    MessageRow,
-    OwnerRow,
-    SessionRow,
-    Transaction,
-    TurnRow,
-)
+from models import Database, FactRow, MessageRow, OwnerRow, SessionRow, Transaction, TurnRow
 
 BATCH = 500  # rows in one transaction: others write in between
 SAME_ID_MAX = 1000  # conversations that may want the same id
@@ -59,51 +48,42 @@ class Imported:
 class Imports:
     """Imports, on behalf of a caller that names a user."""
 
-    def __init__(
-        self, database: Database, sessions: Sessions, outbox: Outbox, leases: Leases, now: Callable[[], datetime]
-    ) -> None:
-        self._database = database
-        self._sessions = sessions
-        self._outbox = outbox
-        self._leases = leases
-        self._now = now
+    def __init__(self, database: Database, sessions: Sessions, leases: Leases, now: Callable[[], datetime]) -> None:
+        self._parts = database, sessions, leases, now
 
     def restore(self, caller: Caller, sessions: Iterable[SessionRecord], facts: Iterable[FactRecord]) -> Imported:
         """Store sessions, then the facts that name them.
 
-        Raises Conflict when a reply is being written in one of the sessions and does not end, or when the person is
-        erased meanwhile; what was stored until then stays, and sending the same again goes on from there.
+        Raises Conflict when a turn in one of the sessions does not end, or when the person is erased meanwhile.  What
+        was stored until then stays, and sending the same again goes on from there.
         """
-        run = _Run(self._database, self._sessions, self._leases, self._now, caller)
+        run = _Import(*self._parts, caller)
         for record in sessions:
             run.session(record)
         for batch in _batches(facts, BATCH):
             run.facts(batch)
         run.link_facts()
-        self._outbox.notify()
         return Imported(
             {kind: run.created[kind] for kind in KINDS}, {kind: run.known[kind] for kind in KINDS_KNOWN}, run.renamed
         )
 
 
-class _Run:
-    """One import: where its sessions went, and what its facts are called here."""
+@dataclass
+class _Import:
+    """One import under way: which rows its sessions and facts became."""
 
-    def __init__(
-        self, database: Database, sessions: Sessions, leases: Leases, now: Callable[[], datetime], caller: Caller
-    ) -> None:
-        self._database = database
-        self._sessions = sessions
-        self._leases = leases
-        self._now = now
-        self._caller = caller
-        self._owner_id: int | None = None
-        self._rows: dict[str, int] = {}  # a session's id in the document -> its row
-        self._fact_ids: dict[int, int] = {}
-        self._superseded: list[tuple[int, int]] = []  # new facts, and the documents' numbers of those after them
-        self.created: Counter[str] = Counter()
-        self.known: Counter[str] = Counter()
-        self.renamed: dict[str, str] = {}
+    database: Database
+    sessions: Sessions
+    leases: Leases
+    now: Callable[[], datetime]
+    caller: Caller
+    owner_id: int | None = None
+    session_rows: dict[str, int] = field(default_factory=dict)  # by the session's id in the document
+    fact_rows: dict[int, int] = field(default_factory=dict)  # by the fact's number in the document
+    superseded: list[tuple[int, int]] = field(default_factory=list)  # a new fact's row, and its successor's number
+    created: Counter[str] = field(default_factory=Counter)
+    known: Counter[str] = field(default_factory=Counter)
+    renamed: dict[str, str] = field(default_factory=dict)
 
     # -- sessions
 
@@ -113,28 +93,28 @@ class _Run:
         lease, rest = self._begin(record, drafts)
         if lease is None:
             return
-        self._leases.keep(lease)
+        self.leases.keep(lease)
         try:
             for batch in _batches(rest, BATCH):
-                with self._database.write() as tx:
+                with self.database.write() as tx:
                     self._store(tx, self._held(tx, lease), batch)
-            with self._database.write() as tx:
+            with self.database.write() as tx:
                 row = self._held(tx, lease)
                 self._finish(tx, row, record, fresh=True)
         except BaseException:
-            self._leases.release(lease)
+            self.leases.release(lease)
             raise
-        self._leases.ended(lease)
+        self.leases.ended(lease)
 
     def _begin(
         self, record: SessionRecord, drafts: Sequence[MessageDraft]
     ) -> tuple[Lease | None, Sequence[MessageDraft]]:
-        """Find or make the session and store its first new messages; the lease and the rest, if some are left."""
+        """Find or make the session and store its first batch.  Returns the lease and the rest, if there is one."""
         deadline = time.monotonic() + APPEND_WAIT
         while True:
-            with self._database.write() as tx:
+            with self.database.write() as tx:
                 row, fresh, made = self._place(tx, record, drafts)
-                lease = self._leases.take(row)
+                lease = self.leases.take(row)
                 if lease is not None:
                     self._note(record, row, made, len(drafts) - len(fresh))
                     self._store(tx, row, fresh[:BATCH])
@@ -142,7 +122,7 @@ class _Run:
                         self._finish(tx, row, record, fresh=bool(fresh))
                         return None, ()
                     return lease, fresh[BATCH:]
-            if not self._leases.wait_free(SessionRow, row.id, deadline):
+            if not self.leases.wait_free(SessionRow, row.id, deadline):
                 raise Conflict(
                     "session_busy",
                     f"A reply is being written in session {row.public_id!r}. The sessions before it are imported; send "
@@ -153,20 +133,18 @@ class _Run:
     def _place(
         self, tx: Transaction, record: SessionRecord, drafts: Sequence[MessageDraft]
     ) -> tuple[SessionRow, Sequence[MessageDraft], bool]:
-        """The session's row, those of its messages that are new to it, and whether it was made now."""
+        """The session's row, the messages that are new to it, and whether the row was made now."""
         for public_id in _ids_like(record.id):
-            query = select(SessionRow).where(
-                SessionRow.tenant == self._caller.tenant, SessionRow.public_id == public_id
-            )
+            query = select(SessionRow).where(SessionRow.tenant == self.caller.tenant, SessionRow.public_id == public_id)
             row = tx.scalar(query)
             if row is None:
                 self._owner(tx)
-                row = self._sessions.find_or_make(tx, self._caller, public_id)
+                row = self.sessions.find_or_make(tx, self.caller, public_id)
                 row.title, row.system_prompt = record.title, record.system_prompt
                 row.created_at = record.created_at or row.created_at
                 row.updated_at = record.updated_at or row.updated_at
                 return row, drafts, True
-            if row.owner.user_id == self._caller.user_id:
+            if row.owner.user_id == self.caller.user_id:
                 fresh = _new_by_id(tx, row, drafts) if record.by_external_id else _new_at_end(tx, row, drafts)
                 if fresh is not None:
                     return row, fresh, False
@@ -176,8 +154,8 @@ class _Run:
         )
 
     def _note(self, record: SessionRecord, row: SessionRow, made: bool, known: int) -> None:
-        self._rows[record.id] = row.id
-        self._owner_id = row.owner_id
+        self.session_rows[record.id] = row.id
+        self.owner_id = row.owner_id
         (self.created if made else self.known)["sessions"] += 1
         self.known["messages"] += known
         if row.public_id != record.id:
@@ -185,17 +163,17 @@ class _Run:
 
     def _held(self, tx: Transaction, lease: Lease) -> SessionRow:
         row = tx.get(SessionRow, lease.row_id)
-        if row is None or not self._leases.holds(row, lease):
+        if row is None or not self.leases.holds(row, lease):
             raise _lost()
         return row
 
     def _store(self, tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> None:
-        tx.add_all([add_message(row, draft, self._now()) for draft in drafts])
+        tx.add_all([add_message(row, draft, self.now()) for draft in drafts])
         tx.flush()
         self.created["messages"] += len(drafts)
 
     def _finish(self, tx: Transaction, row: SessionRow, record: SessionRecord, *, fresh: bool) -> None:
-        """Store what the session remembers, unless it remembers something already, and give the lease back."""
+        """Store summaries, unless the session has some already, and turns; give the lease back."""
         summaries = tuple(record.summaries)
         if summaries and not row.summary_version:
             tx.add_all(summary_row(row, version) for version in summaries)
@@ -205,10 +183,10 @@ class _Run:
             row.facts_through = min(record.facts_through, row.message_count)
             self.created["summaries"] += len(summaries)
         self._turns(tx, row, tuple(record.turns))
-        if fresh and record.updated_at is not None:  # which messages that are not there may have moved on
+        if fresh and record.updated_at is not None:  # replaced messages may be newer than those stored
             row.updated_at = max(row.updated_at, record.updated_at)
         if fresh:
-            self._sessions.follow_up(tx, row, index_delay=0.0)
+            self.sessions.follow_up(tx, row, index_delay=0.0)
         row.lease_token = row.lease_until = None
 
     def _turns(self, tx: Transaction, row: SessionRow, turns: Sequence[TurnRecord]) -> None:
@@ -220,14 +198,14 @@ class _Run:
             )
             ids = dict(tx.execute(query).all())
             new = [turn for turn in some if turn.user_position in ids and ids[turn.user_position] not in taken]
-            tx.add_all(turn_row(row, turn, ids) for turn in new)
+            tx.add_all(turn.to_row(row, ids) for turn in new)
             self.created["turns"] += len(new)
 
     # -- facts
 
     def facts(self, records: Sequence[FactRecord]) -> None:
-        """Store what is new of some facts, in one transaction."""
-        with self._database.write() as tx:
+        """Store those of the facts that are new, in one transaction."""
+        with self.database.write() as tx:
             owner_id = self._owner(tx).id
             times = {record.fact.created_at for record in records}
             query = select(FactRow).where(FactRow.owner_id == owner_id, FactRow.created_at.in_(times))
@@ -238,48 +216,48 @@ class _Run:
                 session = self._session_row(tx, fact.session_id)
                 same = there.get((fact.text, fact.created_at, session))
                 if same is not None:
-                    self._fact_ids[fact.id] = same
+                    self.fact_rows[fact.id] = same
                     continue
                 source = _source(tx, session, record.source_position)
                 if source is None or source.erased_at is None:
-                    new.append((record, fact_row(owner_id, session, source.id if source else None, fact)))
+                    new.append((record, record.to_row(owner_id, session, source.id if source else None)))
             tx.add_all(row for _, row in new)
             tx.flush()
             for record, row in new:
-                self._fact_ids[record.fact.id] = row.id
+                self.fact_rows[record.fact.id] = row.id
                 if record.fact.superseded_by is not None:
-                    self._superseded.append((row.id, record.fact.superseded_by))
-                tx.add_all(revision_row(row, revision) for revision in record.revisions)
+                    self.superseded.append((row.id, record.fact.superseded_by))
+                tx.add_all(record.revision_rows(row))
         self.created["facts"] += len(new)
         self.known["facts"] += len(records) - len(new)
 
     def link_facts(self) -> None:
-        """Say of each new fact which one superseded it, now that all are there."""
-        for batch in _batches(self._superseded, BATCH):
-            with self._database.write() as tx:
+        """Link each new fact to the one that superseded it, once all are stored."""
+        for batch in _batches(self.superseded, BATCH):
+            with self.database.write() as tx:
                 for fact_id, successor in batch:
                     row = tx.get(FactRow, fact_id)
-                    if row is not None and successor in self._fact_ids:
-                        row.superseded_by = self._fact_ids[successor]
+                    if row is not None and successor in self.fact_rows:
+                        row.superseded_by = self.fact_rows[successor]
 
     def _session_row(self, tx: Transaction, session_id: str | None) -> int | None:
         if session_id is None:
             return None
-        row_id = self._rows[session_id]
+        row_id = self.session_rows[session_id]
         if tx.get(SessionRow, row_id) is None:
             raise _lost()
         return row_id
 
     def _owner(self, tx: Transaction) -> OwnerRow:
-        """The person's row, made if they are new; the same one through the whole import."""
-        owner = find_user(tx, self._caller)
-        if owner is None and self._owner_id is None:
-            owner = OwnerRow(tenant=self._caller.tenant, kind="user", name=self._caller.user_id, created_at=self._now())
+        """The person's row, made if they are new.  Raises Conflict when they were erased during the import."""
+        owner = find_user(tx, self.caller)
+        if owner is None and self.owner_id is None:
+            owner = OwnerRow(tenant=self.caller.tenant, kind="user", name=self.caller.user_id, created_at=self.now())
             tx.add(owner)
             tx.flush()
-        if owner is None or self._owner_id not in (None, owner.id):
+        if owner is None or self.owner_id not in (None, owner.id):
             raise _lost()
-        self._owner_id = owner.id
+        self.owner_id = owner.id
         return owner
 
 
@@ -287,26 +265,26 @@ def _lost() -> Conflict:
     return Conflict(
         "import_lost",
         "The person, or the session that was being imported, was erased during the import, or this process was "
-        "suspended. What was imported before stays as it is now; send the same again to import the rest.",
+        "suspended. What was imported before stays; send the same again to import the rest.",
     )
 
 
 def _ids_like(session_id: str) -> Iterator[str]:
-    """The id, and others to take when it is taken."""
+    """The id, then those to try when it is taken."""
     yield session_id
     for number in range(2, SAME_ID_MAX + 1):
         yield f"{session_id[:120]}-{number}"
 
 
 def _new_by_id(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Sequence[MessageDraft]:
-    """Those whose `external_id` the session does not have."""
+    """The messages whose `external_id` the session does not have."""
     query = select(MessageRow.external_id).where(MessageRow.session_id == row.id, MessageRow.external_id.is_not(None))
     known = set(tx.scalars(query))
     return [draft for draft in drafts if known.isdisjoint({draft.external_id, remains(draft.external_id or "")})]
 
 
 def _new_at_end(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Sequence[MessageDraft] | None:
-    """Those that go on where the session ends; None when the two are different conversations."""
+    """The messages that continue the session; None when the two are different conversations."""
     query = (
         select(MessageRow.role, MessageRow.created_at, MessageRow.name, MessageRow.content, MessageRow.erased_at)
         .where(MessageRow.session_id == row.id, MessageRow.branch == 0)

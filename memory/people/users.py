@@ -1,4 +1,4 @@
-"""A person as a whole: what is stored of them, and taking it along.  (Erasing it: see `erasing`.)"""
+"""What is stored of a person, counted or exported."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ from models import Database, FactRow, MessageRow, OwnerRow, SessionRow, SummaryR
 
 @dataclass(frozen=True)
 class UserInfo:
-    """What is stored of a person.  `messages` and `facts` are what the listings show: none replaced, erased, corrected.
-
-    `tokens_today` is what model calls for them took on this day of UTC.
-    """
+    """What is stored of a person.  `messages` and `facts` count what the listings show: none that was replaced, erased
+    or corrected.  `tokens_today` is what model calls for them took on this day of UTC."""
 
     user_id: str
     sessions: int
@@ -64,7 +62,7 @@ class Users:
             )
 
     def export(self, caller: Caller) -> Export:
-        """Everything of the person, as of now; it is read bit by bit.  Raises NotFound."""
+        """Everything of the person, as of now, read page by page.  Raises NotFound."""
         with self._database.read() as tx:
             owner = _find(tx, caller)
             return export(self._database, tx, owner.name, owner.id, self._now())
