@@ -103,7 +103,7 @@ def test_a_backup_is_never_written_over_another_unless_that_is_said(app: Flask, 
 def test_the_database_itself_is_no_place_for_a_backup(run: Flasks, backup: Path, tmp_path: Path) -> None:
     database = tmp_path / "data" / "recap.db"
     result = run("backup", database, "--force")
-    assert result.exit_code == 1 and "it is the database" in result.output
+    assert result.exit_code == 1 and "is the database itself" in result.output
     assert len(messages(database)) == 2
 
 

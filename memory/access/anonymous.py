@@ -1,7 +1,7 @@
-"""Serving without keys: this machine alone.
+"""Serving without keys, to this machine alone.
 
-Where nobody is asked who they are, whoever reaches the port reads everything.  So without a key the server starts on
-loopback only, or on a Unix socket, whose file says who may use it; RECAP_ALLOW_ANONYMOUS lifts that.
+Without keys, whoever reaches the port reads everything.  So a server without keys starts on loopback only, or on a Unix
+socket, whose file permissions protect it.  RECAP_ALLOW_ANONYMOUS lifts that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from config import Settings, SettingsError
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address, or a name that needs no name server, is this machine's own: 127.0.0.1, ::1, localhost."""
+    """Whether an address, or a name that is known without a name server, is this machine's: 127.0.0.1, localhost."""
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -29,25 +29,25 @@ def is_loopback(host: str) -> bool:
 
 
 def refuse_strangers(settings: Settings, addresses: Iterable[object]) -> None:
-    """Raise SettingsError when strangers could reach one of `addresses` and no key would be asked for.
+    """Raise SettingsError when others could reach one of `addresses` and no key is required.
 
-    An address is what gunicorn binds: (host, port, ...), a Unix socket's path, or a descriptor somebody else has
-    bound; what comes in by that is looked at request by request (see `api.auth`).
+    An address is what gunicorn binds: (host, port, ...), a Unix socket's path, or an inherited descriptor, whose
+    requests are checked one by one (see `api.auth`).
     """
     reachable = [str(one[0]) for one in addresses if isinstance(one, tuple) and not is_loopback(str(one[0]))]
     if not reachable or settings.allow_anonymous or settings.api_keys or _any_made(settings):
         return
     raise SettingsError(
         f"HOST: Recap does not start on {', '.join(reachable)}, where others could reach it, as no API key is set: "
-        "whoever comes would read and erase everything. Nothing was changed. Make a key with `flask --app wsgi keys "
+        "they could read and erase everything. Nothing was changed. Make a key with `flask --app wsgi keys "
         "create`, or set RECAP_API_KEYS, or listen on 127.0.0.1; or if everyone who reaches this address may do "
         "everything, set RECAP_ALLOW_ANONYMOUS=1."
     )
 
 
 def _any_made(settings: Settings) -> bool:
-    """Whether there are keys in the database.  One that can't be read has none: then there is nothing to serve."""
-    # Not before they are needed: what gunicorn's first process has imported, its workers can't import anew.
+    """Whether there are keys in the database.  One that cannot be read has none, and nothing to serve either."""
+    # Imported late: a module that gunicorn's first process has imported is not reloaded in its workers.
     from sqlalchemy import create_engine
 
     from memory.access.keys import Keys

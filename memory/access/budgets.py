@@ -1,12 +1,11 @@
-"""Budgets: how many tokens the model calls made for an owner may take on a day of UTC.
+"""Budgets: how many tokens the model calls for an owner may take on a day of UTC.
 
-The main model's tokens and the mini model's count alike: those of turns, stored or not, of summaries, refused ones
-included, and of previews.  What a turn or a summary took is written in the transaction that stores it; what left
-nothing to store is written by itself.
+The calls of the main and the mini model count alike: turns, summaries and previews, also those that failed or were not
+stored.  What a turn or a summary took is written in the transaction that stores it.
 
-Guarantee: once an owner has taken DAILY_TOKENS, nothing new is begun for them before the next day, on any worker or
-node.  What has begun comes to its end: a day may end above its budget by the calls that were under way when it was
-reached, and by the summaries of what was said until then.  A budget that can't be read lets nobody through.
+Guarantee: once an owner has taken DAILY_TOKENS, no worker or node begins anything new for them before the next day.
+What has begun ends, so a day may exceed its budget by the calls that were under way.  If a budget cannot be read,
+nothing begins.
 """
 
 from __future__ import annotations
@@ -15,29 +14,26 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
-from sqlalchemy import bindparam, insert, select, update
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy import bindparam, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
 from memory.access.owners import find_user
 from memory.domain import Caller, Usage
 from memory.errors import LimitReached
-from models import Database, OwnerRow, SessionRow, SpendingRow, Transaction
+from models import Database, OwnerRow, SessionRow, SpendingRow, Transaction, Upsert
 
 log = logging.getLogger(__name__)
 
-_SPENDING = SpendingRow.__table__
-_S = _SPENDING.c
-_ON_DAY = _S.owner_id == bindparam("owner"), _S.day == bindparam("on")
-_SPENT = select(_S.tokens).where(*_ON_DAY)
-_MORE = update(_SPENDING).where(*_ON_DAY).values(tokens=_S.tokens + bindparam("more")).returning(_S.tokens)
-_FIRST = insert(_SPENDING)
+PATIENCE = 2.0  # seconds that a charge waits to be written; the client waits as long for its answer
 
-PATIENCE = 2.0  # seconds a call that is over waits to be counted by itself; whoever asked waits as long for the answer
+_S = SpendingRow.__table__.c
+_SPENT = select(_S.tokens).where(_S.owner_id == bindparam("owner"), _S.day == bindparam("on"))
+_ADD = Upsert(SpendingRow, ("owner_id", "day"), lambda new: {"tokens": _S.tokens + new.tokens})
 
 
 class Budgets:
-    """Counts what owners spend, and says when it is enough."""
+    """Counts what owners spend, and refuses more than their budget."""
 
     def __init__(self, settings: Settings, database: Database, now: Callable[[], datetime]) -> None:
         self._most = settings.daily_tokens
@@ -58,7 +54,7 @@ class Budgets:
         )
 
     def check_caller(self, caller: Caller, session_id: str | None) -> None:
-        """The same for whoever a call is made for, in a transaction of its own."""
+        """`check` in a transaction of its own, for the owner that the caller or the session names."""
         if self._most:
             with self._database.read() as tx:
                 self.check(tx, owner_of(tx, caller, session_id))
@@ -66,30 +62,20 @@ class Budgets:
     def spend(self, tx: Transaction, owner_id: int, spent: Sequence[Usage]) -> None:
         """Count what calls took, in the transaction that stores what they were for."""
         tokens = sum(usage.total_tokens for usage in spent)
-        if not tokens:
-            return
-        now = self._now()
-        more = {"owner": owner_id, "on": _day(now), "more": tokens}
-        if tx.scalar(_MORE, more) is not None:
-            return
-        try:
-            with tx.begin_nested():
-                tx.execute(_FIRST, {"owner_id": owner_id, "day": _day(now), "tokens": tokens})
-        except IntegrityError:  # another node's turn was the day's first at the same moment
-            tx.execute(_MORE, more)
+        if tokens:
+            _ADD.execute(tx, [{"owner_id": owner_id, "day": _day(self._now()), "tokens": tokens}])
 
     def charge(self, owner_id: int, spent: Sequence[Usage]) -> None:
-        """Count what calls took that left nothing to store: a temporary turn, one that failed half-way, a preview.
+        """Count calls that left nothing to store: a temporary turn, a failed one, a preview.
 
-        Not for an owner who was erased meanwhile.  What can't be written is logged, and what it paid for is given.
+        Does nothing for an owner who was erased meanwhile.  A failing database is logged: the client gets its answer.
         """
         self._alone(spent, lambda tx: tx.scalar(select(OwnerRow.id).where(OwnerRow.id == owner_id)))
 
     def charge_caller(self, caller: Caller, session_id: str | None, spent: Sequence[Usage]) -> None:
-        """The same where no owner is known yet.
+        """`charge` for the owner that the caller or the session names.
 
-        Where there is a budget, a person of whom nothing is stored becomes an owner by it, or temporary turns would
-        cost nothing.  Where nobody is named there is nobody to count it for.
+        With a budget, a person of whom nothing is stored yet becomes an owner, or their temporary turns would be free.
         """
         self._alone(spent, lambda tx: owner_of(tx, caller, session_id) or self._made(tx, caller))
 
@@ -114,12 +100,12 @@ class Budgets:
 
 
 def spent_today(tx: Transaction, owner_id: int, now: datetime) -> int:
-    """What the owner's model calls have taken on the day of `now`."""
+    """The tokens that the owner's model calls took on the day of `now`."""
     return tx.scalar(_SPENT, {"owner": owner_id, "on": _day(now)}) or 0
 
 
 def owner_of(tx: Transaction, caller: Caller, session_id: str | None) -> int | None:
-    """The row of the owner a call is made for: the person it names, else the owner of the session; None: no row yet."""
+    """The id of the person whom the caller names, else of the session's owner; None if there is no row yet."""
     if caller.user_id is not None:
         owner = find_user(tx, caller)
         return owner.id if owner is not None else None

@@ -1,14 +1,11 @@
-"""API keys: who may call, whose data they see, and what for.
+"""API keys: who may call, whose data they see, and what they may do.
 
-There are two kinds: those an operator writes into RECAP_API_KEYS, which may do everything in their tenant, and those
-that `flask keys create` makes, which may be for some scopes only and for one person only.  These are rows, so they
-come and go while the service runs.
+Keys in RECAP_API_KEYS may do everything in their tenant.  Keys that `flask keys create` makes may be limited to some
+scopes and one person.  They are rows, so they come and go while the service runs.
 
-Guarantee: no key is stored.  What is kept of a made one is its SHA-256 digest; a slow hash would protect passwords,
-which people choose and others guess, but a made key is 256 random bits: there is nothing to try, however fast it goes.
-The settings' keys are compared in constant time.  A made one is looked up by its digest, whose timing tells a
-stranger nothing, since nobody can choose what a digest begins with.  Once there was a key, one is asked for: revoking
-the last one closes the door, it does not open it.
+Guarantee: no made key is stored, only its SHA-256 digest.  A slow hash would protect passwords, which can be guessed; a
+made key is 256 random bits.  Keys of the settings are compared in constant time.  Once a key exists, one is required:
+revoking the last one does not open the door.
 """
 
 from __future__ import annotations
@@ -36,12 +33,10 @@ SCOPES = {
     ADMIN: "everything else: change, erase, export, import, prompts, jobs",
 }
 
-PREFIX = "recap_"  # by which people, and programs that look for secrets in files, know what it is
-HINT_CHARS = len(PREFIX) + 4  # shown of a key, to tell it from others; what is left is far beyond guessing
+PREFIX = "recap_"  # lets people and secret scanners recognise a key
+HINT_CHARS = len(PREFIX) + 4  # shown of a key, to tell it from others
 LABEL_CHARS, USER_CHARS = 200, 256
-# Seconds for which a process takes what it knows of the rows for true.  So a revoked key is refused on every worker
-# soon after the command has returned, and a request costs no SQL statement for its key, but one in two seconds.
-KNOWN_SECONDS = 2.0
+KNOWN_SECONDS = 2.0  # for so long a process caches the rows: a revoked key is refused by every process after that
 
 _K = KeyRow.__table__.c
 _MADE = select(_K.digest, _K.id, _K.tenant, _K.user_id, _K.scopes, _K.revoked_at)
@@ -49,9 +44,9 @@ _MADE = select(_K.digest, _K.id, _K.tenant, _K.user_id, _K.scopes, _K.revoked_at
 
 @dataclass(frozen=True)
 class KeyHolder:
-    """Who is calling, by their key: a tenant, the one person it speaks for (None: any of the tenant's), its scopes.
+    """Whom a key lets in: a tenant, the one person it speaks for (None: any of the tenant's), its scopes.
 
-    `key` tells one key from another and says nothing of it: `made-7` for row 7, `set-1` for the first in the settings.
+    `key` names the key without revealing it: `made-7` for row 7, `set-1` for the first in the settings.
     """
 
     tenant: str
@@ -60,12 +55,12 @@ class KeyHolder:
     key: str | None = None
 
 
-ANYONE = KeyHolder("default")  # who calls where no key is asked for
+ANYONE = KeyHolder("default")  # the caller where no key is required
 
 
 @dataclass(frozen=True)
 class KeyInfo:
-    """A made key as it is listed.  `hint` is how it begins."""
+    """A made key as it is listed.  `hint` is its beginning."""
 
     id: int
     tenant: str
@@ -79,7 +74,7 @@ class KeyInfo:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows as of `at` on the clock: whom each digest lets in, and whether there ever was a key."""
+    """The rows as read at `at`: whom each digest lets in, and whether a key was ever made."""
 
     at: float
     holders: Mapping[str, KeyHolder]
@@ -94,7 +89,7 @@ class Keys:
         configured: Sequence[ApiKey],
         database: Database,
         now: Callable[[], datetime],
-        clock: Callable[[], float] = time.monotonic,  # not `now`: set back, that would keep a revoked key alive
+        clock: Callable[[], float] = time.monotonic,  # `now` may be put back, which would keep a revoked key alive
     ) -> None:
         self._configured = [
             (_digest(one.key), KeyHolder(one.tenant, key=f"set-{number}")) for number, one in enumerate(configured, 1)
@@ -102,49 +97,48 @@ class Keys:
         self._database = database
         self._now = now
         self._clock = clock
-        self._reading = threading.Lock()
+        self._lock = threading.Lock()
         self._rows: _Rows | None = None
 
     # -- at the door
 
     @property
     def required(self) -> bool:
-        """Whether a key is asked for: one is in the settings, or one was ever made."""
+        """Whether callers need a key: one is in the settings, or one was ever made."""
         return bool(self._configured) or self._known().any_made
 
     def identify(self, key: str) -> KeyHolder | None:
         """Whom `key` lets in; None for an unknown or revoked one."""
         given = _digest(key)
         found: KeyHolder | None = None
-        for digest, holder in self._configured:  # all of them, so that it takes as long for any
+        for digest, holder in self._configured:  # no early exit: each key takes the same time
             if hmac.compare_digest(digest, given):
                 found = holder
         return found or self._known().holders.get(given)
 
     def _known(self) -> _Rows:
-        known = self._rows
-        if known is not None and self._clock() - known.at < KNOWN_SECONDS:
-            return known
-        with self._reading:  # one reads; who comes meanwhile waits for it, as what they'd go by is too old
-            known = self._rows
-            if known is None or self._clock() - known.at >= KNOWN_SECONDS:
-                at = self._clock()  # before it is read: what is revoked while it is read was not seen
-                with self._database.read() as tx:
-                    rows = tx.execute(_MADE).all()
-                holders = {
-                    digest: KeyHolder(tenant, user_id, frozenset(scopes.split()), f"made-{row_id}")
-                    for digest, row_id, tenant, user_id, scopes, revoked_at in rows
-                    if revoked_at is None
-                }
-                known = self._rows = _Rows(at, holders, bool(rows))
-        return known
+        with self._lock:
+            if self._rows is None or self._clock() - self._rows.at >= KNOWN_SECONDS:
+                self._rows = self._read()
+            return self._rows
+
+    def _read(self) -> _Rows:
+        at = self._clock()  # before reading: a key that is revoked meanwhile must not live longer for it
+        with self._database.read() as tx:
+            rows = tx.execute(_MADE).all()
+        holders = {
+            digest: KeyHolder(tenant, user_id, frozenset(scopes.split()), f"made-{row_id}")
+            for digest, row_id, tenant, user_id, scopes, revoked_at in rows
+            if revoked_at is None
+        }
+        return _Rows(at, holders, bool(rows))
 
     # -- for the operator
 
     def create(
         self, tenant: str, user_id: str | None = None, scopes: Collection[str] = tuple(SCOPES), label: str = ""
     ) -> tuple[str, KeyInfo]:
-        """A new key, which can't be had again, and what is kept of it.  Raises InvalidRequest."""
+        """Make a key, which is shown this once, and what is stored of it.  Raises InvalidRequest."""
         _check(tenant, user_id, scopes, label)
         key = PREFIX + secrets.token_urlsafe(32)
         row = KeyRow(
@@ -164,12 +158,12 @@ class Keys:
         return key, info
 
     def all(self) -> list[KeyInfo]:
-        """Every key that was made, revoked ones too, oldest first."""
+        """Every made key, revoked ones included, oldest first."""
         with self._database.read() as tx:
             return [_info(row) for row in tx.scalars(select(KeyRow).order_by(KeyRow.id))]
 
     def revoke(self, key_id: int) -> KeyInfo:
-        """Let a key in no more; of one that is revoked already the time stays.  Raises NotFound."""
+        """Refuse a key from now on.  A second call keeps the time of the first.  Raises NotFound."""
         with self._database.write() as tx:
             row = tx.get(KeyRow, key_id)
             if row is None:
@@ -181,7 +175,7 @@ class Keys:
 
 
 def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str) -> None:
-    """Raise InvalidRequest for what no request could ever be of, or no table could hold."""
+    """Raise InvalidRequest for what no request could carry, or no column could hold."""
     problem = None
     if not TENANT.fullmatch(tenant):
         problem = "A tenant is 1 to 64 letters, digits and any of _ . - after the first.", "tenant"
@@ -196,16 +190,8 @@ def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str
 
 
 def _info(row: KeyRow) -> KeyInfo:
-    return KeyInfo(
-        row.id,
-        row.tenant,
-        row.user_id,
-        tuple(row.scopes.split()),
-        row.label,
-        row.hint,
-        row.created_at,
-        row.revoked_at,
-    )
+    scopes = tuple(row.scopes.split())
+    return KeyInfo(row.id, row.tenant, row.user_id, scopes, row.label, row.hint, row.created_at, row.revoked_at)
 
 
 def _digest(key: str) -> str:

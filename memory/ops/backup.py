@@ -1,11 +1,11 @@
-"""Backups of a live SQLite database, and bringing one back.
+"""Backups of a live SQLite database, and restoring one.
 
-A backup is one SQLite file: a snapshot of all that was committed when it began, made while others read and write.  It
-is written anew from the living rows (VACUUM INTO), so that nothing which was erased before is in it.
+A backup is one SQLite file: a snapshot of what was committed when it began, taken while others read and write.  VACUUM
+INTO writes it from the living rows, so nothing that was erased before is in it.
 
-Guarantee: a file under a backup's name is whole, checked, and for its owner's eyes; a backup that fails leaves none.
-A restore puts a checked copy in place at once or changes nothing, and keeps the database that was there.  The index is
-derived data: a restore drops it, and it is made again from the rows.
+Guarantee: a file under a backup's name is whole, checked, and readable by its owner alone; a backup that fails leaves
+none.  A restore puts a checked copy in place at once or changes nothing, and keeps the database that was there.  It
+drops the search index, which is made again from the rows.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Collection
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -29,7 +29,7 @@ BUSY_SECONDS = 15.0
 
 @dataclass(frozen=True)
 class Backup:
-    """What a backup holds: the schema's revision, how many sessions and messages, and when the last was said."""
+    """What a backup holds: the schema's revision, counts, and the time of the newest message."""
 
     path: Path
     revision: str
@@ -45,38 +45,36 @@ class Backup:
 def back_up(engine: Engine, target: Path, *, force: bool = False) -> Backup:
     """Write a backup of the database of `engine`, which may be in use, to `target`.
 
-    Raises Conflict when the file is there already (unless `force`), InvalidRequest for another database than SQLite or
-    one that is damaged, OSError when the file can't be written.  Then there is no file that was not there before.
+    Raises Conflict when the file exists (unless `force`), InvalidRequest when the database is not SQLite or is damaged,
+    OSError when the file cannot be written.  No new file is left then.
     """
     source = database_file(engine)
     target = target.absolute()
-    if target.exists() and (not force or target.resolve() == source.resolve()):
+    if target.resolve() == source.resolve():
+        raise Conflict("backup_exists", f"{target} is the database itself. Nothing was written; choose another name.")
+    if target.exists() and not force:
         raise Conflict(
             "backup_exists",
-            f"{target} is there already. Nothing was written; choose another name"
-            + (", or write over it with --force." if target.resolve() != source.resolve() else ": it is the database."),
+            f"{target} is there already. Nothing was written; choose another name, or write over it with --force.",
         )
     if not source.exists():
         raise InvalidRequest("no_database", f"There is no database at {source}. Nothing was written.")
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # VACUUM INTO fills an empty file
     try:
-        with closing(sqlite3.connect(source, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
-            connection.execute("VACUUM INTO ?", (str(part),))
-        backup = examine(part)
-        _sync(part)
-        if force or not _linked(part, target):
-            part.replace(target)
-        _sync(target.parent)
+        with _part_of(target) as part:
+            with closing(sqlite3.connect(source, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+                connection.execute("VACUUM INTO ?", (str(part),))
+            backup = examine(part)
+            _sync(part)
+            if force or not _linked(part, target):
+                part.replace(target)
+            _sync(target.parent)
     except sqlite3.DatabaseError as error:
         raise InvalidRequest(
             "backup_failed",
             f"The database could not be backed up: {error}. No backup was written, and the database is as it was. If "
             "it is damaged, stop the server and bring the last backup back with `flask restore`.",
         ) from error
-    finally:
-        part.unlink(missing_ok=True)
-    return Backup(target, backup.revision, backup.sessions, backup.messages, backup.last_message_at)
+    return replace(backup, path=target)
 
 
 def restore(
@@ -88,10 +86,10 @@ def restore(
     upgrade: Callable[[Path], None],
     now: datetime,
 ) -> tuple[Backup, Path | None]:
-    """Put the backup `file` in the place of the database of `engine`; gives what it holds, and where the former is.
+    """Put the backup `file` in the place of the database of `engine`; returns what it holds, and where the former is.
 
-    `upgrade` brings the schema of a database file up to date.  Raises Conflict while anybody uses the database, and
-    InvalidRequest when the file is no backup, damaged, or of a newer Recap; then nothing has changed.
+    `upgrade` brings the schema of a database file up to date.  Raises Conflict while the database is in use, and
+    InvalidRequest when the file is no backup, is damaged, or comes from a newer Recap; nothing has changed then.
     """
     place = database_file(engine)
     engine.dispose()
@@ -103,24 +101,18 @@ def restore(
                 f"{file} is of a newer Recap than this one, with the schema {backup.revision}. Nothing was changed; "
                 "update Recap first.",
             )
-        part = place.with_name(f".{place.name}.{os.getpid()}.part")
-        part.unlink(missing_ok=True)
-        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        try:
+        with _part_of(place) as part:
             shutil.copyfile(file, part)
             upgrade(part)
-            _let_go(part)
+            _release_leases(part)
             backup = examine(part)
             _sync(part)
             former = _put_in_place(part, place, data_dir / "index", now)
-        finally:
-            for left in (part, *_beside(part)):
-                left.unlink(missing_ok=True)
     return backup, former
 
 
 def examine(file: Path) -> Backup:
-    """What the backup `file` holds.  Raises InvalidRequest when it is none, or damaged."""
+    """Check the backup `file` and say what it holds.  Raises InvalidRequest when it is damaged or no backup."""
     if not file.is_file():
         raise InvalidRequest("backup_unusable", f"There is no file {file}. Nothing was changed.")
     try:
@@ -142,7 +134,7 @@ def examine(file: Path) -> Backup:
 
 
 def database_file(engine: Engine) -> Path:
-    """The file of an SQLite database.  Raises InvalidRequest for another."""
+    """The file of an SQLite database.  Raises InvalidRequest for any other."""
     if engine.dialect.name != "sqlite" or not engine.url.database:
         raise InvalidRequest(
             "not_sqlite",
@@ -152,18 +144,18 @@ def database_file(engine: Engine) -> Path:
     return Path(engine.url.database)
 
 
-def _let_go(file: Path) -> None:
-    """What was being done when the backup was made is done by nobody now."""
+def _release_leases(file: Path) -> None:
+    """Release what was leased when the backup was made: nobody is at work on it now."""
     with closing(sqlite3.connect(file, isolation_level=None)) as database:
         database.execute("PRAGMA secure_delete = ON")
         database.execute("UPDATE sessions SET lease_token = NULL, lease_until = NULL, stop_token = NULL")
         database.execute("UPDATE jobs SET lease_token = NULL, lease_until = NULL")
         database.execute("UPDATE jobs SET state = 'pending' WHERE state = 'running'")
-        database.execute("PRAGMA journal_mode = DELETE")  # one file, with nothing beside it
+        database.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
 
 
 def _put_in_place(part: Path, place: Path, index: Path, now: datetime) -> Path | None:
-    """Rename `part` to `place`, with what is there now kept under a dated name."""
+    """Rename `part` to `place`, and keep the former database under a dated name."""
     former = None
     if place.exists():
         former = place.with_name(f"{place.stem}-until-{now:%Y%m%dT%H%M%SZ}{place.suffix}")
@@ -172,7 +164,7 @@ def _put_in_place(part: Path, place: Path, index: Path, now: datetime) -> Path |
         _refuse_others(place)
         if not _linked(place, former):
             shutil.copyfile(place, former)
-        # A log beside another database would be taken for its own.
+        # SQLite would apply a log that is left here to the restored database.
         for log, kept in zip(_beside(place), _beside(former), strict=True):
             if log.exists():
                 log.replace(kept)
@@ -184,7 +176,7 @@ def _put_in_place(part: Path, place: Path, index: Path, now: datetime) -> Path |
 
 
 def _refuse_others(place: Path) -> None:
-    """Raise Conflict when someone has the database open who does not know our lock, such as a shell."""
+    """Raise Conflict when a program without our lock, such as an SQLite shell, has the database open."""
     try:
         with closing(sqlite3.connect(place, timeout=0.0, isolation_level=None)) as database:
             database.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -196,7 +188,20 @@ def _refuse_others(place: Path) -> None:
                 "database_in_use", f"Somebody has {place} open. Nothing was changed; stop them first."
             ) from None
     except sqlite3.DatabaseError:
-        return  # too damaged to be opened, which is why it is replaced
+        return  # it is too damaged to be opened, which may be why it is replaced
+
+
+@contextmanager
+def _part_of(target: Path) -> Iterator[Path]:
+    """A new file beside `target`, to be renamed once it is whole; else it is removed."""
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    part.unlink(missing_ok=True)
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        yield part
+    finally:
+        for left in (part, *_beside(part)):
+            left.unlink(missing_ok=True)
 
 
 def _beside(file: Path) -> tuple[Path, Path]:
@@ -204,7 +209,7 @@ def _beside(file: Path) -> tuple[Path, Path]:
 
 
 def _linked(path: Path, name: Path) -> bool:
-    """Give a file one name more, never that of another; False where the file system has no such thing."""
+    """Give a file a second name, unless another file has it (FileExistsError).  False without support for links."""
     try:
         os.link(path, name)
     except FileExistsError:
@@ -215,7 +220,7 @@ def _linked(path: Path, name: Path) -> bool:
 
 
 def _sync(path: Path) -> None:
-    """Let what was written there survive a power cut."""
+    """Wait until the disk has what was written."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,28 +1,26 @@
-"""Who may use the data directory: any number of servers, or one restore alone.
+"""The lock of the data directory: any number of servers share it, a restore has it alone.
 
-Guarantee: while a server of this machine lives, nobody else replaces its database, and none starts while that is being
-done.  The lock is the kernel's (flock), so it ends with the process, however that ends.  Where the directory can't be
-written or knows no locks, servers go without.
+Guarantee: while a server of this machine lives, nobody replaces its database, and none starts during a restore.  The
+kernel holds the lock (flock), so it ends with the process.  Where the directory cannot be written or has no locks,
+servers run without.
 """
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from memory.errors import Conflict
-
-FILE = "lock"
 
 
 class DataLock:
     """The lock of one data directory."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._path = data_dir / FILE
+        self._data_dir = data_dir
         self._descriptor: int | None = None
 
     def share(self) -> None:
@@ -30,42 +28,42 @@ class DataLock:
         if self._descriptor is not None:
             return
         try:
-            self._descriptor = self._take(fcntl.LOCK_SH)
+            self._descriptor = self._lock(fcntl.LOCK_SH)
         except BlockingIOError:
             raise Conflict(
                 "restore_under_way",
-                f"The database in {self._path.parent} is being restored. Nothing was started; start again when "
-                "`flask restore` has ended.",
+                f"The database in {self._data_dir} is being restored. Nothing was started; start again when `flask "
+                "restore` has ended.",
             ) from None
-        except OSError:  # a directory that can't be written is told of where it is needed
+        except OSError:  # the directory cannot be written, which is reported where it matters
             return
 
     def release(self) -> None:
-        """Let others have it; no error when it was not held."""
+        """Stop using the directory."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
-    @contextlib.contextmanager
+    @contextmanager
     def alone(self) -> Iterator[None]:
-        """Have the directory without any server.  Raises Conflict when one runs, OSError where that can't be told."""
+        """Have the directory without any server.  Raises Conflict when one runs, OSError without locks."""
         try:
-            descriptor = self._take(fcntl.LOCK_EX)
+            descriptor = self._lock(fcntl.LOCK_EX)
         except BlockingIOError:
             raise Conflict(
                 "server_running",
-                f"A server, or `flask jobs work`, runs on {self._path.parent}. Nothing was changed; stop it first.",
+                f"A server, or `flask jobs work`, runs on {self._data_dir}. Nothing was changed; stop it first.",
             ) from None
         try:
             yield
         finally:
             os.close(descriptor)
 
-    def _take(self, how: int) -> int:
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def _lock(self, how: int) -> int:
+        descriptor = os.open(self._data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-        except BaseException:
+        except OSError:
             os.close(descriptor)
             raise
         return descriptor
