@@ -100,21 +100,6 @@ def test_jobs_asked_for_in_what_is_now_the_future_are_done_now(make: Callable[..
     assert summary(client, "s")["state"] == "current"
 
 
-def test_summaries_go_forward(ada: Callable[..., Any], clock: Clock, client: FlaskClient) -> None:
-    ada("I need a boat that carries four people.")
-    ada("It must not cost more than 9000 euros.")
-    before = summary(client, "s")["latest"]
-    clock.set(RIGHT)
-    ada("The colour has to be blue.")
-    after = summary(client, "s")
-    assert after["state"] == "current"
-    assert after["latest"]["version"] > before["version"]
-    assert after["latest"]["through"] == 6
-    versions = good(client.get("/api/sessions/s/summary/versions"))["items"]
-    assert [version["version"] for version in versions] == sorted((v["version"] for v in versions), reverse=True)
-    assert versions[0]["version"] == after["latest"]["version"]
-
-
 def test_facts_that_begin_in_what_is_now_the_future_hold(
     ada: Callable[..., Any], clock: Clock, client: FlaskClient
 ) -> None:
@@ -156,13 +141,6 @@ def test_what_was_said_is_found_by_its_words_and_by_the_time_it_was_said_at(
     late = {"after": "2026-05-20T00:00:00Z", "before": "2026-05-21T00:00:00Z"}
     assert found(client, "lighthouse", **early) == ["The lighthouse was painted white."]
     assert found(client, "lighthouse", **late) == ["The lighthouse was painted red."]
-
-
-def test_an_answer_that_was_given_is_given_again(app: Flask, clock: Clock, client: FlaskClient) -> None:
-    first = chat(client, "Hello.", session_id="s", key="k")
-    clock.set(RIGHT)
-    assert chat(client, "Hello.", session_id="s", key="k")["message_id"] == first["message_id"]
-    assert len(said(client, "s")) == 2
 
 
 def test_a_clock_that_jumps_to_and_fro_leaves_everything_in_order(

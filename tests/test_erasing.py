@@ -19,9 +19,7 @@ from sqlalchemy import update
 import memory.people.kinds
 from app import services_of
 from models import JobRow
-from search_index import WordLlamaEmbedder
 from search_index.caches import ClearNotice
-from search_index.vectors import packed
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer, Status
 from tests.resources import append, digest_of, error, fact, good, read_all, said
@@ -218,20 +216,6 @@ def test_the_summary_is_made_anew_from_the_version_before(app: Flask, model_serv
     assert texts == ["I like jam", "I like tea"], "what was read before is not taken once more"
 
 
-def test_a_summary_that_never_knew_the_message_stays(app: Flask, model_server: ModelServer) -> None:
-    client = app.test_client()
-    append(client, "s", [said("I like tea."), said("Noted.", "assistant")])
-    told(app, model_server, topic="Tea")
-    append(client, "s", [said(SECRET)])
-    receipt = erase(client, SECRET)
-    assert counted(receipt) == {"messages": 1}
-    shown = summary(client, "s")
-    assert (shown["state"], shown["latest"]["version"]) == ("current", 1), "nothing is left to be summarised"
-    came = len(model_server.requests)
-    jobs_done(app)
-    assert len(model_server.requests) == came and traces(app) == {}
-
-
 def test_all_of_a_session_may_be_erased_one_by_one(app: Flask, past: FlaskClient, model_server: ModelServer) -> None:
     for message in messages(past):
         good(past.delete(f"/api/sessions/s/messages/{message['id']}"))
@@ -343,12 +327,6 @@ def test_a_version_of_a_branch_goes_with_a_message_before_the_branch(app: Flask,
     assert traces(app) == {}
 
 
-def test_a_title_that_somebody_gave_stays(app: Flask, past: FlaskClient) -> None:
-    good(past.patch("/api/sessions/s", json={"title": "Mine"}))
-    erase(past, SECRET)
-    assert good(past.get("/api/sessions/s"))["title"] == "Mine"
-
-
 def test_what_was_erased_is_not_appended_again(app: Flask) -> None:
     client = app.test_client()
     sent = [said(SECRET, external_id=f"{SENTINEL}-1"), said("Noted.", "assistant", external_id="2")]
@@ -427,19 +405,6 @@ def test_what_a_job_tripped_over_is_forgotten(app: Flask, model_server: ModelSer
     assert [job["error"] for job in read_all(client, "/api/jobs") if job["kind"] == "summary"] == [None]
     services_of(app).outbox.run_due(["index", "scrub"])
     assert traces(app) == {}
-
-
-def test_its_meaning_goes_from_the_index_too(app: Flask, past: FlaskClient) -> None:
-    index = services_of(app).settings.index_dir
-    (vector,) = packed(WordLlamaEmbedder(), [f"{SENTINEL} Ada: {SECRET}"])
-
-    def held() -> int:
-        return sum(path.read_bytes().count(vector) for path in index.rglob("*") if path.is_file())
-
-    assert held() == 1
-    erase(past, SECRET)
-    services_of(app).outbox.run_due(["index"])
-    assert held() == 0
 
 
 def test_many_erased_one_after_the_other_cost_one_pass_over_the_files(
@@ -595,7 +560,6 @@ def test_a_person_who_was_corrected_in_an_erased_session_is_who_they_were(
 
 
 def test_other_processes_are_told_to_clear_their_caches(app: Flask) -> None:
-    """That they do before they look into an index again: test_search_kept."""
     append(app.test_client(), "s", [said(SECRET)], user_id="ada")
     another = ClearNotice(services_of(app).settings.index_dir / ".forget")
     erase(app.test_client(), SECRET)

@@ -35,17 +35,12 @@ def test_a_persons_jobs_are_theirs(client: FlaskClient) -> None:
     kinds = [(job["kind"], job["session_id"]) for job in read_all(client, "/api/jobs", user_id="ada", limit=1)]
     assert kinds == [("index", None), ("summary", "one")]
     assert len(read_all(client, "/api/jobs", limit=1)) == 6
+    for query in ({"session_id": "one", "user_id": "bob"}, {"session_id": "none", "user_id": "ada"}):
+        assert error(client.get("/api/jobs", query_string=query), 404)["code"] == "session_not_found"
     (job,) = read_all(client, "/api/jobs", session_id="two")
     error(client.post(f"/api/jobs/{job['id']}/retry?user_id=ada"), 404)
     error(client.post("/api/jobs/999/retry"), 404)
     assert good(client.post(f"/api/jobs/{job['id']}/retry?user_id=bob"))["session_id"] == "two"
-
-
-def test_the_jobs_of_a_session_that_is_not_there_or_another_persons_are_not_found(client: FlaskClient) -> None:
-    append(client, "one", [said("hello")], user_id="ada")
-    assert [job["kind"] for job in read_all(client, "/api/jobs", session_id="one", user_id="ada")] == ["summary"]
-    for query in ({"session_id": "one", "user_id": "bob"}, {"session_id": "two", "user_id": "ada"}):
-        assert error(client.get("/api/jobs", query_string=query), 404)["code"] == "session_not_found"
 
 
 def test_jobs_are_found_by_their_state_page_by_page(bench: Bench) -> None:
@@ -65,19 +60,6 @@ def test_jobs_are_found_by_their_state_page_by_page(bench: Bench) -> None:
     assert {job["error"] for job in bench.jobs(state="failed")} == {"The model is down."}
     for query in ("state=done", "cursor=nonsense", "limit=0"):
         error(bench.client.get(f"/api/jobs?{query}"), 422)
-
-
-@pytest.mark.parametrize("attempts", [1, 3])
-def test_how_often_a_job_is_tried_is_a_setting(make_app: MakeApp, attempts: int) -> None:
-    bench = Bench(make_app(job_attempts=attempts), Clock())
-    bench.work = fail
-    bench.ask("a")
-    for number in range(1, attempts + 1):
-        assert bench.services.outbox.run_due(["probe"]) == 1
-        assert bench.job()["state"] == ("failed" if number == attempts else "pending")
-        bench.clock.tick(300)
-    assert bench.services.outbox.run_due(["probe"]) == 0
-    bench.services.stop()
 
 
 # -- health

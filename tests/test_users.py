@@ -206,17 +206,6 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
     }
 
 
-def test_one_erased_anew_starts_from_nothing(model_app: Flask, model_server: ModelServer) -> None:
-    client = model_app.test_client()
-    live(model_app, model_server, "ada", SENTINEL, sessions=1)
-    good(client.delete("/api/users/ada"))
-    append(client, f"{SENTINEL}-session-0", [said("I like tea.")], user_id="ada")
-    assert stored_words(client, f"{SENTINEL}-session-0") == [("user", "I like tea.")]
-    assert good(client.get("/api/facts?user_id=ada"))["items"] == []
-    services_of(model_app).outbox.run_due(["index"])
-    assert len(good(client.get("/api/search?q=tea&user_id=ada"))["results"]) == 1
-
-
 # -- erasing while something else goes on
 
 
