@@ -368,7 +368,7 @@ def test_every_line_of_a_server_has_the_one_form(tmp_path: Path, migrated: Path)
         text = server.log.read_text()
         lines = [read(line) for line in text.splitlines()]
     assert all({"time", "level", "logger", "event"} <= line.keys() for line in lines)
-    assert {"gunicorn.error", "memory.turn.watch", "memory.summary.summaries", "api.requests"} <= {
+    assert {"gunicorn.error", "memory.turn.watch", "memory.summary.updates", "api.requests"} <= {
         line["logger"] for line in lines
     }
     assert "person-of-acme" not in text and "session-nineteen" not in text and "tangerine" not in text
