@@ -12,7 +12,7 @@ from flask_swagger_ui import get_swaggerui_blueprint
 
 import api
 import web
-from api import door, errors, ops, requests
+from api import door
 from api.blueprint import EXTENSION
 from config import Settings
 from memory.ops import logs
@@ -43,18 +43,13 @@ def create_app(settings: Settings | None = None) -> Flask:
     database.init_app(app)
     Migrate(app, database, directory=str(Path(__file__).parent / "migrations"))
     with app.app_context():
-        app.extensions[EXTENSION] = build(settings, database.engine)
-    api.register(app)
-    errors.register(app)
+        api.register(app, build(settings, database.engine))
     # Without the first, the page would send the document to a site to be checked; the second keeps its script the same.
     config = {"app_name": "Recap", "validatorUrl": None, "oauth2RedirectUrl": None}
     docs = get_swaggerui_blueprint("/docs", "/openapi.json", config=config)
     docs.after_request(door.protect_docs)
     app.register_blueprint(docs)
     app.register_blueprint(web.blueprint)
-    app.register_blueprint(ops.prometheus)
-    requests.register(app, services_of(app).metrics)
-    door.register(app, services_of(app).keys, settings)
     return app
 
 

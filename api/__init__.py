@@ -11,18 +11,42 @@ from typing import Any
 from flask import Flask
 from flask_smorest import Api
 
-from api import auth, chat, facts, jobs, me, openai_compat, ops, prompts, search, sessions, summary, turns, users
-from api.blueprint import Int64
+from api import (
+    auth,
+    chat,
+    door,
+    errors,
+    facts,
+    jobs,
+    me,
+    openai_compat,
+    ops,
+    prompts,
+    requests,
+    search,
+    sessions,
+    summary,
+    turns,
+    users,
+)
+from api.blueprint import EXTENSION, Int64
+from memory.services import Services
 from schemas.errors import Error
 
 _RESOURCES = (chat, sessions, turns, summary, facts, search, users, prompts, jobs, me, openai_compat, ops)
 
 
-def register(app: Flask) -> None:
-    """Add every resource, and the OpenAPI document that describes them."""
+def register(app: Flask, services: Services) -> None:
+    """Add every resource, the OpenAPI document that describes them, and what each request passes."""
+    app.extensions[EXTENSION] = services
+    app.url_map.converters["int64"] = Int64
     for module in _RESOURCES:
         app.register_blueprint(module.blueprint)
+    app.add_url_rule("/metrics", view_func=ops.metrics)
     app.add_url_rule("/openapi.json", "openapi", lambda: _document(app.config["API_VERSION"]))
+    errors.register(app)
+    requests.register(app, services.metrics)
+    door.register(app, services.keys, services.settings)
 
 
 class _Api(Api):
@@ -37,6 +61,7 @@ def _document(version: str) -> dict[str, Any]:
     """The OpenAPI document.  It is the same for every application, and most processes are never asked for it."""
     app = Flask("document")
     app.config.update(API_TITLE="Recap", API_VERSION=version, OPENAPI_VERSION="3.0.3")
+    app.url_map.converters["int64"] = Int64
     api = _Api(app)
     api.spec.components.security_scheme("bearer", auth.SCHEME)
     api.register_converter(Int64, lambda converter: converter.documented)

@@ -1,6 +1,6 @@
 """Who is calling, and whether they may.
 
-With keys (`memory.access.keys`), every address asks for one but those that `is_open` lists, and a call asks for the
+With keys (`memory.access.keys`), every address asks for one but those that match OPEN, and a call asks for the
 scope that its route names, or for `admin`.  So a new route is never open, or open to too many, by oversight.  Without
 any key only this machine is served: not its neighbours, and no page of another site in a browser on it, whether its
 name points here (DNS rebinding) or it sends requests across sites.
@@ -33,12 +33,7 @@ REFUSED = "The API key is missing, unknown or revoked."
 NOT_LOCAL = "On a server without keys: the request does not come from the server's own machine."
 ANY_SCOPE = "any"  # for a call that every key may make
 METRICS = "/metrics"  # it covers all tenants, so no tenant's key opens it
-_OPEN = re.compile(r"/|/openapi\.json|/(static|health|docs)(/.*)?", re.DOTALL)  # no one's words are there
-
-
-def is_open(path: str) -> bool:
-    """Whether an address asks for no key."""
-    return _OPEN.fullmatch(path) is not None
+OPEN = re.compile(r"/|/openapi\.json|/(static|health|docs)(/.*)?", re.DOTALL)  # paths without anybody's words
 
 
 def identify(keys: Keys, settings: Settings) -> None:
@@ -118,19 +113,13 @@ def _check_local(allowed_origins: tuple[str, ...]) -> None:
 @functools.lru_cache(maxsize=64)
 def _foreign(peer: str, forwarded: str, host: str, origin: str | None, allowed_origins: tuple[str, ...]) -> str | None:
     """What shows that a request is from elsewhere, or None."""
-    if not all(is_this_machine(one.strip()) for one in (peer, *forwarded.split(",")) if one.strip()):
+    if not all(is_loopback(one.strip()) for one in (peer, *forwarded.split(",")) if one.strip()):
         return "this request came from another machine"
-    if not is_this_machine(_hostname(f"//{host}")):
+    if not is_loopback(_hostname(f"//{host}")):
         return "the Host of this request is not a name of this machine"
-    if origin is not None and origin not in allowed_origins and not is_this_machine(_hostname(origin)):
+    if origin is not None and origin not in allowed_origins and not is_loopback(_hostname(origin)):
         return "a page of another site sent this request"
     return None
-
-
-@functools.lru_cache(maxsize=64)
-def is_this_machine(host: str) -> bool:
-    """`is_loopback`, cached: the same few hosts come with every request."""
-    return is_loopback(host)
 
 
 def _hostname(address: str) -> str:

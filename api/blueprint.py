@@ -92,18 +92,11 @@ class Resource(Blueprint):
 
 def resource(name: str, description: str, prefix: str = "/api") -> Resource:
     """A blueprint for a resource under `prefix`."""
-    blueprint = Resource(name, name, url_prefix=prefix, description=description)
-    blueprint.record(lambda state: state.app.url_map.converters.update(int64=Int64))
-    return blueprint
+    return Resource(name, name, url_prefix=prefix, description=description)
 
 
 def services() -> Services:
     return cast(Services, current_app.extensions[EXTENSION])
-
-
-def holder() -> KeyHolder:
-    """The holder of the request's key."""
-    return cast(KeyHolder, g.holder)
 
 
 def caller(user_id: str | None) -> Caller:
@@ -111,10 +104,11 @@ def caller(user_id: str | None) -> Caller:
 
     A key of one person fills in that person.  Raises NotFound when the request names another.
     """
-    own = holder().user_id
+    holder: KeyHolder = g.holder
+    own = holder.user_id
     if own is not None and user_id is not None and user_id != own:
         raise user_not_found(user_id)
-    found = Caller(holder().tenant, user_id if own is None else own)
+    found = Caller(holder.tenant, user_id if own is None else own)
     if found.user_id is not None:
         logs.add(owner=logs.Private("user", found.tenant, found.user_id))
     return found
@@ -122,7 +116,7 @@ def caller(user_id: str | None) -> Caller:
 
 def whole_tenant() -> Caller:
     """The caller of what changes something for all of a tenant.  Raises Forbidden for one person's key."""
-    if holder().user_id is not None:
+    if g.holder.user_id is not None:
         raise Forbidden(
             "key_of_one_person",
             "This key belongs to one person, but the call changes something for everyone. Nothing was changed. Use a "
@@ -133,7 +127,7 @@ def whole_tenant() -> Caller:
 
 def retry_key(given: str | None) -> str | None:
     """An Idempotency-Key as it is stored: a key of one person gets a namespace of its own within the tenant."""
-    own = holder().user_id
+    own = g.holder.user_id
     if given is None or own is None:
         return given
     return hashlib.sha256(f"{len(own)} {own} {given}".encode("utf-8", "surrogatepass")).hexdigest()

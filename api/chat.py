@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from flask import Response
@@ -15,8 +14,8 @@ from memory.access.keys import CHAT
 from memory.llm import Piece
 from memory.notice import builtin_notice
 from memory.services import Services
-from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
-from schemas.chat import ChatCall, ChatHeaders, ChatReply, ChatRequest, ChatUsage, Memory
+from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted
+from schemas.chat import ChatHeaders, ChatReply, ChatRequest, ChatUsage, Memory
 
 blueprint = resource("chat", "Send a message, get a reply that remembers.")
 _memory, _usage = Memory(), ChatUsage()
@@ -40,16 +39,17 @@ _memory, _usage = Memory(), ChatUsage()
 @blueprint.arguments(ChatHeaders(), location="headers")
 @blueprint.response(200, ChatReply)
 @blueprint.alt_response(200, schema=EVENTS, content_type="text/event-stream", success=True)
-def chat(call: ChatCall, headers: dict[str, Any]) -> Response | dict[str, Any]:
+def chat(body: dict[str, Any], headers: dict[str, Any]) -> Response | dict[str, Any]:
     """Send a message and get the reply
 
     A session that does not exist is created. Recap recalls what fits the message, the main model answers, and the
     session's summary and facts are updated after the reply was sent. With `replaces`, the message takes the place of
     an earlier one and of everything after it. Replaced messages are kept, but no longer shown, recalled or summarised.
     """
-    request = replace(call.turn, idempotency_key=retry_key(headers["idempotency_key"]))
+    whose = caller(body.pop("user_id"))
+    request = TurnRequest(**body, idempotency_key=retry_key(headers["idempotency_key"]))
     engine = services()
-    events = engine.pipeline.turn(caller(call.user_id), request)
+    events = engine.pipeline.turn(whose, request)
     started = next(events)  # a failure before the first word still has its own status
     assert isinstance(started, TurnStarted)
     if request.stream:

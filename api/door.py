@@ -30,6 +30,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from api import auth
 from config import Settings
+from memory.access.anonymous import is_loopback
 from memory.access.keys import Keys
 from memory.errors import LimitReached
 
@@ -37,6 +38,7 @@ log = logging.getLogger(__name__)
 
 USUAL = "6000 per minute"  # where RATE_LIMIT is empty
 WRONG_KEYS = 20  # a minute and address: a person who mistypes makes a few, a program that guesses makes thousands
+LOCAL = "local"  # the network of this machine
 REDIS_SECONDS = 1  # that a request waits for the Redis before it is counted here
 AWAY_SECONDS = 5.0  # for which a Redis that did not answer is not asked again
 # HSTS is for the proxy to say, which has the certificate.
@@ -64,7 +66,7 @@ def register(app: Flask, keys: Keys, settings: Settings) -> None:
     limited = RateLimit(settings)
 
     def come_in() -> None:
-        if not (auth.is_open(request.path) or request.method == "OPTIONS"):  # browsers send no key with OPTIONS
+        if not (auth.OPEN.fullmatch(request.path) or request.method == "OPTIONS"):  # browsers send no key with OPTIONS
             if "Authorization" in request.headers:
                 guesses.check()
             auth.identify(keys, settings)
@@ -110,31 +112,51 @@ class WholeRequest(Request):
 class RateLimit:
     """Refuses requests above RATE_LIMIT, counted by key, or by address where no key is asked for.
 
-    This machine itself is not limited where no key is asked for, unless RATE_LIMIT says so.
+    This machine itself is not limited where no key is asked for, unless RATE_LIMIT says so.  While RATE_LIMIT_STORAGE
+    can't be reached, each worker counts for itself.
     """
 
     def __init__(self, settings: Settings) -> None:
         off = settings.rate_limit == "off"
         self._limits = [] if off else sorted(parse_many(settings.rate_limit or USUAL))  # the shortest time first
         self._everyone = bool(settings.rate_limit)
-        self._counters = _Counters(settings.rate_limit_storage)
+        address = settings.rate_limit_storage
+        remote = address.startswith("redis")
+        timeouts = {"socket_timeout": REDIS_SECONDS, "socket_connect_timeout": REDIS_SECONDS} if remote else {}
+        self._shared = FixedWindowRateLimiter(storage_from_string(address, wrap_exceptions=True, **timeouts))
+        self._own = FixedWindowRateLimiter(MemoryStorage())
+        self._retry_at = 0.0  # by time.monotonic(): the shared storage is not asked before
 
     def check(self) -> None:
         """Raises LimitReached."""
-        key = g.holder.key if "holder" in g else None
         if request.endpoint is None:
             return
-        if not self._everyone and key is None and auth.is_this_machine(request.remote_addr or "localhost"):
-            return
-        who = f"key {g.holder.tenant} {key}" if key is not None else f"address {_network(request.remote_addr or '')}"
+        key = g.holder.key if "holder" in g else None
+        if key is not None:
+            who = f"key {g.holder.tenant} {key}"
+        else:
+            network = _network(request.remote_addr or "")
+            if network == LOCAL and not self._everyone:
+                return
+            who = f"address {network}"
         for limit in self._limits:
-            opens = self._counters.hit(limit, who)
+            opens = self._hit(limit, who)
             if opens is not None:
                 raise LimitReached(
                     "rate_limit_exceeded",
                     "Too many requests. Nothing was done. Send this again after as many seconds as Retry-After says.",
                     retry_after=opens - time.time(),
                 )
+
+    def _hit(self, limit: RateLimitItem, who: str) -> float | None:
+        """Count one more.  None within the limit; above it the time.time() at which it opens again."""
+        if time.monotonic() >= self._retry_at:
+            try:
+                return _hit(self._shared, limit, who)
+            except StorageError:  # not logged: its text may hold the storage's password
+                self._retry_at = time.monotonic() + AWAY_SECONDS
+                log.warning("RATE_LIMIT_STORAGE is unreachable: each worker counts for itself")
+        return _hit(self._own, limit, who)
 
 
 class WrongKeys:
@@ -169,34 +191,6 @@ class WrongKeys:
         self._counter.hit(self._limit, _network(request.remote_addr or ""))
 
 
-class _Counters:
-    """Counts in RATE_LIMIT_STORAGE.  While that can't be reached, each worker counts for itself."""
-
-    def __init__(self, address: str) -> None:
-        remote = address.startswith("redis")
-        timeouts = {"socket_timeout": REDIS_SECONDS, "socket_connect_timeout": REDIS_SECONDS} if remote else {}
-        self._shared = FixedWindowRateLimiter(storage_from_string(address, wrap_exceptions=True, **timeouts))
-        self._own = FixedWindowRateLimiter(MemoryStorage())
-        self._retry_at: float | None = None  # by time.monotonic(); None while the storage answers
-
-    def hit(self, limit: RateLimitItem, who: str) -> float | None:
-        """Count one more: None within the limit, above it the time.time() at which it opens again."""
-        away = self._retry_at is not None
-        if self._retry_at is None or time.monotonic() >= self._retry_at:
-            if away:
-                self._retry_at = time.monotonic() + AWAY_SECONDS  # one request tries, and no other waits for it
-            try:
-                opens = _hit(self._shared, limit, who)
-            except StorageError:  # not logged: its text may hold the storage's password
-                self._retry_at = time.monotonic() + AWAY_SECONDS
-                if not away:
-                    log.warning("RATE_LIMIT_STORAGE is unreachable: each worker counts for itself")
-            else:
-                self._retry_at = None
-                return opens
-        return _hit(self._own, limit, who)
-
-
 def _hit(counter: RateLimiter, limit: RateLimitItem, who: str) -> float | None:
     if counter.hit(limit, "recap", who):
         return None
@@ -205,11 +199,10 @@ def _hit(counter: RateLimiter, limit: RateLimitItem, who: str) -> float | None:
 
 @functools.lru_cache(maxsize=64)
 def _network(address: str) -> str:
-    """What counts as one caller: an IPv4 address, or an IPv6 network, whose holder has all of its addresses."""
-    try:
-        ip = ipaddress.ip_address(address)
-    except ValueError:  # a Unix socket has none
-        return "local"
+    """What counts as one caller: this machine, an IPv4 address, or an IPv6 network, whose holder has all of it."""
+    if not address or is_loopback(address):  # a Unix socket has no address
+        return LOCAL
+    ip = ipaddress.ip_address(address)
     if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is None:
         return str(ipaddress.ip_network((ip, 64), strict=False))
     return str(ip)

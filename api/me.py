@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from flask import g
+
 from api.auth import ANY_SCOPE
-from api.blueprint import holder, resource
+from api.blueprint import resource
 from memory.access.keys import KeyHolder
 from schemas.me import Me
 
@@ -17,4 +19,5 @@ def whoami() -> KeyHolder:
 
     On a server without keys, every caller has the tenant `default` and all scopes.
     """
-    return holder()
+    holder: KeyHolder = g.holder
+    return holder

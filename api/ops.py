@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Blueprint, Response, current_app
-from flask_smorest import Blueprint as DocumentedBlueprint
+from flask import Response, current_app
+from flask_smorest import Blueprint
 
 from api.blueprint import services
 from memory.notice import builtin_notice
 from memory.ops.metrics import CONTENT_TYPE
 from schemas.ops import Live, Ready
 
-blueprint = DocumentedBlueprint("ops", "ops", description="For the server's operator.")
-prometheus = Blueprint("prometheus", __name__)  # not in the document: Prometheus has its own format
+blueprint = Blueprint("ops", "ops", description="For the server's operator.")
 
 
 @blueprint.get("/health/live")
@@ -51,7 +50,6 @@ def ready() -> tuple[dict[str, Any], int]:
     return body, 200 if checked.ready else 503
 
 
-@prometheus.get("/metrics")
 def metrics() -> Response:
-    """The figures of all worker processes"""
+    """The figures of all worker processes.  Not in the document: Prometheus has its own format."""
     return Response(services().figures(current_app.config["API_VERSION"]), content_type=CONTENT_TYPE)

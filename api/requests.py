@@ -11,6 +11,7 @@ import logging
 import re
 import time
 import uuid
+from dataclasses import dataclass
 
 from flask import Flask, Response, g, request
 
@@ -24,55 +25,44 @@ UNWATCHED = ("/health/live", "/health/ready", "/metrics", "/static/<path:filenam
 _REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
 
 
+@dataclass
 class _Watched:
     """The request that is being answered.  `code` is that of its error, if it has one."""
 
-    def __init__(self, metrics: Metrics) -> None:
-        self.metrics = metrics
-        self.began = time.perf_counter()
-        given = request.headers.get("X-Request-ID", "")
-        self.id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
-        self.method = request.method
-        self.route = request.url_rule.rule if request.url_rule is not None else "none"
-        self.code: str | None = None
-        self._over = False
-        metrics.request_came()
-
-    def over(self, response: Response) -> None:
-        """The answer has left, or its reader has gone.  Counts once."""
-        if self._over:
-            return
-        self._over = True
-        seconds, status = time.perf_counter() - self.began, response.status_code
-        self.metrics.request_over(self.method, self.route, status, seconds, self.code)
-        quiet = status < 400 and self.code is None and self.route in (*TURNS, *UNWATCHED)
-        level = logging.DEBUG if quiet else logging.INFO  # an error's cause has a line of its own, at its own level
-        if log.isEnabledFor(level):
-            figures = logs.fields(
-                method=self.method,
-                route=self.route,
-                status=status,
-                seconds=seconds,
-                bytes=response.content_length,
-                code=self.code,
-            )
-            log.log(level, "request", extra=figures)
+    id: str
+    began: float
+    code: str | None = None
 
 
 def register(app: Flask, metrics: Metrics) -> None:
     """Watch every request of `app`.  To be called before anything that may refuse one is registered."""
 
     def came() -> None:
-        g.watched = _Watched(metrics)
-        logs.begin(request=g.watched.id)
+        given = request.headers.get("X-Request-ID", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        g.watched = _Watched(request_id, time.perf_counter())
+        metrics.request_came()
+        logs.begin(request=request_id)
 
     def answered(response: Response) -> Response:
-        watched: _Watched | None = g.get("watched")
-        response.headers["X-Request-ID"] = watched.id if watched is not None else ""
-        if watched is not None and response.is_streamed:
-            response.call_on_close(lambda: watched.over(response))
-        elif watched is not None:
-            watched.over(response)
+        watched: _Watched = g.watched
+        method, route = request.method, request.url_rule.rule if request.url_rule is not None else "none"
+
+        def over() -> None:
+            """The answer has left, or its reader has gone."""
+            seconds, status, code = time.perf_counter() - watched.began, response.status_code, watched.code
+            metrics.request_over(method, route, status, seconds, code)
+            quiet = status < 400 and code is None and route in (*TURNS, *UNWATCHED)
+            level = logging.DEBUG if quiet else logging.INFO  # an error's cause has a line of its own, at its own level
+            if log.isEnabledFor(level):
+                figures = {"method": method, "route": route, "status": status, "seconds": seconds, "code": code}
+                log.log(level, "request", extra=logs.fields(**figures, bytes=response.content_length))
+
+        response.headers["X-Request-ID"] = watched.id
+        if response.is_streamed:
+            response.call_on_close(over)
+        else:
+            over()
         return response
 
     app.before_request(came)
@@ -81,6 +71,5 @@ def register(app: Flask, metrics: Metrics) -> None:
 
 def failed(code: str) -> None:
     """Record the error code of the current request."""
-    watched: _Watched | None = g.get("watched")
-    if watched is not None:
-        watched.code = code
+    watched: _Watched = g.watched
+    watched.code = code

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import click
-from flask import current_app
 from flask.cli import AppGroup
 from sqlalchemy.exc import SQLAlchemyError
 
-from app import services_of
+from api.blueprint import services
 from memory.errors import RecapError
 from memory.ops.database_errors import database_failed
 from memory.services import Services
@@ -31,5 +30,5 @@ class Commands(AppGroup):
 
 
 def engine() -> Services:
-    """That of the application `flask --app` names."""
-    return services_of(current_app._get_current_object())  # type: ignore[attr-defined]
+    """The services of the application that `flask --app` names."""
+    return services()

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
-from memory.turn.values import TurnRequest
 from schemas.facts import Fact
-from schemas.fields import SessionId, Text, TimeZone, UserId, UtcDateTime, about, integer, one_of, optional_text
+from schemas.fields import (
+    SessionId,
+    Text,
+    TimeZone,
+    UserId,
+    UtcDateTime,
+    ValueSchema,
+    about,
+    integer,
+    one_of,
+    optional_text,
+)
 from schemas.sessions import Message
 
 RECALL_MODES = ("auto", "always", "tools", "off")
 HISTORY_MAX = 200  # messages; a longer chat should be a session
-
-
-@dataclass(frozen=True)
-class ChatCall:
-    """A chat request: who asks, and the turn."""
-
-    user_id: str | None
-    turn: TurnRequest
 
 
 class MessageText(Text):
@@ -41,15 +42,13 @@ class MessageText(Text):
         return text
 
 
-class Said(Schema):
+class Said(ValueSchema):
     """A message of a temporary chat."""
+
+    value = MessageDraft
 
     role = one_of("user", "assistant", required=True)
     content = Text(required=True, validate=validate.Length(1, MESSAGE_CHARS_MAX))
-
-    @post_load
-    def _value(self, data: dict[str, Any], **_: Any) -> MessageDraft:
-        return MessageDraft(**data)
 
 
 class ChatRequest(Schema):
@@ -92,10 +91,6 @@ class ChatRequest(Schema):
             problems["replaces"] = ["Is not allowed with `temporary`: such a turn changes nothing."]
         if problems:
             raise ValidationError(problems)
-
-    @post_load
-    def _value(self, data: dict[str, Any], **_: Any) -> ChatCall:
-        return ChatCall(data.pop("user_id"), TurnRequest(**{**data, "history": tuple(data["history"])}))
 
 
 class ShownFact(Fact):

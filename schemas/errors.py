@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from marshmallow import Schema, fields
 
 from schemas.fields import about
@@ -29,3 +31,13 @@ class ErrorDetail(Schema):
 
 class Error(Schema):
     error = fields.Nested(ErrorDetail, required=True)
+
+
+def flat(problems: Any, path: str = "") -> dict[str, list[str]]:
+    """Marshmallow's nested messages as `messages.3.content: [...]`."""
+    if isinstance(problems, list):
+        return {path or "body": [str(problem) for problem in problems]}
+    out: dict[str, list[str]] = {}
+    for key, value in problems.items():
+        out |= flat(value, path if key == "_schema" else f"{path}.{key}".lstrip("."))
+    return out

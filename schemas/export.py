@@ -2,13 +2,13 @@
 
 `{"format": "recap-export", "version": 1, "exported_at", "user_id", "sessions": [...], "facts": [...]}`.  A message is
 named by its position in its session, from 1; a fact's `id` has a meaning only within the document.
-Guarantee: writing and reading hold one item at a time.
+Guarantee: writing and reading hold one session or one fact at a time.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from marshmallow import EXCLUDE, INCLUDE, Schema, fields, post_load, validate
@@ -21,16 +21,15 @@ from memory.people.records import FactRecord, SessionRecord, TurnRecord
 from memory.sessions.messages import MessageDraft
 from memory.summary.summaries import SummaryVersion as SummaryVersionValue
 from memory.turn.values import TurnUsage
-from schemas.fields import INT32_MAX, SessionId, Text, UtcDateTime, about, integer, one_of, optional_text
+from schemas.fields import INT32_MAX, SessionId, Text, UtcDateTime, ValueSchema, about, integer, one_of, optional_text
 from schemas.sessions import ROLES
 from schemas.summaries import Sections
 
 FORMAT, VERSION = "recap-export", 1
-PIECE_CHARS = 1 << 16  # of the document sent at once
 _OPTIONAL: dict[str, Any] = {"load_default": None, "allow_none": True}
 
 
-class _Record(Schema):
+class _Record(ValueSchema):
     """A part of the document.  Fields that a later Recap adds are ignored."""
 
     class Meta:
@@ -71,6 +70,8 @@ _extra_shape = _ExtraShape()
 
 
 class ExportedMessage(_Record):
+    value = MessageDraft
+
     role = one_of(*ROLES, required=True)
     name = optional_text(128)
     content = Text(required=True)
@@ -79,13 +80,11 @@ class ExportedMessage(_Record):
     extra = _Extra(**_OPTIONAL, metadata=about("What the message holds besides its text."))
     erased_at = UtcDateTime(**_OPTIONAL, metadata=about("When it was erased. Then only its place is left, no text."))
 
-    @post_load
-    def _value(self, data: dict[str, Any], **_: Any) -> MessageDraft:
-        return MessageDraft(**data)
-
 
 class ExportedCost(_Record):
     """What a version of the summary cost, and what became of the facts that came with it."""
+
+    value = dict
 
     prompt_tokens = integer()
     completion_tokens = integer()
@@ -126,6 +125,8 @@ class ExportedUsage(_Record):
 class ExportedTurn(_Record):
     """What a turn cost."""
 
+    value = TurnRecord
+
     user_position = integer(1, required=True)
     reply_position = integer(1, **_OPTIONAL)
     model = optional_text(128, least=0)
@@ -134,13 +135,11 @@ class ExportedTurn(_Record):
     started_at = UtcDateTime(required=True)
     finished_at = UtcDateTime(**_OPTIONAL)
 
-    @post_load
-    def _value(self, data: dict[str, Any], **_: Any) -> TurnRecord:
-        return TurnRecord(**data)
-
 
 class ExportedSession(_Record):
     """A session: its messages in order, all versions of its summary, and the cost of its turns."""
+
+    value = SessionRecord
 
     id = SessionId(required=True)
     title = Text(load_default="", validate=validate.Length(max=200))
@@ -151,10 +150,6 @@ class ExportedSession(_Record):
     messages = fields.List(fields.Nested(ExportedMessage), load_default=())
     summaries = fields.List(fields.Nested(ExportedSummary), load_default=())
     turns = fields.List(fields.Nested(ExportedTurn), load_default=())
-
-    @post_load
-    def _value(self, data: dict[str, Any], **_: Any) -> SessionRecord:
-        return SessionRecord(**data)
 
 
 class ExportedRevision(_Record):
@@ -209,53 +204,24 @@ class ExportDocument(Schema):
     facts = fields.List(fields.Nested(ExportedFact))
 
 
-# -- writing
-
-_head = ExportDocument(exclude=("sessions", "facts"))
-_session_head = ExportedSession(exclude=("messages", "summaries", "turns"))
-_message, _summary, _turn, _fact = ExportedMessage(), ExportedSummary(), ExportedTurn(), ExportedFact()
+_head, _session, _fact = ExportDocument(exclude=("sessions", "facts")), ExportedSession(), ExportedFact()
 
 
 def text_of(export: Export) -> Iterator[str]:
     """The document, piece by piece."""
-    pieces: list[str] = []
-    size = 0
-    for piece in _document(export):
-        pieces.append(piece)
-        size += len(piece)
-        if size >= PIECE_CHARS:
-            yield "".join(pieces)
-            pieces, size = [], 0
-    yield "".join(pieces)
+    yield _json(_head.dump(export)).removesuffix("}")
+    yield from _array("sessions", map(_session.dump, export.sessions))
+    yield from _array("facts", map(_fact.dump, export.facts))
+    yield "}\n"
 
 
-def _document(export: Export) -> Iterator[str]:
-    sessions = (_session(record) for record in export.sessions)
-    facts = ([_json(_fact.dump(record))] for record in export.facts)
-    yield from _object(_head.dump(export), sessions=sessions, facts=facts)
-    yield "\n"
-
-
-def _session(record: SessionRecord) -> Iterator[str]:
-    return _object(
-        _session_head.dump(record),
-        messages=([_json(_message.dump(one))] for one in record.messages),
-        summaries=([_json(_summary.dump(one))] for one in record.summaries),
-        turns=([_json(_turn.dump(one))] for one in record.turns),
-    )
-
-
-def _object(head: Mapping[str, Any], **arrays: Iterable[Iterable[str]]) -> Iterator[str]:
-    """A JSON object of `head` and then arrays, each of whose items comes in pieces."""
-    yield _json(head)[:-1]
-    for name, items in arrays.items():
-        between = f', "{name}": [\n'
-        for item in items:
-            yield between
-            yield from item
-            between = ",\n"
-        yield "\n]" if between == ",\n" else f"{between.rstrip()}]"
-    yield "}"
+def _array(name: str, items: Iterable[Any]) -> Iterator[str]:
+    yield f', "{name}": ['
+    between = "\n"
+    for item in items:
+        yield between + _json(item)
+        between = ",\n"
+    yield "\n]"
 
 
 def _json(value: Any) -> str:

@@ -6,7 +6,7 @@ from marshmallow import Schema, fields, validate
 
 from memory.domain import FACT_CATEGORIES
 from memory.facts.grounding import TEXT_CHARS_MAX
-from schemas.fields import Page, PageQuery, SessionId, Text, UserId, UtcDateTime, about, integer, one_of
+from schemas.fields import CallerQuery, Page, PageQuery, SessionId, Text, UtcDateTime, about, integer, one_of
 
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
 FORGET_MAX = 1000
@@ -59,8 +59,7 @@ class FactQuery(PageQuery):
     as_of = UtcDateTime(load_default=None, metadata=about("List what was true at this time, not what is true now."))
 
 
-class FactCreate(Schema):
-    user_id = UserId(load_default=None)
+class FactCreate(CallerQuery):
     session_id = SessionId(load_default=None)
     text = Text(required=True, validate=_TEXT)
     category = one_of(*FACT_CATEGORIES, load_default="other")
@@ -76,8 +75,7 @@ class FactChange(Schema):
     pinned = fields.Boolean()
 
 
-class FactsToForget(Schema):
-    user_id = UserId(load_default=None)
+class FactsToForget(CallerQuery):
     ids = fields.List(integer(1), required=True, validate=validate.Length(1, FORGET_MAX))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
-from marshmallow import Schema, ValidationError, fields, validate
+from marshmallow import Schema, ValidationError, fields, post_load, validate
 
 from memory.recall.times import zone_of
 
@@ -92,6 +92,16 @@ def optional_text(most: int, least: int | None = 1, **options: Any) -> Text:
 
 def one_of(*choices: str, **options: Any) -> fields.String:
     return fields.String(validate=validate.OneOf(choices), **options)
+
+
+class ValueSchema(Schema):
+    """A schema that loads an object of the class `value`."""
+
+    value: ClassVar[type[Any]]
+
+    @post_load
+    def _value(self, data: dict[str, Any], **_: Any) -> Any:
+        return self.value(**data)
 
 
 class CallerQuery(Schema):

@@ -14,6 +14,7 @@ from marshmallow import Schema, ValidationError, fields
 from memory.errors import InvalidRequest
 from memory.people.records import FactRecord, SessionRecord
 from schemas import chatgpt
+from schemas.errors import flat
 from schemas.export import FORMAT, VERSION, ExportedFact, ExportedSession
 from schemas.fields import UserId, about
 from schemas.json_items import NotJson, is_array, walk
@@ -139,7 +140,8 @@ class _Recap:
             try:
                 yield schema.load(item)
             except ValidationError as error:
-                raise _invalid(*_first(error.messages, f"{key}.{number}")) from None
+                place, texts = next(iter(flat(error.messages, f"{key}.{number}").items()))
+                raise _invalid(place, texts[0].rstrip(".")) from None
 
 
 def _check_distinct(place: str, name: str, items: Iterable[Any]) -> None:
@@ -151,14 +153,6 @@ def _check_distinct(place: str, name: str, items: Iterable[Any]) -> None:
             raise _invalid(f"{place}.{number}.{name}", f"{value!r} is there twice")
         if value is not None:
             seen.add(value)
-
-
-def _first(messages: Any, place: str) -> tuple[str, str]:
-    """The place and the text of the first of marshmallow's messages."""
-    while isinstance(messages, dict):
-        key, messages = next(iter(messages.items()))
-        place = place if key == "_schema" else f"{place}.{key}"
-    return place, str(messages[0]).rstrip(".")
 
 
 def _invalid(place: str, problem: str) -> InvalidRequest:

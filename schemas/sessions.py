@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from memory.sessions.messages import MessageDraft
 from schemas.fields import (
@@ -15,8 +15,8 @@ from schemas.fields import (
     PageQuery,
     SessionId,
     Text,
-    UserId,
     UtcDateTime,
+    ValueSchema,
     about,
     limit,
     one_of,
@@ -112,7 +112,9 @@ class Stopping(Schema):
     stopping = fields.Boolean(metadata=about("False if no reply was being written."))
 
 
-class MessageToAppend(Schema):
+class MessageToAppend(ValueSchema):
+    value = MessageDraft
+
     role = one_of(*ROLES, required=True)
     content = Text(required=True, validate=validate.Length(min=1))
     name = optional_text(128)
@@ -122,13 +124,8 @@ class MessageToAppend(Schema):
         metadata=about("The application's own id. A session stores one message for each, however often it is sent."),
     )
 
-    @post_load
-    def _value(self, data: dict[str, Any], **_: Any) -> MessageDraft:
-        return MessageDraft(**data)
 
-
-class Append(Schema):
-    user_id = UserId(load_default=None)
+class Append(CallerQuery):
     messages = fields.List(fields.Nested(MessageToAppend), required=True, validate=validate.Length(1, MESSAGES_MAX))
 
 

@@ -400,7 +400,6 @@ def test_everything_is_in_the_export(model_app: Flask, model_server: ModelServer
 
 def test_the_export_is_read_bit_by_bit(app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory.people.export, "PAGE", 10)
-    monkeypatch.setattr("schemas.export.PIECE_CHARS", 1000)
     append(client, "long", [said(f"message number {number}") for number in range(95)], user_id="ada")
     for number in range(25):
         good(client.post("/api/facts", json={"user_id": "ada", "text": f"fact number {number}"}))
@@ -424,7 +423,6 @@ def test_the_export_is_read_bit_by_bit(app: Flask, client: FlaskClient, monkeypa
 
 def test_erasing_during_an_export_leaves_it_whole(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory.people.export, "PAGE", 2)
-    monkeypatch.setattr("schemas.export.PIECE_CHARS", 1)
     for number in range(5):
         append(client, f"s{number}", [said(f"message number {place}") for place in range(5)], user_id="ada")
     with client.get("/api/users/ada/export", buffered=False) as answer:
