@@ -202,7 +202,10 @@ def _network(address: str) -> str:
     """What counts as one caller: this machine, an IPv4 address, or an IPv6 network, whose holder has all of it."""
     if not address or is_loopback(address):  # a Unix socket has no address
         return LOCAL
-    ip = ipaddress.ip_address(address)
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:  # a proxy may name anything
+        return "unknown"
     if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is None:
         return str(ipaddress.ip_network((ip, 64), strict=False))
     return str(ip)

@@ -198,3 +198,16 @@ def test_jobs_do_not_spin_nor_fill_the_log(
         count = len(caplog.records)
         assert not eventually(lambda: len(caplog.records) > count + 10, seconds=1.5)
         engine.stop()
+
+
+def test_while_the_database_is_locked_nothing_is_erased(
+    make: Callable[..., Flask], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("models.database.PATIENCE", 0.1)
+    client = make().test_client()
+    before = good(client.get("/api/users/ada"))
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        said_so = failed(client.delete("/api/users/ada"), 503, "database_unavailable")
+    assert "Nothing of this request was stored." in said_so["message"]
+    assert good(client.get("/api/users/ada")) == before

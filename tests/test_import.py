@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 from collections.abc import Iterator
@@ -17,8 +18,12 @@ from werkzeug.test import TestResponse
 import api.users
 import memory.people.imports
 from app import services_of
+from memory.domain import Caller
+from memory.errors import Conflict
 from memory.leases.leases import Lease
+from memory.people.records import FactRecord
 from schemas.export import ExportDocument
+from schemas.imports import checked
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer
 from tests.resources import Body, an_app, append, digest_of, error, fact, good, read_all, rows_of, said
@@ -426,3 +431,27 @@ def test_every_field_of_the_document_is_described() -> None:
 
     missing = {name for name in names(ExportDocument()) if f"`{name}`" not in described}
     assert missing == set()
+
+
+def test_a_session_that_went_another_way_meanwhile_is_left_alone(talk: Flask) -> None:
+    client = talk.test_client()
+    first = chat(client, "I have a cat.", session_id="pets", user_id="ada")
+    before = export(client)
+    chat(client, "I have a dog.", session_id="pets", user_id="ada", replaces=first["user_message_id"])
+    assert "I have a cat." not in json.dumps(export(client)), "replaced messages are left out"
+    assert good(bring_in(client, before))["renamed"] == {"pets": "pets-2"}
+    assert stored(client, "pets")[0] == ("user", "I have a dog.")
+    assert stored(client, "pets-2")[0] == ("user", "I have a cat.")
+
+
+def test_a_person_erased_between_sessions_and_facts_stays_erased(app: Flask, client: FlaskClient) -> None:
+    document = checked(io.BytesIO(json.dumps(a_document(a_session(), facts=[a_fact()])).encode()))
+
+    def erased_before_the_facts() -> Iterator[FactRecord]:
+        good(client.delete("/api/users/ada"))
+        yield from document.facts()
+
+    with pytest.raises(Conflict) as lost:
+        services_of(app).imports.restore(Caller("default", "ada"), document.sessions(), erased_before_the_facts())
+    assert lost.value.code == "import_lost"
+    assert set(rows_of(services_of(app)).values()) == {0}
