@@ -13,16 +13,7 @@ from api.streaming import EVENTS, event_stream
 from memory.access.keys import CHAT
 from memory.llm import Chunk
 from memory.turn.values import TurnFinished, TurnStarted
-from schemas.openai_compat import (
-    Completion,
-    CompletionCall,
-    CompletionRequest,
-    EmbeddingRequest,
-    Model,
-    ModelList,
-    identity_of,
-    turn_of,
-)
+from schemas.openai_compat import Completion, CompletionRequest, EmbeddingRequest, Model, ModelList, turn_of
 
 blueprint = resource("openai", "The OpenAI protocol, with memory.", prefix="/v1")
 REFUSED = "The model server refused the request. Its own status and error are passed on."
@@ -44,7 +35,7 @@ NO_SERVER = "The model server could not be reached, or its answer was not valid.
 @blueprint.arguments(CompletionRequest)
 @blueprint.response(200, Completion)
 @blueprint.alt_response(200, schema=EVENTS, content_type="text/event-stream", success=True)
-def complete(call: CompletionCall) -> Response:
+def complete(body: dict[str, Any]) -> Response:
     """Chat as with OpenAI, and be remembered
 
     The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id or
@@ -53,10 +44,9 @@ def complete(call: CompletionCall) -> Response:
     The X-Memory-* headers of the reply give the session, the number of recalled messages and the saved tokens. If the
     memory fails, the model gets the request unchanged, and X-Memory-Error says why.
     """
-    identity = identity_of(request.headers, call.parameters)
-    asked = turn_of(call, identity, request.headers, request.get_data())
+    user_id, asked = turn_of(body, request.headers, request.get_data())
     asked = replace(asked, idempotency_key=retry_key(asked.idempotency_key))
-    events = services().pipeline.turn(caller(identity.user_id), asked)
+    events = services().pipeline.turn(caller(user_id), asked)
     started = next(events)  # a failure before the first word still has its own status
     assert isinstance(started, TurnStarted)
     if asked.stream:

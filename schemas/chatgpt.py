@@ -16,11 +16,10 @@ from typing import Any
 
 from memory.people.records import SessionRecord
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
+from schemas.fields import ID, UNSTORABLE
 
-_ID = re.compile(r"[^\s/\x00-\x1f\x7f]{1,128}")
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _CITATION = re.compile("\ue200[^\ue201]*\ue201")  # a mark of ChatGPT's page, not words
-_INNER = {"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"}
+_INNER = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
 _SPEAKERS = ("user", "assistant")
 
 
@@ -48,7 +47,7 @@ def session(conversation: Mapping[str, Any]) -> SessionRecord:
 def _id(conversation: Mapping[str, Any]) -> str:
     for name in ("conversation_id", "id"):
         given = conversation.get(name)
-        if isinstance(given, str) and _ID.fullmatch(given) and not _UNSTORABLE.search(given):
+        if isinstance(given, str) and ID.fullmatch(given) and not UNSTORABLE.search(given):
             return given
     # Older exports may have none.  The ids of its messages are unique.
     return "chatgpt-" + hashlib.sha256("\0".join(conversation["mapping"]).encode("utf-8", "replace")).hexdigest()[:32]
@@ -80,41 +79,36 @@ def _branch(conversation: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any
     seen: set[str] = set()
     while isinstance(at, str) and at in nodes and at not in seen:
         seen.add(at)
-        if _is_said(nodes[at].get("message")):
-            branch.append((at, nodes[at]["message"]))
+        message = _mapping(nodes[at].get("message"))
+        if _is_said(message):
+            branch.append((at, message))
         at = nodes[at].get("parent")
     return branch[::-1]
 
 
 def _said_at(node: Mapping[str, Any]) -> float:
-    message = node.get("message")
-    at = _time(message.get("create_time")) if isinstance(message, Mapping) else None
+    at = _time(_mapping(node.get("message")).get("create_time"))
     return at.timestamp() if at else -math.inf
 
 
-def _is_said(message: Any) -> bool:
+def _is_said(message: Mapping[str, Any]) -> bool:
     """Whether the person wrote it, or saw it as an answer."""
-    if not isinstance(message, Mapping) or not isinstance(message.get("author"), Mapping):
-        return False
-    metadata, content = message.get("metadata"), message.get("content")
-    hidden = isinstance(metadata, Mapping) and metadata.get("is_visually_hidden_from_conversation")
-    inner = isinstance(content, Mapping) and content.get("content_type") in _INNER
+    hidden = _mapping(message.get("metadata")).get("is_visually_hidden_from_conversation")
+    inner = _mapping(message.get("content")).get("content_type") in _INNER
     to_a_tool = message.get("recipient") not in (None, "all")
-    return message["author"].get("role") in _SPEAKERS and not (hidden or inner or to_a_tool)
+    return _mapping(message.get("author")).get("role") in _SPEAKERS and not (hidden or inner or to_a_tool)
 
 
 def _text_of(message: Mapping[str, Any]) -> str:
     """Its words, with placeholders for everything else."""
-    content = message.get("content")
-    if not isinstance(content, Mapping):
+    content = _mapping(message.get("content"))
+    if not content:
         return ""
     parts = content.get("parts")
     if isinstance(parts, list):
         pieces = [_part(part) for part in parts]
-        if any(isinstance(part, Mapping) and part.get("content_type") == "audio_transcription" for part in parts):
-            pieces = [
-                piece for piece in pieces if piece not in ("[audio]", "[video]")
-            ]  # the transcription has its words
+        if any(_mapping(part).get("content_type") == "audio_transcription" for part in parts):  # which has the words
+            pieces = [piece for piece in pieces if piece not in ("[audio]", "[video]")]
     else:
         pieces = [_part(content)]
     return _clean("\n".join(piece for piece in (*pieces, *_files(message)) if piece)).strip()
@@ -133,16 +127,20 @@ def _part(part: Any) -> str:
 
 def _files(message: Mapping[str, Any]) -> Iterator[str]:
     """Placeholders for attached files.  Images are among the parts already."""
-    metadata = message.get("metadata")
-    attached = metadata.get("attachments") if isinstance(metadata, Mapping) else None
+    attached = _mapping(message.get("metadata")).get("attachments")
     for item in attached if isinstance(attached, list) else ():
         if isinstance(item, Mapping) and not str(item.get("mime_type") or "").startswith("image/"):
             yield f"[file: {item['name']}]" if isinstance(item.get("name"), str) else "[file]"
 
 
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """`value` if it is an object, else an empty one: no field of the export is certain to be there."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def _clean(text: str) -> str:
     """`text` without what can't be stored, and without ChatGPT's marks of citations."""
-    return _UNSTORABLE.sub("\ufffd", _CITATION.sub("", text))
+    return UNSTORABLE.sub("\ufffd", _CITATION.sub("", text))
 
 
 def _time(seconds: Any) -> datetime | None:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
-from marshmallow import INCLUDE, Schema, fields, post_load, validate
+from marshmallow import INCLUDE, Schema, fields, validate
 
 from memory.clients.conversation import ClientRequest, Conversation
 from memory.turn.values import TurnRequest
@@ -31,26 +30,6 @@ class Headers(Protocol):
     def get(self, name: str, default: str) -> str: ...
 
 
-@dataclass(frozen=True)
-class CompletionCall:
-    """A request: its messages, whether to stream, and all other parameters."""
-
-    messages: list[dict[str, Any]]
-    stream: bool
-    parameters: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Identity:
-    """Whose request it is.  A `session_id` of None is found by the conversation.  A client that is `whole` always sends
-    its conversations from the start.  Of a `temporary` one nothing may be stored."""
-
-    session_id: str | None
-    user_id: str | None
-    whole: bool
-    temporary: bool
-
-
 class CompletionRequest(Schema):
     """A chat completion.  Parameters that are not listed are passed on unchanged."""
 
@@ -69,10 +48,6 @@ class CompletionRequest(Schema):
     safety_identifier = fields.Raw(metadata=about("The person, unless a header names one."))
     metadata = fields.Raw(metadata=about("Its `session_id` names the session, unless a header does."))
     n = fields.Raw(metadata=about("Of several choices, the first is stored."))
-
-    @post_load
-    def _value(self, data: dict[str, Any], **_: Any) -> CompletionCall:
-        return CompletionCall(data.pop("messages"), bool(data.pop("stream")), data)
 
 
 class Completion(Schema):
@@ -118,40 +93,36 @@ class ModelList(Schema):
     data = fields.List(fields.Nested(Model))
 
 
-def identity_of(headers: Headers, parameters: Mapping[str, Any]) -> Identity:
-    """The session and the person: headers count before the body."""
-    given = {name: text for name in (*SESSION_HEADERS, *PERSON_HEADERS) if (text := _header(headers, name))}
+def turn_of(parameters: dict[str, Any], headers: Headers, body: bytes) -> tuple[str | None, TurnRequest]:
+    """The person and the turn of a request.  Headers count before the body.  The same `body` again is a retry.
+
+    Without a `session_id`, the session is found by the conversation.  Such a client always sends the whole of it, and
+    so does the one of WHOLE_HEADER.
+    """
+    conversation, stream = Conversation.read(parameters.pop("messages")), bool(parameters.pop("stream"))
     metadata = parameters.get("metadata")
     in_body = _text(metadata.get("session_id")) if isinstance(metadata, Mapping) else ""
-    named_by = next((name for name in SESSION_HEADERS if name in given), None)
-    session = given[named_by] if named_by else in_body
-    person = next((given[name] for name in PERSON_HEADERS if name in given), "")
-    person = person or _text(parameters.get("safety_identifier")) or _text(parameters.get("user"))
-    return Identity(
-        session_id=_fitting(session, ID.fullmatch(session) is not None) if session else None,
-        user_id=_fitting(person, len(person) <= PERSON_CHARS and not UNSTORABLE.search(person)) if person else None,
-        whole=not session or named_by == WHOLE_HEADER,
-        temporary=named_by == WHOLE_HEADER and session.startswith(TEMPORARY),
-    )
-
-
-def turn_of(call: CompletionCall, identity: Identity, headers: Headers, body: bytes) -> TurnRequest:
-    """The turn that a request asks for.  The same `body` again is a retry."""
-    conversation = Conversation.read(call.messages)
-    known = hashlib.sha256(f"{identity.user_id}\0{identity.session_id}\0".encode("utf-8", "replace") + body)
+    sessions = {name: text for name in SESSION_HEADERS if (text := _header(headers, name))}
+    named_by, session = next(iter(sessions.items()), (None, in_body))
+    people = [_header(headers, name) for name in PERSON_HEADERS]
+    people += [_text(parameters.get(name)) for name in ("safety_identifier", "user")]
+    person = next(filter(None, people), "")
+    session_id = _fitting(session, ID.fullmatch(session) is not None) if session else None
+    user_id = _fitting(person, len(person) <= PERSON_CHARS and not UNSTORABLE.search(person)) if person else None
+    known = hashlib.sha256(f"{user_id}\0{session_id}\0".encode("utf-8", "replace") + body)
     key = headers.get("Idempotency-Key", "")
-    return TurnRequest(
+    return user_id, TurnRequest(
         message=conversation.asked,
-        session_id=identity.session_id,
-        stream=call.stream,
+        session_id=session_id,
+        stream=stream,
         idempotency_key=key if 0 < len(key) <= KEY_CHARS else None,
-        unheard="interrupt" if call.stream else "finish",
+        unheard="interrupt" if stream else "finish",
         client=ClientRequest(
             conversation,
-            call.parameters,
+            parameters,
             fingerprint=known.hexdigest(),
-            whole=identity.whole,
-            temporary=identity.temporary,
+            whole=not session or named_by == WHOLE_HEADER,
+            temporary=named_by == WHOLE_HEADER and session.startswith(TEMPORARY),
             retried=headers.get("X-Stainless-Retry-Count", "0") not in ("", "0"),
         ),
     )
