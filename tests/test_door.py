@@ -37,15 +37,6 @@ def from_address(address: str, **more: str) -> dict[str, Any]:
 # -- how often
 
 
-def test_a_key_above_its_limit_is_told_when_to_come_again(make_app: MakeApp) -> None:
-    client = make_app(api_keys=KEYS, rate_limit="3 per minute").test_client()
-    for _ in range(3):
-        good(client.get("/api/sessions", headers=bearer(ADA)))
-    answer = client.get("/api/sessions", headers=bearer(ADA))
-    assert failed(answer, 429, "rate_limit_exceeded")["type"] == "rate_limit_error"
-    assert 1 <= int(answer.headers["Retry-After"]) <= 60
-
-
 def test_what_is_refused_has_done_nothing(make_app: MakeApp) -> None:
     client = make_app(rate_limit="1 per minute").test_client()
     chat(client, "My cat is called Miso.", session_id="s")
@@ -57,25 +48,26 @@ def test_what_is_refused_has_done_nothing(make_app: MakeApp) -> None:
     ]
 
 
-def test_one_keys_requests_do_not_count_for_another(make_app: MakeApp) -> None:
-    client = make_app(api_keys=KEYS, rate_limit="1 per minute").test_client()
-    good(client.get("/api/sessions", headers=bearer(ADA)))
-    error(client.get("/api/facts", headers=bearer(ADA)), 429)
-    good(client.get("/api/sessions", headers=bearer(BOB)))
-
-
-def test_where_no_key_is_asked_for_addresses_are_counted(make_app: MakeApp) -> None:
-    client = make_app(allow_anonymous=True, rate_limit="1 per minute").test_client()
-    good(client.get("/api/sessions", **from_address("203.0.113.7")))
-    error(client.get("/api/sessions", **from_address("203.0.113.7", Authorization="Bearer anything")), 429)
-    good(client.get("/api/sessions", **from_address("203.0.113.8")))
-
-
-def test_an_ipv6_network_is_one_address(make_app: MakeApp) -> None:
-    client = make_app(allow_anonymous=True, rate_limit="1 per minute").test_client()
-    good(client.get("/api/sessions", **from_address("2001:db8:1:2::7")))
-    error(client.get("/api/sessions", **from_address("2001:db8:1:2:ffff::8")), 429)
-    good(client.get("/api/sessions", **from_address("2001:db8:1:3::7")))
+@pytest.mark.parametrize(
+    ("settings", "one", "same", "other"),
+    [
+        ({"api_keys": KEYS}, {"headers": bearer(ADA)}, {"headers": bearer(ADA)}, {"headers": bearer(BOB)}),
+        ({}, from_address("203.0.113.7"), from_address("203.0.113.7", **bearer("any")), from_address("203.0.113.8")),
+        ({}, *(from_address(f"2001:db8:1:{rest}") for rest in ("2::7", "2:ffff::8", "3::7"))),
+    ],
+    ids=["key", "address", "IPv6 network"],
+)
+def test_each_key_or_address_has_a_limit_of_its_own(
+    make_app: MakeApp, settings: Any, one: Any, same: Any, other: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = make_app(rate_limit="1 per minute", allow_anonymous=True, log_level="debug", **settings).test_client()
+    with caplog.at_level(logging.DEBUG):
+        good(client.get("/api/sessions", **one))
+        refused = client.get("/api/facts", **same)
+        assert failed(refused, 429, "rate_limit_exceeded")["type"] == "rate_limit_error"
+        assert 1 <= int(refused.headers["Retry-After"]) <= 60
+        good(client.get("/api/sessions", **other))
+    assert "203.0.113.7" not in caplog.text, "logs name nobody"
 
 
 def test_health_and_the_page_are_never_refused(make_app: MakeApp) -> None:
@@ -333,11 +325,3 @@ def test_the_docs_run_their_own_script_and_no_other(app: Flask) -> None:
     assert scripts.startswith("script-src 'self' 'sha256-") and "unsafe" not in scripts
     other = client.get("/docs/", headers={"Host": "other.localhost"}).headers["Content-Security-Policy"]
     assert other == policy, "the page's script must not hold what a request says"
-
-
-def test_the_limiters_own_lines_name_nobody(make_app: MakeApp, caplog: pytest.LogCaptureFixture) -> None:
-    client = make_app(allow_anonymous=True, rate_limit="1 per minute", log_level="debug").test_client()
-    with caplog.at_level(logging.DEBUG):
-        for _ in range(3):
-            client.get("/api/sessions", **from_address("203.0.113.7"))
-    assert "203.0.113.7" not in caplog.text
