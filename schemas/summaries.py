@@ -9,18 +9,16 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate, va
 from memory.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Section
 from memory.sections import Excluded as ExcludedValue
 from memory.sections import Sections as SectionsValue
-from schemas.fields import INT32_MAX, CallerQuery, Page, Text, UserId, UtcDateTime, about, integer
+from schemas.fields import INT32_MAX, CallerQuery, Page, Text, UtcDateTime, ValueSchema, about, integer
 
 _ITEM = validate.Length(1, ITEM_CHARS_MAX)
 
 
-class Excluded(Schema):
+class Excluded(ValueSchema):
+    value = ExcludedValue
+
     option = Text(required=True, validate=_ITEM)
     reason = Text(load_default="", validate=validate.Length(max=ITEM_CHARS_MAX))
-
-    @post_load
-    def _value(self, data: dict[str, Any], **_: Any) -> ExcludedValue:
-        return ExcludedValue(**data)
 
 
 def _section(section: Section) -> fields.Field:
@@ -89,8 +87,7 @@ class SummaryPage(Page):
     items = fields.List(fields.Nested(SummaryVersion))
 
 
-class SummaryEdit(Schema):
-    user_id = UserId(load_default=None)
+class SummaryEdit(CallerQuery):
     sections = fields.Nested(Sections, required=True)
     expected_version = integer(
         0,
