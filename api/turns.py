@@ -7,7 +7,7 @@ from typing import Any
 from api.blueprint import ID, caller, resource, services
 from api.sessions import NOT_THERE
 from memory.paging import Page
-from memory.turn.taken import TurnInfo
+from memory.turn.turns import TurnInfo
 from schemas.fields import CallerQuery
 from schemas.turns import TurnPage, TurnQuery, TurnWithMemory
 

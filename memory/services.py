@@ -16,15 +16,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from config import Settings, SettingsError
 from memory.access.budgets import Budgets
 from memory.access.keys import Keys
-from memory.clients.arrival import Arrivals
 from memory.clients.relay import Relay
 from memory.domain import Message
 from memory.facts.facts import Facts
 from memory.jobs.listing import Backlog, Jobs
 from memory.jobs.outbox import Outbox
 from memory.languages import analysis_in
-from memory.leases.holders import Holder
-from memory.leases.leases import Leases
+from memory.leases import Leases
 from memory.llm import DigestMaterial, LanguageModel, ModelRequest, complete
 from memory.llm.builtin import ExtractiveModel
 from memory.llm.client import Endpoint
@@ -48,12 +46,10 @@ from memory.summary.answer import read
 from memory.summary.digest import prompt_variables
 from memory.summary.summaries import Summaries
 from memory.summary.updates import Updates
-from memory.turn.admission import Admission
+from memory.turn.parts import Parts
 from memory.turn.pipeline import ChatPipeline
-from memory.turn.preparing import Preparing
-from memory.turn.stops import Stops
-from memory.turn.taken import Turns
-from memory.turn.views import Views
+from memory.turn.running import Running
+from memory.turn.turns import Turns
 from models import Database
 from search_index import Embedder, Recipe, SearchIndex, WordLlamaEmbedder
 
@@ -94,7 +90,7 @@ class Services:
     main: LanguageModel
     mini: LanguageModel
     leases: Leases
-    stops: Stops
+    running: Running
     outbox: Outbox
     jobs: Jobs
     sessions: Sessions
@@ -138,7 +134,7 @@ class Services:
     def stop(self, timeout: float = STOP_SECONDS) -> None:
         """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""
         self.outbox.stop(timeout)
-        self.stops.close()
+        self.running.close()
         self.leases.close()
         if self.endpoint is not None:
             self.endpoint.close()
@@ -199,8 +195,7 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
     metrics = Metrics()
     main, mini = _models(settings, endpoint)
     mini = CountedModel(mini, metrics.digested)
-    leases = Leases(database, Holder(settings.data_dir / "processes"), now)
-    stops = Stops(database, leases)
+    leases = Leases(database, now)
     outbox = Outbox(database, leases, now, settings.job_attempts, metrics)
     sessions = Sessions(settings, database, outbox, leases, now)
     budgets = Budgets(settings, database, now)
@@ -210,12 +205,22 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
     summaries = Summaries(settings, database, outbox, budgets, now)
     updates = Updates(settings, database, prompts, facts, leases, mini, budgets, metrics, now)
     indexing = Indexing(database, index, outbox)
-    arrivals = Arrivals(settings, sessions, leases, now)
-    views = Views(settings, facts, prompts, now)
-    admission = Admission(settings, database, sessions, arrivals, views, prompts, leases, budgets, now)
-    preparing = Preparing(settings, facts, recall, main, now)
+    running = Running(database, leases, budgets, metrics)
     pipeline = ChatPipeline(
-        settings, database, admission, sessions, facts, preparing, leases, stops, outbox, budgets, metrics, main, now
+        Parts(
+            settings=settings,
+            database=database,
+            sessions=sessions,
+            facts=facts,
+            prompts=prompts,
+            recall=recall,
+            leases=leases,
+            running=running,
+            outbox=outbox,
+            budgets=budgets,
+            model=main,
+            now=now,
+        )
     )
     erasing = Erasing(settings, database, index, leases, outbox, now)
     outbox.register("index", indexing.feed)
@@ -231,7 +236,7 @@ def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_
         main,
         mini,
         leases,
-        stops,
+        running,
         outbox,
         Jobs(database, outbox, now),
         sessions,

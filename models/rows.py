@@ -65,6 +65,7 @@ class SessionRow(Base):
     system_prompt: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+    opening: Mapped[str | None] = mapped_column(String(64), index=True)  # a conversation whose client names no session
 
     message_count: Mapped[int] = mapped_column(default=0)  # also the last message's position
     tokens: Mapped[int] = mapped_column(default=0)  # of all messages
@@ -135,7 +136,7 @@ class TurnRow(Base):
     user_message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), unique=True)
     reply_message_id: Mapped[int | None] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), unique=True)
     idempotency_key: Mapped[str | None] = mapped_column(String(256))
-    fingerprint: Mapped[str | None] = mapped_column(String(64))  # of the request the key came with
+    fingerprint: Mapped[str | None] = mapped_column(String(64), index=True)  # of the request that began it
     lease_token: Mapped[str | None] = mapped_column(String(64))
     completion_id: Mapped[str | None] = mapped_column(String(64))
     finish_reason: Mapped[str | None] = mapped_column(String(32))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,6 @@ from flask.testing import FlaskClient
 
 import memory.people.erasing
 from app import services_of
-from memory.clients.identity import kinship
 from memory.clients.reconcile import Said, reconcile
 from tests.completing import Person, complete, post, sent, talk, user
 from tests.conftest import MakeApp
@@ -160,17 +158,3 @@ def said(*texts: str) -> list[Said]:
 def test_what_a_client_may_send(line: str, list_sent: str, kept: int, new: int) -> None:
     plan = reconcile(said(*line.split()), said(*list_sent.split()))
     assert (plan.keep, plan.new) == (kept, new)
-
-
-@pytest.mark.parametrize(
-    ("line", "other", "list_sent"),
-    [
-        ("- -", "u1 a1", "u1 a1 u2"),
-        ("- a1 - a2", "u1 a1 u2 a2", "u1 a1 u2 a2 u3"),
-    ],
-)
-def test_a_conversation_whose_words_are_known_is_nearer(line: str, other: str, list_sent: str) -> None:
-    def near(stored: Sequence[str]) -> tuple[int, int]:
-        return kinship(said(*stored), said(*list_sent.split()), busy=False, named=True)
-
-    assert near(other.split()) > near(line.split()) > (0, 0)

@@ -20,7 +20,7 @@ import memory.people.imports
 from app import services_of
 from memory.domain import Caller
 from memory.errors import Conflict
-from memory.leases.leases import Lease
+from memory.leases import Lease
 from memory.people.records import FactRecord
 from schemas.export import ExportDocument
 from schemas.imports import checked

@@ -22,7 +22,7 @@ import pytest
 from app import create_app, services_of
 from benchmarks.serving import ROOT
 from config import Settings
-from memory.leases.leases import LEASE_SECONDS
+from memory.leases import LEASE_SECONDS
 from tests.model_server import Body, Delay, ModelServer
 from tests.resources import append, digest_of, said
 from tests.serving import Api, Server, eventually, migrated_server, model_settings, rows

@@ -15,7 +15,7 @@ from flask import Flask
 from sqlalchemy.exc import OperationalError
 
 from memory.jobs.outbox import BACKOFF_FIRST
-from memory.leases.leases import LEASE_SECONDS
+from memory.leases import LEASE_SECONDS
 from memory.services import Services
 from models import SessionRow
 from tests.conftest import MakeApp
@@ -188,8 +188,8 @@ def test_when_the_clock_jumps_forward_two_hold_a_session_and_one_writes(
 def test_renewing_goes_on_after_the_database_failed(
     bench: Bench, other: Services, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("memory.leases.leases.LEASE_SECONDS", 0.03)
-    monkeypatch.setattr("memory.leases.leases.RENEW_PAUSE", 0.01)
+    monkeypatch.setattr("memory.leases.LEASE_SECONDS", 0.03)
+    monkeypatch.setattr("memory.leases.RENEW_PAUSE", 0.01)
     renew, tries, renewed = bench.services.leases._renew, [], threading.Event()
 
     def fails_first(held: Any) -> None:

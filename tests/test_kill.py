@@ -18,7 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from memory.leases.leases import LEASE_SECONDS
+from memory.leases import LEASE_SECONDS
 from tests.faults.killing import killed_and_found_whole
 from tests.model_server import ModelServer
 from tests.serving import Api, Server, eventually, migrated_server, model_process, model_settings, rows, sound

@@ -60,7 +60,7 @@ def told(log: Lines, make_app: MakeApp) -> Flask:
 def test_a_turn_has_one_line_with_its_phases(told: Flask, log: Lines) -> None:
     answer = ask(told.test_client(), "My cat is called Miso.", session_id="cats", user_id="ada")
     (line,) = log()
-    assert (line["level"], line["logger"], line["event"]) == ("info", "memory.turn.watch", "turn")
+    assert (line["level"], line["logger"], line["event"]) == ("info", "memory.turn.running", "turn")
     assert line["request"] == answer.headers["X-Request-ID"]
     assert (line["api"], line["outcome"]) == ("chat", "answered")
     assert int(line["prompt_tokens"]) == answer.json["usage"]["prompt_tokens"]
@@ -368,7 +368,7 @@ def test_every_line_of_a_server_has_the_one_form(tmp_path: Path, migrated: Path)
         text = server.log.read_text()
         lines = [read(line) for line in text.splitlines()]
     assert all({"time", "level", "logger", "event"} <= line.keys() for line in lines)
-    assert {"gunicorn.error", "memory.turn.watch", "memory.summary.updates", "api.requests"} <= {
+    assert {"gunicorn.error", "memory.turn.running", "memory.summary.updates", "api.requests"} <= {
         line["logger"] for line in lines
     }
     assert "person-of-acme" not in text and "session-nineteen" not in text and "tangerine" not in text

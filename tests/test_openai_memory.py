@@ -93,57 +93,6 @@ def test_what_belongs_to_someone_else_is_not_found(client: FlaskClient) -> None:
     assert len(said(client, "s")) == 2
 
 
-def test_without_an_id_a_conversation_is_known_by_its_messages(client: FlaskClient) -> None:
-    ada = Person(client, None, user="ada")
-    for text in ("My name is Ada.", "I live in Lyon.", "Who am I?"):
-        ada.says(text)
-    ada.edits(2, "I live in Tallinn.")
-    ada.regenerates()
-    (session,) = sessions(client)
-    assert session["id"] == ada.headers["X-Memory-Session-Id"]
-    assert said(client, session["id"]) == ada.said
-    assert len(branches(client, session["id"])) == 2
-
-
-def test_conversations_that_begin_alike_are_kept_apart(client: FlaskClient) -> None:
-    first, second = Person(client, None, user="ada"), Person(client, None, user="ada")
-    first.says("Hi")
-    first.says("Let us talk about tea.")
-    second.says("Hi")
-    second.says("Let us talk about ships.")
-    first.says("Green tea.")
-    other = Person(client, None, user="bob")
-    other.says("Hi")
-    ids = [person.headers["X-Memory-Session-Id"] for person in (first, second, other)]
-    assert len(set(ids)) == 3 and ids[1] == f"{ids[0]}-2"
-    for person, session in zip((first, second, other), ids, strict=True):
-        assert said(client, session) == person.said
-        assert branches(client, session) == []
-
-
-def test_strangers_who_begin_alike_never_meet(client: FlaskClient, server: ModelServer) -> None:
-    """Nobody is named: two people may say and hear the very same words first."""
-    server.main.default = lambda body: "Hello! How can I help?"
-    ann, bob = Person(client, None), Person(client, None)
-    ann.says("Hi")
-    bob.says("Hi")
-    ann.says("My code is 7319.")
-    bob.says("What is my code?")
-    ann.says("Thanks.")
-    assert len(sessions(client)) == 2
-    assert not any("7319" in json.dumps(body) for body in sent(server) if "What is my code?" in json.dumps(body))
-    ids = [person.headers["X-Memory-Session-Id"] for person in (ann, bob)]
-    assert [said(client, session) for session in ids] == [ann.said, bob.said]
-
-
-def test_without_an_id_a_list_that_lacks_its_beginning_is_known_by_the_rest(client: FlaskClient) -> None:
-    ada = Person(client, None, user="ada")
-    for number in range(6):
-        ada.says(f"Thought number {number}.", last=5)  # the window moves on
-    (session,) = sessions(client)
-    assert said(client, session["id"]) == ada.said
-
-
 # -- what is stored
 
 

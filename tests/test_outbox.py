@@ -16,7 +16,7 @@ from app import services_of
 from memory.errors import ModelError
 from memory.jobs import outbox
 from memory.jobs.outbox import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, CLOCK_SECONDS, Job
-from memory.leases.leases import LEASE_SECONDS
+from memory.leases import LEASE_SECONDS
 from models import JobRow
 from tests.jobbing import TRIES, Bench, Clock, fail
 from tests.model_server import ModelServer, Status

@@ -203,7 +203,7 @@ def test_the_built_in_model_can_be_stopped_too(make_app: MakeApp) -> None:
     chat(app.test_client(), "I live in Lyon.", session_id="s")
     events = services.pipeline.turn(Caller(), TurnRequest("Where do I live?", session_id="s", stream=True))
     next(events)
-    assert services.stops.ask(Caller(), "s")
+    assert services.running.stop(Caller(), "s")
     *pieces, finished = events
     assert isinstance(finished, TurnFinished) and finished.finish_reason == "interrupted"
     assert pieces == [Piece(finished.reply)]

@@ -1,17 +1,16 @@
 """A conversation as a client of the OpenAI protocol sends it: each message as it came, and as it is stored.
 
-A message came with words, or with parts of which some are images and files; with calls of tools, or as a tool's result;
-and with fields nobody here has heard of.  As it came it goes on to the model.  Stored are its words, where an image
-stood `[image]`, and in `extra` what it is known by and what sending it again needs:
+As it came, a message goes on to the model.  Stored are its words, with `[image]` where an image stood, and in `extra`
+what it takes to recognise the message and to send it again:
 
     tool_calls, function_call    the assistant's calls, as they came
     tool_call_id                 the call that a tool's result answers
-    attachments                  a fingerprint of each image, file or recording; they themselves are not kept
+    attachments                  a fingerprint of each image, file or recording; these themselves are not stored
 
-What the system (or the developer) says is no part of the conversation but an instruction for this request: it goes to
-the model and is not stored.  The same goes for messages with nothing in them.
+Messages of the system or the developer are instructions for this request: they go to the model and are not stored.
+The same goes for messages with nothing in them.
 
-Guarantee: the same message is stored in the same way each time it comes, and nothing that comes in raises.
+Guarantee: the same message is stored in the same way each time it comes, and no input raises an error.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -73,21 +72,19 @@ class Conversation:
     @classmethod
     def read(cls, raw: Sequence[Raw]) -> Conversation:
         """The conversation in a request's `messages`."""
-        instructions: tuple[Raw, ...] = ()
         messages: list[Sent] = []
         waiting: list[Raw] = []
         for one in raw:
             sent = _sent(one, tuple(waiting))
             if sent is None:
                 waiting.append(one)
-                continue
-            if not messages:
-                instructions, sent = tuple(waiting), _sent(one, ()) or sent
-            messages.append(sent)
-            waiting.clear()
+            else:
+                messages.append(sent)
+                waiting.clear()
         if not messages:
             return cls(tuple(raw), tuple(waiting), (), ())
-        return cls(tuple(raw), instructions, tuple(messages), tuple(waiting))
+        first = messages[0]
+        return cls(tuple(raw), first.before, (replace(first, before=()), *messages[1:]), tuple(waiting))
 
     @property
     def asked(self) -> str:
@@ -97,10 +94,10 @@ class Conversation:
 
 @dataclass(frozen=True)
 class ClientRequest:
-    """A request of a client: its conversation, and its other parameters, to be passed on as they are.
+    """A request of a client: its conversation, and its other parameters, which are passed on as they are.
 
-    `whole`: it is known to send its conversation from the start each time.  `retried`: it says that it sends this once
-    more.  `temporary`: nothing of it may be stored.  `fingerprint` is the same for the same request.
+    `whole`: the client always sends its conversation from the start.  `retried`: it says that it sends this again.
+    `temporary`: nothing of it may be stored.  `fingerprint` is the same for the same request.
     """
 
     conversation: Conversation
@@ -112,8 +109,7 @@ class ClientRequest:
 
 
 def said(role: str, text: str, name: str | None, extra: Raw | None, *, cut: bool = False, erased: bool = False) -> Said:
-    """A stored message as it is compared with sent ones; `cut`: it is an answer that was interrupted, `erased`: only
-    its place is left."""
+    """A message as it is compared; `cut`: it is an answer that was interrupted, `erased`: only its place is left."""
     if not extra:
         return Said(role, text, name, cut=cut, erased=erased)
     answers = _text(extra.get("tool_call_id")) or None
@@ -126,7 +122,7 @@ def text_of(raw: Raw) -> str:
 
 
 def sent_again(message: Message) -> Raw:
-    """A stored message as it may be sent to a model, with its calls; for want of its images their places."""
+    """A stored message as it is sent to a model: with its calls, and placeholders where its images stood."""
     extra = message.extra or {}
     again = {"role": message.role, "content": message.content, **{name: extra[name] for name in _KEPT if name in extra}}
     if message.name and message.role == "user":
@@ -137,7 +133,7 @@ def sent_again(message: Message) -> Raw:
 
 
 def as_chat_message(message: Message, raw: Raw) -> ChatMessage:
-    """`message` for a prompt, to be sent as `raw`; what it says of itself is for estimates."""
+    """`message` for a prompt, to be sent as `raw`; its other fields are for estimates."""
     calls = tuple(ToolCall("", name, arguments) for name, arguments in _calls(message.extra))
     return ChatMessage(message.role, message.content, calls, (message.extra or {}).get("tool_call_id"), raw)
 
@@ -145,16 +141,10 @@ def as_chat_message(message: Message, raw: Raw) -> ChatMessage:
 def reply_extra(calls: Sequence[ToolCall]) -> dict[str, Any] | None:
     """What a reply has beside its words, from the model's calls."""
     sent = []
-    for call in calls:
+    for call in calls:  # as the model wrote them, so that they are the same when the client sends them back
+        extra = {"extra_content": call.extra} if call.extra else {}
         function = {"name": call.name, "arguments": call.arguments}
-        sent.append(
-            {
-                "id": call.id,
-                "type": "function",
-                "function": function,
-                **({"extra_content": call.extra} if call.extra else {}),
-            }
-        )
+        sent.append({"id": call.id, "type": "function", "function": function, **extra})
     return {"tool_calls": sent} if sent else None
 
 

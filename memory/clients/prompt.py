@@ -1,13 +1,12 @@
-"""The prompt of a client's request: its own instructions and messages as it sent them, with the memory in two places.
+"""The prompt of a client's request: its own instructions and messages, with the memory in two places.
 
-    [its instructions, and at the end of the last: how to read the memory, the summary, the facts]
-    [the tail: what it sent of it as it came, what it left out as it is stored]
-    [its newest message with what was recalled before its words][calls of tools and their results][instructions]
+    [its instructions; at the end of the last one: how to read the memory, the summary, the facts]
+    [the tail: as the client sent it, and where it left messages out, as they are stored]
+    [its newest message, after what was recalled][calls of tools and their results][instructions]
 
-Guarantee: what the client sent of these messages goes through with every field and part it has, but for the two
-additions.  Models' rules of sequence hold, whatever was stored, left out or cut away: each tool's result stands after
-the assistant's call of it, and each call has all its results.  A result without its call is quoted, a call without its
-results left out.  Pure functions.
+Guarantee: every field and part that the client sent goes to the model, but for these two additions.  The order is one
+that models accept: each tool's result follows the assistant's call of it, and each call has all its results.  A result
+without its call is quoted, and a call without its results is left out.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from memory.rendering import quoted, spoken
 
 @dataclass(frozen=True)
 class ClientView:
-    """What a client sent, for its prompt: `sent` are its messages by the ids under which they are stored."""
+    """What a client sent; `sent` are its messages by the ids under which they are stored."""
 
     conversation: Conversation
     sent: Mapping[int, Sent] = field(default_factory=dict)
@@ -61,31 +60,30 @@ def in_sequence(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     out: list[ChatMessage] = []
     at = 0
     while at < len(messages):
-        message = messages[at]
-        at += 1
+        message, at = messages[at], at + 1
         calls = _called(message)
+        end = at
+        while calls and end < len(messages) and messages[end].role not in ("user", "assistant"):
+            end += 1
+        following, at = messages[at:end], end
+        results = [_answers(other) for other in following if other.role == "tool"]
+        wanted: set[str | None] = set()
         if not calls:
             out.append(_quoted(message) if message.role == "tool" else message)
-            continue
-        end = at
-        while end < len(messages) and messages[end].role not in ("user", "assistant"):
-            end += 1
-        between, at = messages[at:end], end
-        results = [_answers(other) for other in between if other.role == "tool"]
-        complete = len(results) >= len(calls) and all(call is None or call in results for call in calls)
-        if complete:
+        elif len(results) >= len(calls) and all(call is None or call in results for call in calls):
+            wanted = set(results if None in calls else calls)  # any result may answer a call without an id
             out.append(message)
-            wanted = set(calls) if None not in calls else set(results)
-            out += [_quoted(one) if one.role == "tool" and _answers(one) not in wanted else one for one in between]
-        else:
-            out += [_without_calls(message)] if message.content.strip() else []
-            out += [_quoted(one) if one.role == "tool" else one for one in between]
+        elif message.content.strip():
+            out.append(_without_calls(message))
+        out += [_quoted(one) if one.role == "tool" and _answers(one) not in wanted else one for one in following]
     return out
 
 
 def joined(messages: Iterable[ChatMessage]) -> Sequence[ChatMessage]:
-    """Neighbours of the same role as one message, since some servers insist that user and assistant take turns; what
-    a client sent itself stays as it is."""
+    """Neighbours of one role as one message, since some servers insist that user and assistant take turns.
+
+    A client's own messages stay as they are.
+    """
     out: list[ChatMessage] = []
     for message in messages:
         if out and out[-1].role == message.role and out[-1].raw is None and message.raw is None:
@@ -100,12 +98,14 @@ def _instructed(instructions: Sequence[Raw], memory: str) -> list[ChatMessage]:
     if not instructions:
         return [ChatMessage("system", memory)] if memory else []
     *before, last = instructions
+    if not memory:
+        return list(map(_plain, instructions))
     content = last.get("content")
     more: Any = f"{content}\n\n{memory}" if isinstance(content, str) and content else memory
     if isinstance(content, list):
         more = [*content, {"type": "text", "text": memory}]
     told = ChatMessage(str(last.get("role")), f"{text_of(last)}\n\n{memory}", raw={**last, "content": more})
-    return [*map(_plain, before), told if memory else _plain(last)]
+    return [*map(_plain, before), told]
 
 
 def _shown(message: Message, sent: Sent | None) -> ChatMessage:
@@ -129,8 +129,8 @@ def _plain(raw: Raw) -> ChatMessage:
     return ChatMessage(str(raw.get("role")), text_of(raw), raw=raw)
 
 
-def _called(message: ChatMessage) -> list[Any]:
-    """What the calls in a message are answered by: their ids, of the old form the function's name; None if unknown."""
+def _called(message: ChatMessage) -> list[str | None]:
+    """The ids that results of a message's calls have to name, of the old form the function's name; None if unknown."""
     if message.role != "assistant" or message.raw is None:
         return []
     calls, function = message.raw.get("tool_calls"), message.raw.get("function_call")
@@ -141,7 +141,7 @@ def _called(message: ChatMessage) -> list[Any]:
 
 
 def _answers(message: ChatMessage) -> str | None:
-    """What call a tool's result answers."""
+    """The id of the call that a tool's result answers."""
     raw = message.raw or {}
     answered = f"function {raw.get('name')}" if raw.get("role") == "function" else raw.get("tool_call_id")
     return answered if isinstance(answered, str) else None

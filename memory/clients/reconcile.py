@@ -1,35 +1,35 @@
 """Reconciling what a client sends with what is stored: one pure function, `reconcile`.
 
-A client of the OpenAI protocol keeps its own copy of the conversation and sends some of it with every request: all of
-it, the newest message alone, what is left after it dropped older messages, the conversation as it is after the person
-edited a message or asked for another answer, or the same request once more.  The stored line has to end up as the
-client's conversation, with nothing twice.
+A client of the OpenAI protocol keeps its own copy of the conversation.  With each request it sends all of it, or the
+newest message alone, or what is left after it dropped older messages, or the conversation as it is after the person
+edited a message or asked for another answer, or the same request again.  The stored line must become the client's
+conversation, with nothing twice.
 
 The rules, in the order they are tried:
 
     carried on   The line is how the list begins: what comes after it is new.
-    unanswered   The list is how the line ends: the same request once more, to which no answer came.
+    unanswered   The list is how the line ends: the same request again, which got no answer.
     only new     A list without an answer of the assistant's, which does not begin as the line does, is no history: its
-                 messages are new.  Unless they are the ones that were answered last.  Then it is the same request once
-                 more if they are all that was ever asked, if they hold a tool's result, or if the caller knows it
-                 (`again`); else the person has said the same words again, as one says "next".
-    in step      Otherwise list and line are walked side by side.  Where they differ, messages that the client put in
-                 the place of *more* stored ones are its abridgement (none at all when it dropped the oldest, a note,
-                 a summary of its own), if both go on alike afterwards: what it left out stays stored, that is what a
-                 memory is for.  Any other difference is a change: the line ends there and goes on as the list does.
+                 messages are new.  Unless they are the ones that were answered last: then it is the same request again
+                 if they are all that was ever asked, if they hold a tool's result, or if the caller knows it (`again`).
+                 Otherwise the person has said the same words again, as one says "next".
+    in step      Otherwise list and line are walked side by side.  Where they differ, messages of the client's in the
+                 place of *more* stored ones are its abridgement (none at all when it dropped the oldest, a note, a
+                 summary of its own), if both go on alike afterwards: what it left out stays stored.  Any other
+                 difference is a change: the line ends there and goes on as the list does.
 
-What can't be told apart is decided so that nothing is hidden that may be meant to stay.  From a client that may send
-the newest message alone, one message that differs from all is new, and no edit of the first; `whole` says of a client
-that it always sends its conversation from the start.  And a message deleted in the client stays stored: in a list it
-looks like one that was left out.  Deleting is said to Recap, not left out.
+Where two cases look the same, nothing is hidden that may be meant to stay.  From a client that may send the newest
+message alone, one message that differs from all is new, and no edit of the first; `whole` says that a client always
+sends its conversation from the start.  A message deleted in the client stays stored, since it looks like one that was
+left out.
 
 Of an erased message the line has the place.  Whatever the client still has there is that message, if role and
-neighbours fit: its words are not stored again.  But a place is no reason to think two conversations alike, and what a
-client wants answered now is never taken for what was erased.
+neighbours fit, and its words are not stored again.  But a place is no evidence that two conversations are alike, and a
+client's newest message is never taken for an erased one.
 
-Two messages are the same when role, words, calls and attachments are; white space does not count.  An assistant's
-words may come back without its thinking, and shortened at the end, since clients keep what they had received, or
-less; a person's words may not, since shortening them is how one edits them.
+Two messages are the same when role, words, calls and attachments are; white space does not count.  An assistant's words
+may come back without its thinking, and shortened at the end, as clients keep what they had received.  A person's words
+may not, since shortening is how one edits them.
 
 Guarantee: `line[:plan.keep] + sent[plan.new:]` ends with the list's last message, and holds no message of it twice.
 """
@@ -42,20 +42,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-SHORTENED_MIN = 40  # characters from which on the beginning of an answer is known as that answer's
-NOTES_MAX = 32  # messages of the client's own in the place of what it left out; these three bound the work
+SHORTENED_MIN = 40  # characters by which the beginning of an answer is known
+NOTES_MAX = 32  # of a client's own messages in the place of what it left out; these three bound the work
 PLACES_MAX = 64  # places in the line, the latest, where a text is looked for
-STRETCH_MAX = 32  # messages that tell for certain where list and line go on alike
+STRETCH_MAX = 32  # messages after which list and line are known to go on alike
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>|<details type=\"reasoning\".*?</details>", re.DOTALL)
 _ELLIPSIS = re.compile(r"\s*(?:…|\.\.\.|\[truncated\])$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Said:
-    """A message as far as it is compared.  `calls` are its calls of tools, by name and arguments; `attachments` what
-    stands for images and files; `answers` is the id of the call that it is the result of, which counts only where a
-    result comes alone, since some clients give calls new ids; `cut`: stored, it is an answer that was interrupted;
-    `erased`: stored, it is the place of a message that was erased."""
+    """A message as far as it is compared.
+
+    `calls` are its calls of tools, by name and arguments; `attachments` stand for images and files.  `answers` is the
+    id of the call that it is the result of; it counts only where a result comes alone, since some clients give calls
+    new ids.  Stored, it may be an answer that was interrupted (`cut`) or the place of an `erased` message.
+    """
 
     role: str
     text: str
@@ -68,12 +70,12 @@ class Said:
 
     @cached_property
     def words(self) -> str:
-        """The text as far as it counts."""
+        """The text without an assistant's thinking, with single spaces."""
         shown = _THINKING.sub("", self.text) if self.role == "assistant" and "<" in self.text else self.text
         return " ".join(shown.split())
 
     def same(self, stored: Said) -> bool:
-        """Whether this one, which was sent, is that stored one; of an erased one, whether it may have been."""
+        """Whether this sent message is that stored one, or if that is erased, whether it may have been."""
         if stored.erased:
             return self.role == stored.role
         if (self.role, self.calls, self.attachments) != (stored.role, stored.calls, stored.attachments):

@@ -24,7 +24,7 @@ from memory.errors import RecapError
 from memory.jobs import asking
 from memory.jobs.asking import JobRequest
 from memory.jobs.reasons import reason
-from memory.leases.leases import Lease, Leases
+from memory.leases import Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from models import Database, JobRow, OwnerRow, SessionRow, Transaction

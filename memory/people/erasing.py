@@ -12,7 +12,6 @@ one by one, so one job rewrites the files for all that were erased within SOON.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,11 +23,11 @@ from sqlalchemy import delete, func, select
 from config import Settings
 from memory.access.owners import find_session, find_user, owned
 from memory.domain import Caller
-from memory.errors import Conflict, NotFound, RecapError, user_not_found
+from memory.errors import NotFound, RecapError, user_not_found
 from memory.facts.corrections import line_up_to, withdraw
 from memory.jobs.asking import JobRequest
 from memory.jobs.outbox import Job, Outbox
-from memory.leases.leases import Leases
+from memory.leases import Leases
 from memory.people.erased_message import erase_message
 from memory.people.kinds import RECEIPT, Scope, count
 from memory.sessions.sessions import APPEND_WAIT
@@ -104,25 +103,16 @@ class Erasing:
         Its place stays, without words, and so do the other messages, the reply to it included.  Waits for a turn in the
         session.  Raises NotFound, and Conflict when that turn takes longer than APPEND_WAIT; nothing is erased then.
         """
-        deadline = time.monotonic() + APPEND_WAIT
         with self._database.read() as tx:
-            held = self._held(find_session(tx, caller, session_id).owner)
-        while True:
-            with self._database.write() as tx:
-                row = find_session(tx, caller, session_id)
-                message = _message(tx, row, message_id)
-                if self._leases.free(row):
-                    erased = Counter(index_documents=int(message_id in held))
-                    erased += erase_message(tx, row, message, self._settings, self._now())
-                    self._outbox.ask(tx, *self._jobs_after_message(caller, row, rebuild=erased["summaries"] > 0))
-                    break
-            if not self._leases.wait_free(SessionRow, row.id, deadline):
-                raise Conflict(
-                    "session_busy",
-                    f"A reply is being written in session {session_id!r}. Nothing was erased; stop the reply, or try "
-                    "this again later.",
-                    retry_after=5.0,
-                )
+            row = find_session(tx, caller, session_id)
+            _message(tx, row, message_id)
+            held = self._held(row.owner)
+        busy = "Nothing was erased; stop the reply, or try this again later."
+        with self._leases.free_session(lambda tx: find_session(tx, caller, session_id), APPEND_WAIT, busy) as (tx, row):
+            message = _message(tx, row, message_id)
+            erased = Counter(index_documents=int(message_id in held))
+            erased += erase_message(tx, row, message, self._settings, self._now())
+            self._outbox.ask(tx, *self._jobs_after_message(caller, row, rebuild=erased["summaries"] > 0))
         return self._finish_soon(erased, (INDEX, FILES), session_id=session_id, message_id=message_id)
 
     def fact(self, caller: Caller, fact_id: int) -> Receipt:

@@ -21,9 +21,9 @@ from sqlalchemy import select
 from memory.access.owners import find_user
 from memory.domain import Caller
 from memory.errors import Conflict
-from memory.leases.leases import Lease, Leases
+from memory.leases import Lease, Leases
 from memory.people.records import FactRecord, SessionRecord, TurnRecord, summary_row
-from memory.sessions.messages import MessageDraft, add_message, remains
+from memory.sessions.messages import MessageDraft, add_message, figures_of, remains
 from memory.sessions.sessions import APPEND_WAIT, Sessions
 from memory.summary.summaries import skip_erased
 from models import Database, FactRow, MessageRow, OwnerRow, SessionRow, Transaction, TurnRow
@@ -186,7 +186,7 @@ class _Import:
         if fresh and record.updated_at is not None:  # replaced messages may be newer than those stored
             row.updated_at = max(row.updated_at, record.updated_at)
         if fresh:
-            self.sessions.follow_up(tx, row, index_delay=0.0)
+            self.sessions.follow_up(tx, figures_of(row), index_delay=0.0)
         row.lease_token = row.lease_until = None
 
     def _turns(self, tx: Transaction, row: SessionRow, turns: Sequence[TurnRecord]) -> None:

@@ -175,18 +175,20 @@ class Recall:
         return Recalled(found, mode, reason if found else f"{reason}, but nothing earlier fits")
 
     def find(
-        self, past: Past, text: str, *, after: datetime | None, before: datetime | None, limit: int
+        self, past: Past, text: str, *, after: datetime | None, before: datetime | None, limit: int, budget: int
     ) -> tuple[Excerpt, ...]:
-        """Excerpts around the `limit` best messages for `text`, said from `after` until `before`.
+        """Excerpts of `budget` tokens around the `limit` best messages for `text`, said from `after` until `before`.
 
         `text` may have "phrases", -exclusions and prefixes*.
         """
         query = Query(text[:QUERY_CHARS], limit, after=after, before=before, operators=True)
-        return self._excerpts(past, query, self._settings.recall_tokens)
+        return self._excerpts(past, query, budget)
 
-    def recent(self, past: Past, *, after: datetime | None, before: datetime | None, limit: int) -> tuple[Excerpt, ...]:
+    def recent(
+        self, past: Past, *, after: datetime | None, before: datetime | None, limit: int, budget: int
+    ) -> tuple[Excerpt, ...]:
         """The `limit` latest messages said from `after` until `before`, the latest session first."""
-        return self._recent(past, [(after, before)], limit, self._settings.recall_tokens)
+        return self._recent(past, [(after, before)], limit, budget)
 
     def _excerpts(self, past: Past, query: Query, budget: int) -> tuple[Excerpt, ...]:
         """Excerpts around the hits worth showing.  A good score is one near the best: it depends on the question."""

@@ -1,30 +1,26 @@
 """Messages: from what was said to a row, and from a row to a value.
 
-Guarantee: a message never changes once it is stored, unless to be erased, and its session's figures change in the same
-step that makes it.
+Guarantee: a stored message never changes, unless it is erased; its session's figures change in the transaction that
+stores it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import bindparam, insert, select
+from sqlalchemy import bindparam, case, func, insert, select, update
 
 from memory import tokens
 from memory.domain import Message
 from memory.errors import TooLarge
 from models import MessageRow, SessionRow, Transaction
 
-_MESSAGES = MessageRow.__table__
-_M, _S = _MESSAGES.c, SessionRow.__table__.c
-_NEW = insert(_MESSAGES).returning(_M.id)
-_OF_MESSAGE = ("position", "role", "content", "created_at", "tokens", "name", "external_id", "extra")
+_M, _S = MessageRow.__table__.c, SessionRow.__table__.c
+_INSERT = insert(MessageRow.__table__).returning(_M.id)
 COLUMNS = (
     _M.id,
     _S.public_id,
@@ -37,11 +33,10 @@ COLUMNS = (
     _M.external_id,
     _M.extra,
 )
-"""What a query of messages joined with their sessions selects for `of_columns`.  A prompt reads dozens of messages and
-changes none: as rows that can be changed they would cost four times as much."""
+"""The fields of a `Message`, in their order, from messages joined with their sessions."""
 
 SAID = _M.branch == 0, _M.erased_at.is_(None)
-"""What a message is that counts: on its session's current line, neither replaced nor erased."""
+"""True of messages that are neither replaced nor erased."""
 
 LINE_AFTER = (
     select(*COLUMNS)
@@ -51,15 +46,43 @@ LINE_AFTER = (
 )
 """A session's current line after a position."""
 
-MESSAGE_CHARS_MAX = 100_000  # longer than any prompt it could enter; a book belongs in pieces
+MESSAGE_CHARS_MAX = 100_000  # more than any prompt can hold
 TITLE_CHARS = 60
+
+
+class Figures(NamedTuple):
+    """How long a session is, and how far its summaries reach."""
+
+    id: int
+    owner_id: int
+    message_count: int
+    tokens: int
+    summary_through: int
+    head_through: int
+    head_tokens: int
+
+
+_END_TURN = (
+    update(SessionRow.__table__)
+    .where(_S.id == bindparam("session"), _S.lease_token == bindparam("token"))
+    .values(
+        message_count=_S.message_count + 1,
+        tokens=_S.tokens + bindparam("size"),
+        updated_at=case((_S.updated_at < bindparam("now"), bindparam("now")), else_=_S.updated_at),
+        opening=func.coalesce(bindparam("begun"), _S.opening),
+        lease_token=None,
+        lease_until=None,
+        stop_token=None,
+    )
+    .returning(*(_S[name] for name in Figures._fields))
+)
 
 
 @dataclass(frozen=True)
 class MessageDraft:
-    """A message to append.  Without `created_at` it was said now; `extra` is what it carries beside its words.
+    """A message to store.  Without `created_at` it was said now; `extra` is what it carries beside its words.
 
-    With `erased_at` it is the place of one that was erased, without words.
+    With `erased_at` it is the place of an erased message, without words.
     """
 
     role: str
@@ -69,6 +92,10 @@ class MessageDraft:
     external_id: str | None = None
     extra: dict[str, Any] | None = None
     erased_at: datetime | None = None
+
+
+def figures_of(row: SessionRow) -> Figures:
+    return Figures(*(getattr(row, name) for name in Figures._fields))
 
 
 def check_size(content: str, param: str) -> None:
@@ -82,62 +109,82 @@ def check_size(content: str, param: str) -> None:
         )
 
 
-def store_message(tx: Transaction, session: SessionRow, draft: MessageDraft, now: datetime) -> Message:
-    """Store the next message of a session; the session's own figures change in `session`."""
-    values = _next(session, draft, now)
-    message_id = tx.scalars(_NEW, values).one()
-    return Message(message_id, session.public_id, **{name: values[name] for name in _OF_MESSAGE})
+def store_message(tx: Transaction, row: SessionRow, draft: MessageDraft, now: datetime) -> Message:
+    """Store the next message of a session."""
+    values = appended(row, draft, now)
+    stored = {**values, "id": tx.scalars(_INSERT, values).one(), "session_id": row.public_id}
+    return Message(**{name: stored[name] for name in Message._fields})
+
+
+def store_reply(
+    tx: Transaction, session_id: int, lease_token: str, draft: MessageDraft, now: datetime, opening: str | None
+) -> tuple[int, Figures] | None:
+    """Store the reply of the turn that holds the session's lease, and give the lease back; the reply's id.
+
+    None when the lease was lost: the session was erased, or another turn has it.
+    """
+    values = columns_of(draft, now)
+    ended = {"session": session_id, "token": lease_token, "size": values["tokens"], "now": now, "begun": opening}
+    row = tx.execute(_END_TURN, ended).first()
+    if row is None:
+        return None
+    session = Figures._make(row)
+    place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
+    return tx.scalars(_INSERT, {**values, **place}).one(), session
 
 
 def add_message(row: SessionRow, draft: MessageDraft, now: datetime) -> MessageRow:
-    """The next message of a session as a row, not yet added to the transaction; keeps the session's own figures."""
-    return MessageRow(**_next(row, draft, now))
+    """The next message of a session as a row that is not yet added to a transaction."""
+    return MessageRow(**appended(row, draft, now))
 
 
-def _next(row: SessionRow, draft: MessageDraft, now: datetime) -> dict[str, Any]:
-    """The next message's columns; the session's figures count it."""
-    created_at = draft.created_at or now
+def appended(row: SessionRow, draft: MessageDraft, now: datetime) -> dict[str, Any]:
+    """The columns of a session's next message; the session's figures count it from now on."""
+    values = columns_of(draft, now)
+    created_at = values["created_at"]
     row.updated_at = created_at if row.message_count == 0 else max(row.updated_at, created_at)
     if created_at < row.created_at:
         row.created_at = created_at
     row.message_count += 1
-    if draft.erased_at is not None:
-        draft = MessageDraft(draft.role, "", None, created_at, draft.external_id, None, draft.erased_at)
-    size = tokens.estimate_message(draft.content) if draft.erased_at is None else 0
-    if draft.extra:  # much of it is sent again with the message
-        size += tokens.estimate(json.dumps(draft.extra, ensure_ascii=False))
-    row.tokens += size
+    row.tokens += values["tokens"]
     if not row.title and draft.role == "user":
-        row.title = title_from(draft.content)
-    return {
-        "session_id": row.id,
-        "owner_id": row.owner_id,
-        "position": row.message_count,
+        row.title = title_from(values["content"])
+    return {**values, "session_id": row.id, "owner_id": row.owner_id, "position": row.message_count}
+
+
+def columns_of(draft: MessageDraft, now: datetime) -> dict[str, Any]:
+    """The columns that a message brings itself."""
+    values: dict[str, Any] = {
         "role": draft.role,
         "name": draft.name,
         "content": draft.content,
-        "created_at": created_at,
+        "created_at": draft.created_at or now,
         "external_id": draft.external_id,
-        "tokens": size,
+        "tokens": tokens.estimate_message(draft.content),
         "extra": draft.extra,
         "erased_at": draft.erased_at,
     }
+    if draft.erased_at is not None:
+        return {**values, "name": None, "content": "", "tokens": 0, "extra": None}
+    if draft.extra:  # most of it is sent to the model again
+        values["tokens"] += tokens.estimate(json.dumps(draft.extra, ensure_ascii=False))
+    return values
 
 
 def remains(id: str) -> str:
-    """What stays of an id when what it named is erased: a digest, by which the same is known when it is sent again."""
+    """The digest that takes the place of an erased message's id, by which the message is known if it comes again."""
     return f"erased:{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}"
 
 
 def title_from(content: str) -> str:
-    """A session's title from its first message: its first line, cut at a word's end."""
+    """A session's title from its first message: the first line, cut at the end of a word."""
     line = " ".join(content.strip().split("\n", 1)[0].split())
     if len(line) <= TITLE_CHARS:
         return line
     return line[:TITLE_CHARS].rsplit(" ", 1)[0] + "…"
 
 
-of_columns: Callable[[Sequence[Any]], Message] = partial(tuple.__new__, Message)  # as its `_make`, uncounted
+of_columns = Message._make
 """A message from its COLUMNS."""
 
 

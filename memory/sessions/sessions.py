@@ -1,14 +1,12 @@
-"""Sessions and their messages: the raw words, never thrown away.
+"""Sessions and their messages.
 
-Guarantee: a message and the request to index it commit together; positions count from 1 without gaps, and those of
-messages that were replaced (see `branches`) once more on each branch; an `external_id` is stored once a session
-however often it is sent, also after its message was replaced or erased.  Of an erased message only the place is kept
-(see `erasing`): it counts as not there.
+Guarantee: positions count from 1 without gaps; replaced messages keep theirs on a branch (see `branches`).  A session
+stores an `external_id` once, however often it is sent, also after its message was replaced or erased.  An erased
+message leaves an empty place (see `erasing`), which no read shows.
 """
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,14 +20,33 @@ from memory.access.owners import find_session, known_session, owned
 from memory.domain import Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.jobs.outbox import Outbox
-from memory.leases.leases import Leases
+from memory.leases import Leases
 from memory.paging import Page, decode_cursor, encode_cursor, page_of
 from memory.sessions.head import pressing
-from memory.sessions.messages import SAID, MessageDraft, add_message, as_message, check_size, remains
+from memory.sessions.messages import (
+    SAID,
+    Figures,
+    MessageDraft,
+    add_message,
+    as_message,
+    check_size,
+    figures_of,
+    remains,
+)
 from models import Database, MessageRow, OwnerRow, SessionRow, Transaction
 
-INDEX_DELAY = 5.0  # seconds in which messages gather: most replies with what they answer, and all of a burst
+INDEX_DELAY = 5.0  # seconds in which the messages of a burst gather for one job
 APPEND_WAIT = 30.0  # seconds; most replies end sooner
+FIGURES = (  # of a new session all 0
+    "message_count",
+    "tokens",
+    "summary_version",
+    "summary_through",
+    "facts_through",
+    "head_version",
+    "head_through",
+    "head_tokens",
+)
 
 
 @dataclass(frozen=True)
@@ -98,7 +115,7 @@ class Sessions:
         cursor: str | None = None,
         limit: int = 20,
     ) -> Page[SessionInfo]:
-        """The caller's sessions, newest first; `q` is looked for in titles, `after` <= updated_at < `before`."""
+        """The caller's sessions, newest first, with `q` in their titles and `after` <= updated_at < `before`."""
         query = owned(select(SessionRow).join(OwnerRow), caller)
         if q:
             query = query.where(SessionRow.title.icontains(q, autoescape=True))
@@ -140,8 +157,10 @@ class Sessions:
         newest_first: bool = False,
         branch: int = 0,
     ) -> Page[Message]:
-        """A session's messages in the order they were said, or the other way round; with `branch` those that were
-        replaced together.  Raises NotFound."""
+        """A session's messages, oldest or newest first; with `branch` those that were replaced together.
+
+        Raises NotFound.
+        """
         with self._database.read() as tx:
             row = find_session(tx, caller, session_id)
             query = select(MessageRow).where(
@@ -155,13 +174,21 @@ class Sessions:
         return page_of(found, limit, lambda message: (message.position,))
 
     def messages_around(self, caller: Caller, session_id: str, message_id: int, limit: int = 50) -> Page[Message]:
-        """The messages around one, in the order they were said, and cursors for `messages` to go on either way.
+        """The messages around one, oldest first, with cursors for `messages` to go on either way.
 
         Raises NotFound, also for a message that was replaced or erased.
         """
         with self._database.read() as tx:
             row = find_session(tx, caller, session_id)
-            middle = find_message(tx, row, message_id, "around").position
+            middle = tx.scalar(
+                select(MessageRow.position).where(MessageRow.id == message_id, MessageRow.session_id == row.id, *SAID)
+            )
+            if middle is None:
+                raise NotFound(
+                    "message_not_found",
+                    f"There is no message {message_id} in session {row.public_id!r}, or it was replaced or erased.",
+                    param="around",
+                )
             first = max(1, min(middle - (limit - 1) // 2, row.message_count - limit + 1))
             last = first + limit - 1
             query = (
@@ -179,24 +206,17 @@ class Sessions:
     def append(self, caller: Caller, session_id: str, drafts: Sequence[MessageDraft]) -> Appended:
         """Store messages without calling a model; the session is made if it is new.
 
-        Those whose `external_id` the session has already are left as they are.  Waits for a turn that is being taken
+        A message whose `external_id` the session has already is not stored again.  Waits for a turn that is being taken
         in the session.  Raises TooLarge, and Conflict when that turn takes longer than APPEND_WAIT.
         """
         for number, draft in enumerate(drafts):
             check_size(draft.content, f"messages.{number}.content")
-        deadline = time.monotonic() + APPEND_WAIT
-        while True:
-            with self._database.write() as tx:
-                row = self.find_or_make(tx, caller, session_id)
-                if self._leases.free(row):
-                    result = self._append(tx, row, drafts)
-                    break
-            if not self._leases.wait_free(SessionRow, row.id, deadline):
-                raise Conflict(
-                    "session_busy",
-                    f"A reply is being written in session {session_id!r}. Nothing was stored; send this again later.",
-                    retry_after=5.0,
-                )
+        stored = "Nothing was stored; send this again later."
+        with self._leases.free_session(lambda tx: self.find_or_make(tx, caller, session_id), APPEND_WAIT, stored) as (
+            tx,
+            row,
+        ):
+            result = self._append(tx, row, drafts)
         self._outbox.notify()
         return result
 
@@ -215,7 +235,7 @@ class Sessions:
         tx.add_all(new)
         tx.flush()
         if new:
-            self.follow_up(tx, row, index_delay=0.0)
+            self.follow_up(tx, figures_of(row), index_delay=0.0)
         message_ids = tuple(item if isinstance(item, int) else item.id for item in sent)
         return Appended(self._info(row), message_ids, created=len(new))
 
@@ -240,31 +260,30 @@ class Sessions:
         known = known_session(tx, caller, session_id) if session_id is not None else None
         return known or self.make(tx, caller, session_id)
 
-    def index_soon(self, tx: Transaction, row: SessionRow, delay: float = INDEX_DELAY) -> None:
-        """Ask for the owner's new messages to be indexed."""
-        self._outbox.enqueue(tx, "index", row.owner_id, owner_id=row.owner_id, delay=delay)
-
     def follow_up(
         self,
         tx: Transaction,
-        row: SessionRow,
+        session: Figures,
         *,
         index_delay: float = INDEX_DELAY,
+        summarise: bool = True,
         prompt: str | None = None,
     ) -> None:
-        """Ask for what a session's new messages call for: to be indexed, and to be summarised (with `prompt`).
+        """Ask for the jobs that new messages need: to index them and, if `summarise`, to summarise them with `prompt`.
 
-        The summary waits for a pause in the talk, and not at all where the next fold needs it.
+        The summary waits for a pause in the talk, unless the next fold needs it.
         """
-        self.index_soon(tx, row, index_delay)
-        full = pressing(tx, row, self._settings)
-        if full or row.message_count - row.summary_through >= 2 * self._settings.summary_every - 1:
+        self._outbox.enqueue(tx, "index", session.owner_id, owner_id=session.owner_id, delay=index_delay)
+        if not summarise:
+            return
+        full = pressing(tx, session, self._settings)
+        if full or session.message_count - session.summary_through >= 2 * self._settings.summary_every - 1:
             self._outbox.enqueue(
                 tx,
                 "summary",
-                row.id,
-                owner_id=row.owner_id,
-                session_row_id=row.id,
+                session.id,
+                owner_id=session.owner_id,
+                session_row_id=session.id,
                 delay=0.0 if full else self._settings.summary_debounce,
                 postpone=True,
                 payload={"prompt": prompt} if prompt else None,
@@ -278,48 +297,25 @@ class Sessions:
         return row
 
     def unstored(self, tx: Transaction, caller: Caller, session_id: str | None = None) -> SessionRow:
-        """A new session's row, not added to the transaction: as it is, it serves a turn that leaves nothing behind."""
+        """A new session's row, not added to the transaction: enough for a turn that stores nothing."""
         now = self._now()
         public_id = session_id or uuid.uuid4().hex
         kind, name = ("user", caller.user_id) if caller.user_id is not None else ("session", public_id)
         owner = tx.scalar(
             select(OwnerRow).where(OwnerRow.tenant == caller.tenant, OwnerRow.kind == kind, OwnerRow.name == name)
         )
-        return SessionRow(
-            tenant=caller.tenant,
-            public_id=public_id,
-            owner=owner or OwnerRow(tenant=caller.tenant, kind=kind, name=name, created_at=now),
-            owner_id=owner.id if owner else None,
-            title="",
-            created_at=now,
-            updated_at=now,
-            message_count=0,
-            tokens=0,
-            summary_version=0,
-            summary_through=0,
-            facts_through=0,
-            head_version=0,
-            head_through=0,
-            head_tokens=0,
-        )
-
-
-def find_message(tx: Transaction, row: SessionRow, message_id: int, param: str) -> MessageRow:
-    """A message of the session's current line.  Raises NotFound."""
-    message = tx.get(MessageRow, message_id)
-    if message is None or message.session_id != row.id or message.branch or message.erased_at is not None:
-        raise NotFound(
-            "message_not_found",
-            f"There is no message {message_id} in session {row.public_id!r}, or it was replaced or erased.",
-            param=param,
-        )
-    return message
+        owner = owner or OwnerRow(tenant=caller.tenant, kind=kind, name=name, created_at=now)
+        row = SessionRow(tenant=caller.tenant, public_id=public_id, owner=owner, owner_id=owner.id, title="")
+        row.created_at = row.updated_at = now
+        for name in FIGURES:
+            setattr(row, name, 0)
+        return row
 
 
 def _known_ids(tx: Transaction, row: SessionRow, external_ids: Sequence[str]) -> dict[str, MessageRow | int]:
-    """The ids of the messages that the session knows by these, those of erased ones included."""
+    """The ids of the session's messages with these external ids, erased messages included."""
     known: dict[str, MessageRow | int] = {}
-    for start in range(0, len(external_ids), 500):  # databases bound the number of values in one statement
+    for start in range(0, len(external_ids), 500):  # databases limit the values of one statement
         some = {form: one for one in external_ids[start : start + 500] for form in (one, remains(one))}
         query = select(MessageRow.external_id, MessageRow.id).where(
             MessageRow.session_id == row.id, MessageRow.external_id.in_(some)

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from memory import tokens
 from memory.domain import Message
 from memory.facts.facts import Facts
-from memory.leases.leases import Leases
+from memory.leases import Leases
 from memory.llm import DigestMaterial
 from memory.sections import Sections
 from memory.sessions.messages import LINE_AFTER, of_columns

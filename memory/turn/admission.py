@@ -1,347 +1,233 @@
 """Admission: the first step of a turn, in one transaction.
 
-It finds or makes the session, takes its lease, stores the person's message (in the place of others, if it replaces
-them) and asks for its indexing, folds the tail if that is due, and reads what the session remembers.
+It finds or makes the session, takes its lease, stores the person's message, folds the tail if that is due, and reads
+what the session remembers.
 
-Guarantee: a message that is admitted is stored before any model is called, and once: the same words sent again after
-a turn broke off, or with the same Idempotency-Key, take that turn up instead of adding another, and what it replaced
-is not replaced again.
+Guarantee: an admitted message is stored before any model is called, and stored once.  The same words sent again after
+a turn broke off, or with the same Idempotency-Key, take that turn up.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import bindparam, func, insert, select
+from sqlalchemy import func, select
 
-from config import Settings
 from memory import tokens
-from memory.access.budgets import Budgets, owner_of
-from memory.access.owners import find_session
+from memory.access.budgets import owner_of
+from memory.access.owners import find_session, known_session
 from memory.branches import replace_from
-from memory.clients.arrival import Arrivals, Arrived
-from memory.clients.conversation import calls_of
+from memory.clients.arrival import Arrived, carried_on, is_errand, opening, repeated, store
+from memory.clients.prompt import ClientView
 from memory.domain import INTERRUPTED, Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
-from memory.leases.leases import Lease, Leases
-from memory.prompts.prompts import Prompts
+from memory.leases import Lease
 from memory.sessions.head import fold
-from memory.sessions.messages import SAID, MessageDraft, as_message, check_size, remains, store_message
-from memory.sessions.sessions import Sessions
-from memory.turn.leased import begun_in
-from memory.turn.report import MemoryReport
-from memory.turn.values import TurnFinished, TurnRequest, TurnStarted, TurnUsage
-from memory.turn.views import Remembered, Views, nothing_remembered
-from models import Database, MessageRow, SessionRow, Transaction, TurnRow
-
-_M = MessageRow.__table__.c
-_AT = select(_M.id, _M.role, _M.content).where(
-    _M.session_id == bindparam("session"), *SAID, _M.position == bindparam("position")
+from memory.sessions.messages import (
+    LINE_AFTER,
+    SAID,
+    MessageDraft,
+    as_message,
+    check_size,
+    of_columns,
+    store_message,
 )
-_NEW_TURN = insert(TurnRow.__table__).returning(TurnRow.__table__.c.id)
+from memory.turn import turns
+from memory.turn.parts import Parts
+from memory.turn.prompt import remember
+from memory.turn.values import Admitted, Memory, TurnFinished, TurnRequest
+from models import MessageRow, SessionRow, Transaction, TurnRow
 
 CLIENT_PATIENCE = 5.0  # seconds a client's request waits for the database before it is answered without memory
 
 
-@dataclass(frozen=True)
-class Admitted:
-    """A turn that may go on, with what its session remembers.
+def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | TurnFinished:
+    """Begin a turn, or return the end of the turn that this request, sent before, has come to.
 
-    `lease` keeps others out of the session, `turn_id` is the turn's row; a temporary turn has neither.  `session_id`
-    is None for a temporary turn outside any session.  With `passed_on` a client's request goes on as it came.
+    Waits for a turn that is being taken in the session.  Raises NotFound, InvalidRequest, TooLarge, LimitReached when
+    the owner's day is spent, and Conflict when that other turn does not end, the Idempotency-Key was another request's,
+    or the message it began with has been replaced; then nothing was stored.
     """
-
-    remembered: Remembered
-    session_id: str | None = None
-    lease: Lease | None = None
-    turn_id: int | None = None
-    passed_on: bool = False
-
-
-class Admission:
-    """Lets turns begin, one at a time in each session."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        database: Database,
-        sessions: Sessions,
-        arrivals: Arrivals,
-        views: Views,
-        prompts: Prompts,
-        leases: Leases,
-        budgets: Budgets,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._settings = settings
-        self._database = database
-        self._sessions = sessions
-        self._arrivals = arrivals
-        self._views = views
-        self._prompts = prompts
-        self._leases = leases
-        self._budgets = budgets
-        self._now = now
-
-    def admit(self, caller: Caller, request: TurnRequest) -> Admitted | TurnFinished:
-        """Begin a turn, or return the end of the one that this request, sent before, has already come to.
-
-        Waits for a turn that is being taken in the session.  Raises NotFound, InvalidRequest, TooLarge, LimitReached
-        when the owner's day is spent, and Conflict when that turn does not end, the Idempotency-Key was another
-        request's, or the message it began with has been replaced; then nothing was stored.  A client's request waits
-        for the database no longer than CLIENT_PATIENCE.
-        """
-        if request.temporary:
-            return self._admit_temporary(caller, request)
-        if request.client is None:
-            check_size(request.message, "message")
-        arrived_at = self._now()
-        deadline = time.monotonic() + (1 + self._settings.recall_tool_rounds) * self._settings.model_timeout
-        while True:
-            # Who gets the reply whole is told of nothing before that is stored as well.
-            with self._database.write(self.patience(request), durable=request.stream) as tx:
-                turn = self._known_turn(tx, caller, request)
-                if turn is not None and turn.finished_at is not None:
-                    return self._replay(tx, turn)
-                if self._is_errand(tx, caller, request):
-                    self._budgets.check(tx, owner_of(tx, caller, request.session_id))
-                    return self.passed_on(request)
-                row = self._session(tx, caller, request, turn)
-                lease = self._leases.take(row)
-                if lease is not None:
-                    admitted = self._begin(tx, caller, request, row, turn, lease, arrived_at)
-                    break
-            if not self._leases.wait_free(SessionRow, row.id, deadline):
-                raise Conflict(
-                    "session_busy",
-                    "Another reply is being written in this session and does not end. "
-                    "This message was not stored; send it again later.",
-                    retry_after=10.0,
-                )
-        if isinstance(admitted, Admitted):
-            self._leases.keep(lease)
-        return admitted
-
-    def patience(self, request: TurnRequest) -> float | None:
-        """Seconds a request's transactions may wait for others; None for as long as any."""
-        return None if request.client is None else CLIENT_PATIENCE
-
-    def passed_on(self, request: TurnRequest) -> Admitted:
-        """A client's request, to be answered as it came, without memory."""
-        assert request.client is not None
-        remembered = nothing_remembered(request, request.client, self._now())
-        return Admitted(remembered, request.session_id, passed_on=True)
-
-    def _is_errand(self, tx: Transaction, caller: Caller, request: TurnRequest) -> bool:
-        """Whether there is nothing in a client's request to remember, or to be remembered, or it is only about it."""
-        client = request.client
-        if client is None:
-            return False
-        nothing = not client.conversation.messages or client.temporary
-        return nothing or self._arrivals.errand(tx, caller, request.session_id, client)
-
-    def _session(self, tx: Transaction, caller: Caller, request: TurnRequest, turn: TurnRow | None) -> SessionRow:
-        if turn is not None:
-            return tx.get_one(SessionRow, turn.session_id)
-        if request.client is not None:
-            return self._arrivals.session(tx, caller, request.session_id, request.client)
-        if request.replaces is not None and request.session_id is not None:
-            return find_session(tx, caller, request.session_id)  # where there is none, nothing is in it to replace
-        known = begun_in(tx, caller, request.session_id) if request.session_id is not None else None
-        return known or self._sessions.make(tx, caller, request.session_id)
-
-    def _known_turn(self, tx: Transaction, caller: Caller, request: TurnRequest) -> TurnRow | None:
-        """The turn this request's Idempotency-Key began.  Raises Conflict when the key was another request's."""
-        if request.idempotency_key is None:
-            return None
-        turn = tx.scalar(
-            select(TurnRow).where(
-                TurnRow.tenant == caller.tenant,
-                TurnRow.idempotency_key.in_([request.idempotency_key, remains(request.idempotency_key)]),
-            )
-        )
-        if turn is not None and turn.fingerprint != _fingerprint(caller, request):
+    if request.temporary:
+        return _admit_temporary(parts, caller, request)
+    if request.client is None:
+        check_size(request.message, "message")
+    arrived_at = parts.now()
+    until = time.monotonic() + (1 + parts.settings.recall_tool_rounds) * parts.settings.model_timeout
+    while True:
+        # A streamed reply begins before the turn is recorded, so what it answers must survive a power cut by then.
+        with parts.database.write(patience(request), durable=request.stream) as tx:
+            turn = turns.of_key(tx, caller, request)
+            if turn is not None and turn.finished_at is not None:
+                return turns.replay(tx, turn)
+            if _needs_no_memory(tx, caller, request):
+                parts.budgets.check(tx, owner_of(tx, caller, request.session_id))
+                return passed_on(request, arrived_at)
+            row = _session(tx, parts, caller, request, turn, arrived_at)
+            lease = parts.leases.take(row)
+            if lease is not None:
+                admitted = _begin(tx, parts, caller, request, row, turn, lease, arrived_at)
+                break
+        if not parts.leases.wait_free(SessionRow, row.id, until):
             raise Conflict(
-                "idempotency_key_reused",
-                "This Idempotency-Key was sent with a different request before, or with one of which something has "
-                "been erased. Nothing was stored; use a new key for each message, and the same key only to send the "
-                "same one again.",
+                "session_busy",
+                "Another reply is being written in this session and does not end. "
+                "This message was not stored; send it again later.",
+                retry_after=10.0,
             )
-        return turn
+    if isinstance(admitted, Admitted):
+        parts.leases.keep(lease)
+    return admitted
 
-    def _begin(
-        self,
-        tx: Transaction,
-        caller: Caller,
-        request: TurnRequest,
-        row: SessionRow,
-        turn: TurnRow | None,
-        lease: Lease,
-        arrived_at: datetime,
-    ) -> Admitted | TurnFinished:
-        """Store what was sent, or find it stored by a turn that broke off, and read what the session remembers."""
-        if request.prompt is not None:
-            self._prompts.find_summary(tx, caller, request.prompt)  # told now, not in a job's log
-        if request.client is not None:
-            repeated = turn or self._arrivals.repeated(tx, row, request.client, arrived_at)
-            if repeated is not None and request.client.retried and _answered(repeated):
-                self._leases.give_back(row)
-                return self._replay(tx, repeated)
-            self._budgets.check(tx, row.owner_id)
-            arrived = self._arrivals.store(tx, row, request.client, again=repeated is not None)
-            new = False  # it may have been sent before
-        else:
-            self._budgets.check(tx, row.owner_id)
-            known = self._message(tx, row, request, turn)
-            new = known is None
-            arrived = Arrived(known or self._store(tx, row, request))
-        turn_id = self._turn(tx, caller, request, row, turn, arrived.last, lease, new=new)
-        exchange = _exchange(tx, row, arrived.last)
-        fold(tx, row, self._settings, exchange)
-        remembered = self._views.read(tx, caller, request, row, exchange, sent=arrived.sent)
-        crowded = len(remembered.tail) < len(remembered.view.tail)
-        if crowded and fold(tx, row, self._settings, exchange, crowded=True):
-            remembered = self._views.read(tx, caller, request, row, exchange, sent=arrived.sent)
-        return Admitted(remembered, row.public_id, lease, turn_id)
 
-    def _message(self, tx: Transaction, row: SessionRow, request: TurnRequest, turn: TurnRow | None) -> Message | None:
-        """The message to answer, if a turn that broke off has stored it."""
-        message = tx.get(MessageRow, turn.user_message_id) if turn else _unanswered(tx, row, request)
-        if message is not None and message.branch:
+def patience(request: TurnRequest) -> float | None:
+    """Seconds that a request's transactions may wait for others; None for the database's own limit."""
+    return None if request.client is None else CLIENT_PATIENCE
+
+
+def passed_on(request: TurnRequest, now: datetime) -> Admitted:
+    """A client's request that is answered as it came, without memory."""
+    assert request.client is not None
+    client = ClientView(request.client.conversation)
+    size = sum(tokens.estimate_message(one.text) for one in client.conversation.messages)
+    asked = Message(0, "", 1, "user", request.message, now, size)
+    memory = Memory(0, "", None, (asked,), size, size + client.instruction_tokens, client=client)
+    return Admitted(memory, request.session_id, passed_on=True)
+
+
+def _answered(turn: TurnRow) -> bool:
+    return turn.finished_at is not None and turn.finish_reason != INTERRUPTED
+
+
+def _needs_no_memory(tx: Transaction, caller: Caller, request: TurnRequest) -> bool:
+    """Whether a client's request holds nothing to remember, must not be remembered, or is an errand."""
+    client = request.client
+    if client is None:
+        return False
+    return client.temporary or not client.conversation.messages or is_errand(tx, caller, request.session_id, client)
+
+
+def _session(
+    tx: Transaction,
+    parts: Parts,
+    caller: Caller,
+    request: TurnRequest,
+    turn: TurnRow | None,
+    arrived_at: datetime,
+) -> SessionRow:
+    """The session of the turn, made if it is new.  Raises NotFound when it is someone else's."""
+    if turn is not None:
+        return tx.get_one(SessionRow, turn.session_id)
+    if request.session_id is not None:
+        if request.replaces is not None:  # a new session has nothing to replace
+            return find_session(tx, caller, request.session_id)
+        known = known_session(tx, caller, request.session_id)
+        return known or parts.sessions.make(tx, caller, request.session_id)
+    if request.client is None:
+        return parts.sessions.make(tx, caller, None)
+    row = carried_on(tx, caller, request.client, parts.leases, arrived_at)
+    if row is None:
+        row = parts.sessions.make(tx, caller, None)
+        row.opening = opening(caller, [one.said for one in request.client.conversation.messages])
+    return row
+
+
+def _begin(
+    tx: Transaction,
+    parts: Parts,
+    caller: Caller,
+    request: TurnRequest,
+    row: SessionRow,
+    turn: TurnRow | None,
+    lease: Lease,
+    arrived_at: datetime,
+) -> Admitted | TurnFinished:
+    """Store what was sent, or find it stored by a turn that broke off, and read what the session remembers."""
+    if request.prompt is not None:
+        parts.prompts.find_summary(tx, caller, request.prompt)  # a wrong name is told now, not in a job's log
+    if request.client is not None:
+        again = turn or repeated(tx, row, request.client, arrived_at)
+        if again is not None and request.client.retried and _answered(again):
+            parts.leases.give_back(row)
+            return turns.replay(tx, again)
+        parts.budgets.check(tx, row.owner_id)
+        arrived = store(tx, row, request.client, parts.settings, parts.now(), again=again is not None)
+        line = _line(tx, row, _first_of_exchange(tx, row, arrived.last) - 1)
+        known = True  # the message may have been sent before
+    else:
+        parts.budgets.check(tx, row.owner_id)
+        line = _line(tx, row, row.message_count - 1)
+        message = _unanswered(tx, row, request, turn, line)
+        known = message is not None
+        if message is None and request.replaces is not None:
+            message = _replace(tx, parts, row, request)
+            line = _line(tx, row, row.message_count - 1)
+        arrived = Arrived(message or store_message(tx, row, _draft(request), parts.now()))
+    turn_id = turns.begin(tx, caller, request, row, arrived.last, lease, parts.now(), keyed=turn, known=known)
+    exchange = _exchange(line, arrived.last)
+    fold(tx, row, parts.settings, exchange)
+    memory = remember(tx, parts, caller, request, row, line, exchange, arrived.sent)
+    if memory.dropped and fold(tx, row, parts.settings, exchange, crowded=True):
+        memory = remember(tx, parts, caller, request, row, line, exchange, arrived.sent)
+    return Admitted(memory, row.public_id, lease, turn_id)
+
+
+# -- the message
+
+
+def _line(tx: Transaction, row: SessionRow, after: int) -> list[Message]:
+    """The messages after the head, or after position `after` if that comes first."""
+    found = tx.execute(LINE_AFTER, {"session": row.id, "after": min(row.head_through, after)})
+    return [of_columns(columns) for columns in found]
+
+
+def _draft(request: TurnRequest) -> MessageDraft:
+    return MessageDraft("user", request.message, request.name)
+
+
+def _unanswered(
+    tx: Transaction, row: SessionRow, request: TurnRequest, turn: TurnRow | None, line: Sequence[Message]
+) -> Message | None:
+    """The message of this request, if a turn that broke off has stored it.
+
+    Without an Idempotency-Key it is the session's last message in the same words, and to a request that replaces a
+    message only one that stands in the place of that.
+    """
+    if turn is not None:
+        message = tx.get_one(MessageRow, turn.user_message_id)
+        if message.branch:
             raise Conflict(
                 "message_replaced",
                 "The message this Idempotency-Key was first sent with got no reply and has been replaced since. "
                 "Nothing was stored; send a new message, with a key of its own.",
             )
-        return None if message is None else as_message(message, row)
-
-    def _turn(
-        self,
-        tx: Transaction,
-        caller: Caller,
-        request: TurnRequest,
-        row: SessionRow,
-        known: TurnRow | None,
-        message: Message,
-        lease: Lease,
-        *,
-        new: bool,
-    ) -> int:
-        """The id of the turn that answers `message`: the one that broke off, or a new one, as it is for a `new`
-        message.  The request's key is its now."""
-        turn = None if new else tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id))
-        if known is not None and known is not turn:  # its message was replaced by the same once more
-            known.idempotency_key = None
-            tx.flush()
-        begun: dict[str, Any] = {"started_at": self._now(), "lease_token": lease.token}
-        if request.idempotency_key is not None:
-            begun["idempotency_key"] = request.idempotency_key
-        if request.idempotency_key is not None or request.client is not None:
-            begun["fingerprint"] = _fingerprint(caller, request)
-        if turn is None:
-            begun |= {"tenant": caller.tenant, "session_id": row.id, "user_message_id": message.id}
-            return tx.scalars(_NEW_TURN, begun).one()
-        for name, value in begun.items():
-            setattr(turn, name, value)
-        return turn.id
-
-    def _store(self, tx: Transaction, row: SessionRow, request: TurnRequest) -> Message:
-        """The new message, stored in the place of the one it replaces and all after it.  Raises InvalidRequest."""
-        draft = MessageDraft("user", request.message, request.name)
-        replaced = _replaced(tx, row, request)
-        if replaced is None:
-            message = store_message(tx, row, draft, self._now())
-        elif replaced.branch:
-            raise InvalidRequest(
-                "already_replaced",
-                f"Message {replaced.id} has been replaced already. Nothing was changed; read the session again.",
-                param="replaces",
-            )
-        else:
-            stored = replace_from(tx, row, replaced.position, draft, self._settings, self._now())
-            message = as_message(stored, row)
-        self._sessions.index_soon(tx, row)
-        return message
-
-    def _admit_temporary(self, caller: Caller, request: TurnRequest) -> Admitted:
-        """A turn that reads what is remembered, if a session or a user is named, and leaves nothing behind."""
-        with self._database.read() as tx:
-            known = find_session(tx, caller, request.session_id) if request.session_id is not None else None
-            row = known or self._sessions.unstored(tx, caller)
-            self._budgets.check(tx, row.owner_id)
-            now = self._now()
-            said = tuple(
-                Message(
-                    id=0,
-                    session_id=row.public_id,
-                    position=position,
-                    role=draft.role,
-                    content=draft.content,
-                    created_at=now,
-                    tokens=tokens.estimate_message(draft.content),
-                    name=draft.name,
-                )
-                for position, draft in enumerate(
-                    (*request.history, MessageDraft("user", request.message, request.name)), row.message_count + 1
-                )
-            )
-            remembered = self._views.read(tx, caller, request, row, said[-1:], unstored=said[:-1])
-        return Admitted(remembered, known.public_id if known else None)
-
-    def _replay(self, tx: Transaction, turn: TurnRow) -> TurnFinished:
-        """The answer a finished turn gave, from its rows."""
-        session = tx.get_one(SessionRow, turn.session_id)
-        reply = tx.get_one(MessageRow, turn.reply_message_id)
-        started = TurnStarted(
-            completion_id=turn.completion_id or "",
-            session_id=session.public_id,
-            user_message_id=turn.user_message_id,
-            model=turn.model or "",
-            created_at=turn.started_at,
-            memory=MemoryReport.from_stored(tx, turn.memory or {}),
-        )
-        return TurnFinished(
-            started=started,
-            reply=reply.content,
-            reply_message_id=reply.id,
-            finish_reason=turn.finish_reason or "stop",
-            model=turn.model or "",
-            usage=TurnUsage.from_stored(turn.usage or {}),
-            replayed=True,
-            calls=calls_of(reply.extra),
-        )
-
-
-def _answered(turn: TurnRow) -> bool:
-    """Whether a turn has come to a whole answer."""
-    return turn.finished_at is not None and turn.finish_reason != INTERRUPTED
-
-
-def _exchange(tx: Transaction, row: SessionRow, last: Message) -> Sequence[Message]:
-    """The messages to answer: what the person said last, and what followed up to `last`."""
-    if last.role == "user":
-        return [last]
-    line = (MessageRow.session_id == row.id, *SAID, MessageRow.position <= last.position)
-    asked = tx.scalar(select(func.max(MessageRow.position)).where(*line, MessageRow.role == "user"))
-    if asked is None:
-        return [last]
-    query = select(MessageRow).where(*line, MessageRow.position >= asked).order_by(MessageRow.position)
-    return [as_message(message, row) for message in tx.scalars(query)]
-
-
-def _replaced(tx: Transaction, row: SessionRow, request: TurnRequest) -> MessageRow | None:
-    """The user message of the session that a request replaces, replaced already or not; None: it replaces none.
-
-    Raises NotFound and InvalidRequest.
-    """
-    message_id = request.replaces
-    if message_id is None:
+        return as_message(message, row)
+    last = line[-1] if line and line[-1].position == row.message_count else None
+    if last is None or (last.role, last.content) != ("user", request.message):
         return None
+    if request.replaces is not None and _to_replace(tx, row, request.replaces).position != last.position:
+        return None
+    return last
+
+
+def _replace(tx: Transaction, parts: Parts, row: SessionRow, request: TurnRequest) -> Message:
+    """Store the new message in the place of the one that it replaces and of all after that."""
+    assert request.replaces is not None
+    replaced = _to_replace(tx, row, request.replaces)
+    if replaced.branch:
+        raise InvalidRequest(
+            "already_replaced",
+            f"Message {replaced.id} has been replaced already. Nothing was changed; read the session again.",
+            param="replaces",
+        )
+    stored = replace_from(tx, row, replaced.position, _draft(request), parts.settings, parts.now())
+    return as_message(stored, row)
+
+
+def _to_replace(tx: Transaction, row: SessionRow, message_id: int) -> MessageRow:
+    """The session's user message of this id, replaced already or not.  Raises NotFound and InvalidRequest."""
     message = tx.get(MessageRow, message_id)
     if message is None or message.session_id != row.id or message.erased_at is not None:
         raise NotFound(
@@ -359,22 +245,43 @@ def _replaced(tx: Transaction, row: SessionRow, request: TurnRequest) -> Message
     return message
 
 
-def _unanswered(tx: Transaction, row: SessionRow, request: TurnRequest) -> MessageRow | None:
-    """The session's last message, if it is the same words and no reply came to it.
-
-    To a request that replaces a message, only one that stands where that does, or did.
-    """
-    replaced = _replaced(tx, row, request)
-    last = tx.execute(_AT, {"session": row.id, "position": row.message_count}).first()
-    if last is None or (last.role, last.content) != ("user", request.message):
-        return None
-    return tx.get(MessageRow, last.id) if replaced is None or replaced.position == row.message_count else None
+def _first_of_exchange(tx: Transaction, row: SessionRow, last: Message) -> int:
+    """The position of the person's message that an exchange up to `last` begins with; `last` itself without one."""
+    if last.role == "user":
+        return last.position
+    said = MessageRow.session_id == row.id, *SAID, MessageRow.role == "user", MessageRow.position < last.position
+    return tx.scalar(select(func.max(MessageRow.position)).where(*said)) or last.position
 
 
-def _fingerprint(caller: Caller, request: TurnRequest) -> str:
-    """What must be the same for two requests with one Idempotency-Key to be the same request."""
-    if request.client is not None:
-        return request.client.fingerprint
-    replaces = () if request.replaces is None else (request.replaces,)  # other requests' fingerprints stay as they were
-    parts = (caller.user_id, request.session_id, request.message, request.system_prompt, request.prompt, *replaces)
-    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+def _exchange(line: Sequence[Message], last: Message) -> tuple[Message, ...]:
+    """The messages to answer: what the person said last, and what followed up to `last`."""
+    if last.role == "user":
+        return (last,)
+    until = [message for message in line if message.position <= last.position]
+    first = max((place for place, message in enumerate(until) if message.role == "user"), default=-1)
+    return tuple(until[first:])
+
+
+def _admit_temporary(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted:
+    """A turn that reads what is remembered, if a session or a user is named, and stores nothing."""
+    with parts.database.read() as tx:
+        known = find_session(tx, caller, request.session_id) if request.session_id is not None else None
+        row = known or parts.sessions.unstored(tx, caller)
+        parts.budgets.check(tx, row.owner_id)
+        now = parts.now()
+        *history, message = [
+            Message(
+                id=0,
+                session_id=row.public_id,
+                position=position,
+                role=draft.role,
+                content=draft.content,
+                created_at=now,
+                tokens=tokens.estimate_message(draft.content),
+                name=draft.name,
+            )
+            for position, draft in enumerate((*request.history, _draft(request)), row.message_count + 1)
+        ]
+        line = [*_line(tx, row, row.head_through), *history] if known else history
+        memory = remember(tx, parts, caller, request, row, line, (message,), {})
+    return Admitted(memory, known.public_id if known else None)

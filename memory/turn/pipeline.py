@@ -1,95 +1,60 @@
-"""One turn, from a person's message to the reply and the memory the two leave.
+"""One turn, from a person's message to the reply and the memory that the two leave.
 
     admit      one transaction: the session's lease, the stored message, what is remembered   (admission)
-    recall     look for earlier words that fit        (preparing; no transaction is open from here ...)
-    compose    head, tail, and what was recalled with the message   (preparing)
-    answer     the main model, in pieces; in mode `tools` it looks for itself   (answering; ... to here)
-    record     one transaction: the reply, what it cost, the follow-up work; the lease is given back
-    afterwards the outbox updates summary and index; `SUMMARY_MODE=inline` does the summary before the turn ends
+    recall     look back for earlier words that fit             (prompt)
+    compose    the messages to send to the model                (prompt)
+    answer     the main model, in pieces; in mode `tools` it looks back itself
+    record     one transaction: the reply, what it cost, the jobs that follow; the lease is given back
 
-A request of an OpenAI client takes the same steps: what it sent is reconciled with what is stored (`arrival`), goes to
-the model as it came but for the memory (`client_prompt`), and what the model answers goes back as it came.
+No transaction is open while a model works.  Jobs bring summary and index up to date afterwards; SUMMARY_MODE=inline
+updates the summary before the turn ends.
 
-Guarantee: turns of one session run one after another, on any thread or process.  A turn that fails keeps the
-person's message, and one whose listener goes away is finished and stored all the same.  One that is stopped (see
-`stops`) keeps what was said until then.  A client's request fails open: where memory breaks, it goes to the model
-unmodified, and the client gets the answer; `TurnStarted.problem` says why, and so does the log.
+Guarantee: turns of one session run one after another, on any thread or process.  A turn that fails keeps the person's
+message, and one whose listener leaves is finished and stored all the same.  A client's request fails open: where memory
+breaks, the request goes to the model unchanged and the client gets the answer; `TurnStarted.problem` says why.
 """
 
 from __future__ import annotations
 
+import logging
 import secrets
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
 from itertools import chain
 
-from sqlalchemy import bindparam, update
-
-from config import Settings
-from memory.access.budgets import Budgets
-from memory.clients.conversation import reply_extra, storable
+from memory import tokens
+from memory.clients.arrival import opening
+from memory.clients.conversation import reply_extra, said, storable
 from memory.domain import INTERRUPTED, Caller, Usage
-from memory.errors import Conflict, ModelError
-from memory.facts.facts import Facts
-from memory.jobs.outbox import Outbox
-from memory.leases.leases import Lease, Leases
-from memory.llm import Call, Chunk, Finish, LanguageModel, ModelRequest, Piece
-from memory.llm.counted import CountedModel
+from memory.errors import Conflict, RecapError
+from memory.llm import Call, ChatMessage, Chunk, Finish, Interrupted, ModelRequest, Piece, ToolCall
 from memory.llm.passing import in_chunks, last_chunk
+from memory.llm.tool_calls import estimate_prompt
+from memory.ops import logs
 from memory.ops.database_errors import database_failed
-from memory.ops.metrics import Metrics
-from memory.sessions.messages import MessageDraft, store_message
-from memory.sessions.sessions import Sessions
-from memory.turn.admission import Admission, Admitted
-from memory.turn.answering import Answer
-from memory.turn.context import ComposedPrompt
-from memory.turn.leased import give_back, leased
-from memory.turn.preparing import Prepared, Preparing, forgiven
-from memory.turn.report import MemoryReport
-from memory.turn.stops import Stops
-from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
-from memory.turn.watch import Watch
-from models import Database, TurnRow
+from memory.recall.recall import Recalled
+from memory.sessions.messages import MessageDraft, store_reply
+from memory.turn import turns
+from memory.turn.admission import admit, passed_on, patience
+from memory.turn.parts import Parts
+from memory.turn.prompt import Prompt, compose, look_back, pass_on, past_of
+from memory.turn.running import Course
+from memory.turn.tools import ROOM_MIN, RecallCall, Tools
+from memory.turn.values import Admitted, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 
-_END_TURN = update(TurnRow.__table__).where(TurnRow.__table__.c.id == bindparam("turn"))
+log = logging.getLogger(__name__)
 
+ASKED = "the model looks back when it wants to"
+FORGIVEN = ("session_busy", "turn_lost")  # errors that keep a client's turn out of memory, but not from an answer
 ID_CHARS = 64  # of a completion's id that are kept
-KEPT = " Your message is kept: send it again in session {}, and the turn is taken up where it broke off."
+CALLS_A_ROUND = 8  # calls of tools that are run; a model that asks for more at once is guessing
 
 
 class ChatPipeline:
     """Takes turns."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        database: Database,
-        admission: Admission,
-        sessions: Sessions,
-        facts: Facts,
-        preparing: Preparing,
-        leases: Leases,
-        stops: Stops,
-        outbox: Outbox,
-        budgets: Budgets,
-        metrics: Metrics,
-        main: LanguageModel,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._settings = settings
-        self._database = database
-        self._admission = admission
-        self._sessions = sessions
-        self._facts = facts
-        self._preparing = preparing
-        self._leases = leases
-        self._stops = stops
-        self._outbox = outbox
-        self._budgets = budgets
-        self._metrics = metrics
-        self._main = main
-        self._now = now
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
 
     def turn(self, caller: Caller, request: TurnRequest) -> Generator[TurnEvent, None, None]:
         """Take a turn: yields TurnStarted, the reply's pieces (for a client its chunks too), TurnFinished.
@@ -98,217 +63,291 @@ class ChatPipeline:
         ModelError, and Conflict when the turn was stopped before a word was said (`turn_stopped`): then the message is
         kept, and the same request takes the turn up again.
         """
-        watch = Watch(self._metrics, caller, request)
-        try:
-            admitted, problem = self._admit(caller, request)
-        except Exception as error:
-            watch.broke_off(error)
-            raise
-        if isinstance(admitted, TurnFinished):  # a retry of a turn that is over
-            watch.replayed(admitted)
-            yield from _once_more(admitted, request)
-            return
-        watch.lap("admit")
-        call = Call()
-        if admitted.lease is not None:
-            self._stops.watch(admitted.lease, call)
-        spent: list[Usage] = []
-        reply: Answer | None = None
-        try:
-            tools = self._preparing.tools(admitted, request)
-            recalled = self._preparing.recalled(admitted, request, tools)
-            watch.lap("recall")
-            prepared = self._preparing.prompt(admitted, request, recalled)
-            watch.lap("compose")
-            question = self._question(prepared.prompt, admitted, request, call)
-            reply = Answer(self._settings, CountedModel(self._main, spent.append), question, tools)
-            watch.text_came()
-            _check_said(admitted, request, reply)
-            started = self._started(admitted, prepared, reply, problem)
+        parts, problem = self._parts, None
+        with Course(parts.running, caller, request) as course:
+            try:
+                admitted = admit(parts, caller, request)
+            except Exception as error:  # noqa: BLE001 - a client's request fails open, whatever breaks
+                problem = _fail_open(request, error)
+                parts.budgets.check_caller(caller, request.session_id)  # a spent day is no failure of memory
+                admitted = passed_on(request, parts.now())
+            if isinstance(admitted, TurnFinished):
+                course.finished(admitted)
+                yield from turns.once_more(admitted, request)
+                return
+            call = Call()
+            course.admitted(admitted, call)
+            tools = _tools(parts, admitted, request)
+            prompt = _prompt(parts, admitted, request, tools, course)
+            question = ModelRequest(
+                prompt.messages,
+                prompt.material,
+                stream=request.stream,
+                call=call,
+                client=None if request.client is None else request.client.parameters,
+                cache_key=admitted.session_id if parts.settings.sends_cache_key and not admitted.passed_on else None,
+            )
+            answer = Answer(parts, question, tools, course.spent)
+            if request.stream:
+                course.text_came()
+            answer.check_said(request)
+            started = _started(parts, admitted, prompt, answer, problem)
             listening = True
-            events: Iterator[TurnEvent] = chain([started], reply, _cut_short(request, reply))
+            events: Iterator[TurnEvent] = chain([started], answer, answer.end_for_client(request))
             for event in events:
                 if listening:
                     try:
                         yield event
-                    except GeneratorExit:  # whoever asked has gone; the reply is for when they come back
+                    except GeneratorExit:  # the listener left; the reply is for when they come back
                         listening = False
                         if request.unheard == "interrupt":
                             call.stop()
-            watch.lap("answer")
-            _check_said(admitted, request, reply)
-            finished = self._record(caller, admitted, request, self._finished(admitted, started, reply))
-        except BaseException as error:
-            watch.broke_off(error, admitted.session_id)
-            self._charge(caller, admitted, [reply.end.usage] if reply is not None and reply.interrupted else spent)
-            if admitted.lease is not None:
-                self._leases.release(admitted.lease)
-                if request.client is None:
-                    _tell_kept(error, KEPT.format(admitted.session_id))  # the session may be new
-            raise
-        finally:
-            if admitted.lease is not None:
-                self._stops.unwatch(admitted.lease)
-        watch.lap("record")
-        self._outbox.notify()
-        if self._settings.summary_mode == "inline" and finished.reply_message_id is not None:
-            assert admitted.lease is not None
-            self._outbox.run_now("summary", admitted.lease.row_id)
-            watch.lap("summary")
-        watch.finished(finished)
+            course.lap("answer")
+            answer.check_said(request)
+            finished = _record(parts, caller, admitted, request, _finished(admitted, started, answer), course)
+            course.lap("record")
+            parts.outbox.notify()
+            if parts.settings.summary_mode == "inline" and finished.reply_message_id is not None:
+                assert admitted.lease is not None
+                parts.outbox.run_now("summary", admitted.lease.row_id)
+                course.lap("summary")
+            course.finished(finished)
         if listening:
             yield finished
 
-    def _admit(self, caller: Caller, request: TurnRequest) -> tuple[Admitted | TurnFinished, str | None]:
-        """The turn admitted; a client's without memory if that can't be had, and why."""
-        try:
-            return self._admission.admit(caller, request), None
-        except Exception as error:  # noqa: BLE001 - a client's request fails open, whatever breaks
-            problem = forgiven(request, error)
-            self._budgets.check_caller(caller, request.session_id)  # which is no failure of memory's
-            return self._admission.passed_on(request), problem
 
-    def _question(self, prompt: ComposedPrompt, admitted: Admitted, request: TurnRequest, call: Call) -> ModelRequest:
-        keyed = self._settings.sends_cache_key and not admitted.passed_on
-        return ModelRequest(
-            prompt.messages,
-            prompt.material,
-            stream=request.stream,
-            call=call,
-            client=None if request.client is None else request.client.parameters,
-            cache_key=admitted.session_id if keyed else None,
-        )
+def _fail_open(request: TurnRequest, error: Exception) -> str:
+    """Why a client's request goes on without memory, as a code.  Raises what is no failure of memory."""
+    if request.client is None or (isinstance(error, RecapError) and error.code not in FORGIVEN):
+        raise error
+    if isinstance(error, RecapError):
+        log.warning("a client's request goes on without memory", extra=logs.fields(code=error.code))
+        return error.code
+    log.error("a client's request goes on without memory", exc_info=error)
+    failed = database_failed(error)
+    return failed.code if failed is not None else "memory_failed"
 
-    def _started(self, admitted: Admitted, prepared: Prepared, reply: Answer, problem: str | None) -> TurnStarted:
-        view = admitted.remembered.view
-        return TurnStarted(
-            completion_id=f"chatcmpl-{secrets.token_hex(16)}",
-            session_id=admitted.session_id,
-            user_message_id=view.message.id or None,
-            model=self._main.name,
-            created_at=prepared.at,
-            memory=_with_calls(prepared.memory, reply),
-            saved_tokens=view.full_history_tokens - prepared.prompt.tokens,
-            problem=problem or prepared.problem,
-        )
 
-    def _finished(self, admitted: Admitted, started: TurnStarted, reply: Answer) -> TurnFinished:
-        usage = TurnUsage(reply.end.usage, round(admitted.remembered.view.full_history_tokens * reply.rate))
-        memory = _with_calls(started.memory, reply)
-        given = str(reply.last.data.get("id") or "") if reply.last is not None else ""
-        if given or memory is not started.memory:
-            started = replace(started, completion_id=given[:ID_CHARS] or started.completion_id, memory=memory)
-        end = reply.end
-        return TurnFinished(started, reply.text, None, end.reason, end.model, usage, calls=reply.client_calls)
+# -- recall, compose
 
-    def _charge(self, caller: Caller, admitted: Admitted, spent: Sequence[Usage]) -> None:
-        """Count what a turn took that stores nothing."""
-        owner_id = admitted.remembered.view.owner_id
-        if owner_id:
-            self._budgets.charge(owner_id, spent)
-        else:
-            self._budgets.charge_caller(caller, admitted.session_id, spent)
 
-    def _record(self, caller: Caller, admitted: Admitted, request: TurnRequest, finished: TurnFinished) -> TurnFinished:
-        """Store the reply and give the lease back.  Raises Conflict when it was lost: a later turn has the word."""
-        lease = admitted.lease
-        if lease is None:
-            self._charge(caller, admitted, [finished.usage.spent])
-            return finished
-        if not finished.reply.strip() and not finished.calls:  # an answer without words, which clients may get
-            self._leases.release(lease)
-            self._charge(caller, admitted, [finished.usage.spent])
-            return finished
-        try:
-            return self._store(admitted, lease, request, finished)
-        except Exception as error:  # noqa: BLE001 - as above: the client has its answer
-            problem = forgiven(request, error)
-            self._leases.release(lease)
-            self._charge(caller, admitted, [finished.usage.spent])
-            return replace(finished, started=replace(finished.started, problem=problem))
+def _tools(parts: Parts, admitted: Admitted, request: TurnRequest) -> Tools | None:
+    """What the model looks back with in mode `tools`; None when Recap looks back for it."""
+    settings = parts.settings
+    wanted = (request.recall or settings.recall) == "tools" and parts.model.can_call_tools
+    if request.client is not None or not (wanted and settings.recall_limit and settings.recall_tokens):
+        return None
+    return Tools(parts.recall, past_of(admitted.memory), limit=settings.recall_limit, zone=request.timezone)
 
-    def _store(self, admitted: Admitted, lease: Lease, request: TurnRequest, finished: TurnFinished) -> TurnFinished:
-        with self._database.write(self._admission.patience(request)) as tx:
-            row = leased(tx, lease)
-            if row is None:
-                raise Conflict(
-                    "turn_lost",
-                    "The session was erased, or this process was suspended and another took its turn. "
-                    "The reply was not stored; read the session again.",
-                )
-            draft = MessageDraft("assistant", storable(finished.reply), extra=reply_extra(finished.calls))
-            reply = store_message(tx, row, draft, self._now())
-            if finished.calls:  # the exchange goes on, and is summarised when it is over
-                self._sessions.index_soon(tx, row)
+
+def _prompt(parts: Parts, admitted: Admitted, request: TurnRequest, tools: Tools | None, course: Course) -> Prompt:
+    memory = admitted.memory
+    if admitted.passed_on:
+        return pass_on(parts, memory, request, None)
+    try:
+        recalled = Recalled((), "tools", ASKED) if tools is not None else look_back(parts, memory, request)
+        course.lap("recall")
+        prompt = compose(parts, memory, recalled, request)
+    except Exception as error:  # noqa: BLE001 - as above
+        prompt = pass_on(parts, memory, request, _fail_open(request, error))
+    course.lap("compose")
+    return prompt
+
+
+# -- answer
+
+
+class Answer:
+    """The main model's answer: one call, or with tools up to RECALL_TOOL_ROUNDS calls and looks back in between.
+
+    Iterate for its pieces, and a client's chunks, as they come; then `text` and `end` are complete.  It ends in words
+    or in a ModelError, or, when its call is stopped, in what was said until then.  A model that fails before its first
+    word raises when the answer is made.  The last call is offered no tools, so that it must answer.  What a look back
+    brings never makes the prompt larger than CONTEXT_TOKENS.
+
+    `end` has the usage of all calls together, and `spent` gets that of each.  `rate` is how many tokens the model
+    counts for one of our estimate.
+    """
+
+    end: Finish
+
+    def __init__(self, parts: Parts, request: ModelRequest, tools: Tools | None, spent: list[Usage]) -> None:
+        self._settings = parts.settings
+        self._model = parts.model
+        self._tools = tools
+        self._spent = spent
+        self._said: list[str] = []
+        self.rate = 1.0
+        self.interrupted = False
+        self.looked_back: tuple[RecallCall, ...] = ()
+        self.calls: tuple[ToolCall, ...] = ()  # of a client's own tools
+        self.last: Chunk | None = None
+        self._parts = self._rounds(request)
+        self._first = next(self._parts, None)
+
+    def __iter__(self) -> Iterator[Piece | Chunk]:
+        return chain(() if self._first is None else (self._first,), self._parts)
+
+    @property
+    def text(self) -> str:
+        return "".join(self._said)
+
+    def check_said(self, request: TurnRequest) -> None:
+        """Raises Conflict for a reply that was stopped before its first word.  A client gets no words instead."""
+        if self.interrupted and not self.text.strip() and request.client is None:
+            raise Conflict("turn_stopped", "The reply was stopped before its first word, and none was stored.")
+
+    def end_for_client(self, request: TurnRequest) -> Iterator[Piece | Chunk]:
+        """How an answer that was stopped ends for a client.  Read it when the answer is over."""
+        if request.client is None or not self.interrupted:
+            return
+        if request.stream and self.last is not None:
+            yield Chunk(last_chunk(self.last.data, "stop"))
+            return
+        end = replace(self.end, reason="stop")
+        yield from in_chunks([self.text], end, request.client.parameters, stream=request.stream)
+
+    def _rounds(self, request: ModelRequest) -> Iterator[Piece | Chunk]:
+        left = self._settings.recall_tool_rounds if self._tools is not None else 1
+        while True:
+            left -= 1
+            request = self._offering(request, left)
+            already = len(self.text)
+            try:
+                calls, before = yield from self._round(request)
+            except Interrupted:
+                self.interrupted = True
+                usage = Usage(estimate_prompt(request), tokens.estimate(self.text[already:]), estimated=True)
+                self.end = Finish(INTERRUPTED, self._model.name, usage)
+                calls = []
+            if not self._spent and not self.interrupted:
+                self.rate = self.end.usage.prompt_tokens / max(1, estimate_prompt(request))
+            self._spent.append(self.end.usage)
+            if not calls or self._tools is None:
+                self.calls = tuple(calls)
+                break
+            request = self._look_back(request, self._tools, before, calls[:CALLS_A_ROUND])
+        self.end = replace(self.end, usage=sum(self._spent[1:], self._spent[0]))
+
+    def _offering(self, request: ModelRequest, left: int) -> ModelRequest:
+        """The request with the tools, if another call may follow and there is room for what they bring."""
+        if self._tools is None:
+            return request
+        offering = replace(request, tools=self._tools.specs)
+        return offering if left and self._room(offering) >= ROOM_MIN else replace(request, tools=())
+
+    def _round(self, request: ModelRequest) -> Generator[Piece | Chunk, None, tuple[Sequence[ToolCall], str]]:
+        """One call of the model: yields what it says; returns the tools it calls and what it said before.
+
+        Raises Interrupted.
+        """
+        held, words, calls = "", list[str](), list[ToolCall]()
+        if request.call.stopped:
+            raise Interrupted
+        self._answer = self._model.answer(request)  # kept, so that nobody waits for what a server sends after the end
+        for part in self._answer:
+            if isinstance(part, Finish):
+                self.end = part
+                break
+            if request.call.stopped:
+                raise Interrupted
+            if isinstance(part, Piece):
+                text = held + part.text
+                if request.tools and not words and text.isspace():
+                    held = text  # models that are about to call tools often say a line end first
+                    continue
+                if not words and self._said and not self._said[-1].endswith("\n"):
+                    text = f"\n\n{text}"  # what was said before the tools were called is a paragraph of its own
+                held = ""
+                words.append(text)
+                self._said.append(text)
+                yield Piece(text)
+            elif isinstance(part, Chunk):
+                self.last = part
+                yield part
             else:
-                self._sessions.follow_up(tx, row, prompt=request.prompt)
-            give_back(tx, row, self._leases)
-            ended = {
-                "reply_message_id": reply.id,
-                "completion_id": finished.started.completion_id,
-                "finish_reason": finished.finish_reason,
-                "model": finished.model,
-                "memory": finished.started.memory.to_stored(),
-                "usage": finished.usage.to_stored(),
-                "started_at": finished.started.created_at,  # a retry shows the same time
-                "finished_at": self._now(),
-            }
-            tx.execute(_END_TURN, {"turn": admitted.turn_id, **ended})
-            self._budgets.spend(tx, row.owner_id, [finished.usage.spent])
-            if admitted.remembered.began is None:
-                self._facts.count_use(tx, finished.started.memory.facts)
-        self._leases.ended(lease)
-        return replace(finished, reply_message_id=reply.id)
+                calls.append(part)
+        return calls, "".join(words).strip()
+
+    def _look_back(self, request: ModelRequest, tools: Tools, before: str, calls: Sequence[ToolCall]) -> ModelRequest:
+        """The request that goes on from `calls`, with what they brought."""
+        request = replace(request, messages=(*request.messages, ChatMessage("assistant", before, tuple(calls))))
+        for call in calls:
+            room = self._room(request) - tokens.MESSAGE_OVERHEAD
+            text, report = tools.run(call, min(self._settings.recall_tokens, room))
+            request = replace(request, messages=(*request.messages, ChatMessage("tool", text, tool_call_id=call.id)))
+            self.looked_back = (*self.looked_back, report)
+        return request
+
+    def _room(self, request: ModelRequest) -> int:
+        return self._settings.context_tokens - estimate_prompt(request)
 
 
-def _with_calls(memory: MemoryReport, reply: Answer) -> MemoryReport:
-    """The report with the looks back that the model has made until now."""
-    return replace(memory, calls=reply.calls) if reply.calls else memory
+def _started(parts: Parts, admitted: Admitted, prompt: Prompt, answer: Answer, problem: str | None) -> TurnStarted:
+    memory = admitted.memory
+    return TurnStarted(
+        completion_id=f"chatcmpl-{secrets.token_hex(16)}",
+        session_id=admitted.session_id,
+        user_message_id=memory.exchange[0].id or None,
+        model=parts.model.name,
+        created_at=prompt.at,
+        memory=replace(prompt.memory, calls=answer.looked_back),
+        saved_tokens=memory.full_history_tokens - prompt.tokens,
+        problem=problem or prompt.problem,
+    )
 
 
-def _tell_kept(error: BaseException, kept: str) -> None:
-    """Say with a failure of the model or the database that the message is there.  Raises DatabaseFailed."""
-    if isinstance(error, ModelError):
-        error.message += kept
-    elif failed := database_failed(error, f"The reply was not stored.{kept}"):
-        try:
-            raise failed from error
-        finally:
-            del failed  # else it and this frame would keep each other, and all that the turn had at hand
+def _finished(admitted: Admitted, started: TurnStarted, answer: Answer) -> TurnFinished:
+    end = answer.end
+    usage = TurnUsage(end.usage, round(admitted.memory.full_history_tokens * answer.rate))
+    given = str(answer.last.data.get("id") or "") if answer.last is not None else ""
+    memory = replace(started.memory, calls=answer.looked_back)
+    started = replace(started, completion_id=given[:ID_CHARS] or started.completion_id, memory=memory)
+    return TurnFinished(started, answer.text, None, end.reason, end.model, usage, calls=answer.calls)
 
 
-def _cut_short(request: TurnRequest, reply: Answer) -> Iterator[TurnEvent]:
-    """How an answer that was stopped ends for a client; read when the reply is over."""
-    if request.client is None or not reply.interrupted:
-        return
-    if request.stream and reply.last is not None:
-        yield Chunk(last_chunk(reply.last.data, "stop"))
-        return
-    end = replace(reply.end, reason="stop")
-    yield from in_chunks([reply.text], end, request.client.parameters, stream=request.stream)
+# -- record
 
 
-def _once_more(finished: TurnFinished, request: TurnRequest) -> Iterator[TurnEvent]:
-    """The events of a turn that is over, for a retry."""
-    yield finished.started
-    if request.client is None:
-        yield Piece(finished.reply)
-    else:
-        reason = "stop" if finished.finish_reason == INTERRUPTED else finished.finish_reason
-        end = Finish(reason, finished.model, finished.usage.spent)
-        yield from in_chunks(
-            [finished.reply],
-            end,
-            request.client.parameters,
-            stream=request.stream,
-            calls=finished.calls,
-            id=finished.started.completion_id,
-        )
-    yield finished
+def _record(
+    parts: Parts, caller: Caller, admitted: Admitted, request: TurnRequest, finished: TurnFinished, course: Course
+) -> TurnFinished:
+    """Store the reply and give the lease back.  Raises Conflict when the lease was lost."""
+    worth_storing = finished.reply.strip() or finished.calls  # clients may get an answer without words
+    if admitted.lease is None or not worth_storing:
+        course.give_up()
+        return finished
+    try:
+        reply_id = _store(parts, caller, admitted, request, finished)
+    except Exception as error:  # noqa: BLE001 - as above; the client has its answer already
+        problem = _fail_open(request, error)
+        course.give_up()
+        return replace(finished, started=replace(finished.started, problem=problem))
+    parts.leases.ended(admitted.lease)
+    return replace(finished, reply_message_id=reply_id)
 
 
-def _check_said(admitted: Admitted, request: TurnRequest, reply: Answer) -> None:
-    """Raises Conflict for a reply that was stopped before it said anything; a client just gets no words."""
-    if reply.interrupted and not reply.text.strip() and request.client is None:
-        message = "The reply was stopped before its first word, and none was stored."
-        raise Conflict("turn_stopped", message + KEPT.format(admitted.session_id) if admitted.lease else message)
+def _store(parts: Parts, caller: Caller, admitted: Admitted, request: TurnRequest, finished: TurnFinished) -> int:
+    """The stored reply's id."""
+    lease, now, begun = admitted.lease, parts.now(), None
+    assert lease is not None and admitted.turn_id is not None
+    draft = MessageDraft("assistant", storable(finished.reply), extra=reply_extra(finished.calls))
+    if request.client is not None and request.session_id is None:
+        line = [one.said for one in request.client.conversation.messages]
+        begun = opening(caller, [*line, said("assistant", draft.content, None, draft.extra)])
+    with parts.database.write(patience(request)) as tx:
+        stored = store_reply(tx, lease.row_id, lease.token, draft, now, begun)
+        if stored is None:
+            raise Conflict(
+                "turn_lost",
+                "The session was erased, or this process was suspended and another took its turn. "
+                "The reply was not stored; read the session again.",
+            )
+        reply_id, session = stored
+        turns.finish(tx, admitted.turn_id, reply_id, finished, now)
+        # An exchange that goes on with calls of tools is summarised when it is over.
+        parts.sessions.follow_up(tx, session, summarise=not finished.calls, prompt=request.prompt)
+        parts.budgets.spend(tx, session.owner_id, [finished.usage.spent])
+        if admitted.memory.began is None:
+            parts.facts.count_use(tx, finished.started.memory.facts)
+    return reply_id

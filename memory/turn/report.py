@@ -1,6 +1,6 @@
 """What a turn says of its memory: which facts and excerpts its prompt showed, and why.
 
-Kept with the turn by reference only (ids and scores): what is erased later is gone from here too.
+It is stored with the turn by ids and scores alone, so what is erased later is gone from here too.
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import repeat
 from typing import Any
 
-from memory.domain import Excerpt, Fact, FactScore
+from sqlalchemy import select
+
+from memory.domain import Excerpt, Fact, FactScore, Message
 from memory.facts.facts import as_fact
 from memory.recall.excerpts import shown_in_part
 from memory.recall.recall import Recalled
@@ -24,9 +25,9 @@ from models import FactRow, MessageRow, SessionRow, Transaction
 class MemoryReport:
     """The `memory` of a reply.
 
-    `summary_version` is the one stored when the turn began, `head_version` the one its prompt showed, `state` how the
-    stored one stood.  `tail_dropped` counts messages too many for CONTEXT_TOKENS, which went unseen.  `calls` are the
-    model's own looks back; the words it looked for are not stored.
+    `summary_version` is the one stored when the turn began, `state` how it stood, `head_version` the one that the
+    prompt showed.  `tail_dropped` counts messages that did not fit CONTEXT_TOKENS.  `calls` are the model's own looks
+    back; their words are not stored.
     """
 
     summary_version: int
@@ -60,7 +61,7 @@ class MemoryReport:
                 for call in self.calls
             ],
             "facts": [
-                [fact.id, *map(round, vars(fact.score).values(), repeat(4))] for fact in self.facts if fact.score
+                [fact.id, *(round(part, 4) for part in vars(fact.score).values())] for fact in self.facts if fact.score
             ],
             "excerpts": [
                 {
@@ -76,45 +77,39 @@ class MemoryReport:
     @classmethod
     def from_stored(cls, tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
         """The report as it was, with the words that are still there."""
-        facts = []
-        for fact_id, *score in stored["facts"]:
-            row = tx.get(FactRow, fact_id)
-            if row is not None:
-                session = tx.get(SessionRow, row.session_id) if row.session_id is not None else None
-                facts.append(replace(as_fact(row, session.public_id if session else None), score=FactScore(*score)))
-        excerpts = []
-        for item in stored["excerpts"]:
-            rows = [
-                row
-                for row in (tx.get(MessageRow, message_id) for message_id in item["messages"])
-                if row is not None and row.erased_at is None
-            ]
-            session = tx.get(SessionRow, rows[0].session_id) if rows else None
-            if session is not None:
-                excerpts.append(
-                    Excerpt(
-                        session_id=session.public_id,
-                        title=session.title,
-                        messages=tuple(
-                            shown_in_part(as_message(row, session), found=row.id in item["hits"]) for row in rows
-                        ),
-                        hits=tuple(item["hits"]),
-                        score=item["score"],
-                        why=item["why"],
-                    )
-                )
+        calls = [
+            {**call, **{name: datetime.fromisoformat(call[name]) for name in ("after", "before") if call[name]}}
+            for call in stored.get("calls", ())
+        ]
         return cls(
             summary_version=stored["summary_version"],
             head_version=stored["head_version"],
             state=stored["state"],
-            facts=tuple(facts),
-            recalled=Recalled(tuple(excerpts), stored["mode"], stored["reason"]),
+            facts=_facts(tx, stored["facts"]),
+            recalled=Recalled(_excerpts(tx, stored["excerpts"]), stored["mode"], stored["reason"]),
             tail_messages=stored["tail_messages"],
             tail_dropped=stored["tail_dropped"],
-            calls=tuple(_call(call) for call in stored.get("calls", ())),
+            calls=tuple(RecallCall(**call) for call in calls),
         )
 
 
-def _call(stored: Mapping[str, Any]) -> RecallCall:
-    times = {name: datetime.fromisoformat(stored[name]) for name in ("after", "before") if stored[name]}
-    return RecallCall(**{**stored, **times})
+def _facts(tx: Transaction, stored: list[list[Any]]) -> tuple[Fact, ...]:
+    query = select(FactRow, SessionRow.public_id).outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
+    rows = tx.execute(query.where(FactRow.id.in_([fact_id for fact_id, *_ in stored])))
+    there = {row.id: as_fact(row, session_id) for row, session_id in rows}
+    return tuple(replace(there[fact_id], score=FactScore(*score)) for fact_id, *score in stored if fact_id in there)
+
+
+def _excerpts(tx: Transaction, stored: list[dict[str, Any]]) -> tuple[Excerpt, ...]:
+    query = select(MessageRow, SessionRow).join(SessionRow, SessionRow.id == MessageRow.session_id)
+    query = query.where(MessageRow.id.in_([message_id for item in stored for message_id in item["messages"]]))
+    rows = tx.execute(query.where(MessageRow.erased_at.is_(None)))
+    there: dict[int, tuple[Message, str]] = {row.id: (as_message(row, session), session.title) for row, session in rows}
+    found = []
+    for item in stored:
+        shown = [there[message_id] for message_id in item["messages"] if message_id in there]
+        if shown:
+            messages = tuple(shown_in_part(message, found=message.id in item["hits"]) for message, _ in shown)
+            (first, title), hits = shown[0], tuple(item["hits"])
+            found.append(Excerpt(first.session_id, title, messages, hits, item["score"], item["why"]))
+    return tuple(found)

@@ -1,4 +1,4 @@
-"""A turn as values: what is asked, what is reported while it is taken, and how it ended."""
+"""A turn as values: what is asked, what the session remembers, what is reported, and how the turn ended."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any, Literal
 
 from memory.clients.conversation import ClientRequest
-from memory.domain import Usage
+from memory.clients.prompt import ClientView
+from memory.domain import Fact, Message, Usage
+from memory.leases import Lease
 from memory.llm import Chunk, Piece, ToolCall
+from memory.sections import Sections
 from memory.sessions.messages import MessageDraft
 from memory.turn.report import MemoryReport
 
 
 @dataclass(frozen=True)
 class TurnRequest:
-    """A message to answer.  `recall` None: as RECALL says.  `timezone` is where the person's days begin.
+    """A message to answer.  `recall` None means the setting RECALL; `timezone` is where the person's days begin.
 
-    `replaces` is the id of the user message of this session that it takes the place of, with all after that.
-    `unheard` says what becomes of the reply when its listener goes away: it is written to its end (`finish`), or what
-    was written is kept (`interrupt`).  `history` is what was said before in a temporary chat: nobody else keeps it.
-    `client` is a whole request of an OpenAI client, of which `message` is what the person said last.
+    `replaces` is the id of the user message of this session that this one replaces, with all after it.  `unheard` says
+    what becomes of the reply when its listener leaves: it is finished, or interrupted and kept so far.  `history` is
+    what was said before in a temporary chat, which nobody else keeps.  `client` is the whole request of an OpenAI
+    client, whose last user message is `message`.
     """
 
     message: str
@@ -41,9 +44,63 @@ class TurnRequest:
 
 
 @dataclass(frozen=True)
+class Began:
+    """What the prompt showed of the memory when an exchange began that goes on now, and when that was."""
+
+    memory: MemoryReport
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a session remembers at the start of a turn, read in one transaction.
+
+    `head` is the first message of the prompt; `explained` says that it tells how to read remembered text.  `tail` is
+    what fits of the messages since the head's summary, `dropped` counts the others.  `exchange` is the new message,
+    in a client's conversation followed by calls of tools and their results.  `tokens` is the estimated size of all
+    these in the prompt, `full_history_tokens` that of every message instead.
+    """
+
+    owner_id: int
+    owner_key: str
+    session_row_id: int | None
+    exchange: tuple[Message, ...]
+    tokens: int
+    full_history_tokens: int
+    head: str = ""
+    explained: bool = True
+    summary: Sections = Sections()
+    head_facts: tuple[Fact, ...] = ()
+    other_facts: tuple[Fact, ...] = ()
+    tail: tuple[Message, ...] = ()
+    dropped: int = 0
+    head_version: int = 0
+    summary_version: int = 0
+    summary_state: str = "none"
+    summary_failing: bool = False
+    began: Began | None = None
+    client: ClientView | None = None
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """A turn that may go on.
+
+    `lease` keeps others out of the session and `turn_id` is the turn's row; a temporary turn has neither.
+    `session_id` is None outside any session.  `passed_on`: a client's request goes to the model without memory.
+    """
+
+    memory: Memory
+    session_id: str | None = None
+    lease: Lease | None = None
+    turn_id: int | None = None
+    passed_on: bool = False
+
+
+@dataclass(frozen=True)
 class TurnUsage:
-    """Tokens of the main call.  `full_history` is what sending every message instead would have cost, at this
-    model's own rate of tokens; `saved` the difference, below zero while a conversation is short."""
+    """Tokens of the main model.  `full_history_tokens` is what sending every message would have cost, in this model's
+    tokens; `saved_tokens` is below zero while a conversation is short."""
 
     spent: Usage
     full_history_tokens: int
@@ -53,7 +110,7 @@ class TurnUsage:
         return self.full_history_tokens - self.spent.prompt_tokens
 
     def to_stored(self) -> dict[str, Any]:
-        return {  # without those the provider had kept, which are for the metrics: a turn costs its owner the same
+        return {  # without cached tokens, which are for the metrics alone
             "prompt_tokens": self.spent.prompt_tokens,
             "completion_tokens": self.spent.completion_tokens,
             "estimated": self.spent.estimated,
@@ -70,10 +127,9 @@ class TurnUsage:
 
 @dataclass(frozen=True)
 class TurnStarted:
-    """The prompt is composed and the model has begun; `session_id` is None for a temporary turn without a session.
+    """The model has begun to answer.  `session_id` is None for a temporary turn without a session.
 
-    `saved_tokens` is an estimate, since nothing is counted yet.  `problem` is why nothing is remembered, or not all is
-    stored, of a client's request that was answered all the same.
+    `saved_tokens` is an estimate.  `problem` says why a client's request was answered without all of its memory.
     """
 
     completion_id: str

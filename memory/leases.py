@@ -1,0 +1,182 @@
+"""Leases: who is taking a turn in a session, and who is doing a job.
+
+A lease is a token and an expiry in the leased row, so it works between threads, processes and nodes.  One thread of a
+process renews all leases that the process holds; those of a killed process run out after LEASE_SECONDS.  No
+transaction stays open while a lease is held.
+
+Guarantee: leased work ends with a transaction that checks the token, so a holder that was suspended past its expiry
+cannot overwrite what its successor did.  A clock that is put back stalls nobody: whoever waits for a lease brings an
+expiry that is too far ahead back to LEASE_SECONDS from now.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import update
+from sqlalchemy.exc import SQLAlchemyError
+
+from memory.errors import Conflict
+from memory.ops import logs
+from models import Database, JobRow, SessionRow, Transaction
+
+log = logging.getLogger(__name__)
+
+LEASE_SECONDS = 10.0  # three renewals fit into it, so a busy process keeps its leases
+RENEW_PAUSE = 1.0  # seconds until the next try when the database failed
+RELEASE_PATIENCE = 2.0  # seconds that giving a lease back may wait for the database
+POLL_FIRST, POLL_LAST = 0.01, 0.25  # seconds between looks at a lease that another process holds
+_LEASE = timedelta(seconds=LEASE_SECONDS)
+
+Leased = SessionRow | JobRow
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A held lease: the kind of row, its id and the token in it."""
+
+    kind: type[Leased]
+    row_id: int
+    token: str
+
+
+class Leases:
+    """Takes, renews and gives back leases.  Thread-safe."""
+
+    def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
+        self._database = database
+        self._now = now
+        self._held: set[Lease] = set()
+        self._changed = threading.Condition()
+        self._closed = threading.Event()
+        self._renewer: threading.Thread | None = None
+
+    def free(self, row: Leased) -> bool:
+        """Whether nobody holds `row` now."""
+        return row.lease_token is None or row.lease_until is None or row.lease_until <= self._now()
+
+    def take(self, row: Leased) -> Lease | None:
+        """Take the lease on `row` in the caller's write transaction; None when somebody holds it.
+
+        Call `keep` after the transaction has committed.
+        """
+        if not self.free(row):
+            return None
+        token = secrets.token_hex(16)
+        row.lease_token, row.lease_until = token, self._now() + _LEASE
+        return Lease(type(row), row.id, token)
+
+    def give_back(self, row: Leased) -> None:
+        """Clear the lease in the caller's write transaction.  Call `ended` after it has committed."""
+        row.lease_token = row.lease_until = None
+
+    def holds(self, row: Leased, lease: Lease) -> bool:
+        """Whether `lease` is still the one on `row`."""
+        return row.lease_token == lease.token
+
+    def keep(self, lease: Lease) -> None:
+        """Renew `lease` from now on, until `release` or `ended`."""
+        with self._changed:
+            self._held.add(lease)
+            if self._renewer is None:
+                self._renewer = threading.Thread(target=self._renew_forever, name="recap-leases", daemon=True)
+                self._renewer.start()
+
+    def ended(self, lease: Lease) -> None:
+        """Stop renewing a lease that was given back or lost, and wake those who wait for it in this process."""
+        with self._changed:
+            self._held.discard(lease)
+            self._changed.notify_all()
+
+    def release(self, lease: Lease) -> None:
+        """Give the lease back in a transaction of its own.  If the database fails, the lease runs out by itself."""
+        try:
+            with self._database.write(RELEASE_PATIENCE) as tx:
+                _change(tx, lease, lease_token=None, lease_until=None)
+        except SQLAlchemyError as error:
+            told = logs.fields(seconds=LEASE_SECONDS, error=logs.told(error))
+            log.error("a lease could not be given back, and runs out by itself", extra=told)
+        self.ended(lease)
+
+    @contextmanager
+    def free_session(
+        self, find: Callable[[Transaction], SessionRow], seconds: float, consequence: str
+    ) -> Iterator[tuple[Transaction, SessionRow]]:
+        """A write transaction on the session that `find` gives, once no turn is being taken in it.
+
+        Raises Conflict, which tells the `consequence`, when that lasts longer than `seconds`.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            with self._database.write() as tx:
+                row = find(tx)
+                if self.free(row):
+                    yield tx, row
+                    return
+            if not self.wait_free(SessionRow, row.id, deadline):
+                message = f"A reply is being written in session {row.public_id!r}. {consequence}"
+                raise Conflict("session_busy", message, retry_after=5.0)
+
+    def wait_free(self, kind: type[Leased], row_id: int, deadline: float) -> bool:
+        """Wait until the row may be free; False when `time.monotonic()` reaches `deadline` first."""
+        pause = POLL_FIRST
+        while time.monotonic() < deadline:
+            with self._database.read() as tx:
+                row = tx.get(kind, row_id)
+            if not isinstance(row, Leased) or self.free(row):
+                return True
+            self.shorten(row)
+            with self._changed:  # a holder in this process wakes us; other processes' leases are polled
+                self._changed.wait(pause)
+            pause = min(pause * 2, POLL_LAST)
+        return False
+
+    def shorten(self, row: Leased) -> None:
+        """Bring an expiry that lies further ahead than any lease lasts back to LEASE_SECONDS from now.
+
+        The clock was put back since it was written.  A living holder renews the lease, a dead one's runs out.
+        """
+        now = self._now()
+        if row.lease_token is None or row.lease_until is None or row.lease_until <= now + 2 * _LEASE:
+            return
+        ahead = (row.lease_until - now).total_seconds()
+        log.warning("the clock was put back: a lease is shortened", extra=logs.fields(seconds_ahead=ahead))
+        with self._database.write(durable=False) as tx:
+            _change(tx, Lease(type(row), row.id, row.lease_token), lease_until=now + _LEASE)
+
+    def close(self) -> None:
+        """Stop renewing.  Leases still held run out by themselves."""
+        self._closed.set()
+
+    def _renew_forever(self) -> None:
+        pause = LEASE_SECONDS / 3
+        while not self._closed.wait(pause):
+            with self._changed:
+                held = tuple(self._held)
+            pause = LEASE_SECONDS / 3
+            try:
+                if held:
+                    self._renew(held)
+            except SQLAlchemyError as error:
+                pause = RENEW_PAUSE
+                figures = logs.fields(leases=len(held), error=logs.told(error))
+                log.error("leases could not be renewed; trying again", extra=figures)
+
+    def _renew(self, held: tuple[Lease, ...]) -> None:
+        with self._database.write(durable=False) as tx:
+            until = self._now() + _LEASE  # read inside the transaction, since waiting for it takes time
+            for lease in held:
+                _change(tx, lease, lease_until=until)
+
+
+def _change(tx: Transaction, lease: Lease, **values: Any) -> None:
+    held = lease.kind.id == lease.row_id, lease.kind.lease_token == lease.token
+    tx.execute(update(lease.kind).where(*held).values(**values))

@@ -1,0 +1,37 @@
+"""What the steps of a turn work with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from config import Settings
+from memory.access.budgets import Budgets
+from memory.facts.facts import Facts
+from memory.jobs.outbox import Outbox
+from memory.leases import Leases
+from memory.llm import LanguageModel
+from memory.prompts.prompts import Prompts
+from memory.recall.recall import Recall
+from memory.sessions.sessions import Sessions
+from memory.turn.running import Running
+from models import Database
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The services that a turn calls.  `model` is the main model."""
+
+    settings: Settings
+    database: Database
+    sessions: Sessions
+    facts: Facts
+    prompts: Prompts
+    recall: Recall
+    leases: Leases
+    running: Running
+    outbox: Outbox
+    budgets: Budgets
+    model: LanguageModel
+    now: Callable[[], datetime]

@@ -1,0 +1,244 @@
+"""Turns as rows: which request each one answers, how it ended, what it cost, and what its prompt showed of the memory.
+
+Guarantee: a request with the Idempotency-Key of another request is refused, and one sent again finds its own turn.  A
+turn belongs to the line that its message is on: turns of replaced messages are kept, and not listed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import and_, bindparam, insert, or_, select, update
+from sqlalchemy.orm import aliased
+
+from memory.access.owners import find_session
+from memory.clients.conversation import calls_of
+from memory.domain import INTERRUPTED, Caller, Message
+from memory.errors import Conflict, NotFound
+from memory.leases import Lease, Leases
+from memory.llm import Finish, Piece
+from memory.llm.passing import in_chunks
+from memory.paging import Page, decode_cursor, page_of
+from memory.sessions.messages import remains
+from memory.turn.report import MemoryReport
+from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
+from models import Database, MessageRow, SessionRow, Transaction, TurnRow
+
+_T = TurnRow.__table__
+_INSERT = insert(_T).returning(_T.c.id)
+_UPDATE = update(_T).where(_T.c.id == bindparam("turn"))
+
+
+@dataclass(frozen=True)
+class TurnInfo:
+    """A turn as it is shown.
+
+    `state` is `answering`, `finished`, `interrupted` (the reply is what was said until then), or `broken_off`: no
+    reply came, and the same message sent again takes the turn up.  A turn without a reply has no `message_id`,
+    `model`, `finish_reason`, `usage` and `finished_at`.  `memory` is there where a single turn is read.
+    """
+
+    user_message_id: int
+    message_id: int | None
+    state: str
+    model: str | None
+    finish_reason: str | None
+    usage: TurnUsage | None
+    started_at: datetime
+    finished_at: datetime | None
+    memory: MemoryReport | None = None
+
+
+class Turns:
+    """Reads turns on behalf of callers."""
+
+    def __init__(self, database: Database, leases: Leases) -> None:
+        self._database = database
+        self._leases = leases
+
+    def page(
+        self,
+        caller: Caller,
+        session_id: str,
+        *,
+        cursor: str | None = None,
+        limit: int = 100,
+        newest_first: bool = True,
+    ) -> Page[TurnInfo]:
+        """A session's turns in the order of their messages, newest or oldest first.  Raises NotFound."""
+        with self._database.read() as tx:
+            row = find_session(tx, caller, session_id)
+            query = _of_line(row)
+            if cursor:
+                (last,) = decode_cursor(cursor, int)
+                query = query.where(TurnRow.user_message_id < last if newest_first else TurnRow.user_message_id > last)
+            order = TurnRow.user_message_id.desc() if newest_first else TurnRow.user_message_id
+            found = [self._info(turn, row) for turn in tx.scalars(query.order_by(order).limit(limit + 1))]
+        return page_of(found, limit, lambda turn: (turn.user_message_id,))
+
+    def get(self, caller: Caller, session_id: str, message_id: int) -> TurnInfo:
+        """The turn of a message, its own or its reply, with its memory.  Raises NotFound."""
+        with self._database.read() as tx:
+            row = find_session(tx, caller, session_id)
+            either = or_(TurnRow.user_message_id == message_id, TurnRow.reply_message_id == message_id)
+            turn = tx.scalar(_of_line(row).where(either))
+            if turn is None:
+                raise NotFound(
+                    "turn_not_found",
+                    f"Message {message_id} is of no turn in session {session_id!r}: it was not said there, or appended "
+                    "without a model, or it was replaced or erased.",
+                )
+            memory = MemoryReport.from_stored(tx, turn.memory) if turn.memory is not None else None
+            return self._info(turn, row, memory)
+
+    def _info(self, turn: TurnRow, row: SessionRow, memory: MemoryReport | None = None) -> TurnInfo:
+        return TurnInfo(
+            user_message_id=turn.user_message_id,
+            message_id=turn.reply_message_id,
+            state=self._state(turn, row),
+            model=turn.model,
+            finish_reason=turn.finish_reason,
+            usage=TurnUsage.from_stored(turn.usage) if turn.usage is not None else None,
+            started_at=turn.started_at,
+            finished_at=turn.finished_at,
+            memory=memory,
+        )
+
+    def _state(self, turn: TurnRow, row: SessionRow) -> str:
+        if turn.finished_at is not None:
+            return "interrupted" if turn.finish_reason == INTERRUPTED else "finished"
+        taken = turn.lease_token is not None and turn.lease_token == row.lease_token
+        return "answering" if taken and not self._leases.free(row) else "broken_off"
+
+
+def _of_line(row: SessionRow) -> Any:
+    """The turns on the session's current line whose message or reply is still there."""
+    said, reply = aliased(MessageRow), aliased(MessageRow)
+    return (
+        select(TurnRow)
+        .join(said, said.id == TurnRow.user_message_id)
+        .outerjoin(reply, reply.id == TurnRow.reply_message_id)
+        .where(TurnRow.session_id == row.id, said.branch == 0)
+        .where(or_(said.erased_at.is_(None), and_(reply.id.is_not(None), reply.erased_at.is_(None))))
+    )
+
+
+# -- for the steps of a turn
+
+
+def of_key(tx: Transaction, caller: Caller, request: TurnRequest) -> TurnRow | None:
+    """The turn that this request's Idempotency-Key began.  Raises Conflict when the key was another request's."""
+    if request.idempotency_key is None:
+        return None
+    keys = [request.idempotency_key, remains(request.idempotency_key)]
+    turn = tx.scalar(select(TurnRow).where(TurnRow.tenant == caller.tenant, TurnRow.idempotency_key.in_(keys)))
+    if turn is not None and turn.fingerprint != _fingerprint(caller, request):
+        raise Conflict(
+            "idempotency_key_reused",
+            "This Idempotency-Key was sent with a different request before, or with one of which something has "
+            "been erased. Nothing was stored; use a new key for each message, and the same key only to send the "
+            "same one again.",
+        )
+    return turn
+
+
+def begin(
+    tx: Transaction,
+    caller: Caller,
+    request: TurnRequest,
+    row: SessionRow,
+    message: Message,
+    lease: Lease,
+    now: datetime,
+    *,
+    keyed: TurnRow | None,
+    known: bool,
+) -> int:
+    """The id of the turn that answers `message`: a new one, or if the message is `known` the one that broke off.
+
+    The Idempotency-Key of the request, which began the turn `keyed`, belongs to it from now on.
+    """
+    begun: dict[str, Any] = {"started_at": now, "lease_token": lease.token}
+    if request.idempotency_key is not None:
+        begun["idempotency_key"] = request.idempotency_key
+    if request.idempotency_key is not None or request.client is not None:
+        begun["fingerprint"] = _fingerprint(caller, request)
+    turn = tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id)) if known else None
+    if keyed is not None and keyed is not turn:  # its message was replaced by the same words again
+        tx.execute(_UPDATE, {"turn": keyed.id, "idempotency_key": None})
+    if turn is not None:
+        tx.execute(_UPDATE, {"turn": turn.id, **begun})
+        return turn.id
+    begun |= {"tenant": caller.tenant, "session_id": row.id, "user_message_id": message.id}
+    return tx.scalars(_INSERT, begun).one()
+
+
+def finish(tx: Transaction, turn_id: int, reply_id: int, finished: TurnFinished, now: datetime) -> None:
+    """Store how a turn ended."""
+    ended = {
+        "reply_message_id": reply_id,
+        "completion_id": finished.started.completion_id,
+        "finish_reason": finished.finish_reason,
+        "model": finished.model,
+        "memory": finished.started.memory.to_stored(),
+        "usage": finished.usage.to_stored(),
+        "started_at": finished.started.created_at,  # so that a retry shows the same time
+        "finished_at": now,
+    }
+    tx.execute(_UPDATE, {"turn": turn_id, **ended})
+
+
+def replay(tx: Transaction, turn: TurnRow) -> TurnFinished:
+    """The answer that a finished turn gave."""
+    session = tx.get_one(SessionRow, turn.session_id)
+    reply = tx.get_one(MessageRow, turn.reply_message_id)
+    started = TurnStarted(
+        completion_id=turn.completion_id or "",
+        session_id=session.public_id,
+        user_message_id=turn.user_message_id,
+        model=turn.model or "",
+        created_at=turn.started_at,
+        memory=MemoryReport.from_stored(tx, turn.memory or {}),
+    )
+    return TurnFinished(
+        started=started,
+        reply=reply.content,
+        reply_message_id=reply.id,
+        finish_reason=turn.finish_reason or "stop",
+        model=turn.model or "",
+        usage=TurnUsage.from_stored(turn.usage or {}),
+        replayed=True,
+        calls=calls_of(reply.extra),
+    )
+
+
+def once_more(finished: TurnFinished, request: TurnRequest) -> Iterator[TurnEvent]:
+    """The events of a turn that is over, for a retry."""
+    yield finished.started
+    if request.client is None:
+        yield Piece(finished.reply)
+    else:
+        reason = "stop" if finished.finish_reason == INTERRUPTED else finished.finish_reason
+        end = Finish(reason, finished.model, finished.usage.spent)
+        yield from in_chunks(
+            [finished.reply],
+            end,
+            request.client.parameters,
+            stream=request.stream,
+            calls=finished.calls,
+            id=finished.started.completion_id,
+        )
+    yield finished
+
+
+def _fingerprint(caller: Caller, request: TurnRequest) -> str:
+    """What two requests with one Idempotency-Key must have in common to be the same request."""
+    if request.client is not None:
+        return request.client.fingerprint
+    replaces = () if request.replaces is None else (request.replaces,)  # stored fingerprints stay as they are
+    parts = (caller.user_id, request.session_id, request.message, request.system_prompt, request.prompt, *replaces)
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
