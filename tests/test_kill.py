@@ -1,8 +1,7 @@
 """kill -9 of every process at once, at any moment: nothing acknowledged is lost, nothing comes twice.
 
 Each cycle kills the whole process group some random (seeded) milliseconds after the work it is aimed at has begun,
-and starts the server again on what is left.  What the dead held is free at once where that can be told (see
-`memory.leases.holders`), else when its lease runs out.
+and starts the server again on what is left.  What the dead held is free when its lease runs out.
 """
 
 from __future__ import annotations
