@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import Select, or_, select
@@ -39,17 +39,6 @@ ERRANDS = (  # how errands of Open WebUI and LibreChat begin, and what they cont
     ("Provide a concise, 5-word-or-less title for the conversation", " User: "),
     ("Analyze this conversation and provide:", " User: "),
 )
-
-
-@dataclass(frozen=True)
-class Arrived:
-    """A request's messages are stored, and the `last` one waits for an answer.
-
-    `sent` gives stored messages as the client sent them, by their ids.
-    """
-
-    last: Message
-    sent: Mapping[int, Sent] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -110,8 +99,10 @@ def _candidates(caller: Caller, client: ClientRequest, begun: str | None, arrive
 
 
 def is_errand(tx: Transaction, caller: Caller, session_id: str | None, client: ClientRequest) -> bool:
-    """Whether a request is about a conversation and no part of it."""
+    """Whether a request is about a conversation and no part of it, or there is nothing in it that may be stored."""
     messages = client.conversation.messages
+    if client.temporary or not messages:
+        return True
     if len(messages) != 1 or messages[0].role != "user":
         return False
     asked = messages[0].said.words
@@ -142,8 +133,11 @@ def repeated(tx: Transaction, row: SessionRow, client: ClientRequest, arrived_at
 
 def store(
     tx: Transaction, row: SessionRow, client: ClientRequest, settings: Settings, now: datetime, *, again: bool
-) -> Arrived:
-    """Make the session's line the client's conversation, as far as it was sent."""
+) -> tuple[Message, Mapping[int, Sent]]:
+    """Make the session's line the client's conversation, as far as it was sent.
+
+    The message that waits for an answer, and the stored messages as the client sent them, by their ids.
+    """
     sent = client.conversation.messages
     alone = len(sent) == 1 and not client.whole
     line = _line(tx, row, LATEST if alone else None)
@@ -160,9 +154,9 @@ def store(
         tx.add(rows[-1])
     tx.flush()
     if not rows:
-        return Arrived(as_message(tx.get_one(MessageRow, line[-1].id), row), as_sent)
+        return as_message(tx.get_one(MessageRow, line[-1].id), row), as_sent
     as_sent |= {stored.id: one for stored, one in zip(rows, new, strict=True)}
-    return Arrived(as_message(rows[-1], row), as_sent)
+    return as_message(rows[-1], row), as_sent
 
 
 def _again_since(arrived_at: datetime) -> datetime:

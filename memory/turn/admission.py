@@ -10,7 +10,8 @@ a turn broke off, or with the same Idempotency-Key, take that turn up.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import func, select
@@ -19,7 +20,8 @@ from memory import tokens
 from memory.access.budgets import owner_of
 from memory.access.owners import find_session, known_session
 from memory.branches import replace_from
-from memory.clients.arrival import Arrived, carried_on, is_errand, opening, repeated, store
+from memory.clients.arrival import carried_on, is_errand, opening, repeated, store
+from memory.clients.conversation import Sent
 from memory.clients.prompt import ClientView
 from memory.domain import INTERRUPTED, Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
@@ -55,14 +57,15 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
     if request.client is None:
         check_size(request.message, "message")
     arrived_at = parts.now()
+    patience = None if request.client is None else CLIENT_PATIENCE
     until = time.monotonic() + (1 + parts.settings.recall_tool_rounds) * parts.settings.model_timeout
     while True:
         # A streamed reply begins before the turn is recorded, so what it answers must survive a power cut by then.
-        with parts.database.write(patience(request), durable=request.stream) as tx:
+        with parts.database.write(patience, durable=request.stream) as tx:
             turn = turns.of_key(tx, caller, request)
             if turn is not None and turn.finished_at is not None:
                 return turns.replay(tx, turn)
-            if _needs_no_memory(tx, caller, request):
+            if request.client is not None and is_errand(tx, caller, request.session_id, request.client):
                 parts.budgets.check(tx, owner_of(tx, caller, request.session_id))
                 return passed_on(request, arrived_at)
             row = _session(tx, parts, caller, request, turn, arrived_at)
@@ -79,12 +82,8 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
             )
     if isinstance(admitted, Admitted):
         parts.leases.keep(lease)
+        return replace(admitted, patience=patience)
     return admitted
-
-
-def patience(request: TurnRequest) -> float | None:
-    """Seconds that a request's transactions may wait for others; None for the database's own limit."""
-    return None if request.client is None else CLIENT_PATIENCE
 
 
 def passed_on(request: TurnRequest, now: datetime) -> Admitted:
@@ -99,14 +98,6 @@ def passed_on(request: TurnRequest, now: datetime) -> Admitted:
 
 def _answered(turn: TurnRow) -> bool:
     return turn.finished_at is not None and turn.finish_reason != INTERRUPTED
-
-
-def _needs_no_memory(tx: Transaction, caller: Caller, request: TurnRequest) -> bool:
-    """Whether a client's request holds nothing to remember, must not be remembered, or is an errand."""
-    client = request.client
-    if client is None:
-        return False
-    return client.temporary or not client.conversation.messages or is_errand(tx, caller, request.session_id, client)
 
 
 def _session(
@@ -147,30 +138,31 @@ def _begin(
     """Store what was sent, or find it stored by a turn that broke off, and read what the session remembers."""
     if request.prompt is not None:
         parts.prompts.find_summary(tx, caller, request.prompt)  # a wrong name is told now, not in a job's log
+    sent: Mapping[int, Sent] = {}
     if request.client is not None:
         again = turn or repeated(tx, row, request.client, arrived_at)
         if again is not None and request.client.retried and _answered(again):
             parts.leases.give_back(row)
             return turns.replay(tx, again)
         parts.budgets.check(tx, row.owner_id)
-        arrived = store(tx, row, request.client, parts.settings, parts.now(), again=again is not None)
-        line = _line(tx, row, _first_of_exchange(tx, row, arrived.last) - 1)
-        known = True  # the message may have been sent before
+        last, sent = store(tx, row, request.client, parts.settings, parts.now(), again=again is not None)
+        line = _line(tx, row, _first_of_exchange(tx, row, last) - 1)
+        exchange, known = _exchange(line, last), True  # it may have been sent before
     else:
         parts.budgets.check(tx, row.owner_id)
+        draft = MessageDraft("user", request.message, request.name)
         line = _line(tx, row, row.message_count - 1)
         message = _unanswered(tx, row, request, turn, line)
         known = message is not None
         if message is None and request.replaces is not None:
-            message = _replace(tx, parts, row, request)
+            message = _replace(tx, parts, row, request.replaces, draft)
             line = _line(tx, row, row.message_count - 1)
-        arrived = Arrived(message or store_message(tx, row, _draft(request), parts.now()))
-    turn_id = turns.begin(tx, caller, request, row, arrived.last, lease, parts.now(), keyed=turn, known=known)
-    exchange = _exchange(line, arrived.last)
+        exchange = (message or store_message(tx, row, draft, parts.now()),)
+    turn_id = turns.begin(tx, caller, request, row, exchange[-1], lease, parts.now(), keyed=turn, known=known)
     fold(tx, row, parts.settings, exchange)
-    memory = remember(tx, parts, caller, request, row, line, exchange, arrived.sent)
+    memory = remember(tx, parts, caller, request, row, line, exchange, sent)
     if memory.dropped and fold(tx, row, parts.settings, exchange, crowded=True):
-        memory = remember(tx, parts, caller, request, row, line, exchange, arrived.sent)
+        memory = remember(tx, parts, caller, request, row, line, exchange, sent)
     return Admitted(memory, row.public_id, lease, turn_id)
 
 
@@ -181,10 +173,6 @@ def _line(tx: Transaction, row: SessionRow, after: int) -> list[Message]:
     """The messages after the head, or after position `after` if that comes first."""
     found = tx.execute(LINE_AFTER, {"session": row.id, "after": min(row.head_through, after)})
     return [of_columns(columns) for columns in found]
-
-
-def _draft(request: TurnRequest) -> MessageDraft:
-    return MessageDraft("user", request.message, request.name)
 
 
 def _unanswered(
@@ -212,17 +200,16 @@ def _unanswered(
     return last
 
 
-def _replace(tx: Transaction, parts: Parts, row: SessionRow, request: TurnRequest) -> Message:
-    """Store the new message in the place of the one that it replaces and of all after that."""
-    assert request.replaces is not None
-    replaced = _to_replace(tx, row, request.replaces)
+def _replace(tx: Transaction, parts: Parts, row: SessionRow, message_id: int, draft: MessageDraft) -> Message:
+    """Store a message in the place of another and of all after that."""
+    replaced = _to_replace(tx, row, message_id)
     if replaced.branch:
         raise InvalidRequest(
             "already_replaced",
             f"Message {replaced.id} has been replaced already. Nothing was changed; read the session again.",
             param="replaces",
         )
-    stored = replace_from(tx, row, replaced.position, _draft(request), parts.settings, parts.now())
+    stored = replace_from(tx, row, replaced.position, draft, parts.settings, parts.now())
     return as_message(stored, row)
 
 
@@ -264,11 +251,11 @@ def _exchange(line: Sequence[Message], last: Message) -> tuple[Message, ...]:
 
 def _admit_temporary(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted:
     """A turn that reads what is remembered, if a session or a user is named, and stores nothing."""
+    drafts = (*request.history, MessageDraft("user", request.message, request.name))
     with parts.database.read() as tx:
         known = find_session(tx, caller, request.session_id) if request.session_id is not None else None
         row = known or parts.sessions.unstored(tx, caller)
         parts.budgets.check(tx, row.owner_id)
-        now = parts.now()
         *history, message = [
             Message(
                 id=0,
@@ -276,11 +263,11 @@ def _admit_temporary(parts: Parts, caller: Caller, request: TurnRequest) -> Admi
                 position=position,
                 role=draft.role,
                 content=draft.content,
-                created_at=now,
+                created_at=parts.now(),
                 tokens=tokens.estimate_message(draft.content),
                 name=draft.name,
             )
-            for position, draft in enumerate((*request.history, _draft(request)), row.message_count + 1)
+            for position, draft in enumerate(drafts, row.message_count + 1)
         ]
         line = [*_line(tx, row, row.head_through), *history] if known else history
         memory = remember(tx, parts, caller, request, row, line, (message,), {})

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from memory import tokens
 from memory.clients.arrival import opening
@@ -35,7 +36,7 @@ from memory.ops.database_errors import database_failed
 from memory.recall.recall import Recalled
 from memory.sessions.messages import MessageDraft, store_reply
 from memory.turn import turns
-from memory.turn.admission import admit, passed_on, patience
+from memory.turn.admission import admit, passed_on
 from memory.turn.parts import Parts
 from memory.turn.prompt import Prompt, compose, look_back, pass_on, past_of
 from memory.turn.running import Course
@@ -77,7 +78,8 @@ class ChatPipeline:
                 return
             call = Call()
             course.admitted(admitted, call)
-            tools = _tools(parts, admitted, request)
+            mode = request.recall or parts.settings.recall
+            tools = _tools(parts, admitted, request) if mode == "tools" else None
             prompt = _prompt(parts, admitted, request, tools, course)
             question = ModelRequest(
                 prompt.messages,
@@ -90,10 +92,11 @@ class ChatPipeline:
             answer = Answer(parts, question, tools, course.spent)
             if request.stream:
                 course.text_came()
-            answer.check_said(request)
             started = _started(parts, admitted, prompt, answer, problem)
             listening = True
-            events: Iterator[TurnEvent] = chain([started], answer, answer.end_for_client(request))
+            events: Iterator[TurnEvent] = chain([started], answer)
+            if request.client is not None:
+                events = chain(events, answer.end_for_client(request.stream, request.client.parameters))
             for event in events:
                 if listening:
                     try:
@@ -103,7 +106,6 @@ class ChatPipeline:
                         if request.unheard == "interrupt":
                             call.stop()
             course.lap("answer")
-            answer.check_said(request)
             finished = _record(parts, caller, admitted, request, _finished(admitted, started, answer), course)
             course.lap("record")
             parts.outbox.notify()
@@ -134,8 +136,9 @@ def _fail_open(request: TurnRequest, error: Exception) -> str:
 def _tools(parts: Parts, admitted: Admitted, request: TurnRequest) -> Tools | None:
     """What the model looks back with in mode `tools`; None when Recap looks back for it."""
     settings = parts.settings
-    wanted = (request.recall or settings.recall) == "tools" and parts.model.can_call_tools
-    if request.client is not None or not (wanted and settings.recall_limit and settings.recall_tokens):
+    if request.client is not None or not parts.model.can_call_tools:
+        return None
+    if not (settings.recall_limit and settings.recall_tokens):
         return None
     return Tools(parts.recall, past_of(admitted.memory), limit=settings.recall_limit, zone=request.timezone)
 
@@ -176,7 +179,7 @@ class Answer:
         self._model = parts.model
         self._tools = tools
         self._spent = spent
-        self._said: list[str] = []
+        self.text = ""
         self.rate = 1.0
         self.interrupted = False
         self.looked_back: tuple[RecallCall, ...] = ()
@@ -188,30 +191,19 @@ class Answer:
     def __iter__(self) -> Iterator[Piece | Chunk]:
         return chain(() if self._first is None else (self._first,), self._parts)
 
-    @property
-    def text(self) -> str:
-        return "".join(self._said)
-
-    def check_said(self, request: TurnRequest) -> None:
-        """Raises Conflict for a reply that was stopped before its first word.  A client gets no words instead."""
-        if self.interrupted and not self.text.strip() and request.client is None:
-            raise Conflict("turn_stopped", "The reply was stopped before its first word, and none was stored.")
-
-    def end_for_client(self, request: TurnRequest) -> Iterator[Piece | Chunk]:
+    def end_for_client(self, stream: bool, parameters: Mapping[str, Any]) -> Iterator[Piece | Chunk]:
         """How an answer that was stopped ends for a client.  Read it when the answer is over."""
-        if request.client is None or not self.interrupted:
-            return
-        if request.stream and self.last is not None:
+        if self.interrupted and stream and self.last is not None:
             yield Chunk(last_chunk(self.last.data, "stop"))
-            return
-        end = replace(self.end, reason="stop")
-        yield from in_chunks([self.text], end, request.client.parameters, stream=request.stream)
+        elif self.interrupted:
+            yield from in_chunks([self.text], replace(self.end, reason="stop"), parameters, stream=stream)
 
     def _rounds(self, request: ModelRequest) -> Iterator[Piece | Chunk]:
         left = self._settings.recall_tool_rounds if self._tools is not None else 1
         while True:
             left -= 1
-            request = self._offering(request, left)
+            if self._tools is not None:
+                request = self._offering(request, self._tools, left)
             already = len(self.text)
             try:
                 calls, before = yield from self._round(request)
@@ -223,17 +215,17 @@ class Answer:
             if not self._spent and not self.interrupted:
                 self.rate = self.end.usage.prompt_tokens / max(1, estimate_prompt(request))
             self._spent.append(self.end.usage)
+            if self.interrupted and not self.text.strip() and request.client is None:  # a client gets no words
+                raise Conflict("turn_stopped", "The reply was stopped before its first word, and none was stored.")
             if not calls or self._tools is None:
                 self.calls = tuple(calls)
                 break
             request = self._look_back(request, self._tools, before, calls[:CALLS_A_ROUND])
         self.end = replace(self.end, usage=sum(self._spent[1:], self._spent[0]))
 
-    def _offering(self, request: ModelRequest, left: int) -> ModelRequest:
+    def _offering(self, request: ModelRequest, tools: Tools, left: int) -> ModelRequest:
         """The request with the tools, if another call may follow and there is room for what they bring."""
-        if self._tools is None:
-            return request
-        offering = replace(request, tools=self._tools.specs)
+        offering = replace(request, tools=tools.specs)
         return offering if left and self._room(offering) >= ROOM_MIN else replace(request, tools=())
 
     def _round(self, request: ModelRequest) -> Generator[Piece | Chunk, None, tuple[Sequence[ToolCall], str]]:
@@ -241,7 +233,7 @@ class Answer:
 
         Raises Interrupted.
         """
-        held, words, calls = "", list[str](), list[ToolCall]()
+        held, words, calls = "", "", list[ToolCall]()
         if request.call.stopped:
             raise Interrupted
         self._answer = self._model.answer(request)  # kept, so that nobody waits for what a server sends after the end
@@ -256,18 +248,18 @@ class Answer:
                 if request.tools and not words and text.isspace():
                     held = text  # models that are about to call tools often say a line end first
                     continue
-                if not words and self._said and not self._said[-1].endswith("\n"):
+                if not words and self.text and not self.text.endswith("\n"):
                     text = f"\n\n{text}"  # what was said before the tools were called is a paragraph of its own
                 held = ""
-                words.append(text)
-                self._said.append(text)
+                words += text
+                self.text += text
                 yield Piece(text)
             elif isinstance(part, Chunk):
                 self.last = part
                 yield part
             else:
                 calls.append(part)
-        return calls, "".join(words).strip()
+        return calls, words.strip()
 
     def _look_back(self, request: ModelRequest, tools: Tools, before: str, calls: Sequence[ToolCall]) -> ModelRequest:
         """The request that goes on from `calls`, with what they brought."""
@@ -335,7 +327,7 @@ def _store(parts: Parts, caller: Caller, admitted: Admitted, request: TurnReques
     if request.client is not None and request.session_id is None:
         line = [one.said for one in request.client.conversation.messages]
         begun = opening(caller, [*line, said("assistant", draft.content, None, draft.extra)])
-    with parts.database.write(patience(request)) as tx:
+    with parts.database.write(admitted.patience) as tx:
         stored = store_reply(tx, lease.row_id, lease.token, draft, now, begun)
         if stored is None:
             raise Conflict(

@@ -88,6 +88,7 @@ class Admitted:
 
     `lease` keeps others out of the session and `turn_id` is the turn's row; a temporary turn has neither.
     `session_id` is None outside any session.  `passed_on`: a client's request goes to the model without memory.
+    `patience` is how many seconds the turn may wait for the database, None for the database's own limit.
     """
 
     memory: Memory
@@ -95,6 +96,7 @@ class Admitted:
     lease: Lease | None = None
     turn_id: int | None = None
     passed_on: bool = False
+    patience: float | None = None
 
 
 @dataclass(frozen=True)
