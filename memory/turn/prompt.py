@@ -25,7 +25,6 @@ from memory.clients.prompt import ClientView, client_messages, joined, unmodifie
 from memory.domain import Caller, Fact, Message
 from memory.errors import TooLarge
 from memory.llm import ChatMessage, ReplyMaterial
-
 from memory.recall.recall import Past, Recalled
 from memory.rendering import block, chat_block, escape, fact_line, spoken, stamp
 from memory.sections import Sections
