@@ -253,7 +253,7 @@ def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app: Flask, client: Fla
     owner = next(owner for owner in services.indexing._owners() if owner.name == "ada")
     messages = good(client.get("/api/sessions/s/messages"))["items"]
     services.index.remove(owner.index_key, message_ids=[message["id"] for message in messages[:2]])
-    moment = services.sessions._now()
+    moment = services.sessions.now()
     services.index.add(owner.index_key, [Document(9999, 1, "user", moment, "a message nobody wrote")])
     wrong = flask(app, "index", "verify")
     assert wrong.exit_code == 1
@@ -275,7 +275,7 @@ def test_anothers_message_in_ones_index_is_not_shown(client: FlaskClient, servic
     (number,) = append(client, "b", [said("Bob's kettle")], user_id="bob")["message_ids"]
     services.outbox.run_due()
     owner = next(owner for owner in services.indexing._owners() if owner.name == "ada")
-    services.index.add(owner.index_key, [Document(number, 2, "user", services.sessions._now(), "Bob's kettle")])
+    services.index.add(owner.index_key, [Document(number, 2, "user", services.sessions.now(), "Bob's kettle")])
     assert contents(client, "kettle", user_id="ada") == ["Ada's kettle"]
 
 

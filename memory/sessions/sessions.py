@@ -74,25 +74,21 @@ class Appended:
     created: int
 
 
+@dataclass(frozen=True)
 class Sessions:
-    """Reads and writes sessions on behalf of callers."""
+    """Reads and writes sessions on behalf of callers, and for the engine's own transactions."""
 
-    def __init__(
-        self, settings: Settings, database: Database, outbox: Outbox, leases: Leases, now: Callable[[], datetime]
-    ) -> None:
-        self._settings = settings
-        self._database = database
-        self._outbox = outbox
-        self._leases = leases
-        self._now = now
-
-    # -- for callers
+    settings: Settings
+    database: Database
+    outbox: Outbox
+    leases: Leases
+    now: Callable[[], datetime]
 
     def create(
         self, caller: Caller, session_id: str | None = None, title: str = "", system_prompt: str | None = None
     ) -> SessionInfo:
         """A new, empty session.  Raises Conflict when there is one of this id, NotFound when it is someone else's."""
-        with self._database.write() as tx:
+        with self.database.write() as tx:
             if session_id is not None and known_session(tx, caller, session_id) is not None:
                 raise Conflict("session_exists", f"There is a session {session_id!r} already. Choose another id.")
             row = self.make(tx, caller, session_id)
@@ -102,7 +98,7 @@ class Sessions:
 
     def get(self, caller: Caller, session_id: str) -> SessionInfo:
         """Raises NotFound."""
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             return self._info(find_session(tx, caller, session_id))
 
     def page(
@@ -133,14 +129,14 @@ class Sessions:
                 or_(SessionRow.updated_at < last, and_(SessionRow.updated_at == last, SessionRow.id < row_id))
             )
         query = query.order_by(SessionRow.updated_at.desc(), SessionRow.id.desc()).limit(limit + 1)
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             rows = tx.scalars(query).all()
         page = page_of(rows, limit, lambda row: (row.updated_at.isoformat(), row.id))
         return Page(tuple(self._info(row) for row in page.items), page.next_cursor)
 
     def change(self, caller: Caller, session_id: str, changes: dict[str, Any]) -> SessionInfo:
         """Set `title` or `system_prompt`.  Raises NotFound."""
-        with self._database.write() as tx:
+        with self.database.write() as tx:
             row = find_session(tx, caller, session_id)
             for name in ("title", "system_prompt"):
                 if name in changes:
@@ -161,7 +157,7 @@ class Sessions:
 
         Raises NotFound.
         """
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
             query = select(MessageRow).where(
                 MessageRow.session_id == row.id, MessageRow.branch == branch, MessageRow.erased_at.is_(None)
@@ -178,7 +174,7 @@ class Sessions:
 
         Raises NotFound, also for a message that was replaced or erased.
         """
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
             middle = tx.scalar(
                 select(MessageRow.position).where(MessageRow.id == message_id, MessageRow.session_id == row.id, *SAID)
@@ -212,12 +208,12 @@ class Sessions:
         for number, draft in enumerate(drafts):
             check_size(draft.content, f"messages.{number}.content")
         stored = "Nothing was stored; send this again later."
-        with self._leases.free_session(lambda tx: self.find_or_make(tx, caller, session_id), APPEND_WAIT, stored) as (
+        with self.leases.free_session(lambda tx: self.find_or_make(tx, caller, session_id), APPEND_WAIT, stored) as (
             tx,
             row,
         ):
             result = self._append(tx, row, drafts)
-        self._outbox.notify()
+        self.outbox.notify()
         return result
 
     def _append(self, tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Appended:
@@ -227,7 +223,7 @@ class Sessions:
         for draft in drafts:
             stored = known.get(draft.external_id) if draft.external_id else None
             if stored is None:
-                stored = add_message(row, draft, self._now())
+                stored = add_message(row, draft, self.now())
                 new.append(stored)
                 if draft.external_id:
                     known[draft.external_id] = stored
@@ -250,10 +246,8 @@ class Sessions:
             summary_version=row.summary_version,
             created_at=row.created_at,
             updated_at=row.updated_at,
-            busy=not self._leases.free(row),
+            busy=not self.leases.free(row),
         )
-
-    # -- for the engine's own transactions
 
     def find_or_make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
         """The caller's session of this id, made if there is none.  Raises NotFound when it is someone else's."""
@@ -273,18 +267,18 @@ class Sessions:
 
         The summary waits for a pause in the talk, unless the next fold needs it.
         """
-        self._outbox.enqueue(tx, "index", session.owner_id, owner_id=session.owner_id, delay=index_delay)
+        self.outbox.enqueue(tx, "index", session.owner_id, owner_id=session.owner_id, delay=index_delay)
         if not summarise:
             return
-        full = pressing(tx, session, self._settings)
-        if full or session.message_count - session.summary_through >= 2 * self._settings.summary_every - 1:
-            self._outbox.enqueue(
+        full = pressing(tx, session, self.settings)
+        if full or session.message_count - session.summary_through >= 2 * self.settings.summary_every - 1:
+            self.outbox.enqueue(
                 tx,
                 "summary",
                 session.id,
                 owner_id=session.owner_id,
                 session_row_id=session.id,
-                delay=0.0 if full else self._settings.summary_debounce,
+                delay=0.0 if full else self.settings.summary_debounce,
                 postpone=True,
                 payload={"prompt": prompt} if prompt else None,
             )
@@ -298,7 +292,7 @@ class Sessions:
 
     def unstored(self, tx: Transaction, caller: Caller, session_id: str | None = None) -> SessionRow:
         """A new session's row, not added to the transaction: enough for a turn that stores nothing."""
-        now = self._now()
+        now = self.now()
         public_id = session_id or uuid.uuid4().hex
         kind, name = ("user", caller.user_id) if caller.user_id is not None else ("session", public_id)
         owner = tx.scalar(

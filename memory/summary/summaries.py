@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import and_, bindparam, func, select
 
 from config import Settings
 from memory import tokens
@@ -70,6 +70,16 @@ class UpdateJob:
     id: int
     state: str
     error: str | None
+
+
+_S, _V, _J = SessionRow.__table__, SummaryRow.__table__, JobRow.__table__
+_OF_HEAD = (
+    select(_V.c.sections, _J.c.id, _J.c.state, _J.c.error)
+    .select_from(_S)
+    .outerjoin(_V, and_(_V.c.session_id == _S.c.id, _V.c.version == bindparam("version")))
+    .outerjoin(_J, and_(_J.c.kind == "summary", _J.c.key == bindparam("key")))
+    .where(_S.c.id == bindparam("session"))
+)
 
 
 @dataclass(frozen=True)
@@ -206,10 +216,14 @@ def skip_erased(tx: Transaction, row: SessionRow, through: int) -> int:
     return row.message_count if following is None else following - 1
 
 
-def shown(tx: Transaction, row: SessionRow) -> Sections:
-    """The summary that the head shows."""
-    version = find_version(tx, row, row.head_version)
-    return Sections.from_dict(version.sections) if version is not None else Sections()
+def of_head(tx: Transaction, row: SessionRow) -> tuple[Sections, UpdateJob | None]:
+    """The summary that the head shows, and the job that brings, or failed to bring, the newest one up to date."""
+    found = tx.execute(_OF_HEAD, {"session": row.id, "version": row.head_version, "key": str(row.id)}).first()
+    if found is None:
+        return Sections(), None
+    sections, job_id, state, error = found
+    shown = Sections.from_dict(sections) if sections is not None else Sections()
+    return shown, UpdateJob(job_id, state, error) if job_id is not None else None
 
 
 def standing(row: SessionRow, job: UpdateJob | None) -> str:
@@ -222,17 +236,10 @@ def standing(row: SessionRow, job: UpdateJob | None) -> str:
     return "current" if row.summary_version else "none"
 
 
-def update_job(tx: Transaction, row: SessionRow) -> UpdateJob | None:
-    """The job that will bring, or failed to bring, the session's summary up to date."""
-    jobs = select(JobRow.id, JobRow.state, JobRow.error).where(JobRow.kind == "summary", JobRow.key == str(row.id))
-    job = tx.execute(jobs).first()
-    return None if job is None else UpdateJob(*job)
-
-
 def state_of(tx: Transaction, row: SessionRow) -> SummaryState:
     """The state of the session's summary, with its newest version."""
     latest = find_version(tx, row, row.summary_version)
-    job = update_job(tx, row)
+    _, job = of_head(tx, row)
     return SummaryState(
         session_id=row.public_id,
         latest=as_version(latest) if latest else None,

@@ -37,7 +37,7 @@ from memory.sessions.messages import SAID
 from memory.summary.answer import Digest
 from memory.summary.digest import digest
 from memory.summary.material import material_since, starting_point
-from memory.summary.summaries import add_version, find_version, shown
+from memory.summary.summaries import add_version, find_version, of_head
 from models import Database, MessageRow, SessionRow, SummaryRow, Transaction
 
 log = logging.getLogger(__name__)
@@ -198,7 +198,7 @@ class Updates:
                 prompt=step.prompt.label,
                 usage={**_cost(spent), "facts": accepted.counts},
             )
-            if _says(shown(tx, row), accepted.corrected):
+            if _says(of_head(tx, row)[0], accepted.corrected):
                 show_newest(tx, row, self.settings)  # a true head matters more than a stable one
         self.metrics.facts_taken(accepted.counts)
         figures = {f"facts_{outcome}": count for outcome, count in accepted.counts.items()}

@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -51,11 +51,11 @@ ID_CHARS = 64  # of a completion's id that are kept
 CALLS_A_ROUND = 8  # calls of tools that are run; a model that asks for more at once is guessing
 
 
+@dataclass(frozen=True)
 class ChatPipeline:
     """Takes turns."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    parts: Parts
 
     def turn(self, caller: Caller, request: TurnRequest) -> Generator[TurnEvent, None, None]:
         """Take a turn: yields TurnStarted, the reply's pieces (for a client its chunks too), TurnFinished.
@@ -64,7 +64,7 @@ class ChatPipeline:
         ModelError, and Conflict when the turn was stopped before a word was said (`turn_stopped`): then the message is
         kept, and the same request takes the turn up again.
         """
-        parts, problem = self._parts, None
+        parts, problem = self.parts, None
         with Course(parts.running, caller, request) as course:
             try:
                 admitted = admit(parts, caller, request)

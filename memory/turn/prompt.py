@@ -28,7 +28,7 @@ from memory.llm import ChatMessage, ReplyMaterial
 from memory.recall.recall import Past, Recalled
 from memory.rendering import block, chat_block, escape, fact_line, spoken, stamp
 from memory.sections import Sections
-from memory.summary.summaries import shown, standing, update_job
+from memory.summary.summaries import of_head, standing
 from memory.turn.parts import Parts
 from memory.turn.report import MemoryReport
 from memory.turn.values import Began, Memory, TurnRequest
@@ -74,7 +74,7 @@ def remember(
         row.head_facts = [fact.id for fact in parts.facts.ranking.for_head(facts, parts.now())]
     by_id = {fact.id: fact for fact in facts}
     head_facts = tuple(by_id.pop(fact_id) for fact_id in row.head_facts if fact_id in by_id)
-    summary = shown(tx, row)
+    summary, job = of_head(tx, row)
     system, explained = _system(tx, parts, caller, request, row)
     note = ""
     if not explained and (head_facts or not summary.empty):
@@ -86,7 +86,6 @@ def remember(
     tail, size = _fit(head, unfolded, exchange, client, parts.settings)
     unstored = sum(one.tokens for one in (*line, *exchange) if not one.id)
     instructions = client.instruction_tokens if client is not None else tokens.estimate_message(system)
-    job = update_job(tx, row)
     return Memory(
         owner_id=row.owner_id or 0,
         owner_key=row.owner.index_key,

@@ -53,12 +53,12 @@ class TurnInfo:
     memory: MemoryReport | None = None
 
 
+@dataclass(frozen=True)
 class Turns:
     """Reads turns on behalf of callers."""
 
-    def __init__(self, database: Database, leases: Leases) -> None:
-        self._database = database
-        self._leases = leases
+    database: Database
+    leases: Leases
 
     def page(
         self,
@@ -70,7 +70,7 @@ class Turns:
         newest_first: bool = True,
     ) -> Page[TurnInfo]:
         """A session's turns in the order of their messages, newest or oldest first.  Raises NotFound."""
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
             query = _of_line(row)
             if cursor:
@@ -82,7 +82,7 @@ class Turns:
 
     def get(self, caller: Caller, session_id: str, message_id: int) -> TurnInfo:
         """The turn of a message, its own or its reply, with its memory.  Raises NotFound."""
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
             either = or_(TurnRow.user_message_id == message_id, TurnRow.reply_message_id == message_id)
             turn = tx.scalar(_of_line(row).where(either))
@@ -112,7 +112,7 @@ class Turns:
         if turn.finished_at is not None:
             return "interrupted" if turn.finish_reason == INTERRUPTED else "finished"
         taken = turn.lease_token is not None and turn.lease_token == row.lease_token
-        return "answering" if taken and not self._leases.free(row) else "broken_off"
+        return "answering" if taken and not self.leases.free(row) else "broken_off"
 
 
 def _of_line(row: SessionRow) -> Any:
