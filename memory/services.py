@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -54,6 +55,8 @@ from models import Database
 from search_index import Embedder, Recipe, SearchIndex, WordLlamaEmbedder
 
 log = logging.getLogger(__name__)
+
+utc_now = partial(datetime.now, UTC)
 
 ROOM_BYTES = 1 << 20  # free on the disk; with less the database's log can't grow by a large message
 STOP_SECONDS = 10.0  # for running jobs to end when a process does; those that don't are done again
@@ -176,10 +179,6 @@ def _room(data_dir: Path) -> str:
     except OSError as error:
         return f"{data_dir} can't be looked at: {error.strerror}"
     return "ok"
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_now) -> Services:

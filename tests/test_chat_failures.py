@@ -32,7 +32,7 @@ from tests.model_server import (
 )
 from tests.talking import ask, at, chat, failed, jobs, prompts, said, sessions, stream, streamed_text, summary
 
-QUICK = 0.3  # seconds a model may take here: too short for a second try
+QUICK = 0.45  # seconds a model may take here: too short for a second try
 
 
 @pytest.fixture

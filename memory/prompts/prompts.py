@@ -56,7 +56,7 @@ class Prompt:
 
     def render(self, **variables: Any) -> str:
         """The text, filled in.  Raises InvalidRequest for a file that isn't a good template."""
-        return sandbox.render(self.name, self.text, variables)
+        return sandbox.render(self.name, self.text, variables) if variables else sandbox.fixed(self.name, self.text)
 
 
 class Prompts:

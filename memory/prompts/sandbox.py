@@ -70,6 +70,12 @@ def render(name: str, text: str, variables: Mapping[str, Any]) -> str:
 
 
 @lru_cache(maxsize=256)
+def fixed(name: str, text: str) -> str:
+    """A template without variables, rendered.  Raises InvalidRequest."""
+    return render(name, text, {})
+
+
+@lru_cache(maxsize=256)
 def _compiled(text: str) -> tuple[Template, frozenset[str]]:
     """A template and the variables it uses.  Raises InvalidRequest for what could make it run long or write much."""
     tree = _ENV.parse(text)

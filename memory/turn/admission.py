@@ -62,7 +62,7 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
     while True:
         # A streamed reply begins before the turn is recorded, so what it answers must survive a power cut by then.
         with parts.database.write(patience, durable=request.stream) as tx:
-            turn = turns.of_key(tx, caller, request)
+            turn = turns.of_key(tx, caller, request) if request.idempotency_key is not None else None
             if turn is not None and turn.finished_at is not None:
                 return turns.replay(tx, turn)
             if request.client is not None and is_errand(tx, caller, request.session_id, request.client):

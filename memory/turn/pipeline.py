@@ -21,6 +21,7 @@ import secrets
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from time import perf_counter
 from typing import Any
 
 from memory import tokens
@@ -105,14 +106,14 @@ class ChatPipeline:
                         listening = False
                         if request.unheard == "interrupt":
                             call.stop()
-            course.lap("answer")
+            course.ended["answer"] = perf_counter()
             finished = _record(parts, caller, admitted, request, _finished(admitted, started, answer), course)
-            course.lap("record")
+            course.ended["record"] = perf_counter()
             parts.outbox.notify()
             if parts.settings.summary_mode == "inline" and finished.reply_message_id is not None:
                 assert admitted.lease is not None
                 parts.outbox.run_now("summary", admitted.lease.row_id)
-                course.lap("summary")
+                course.ended["summary"] = perf_counter()
             course.finished(finished)
         if listening:
             yield finished
@@ -149,11 +150,11 @@ def _prompt(parts: Parts, admitted: Admitted, request: TurnRequest, tools: Tools
         return pass_on(parts, memory, request, None)
     try:
         recalled = Recalled((), "tools", ASKED) if tools is not None else look_back(parts, memory, request)
-        course.lap("recall")
+        course.ended["recall"] = perf_counter()
         prompt = compose(parts, memory, recalled, request)
     except Exception as error:  # noqa: BLE001 - as above
         prompt = pass_on(parts, memory, request, _fail_open(request, error))
-    course.lap("compose")
+    course.ended["compose"] = perf_counter()
     return prompt
 
 
@@ -323,7 +324,9 @@ def _store(parts: Parts, caller: Caller, admitted: Admitted, request: TurnReques
     """The stored reply's id."""
     lease, now, begun = admitted.lease, parts.now(), None
     assert lease is not None and admitted.turn_id is not None
-    draft = MessageDraft("assistant", storable(finished.reply), extra=reply_extra(finished.calls))
+    draft = MessageDraft(
+        "assistant", storable(finished.reply), extra=reply_extra(finished.calls) if finished.calls else None
+    )
     if request.client is not None and request.session_id is None:
         line = [one.said for one in request.client.conversation.messages]
         begun = opening(caller, [*line, said("assistant", draft.content, None, draft.extra)])

@@ -110,13 +110,13 @@ class Course:
 
     def __init__(self, running: Running, caller: Caller, request: TurnRequest) -> None:
         self.spent: list[Usage] = []  # by each call of the model
+        self.ended: dict[str, float] = {}  # when each phase ended, by `time.perf_counter`
         self._running = running
         self._caller = caller
         self._request = request
         self._turn: Admitted | None = None
         self._over = False
-        self._began = self._last = time.perf_counter()
-        self._phases: dict[str, float] = {}
+        self._began = time.perf_counter()
         self._first_text: float | None = None
 
     def __enter__(self) -> Course:
@@ -137,15 +137,9 @@ class Course:
         if lease is not None and self._request.client is None:
             _tell_kept(error, KEPT.format(session_id))  # the caller may not know the session's id yet
 
-    def lap(self, phase: str) -> None:
-        """`phase` ends now."""
-        now = time.perf_counter()
-        self._phases[phase] = now - self._last
-        self._last = now
-
     def admitted(self, turn: Admitted, call: Call) -> None:
         """The turn goes on.  A stop ends its `call` of the model."""
-        self.lap("admit")
+        self.ended["admit"] = time.perf_counter()
         self._turn = turn
         if turn.lease is not None:
             self._running.watch(turn.lease, call)
@@ -184,7 +178,9 @@ class Course:
         """Count the turn, and write its line; of a refused one the request's line says all."""
         self._over = True
         api = "chat" if self._request.client is None else "completions"
-        figures = TurnFigures(api, outcome, self._phases)
+        began = (self._began, *self.ended.values())
+        phases = {phase: end - start for (phase, end), start in zip(self.ended.items(), began, strict=False)}
+        figures = TurnFigures(api, outcome, phases)
         told: dict[str, Any] = {"code": logs.told(error) if error is not None else None}
         if finished is not None:
             started, spent = finished.started, finished.usage.spent
@@ -208,8 +204,8 @@ class Course:
         level = logging.WARNING if outcome == "failed" else logging.INFO
         if outcome != "refused" and log.isEnabledFor(level):
             session = logs.Private("session", self._caller.tenant, session_id) if session_id is not None else None
-            phases = {f"{phase}_ms": round(seconds * 1000, 1) for phase, seconds in self._phases.items()}
-            log.log(level, "turn", extra=logs.fields(api=api, outcome=outcome, session=session, **told, **phases))
+            told |= {f"{phase}_ms": round(seconds * 1000, 1) for phase, seconds in phases.items()}
+            log.log(level, "turn", extra=logs.fields(api=api, outcome=outcome, session=session, **told))
 
 
 def _tell_kept(error: BaseException, kept: str) -> None:

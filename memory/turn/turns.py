@@ -132,8 +132,7 @@ def _of_line(row: SessionRow) -> Any:
 
 def of_key(tx: Transaction, caller: Caller, request: TurnRequest) -> TurnRow | None:
     """The turn that this request's Idempotency-Key began.  Raises Conflict when the key was another request's."""
-    if request.idempotency_key is None:
-        return None
+    assert request.idempotency_key is not None
     keys = [request.idempotency_key, remains(request.idempotency_key)]
     turn = tx.scalar(select(TurnRow).where(TurnRow.tenant == caller.tenant, TurnRow.idempotency_key.in_(keys)))
     if turn is not None and turn.fingerprint != _fingerprint(caller, request):
