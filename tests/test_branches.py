@@ -108,13 +108,6 @@ def test_the_same_words_again_get_another_reply(client: FlaskClient, model_serve
     assert said(client, "s") == [*line("one"), ("user", "two"), ("assistant", "Something else.")]
 
 
-def test_the_full_history_is_that_of_the_line(client: FlaskClient) -> None:
-    first = chat(client, "a long story " * 50, session_id="s")
-    short = chat(client, "short", session_id="s", replaces=first["user_message_id"])
-    alone = chat(client, "short", session_id="t")
-    assert short["usage"]["full_history_tokens"] == alone["usage"]["full_history_tokens"]
-
-
 def test_a_title_goes_with_the_message_it_was_taken_from(client: FlaskClient) -> None:
     (first,) = talk(client, "Tea in Kyoto")
     (second,) = talk(client, "Coffee in Rome", replaces=first)
@@ -122,12 +115,6 @@ def test_a_title_goes_with_the_message_it_was_taken_from(client: FlaskClient) ->
     client.patch(URL, json={"title": "Drinks"})
     talk(client, "Water in Oslo", replaces=second)
     assert good(client.get(URL))["title"] == "Drinks"
-
-
-def test_a_title_stays_with_a_message_that_stays(client: FlaskClient) -> None:
-    ids = talk(client, "Tea", "Tea")
-    talk(client, "Coffee", replaces=ids[1])
-    assert good(client.get(URL))["title"] == "Tea"
 
 
 def test_imported_messages_can_be_replaced_and_are_not_imported_again(client: FlaskClient) -> None:
@@ -251,18 +238,6 @@ def test_the_key_of_a_message_that_was_replaced_before_its_reply_is_refused(
     assert said(client, "s") == line("uno")
 
 
-def test_replacing_waits_for_the_turn_before_it(app: Flask, client: FlaskClient, model_server: ModelServer) -> None:
-    (first,) = talk(client, "one")
-    release = threading.Event()
-    model_server.main.queue(Delay(release, "Answer to two"))
-    with meanwhile(lambda: chat(app.test_client(), "two", session_id="s")):
-        model_server.wait_for_requests(2)
-        with meanwhile(lambda: chat(app.test_client(), "uno", session_id="s", replaces=first)):
-            assert not model_server.wait_for(lambda: len(model_server.requests) > 2, 0.1)
-            release.set()
-    assert said(client, "s") == line("uno") and said(client, "s", branch=1) == line("one", "two")
-
-
 # -- search and recall
 
 
@@ -282,13 +257,6 @@ def test_replaced_words_are_not_found_whether_the_index_holds_them_or_not(
     assert found(client, "starts", role="user", window=2) == ["The balloon starts"]
     (result,) = client.get("/api/search?q=lands&session_id=s&role=user&window=9").json["results"]
     assert [near["content"] for near in result["window"]] == [content for _, content in said(client, "s")]
-
-
-def test_replaced_messages_take_no_place_among_what_is_found(client: FlaskClient) -> None:
-    ids = talk(client, "The zeppelin lands here, some day, if the wind allows it", "Zeppelin zeppelin")
-    work(client, "index")
-    talk(client, "Balloon", replaces=ids[1])
-    assert found(client, "zeppelin", role="user", limit=1)[0].startswith("The zeppelin lands")
 
 
 def test_a_message_that_is_replaced_while_it_is_indexed_does_not_stay_in_the_index(
@@ -345,19 +313,6 @@ def test_replaced_words_are_not_recalled_by_words_time_or_neighbourhood(
         assert "My kite is called Ann" in recalled and not any("zeppelin is" in content for content in recalled)
 
 
-def test_replaced_messages_take_no_place_among_the_latest(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(**at(model_server, recall_limit=4)).test_client()
-    model_server.main.default = lambda body: "Noted."
-    chat(client, "My kite is called Ann", session_id="s", user_id="ada")
-    last = chat(client, "Draft 0", session_id="s", user_id="ada")
-    for number in range(1, 4):
-        said_last = last["user_message_id"]
-        last = chat(client, f"Draft {number}", session_id="s", user_id="ada", replaces=said_last)
-    answer = chat(client, "What did we talk about today?", session_id="t", user_id="ada")
-    recalled = [m["content"] for excerpt in answer["memory"]["excerpts"] for m in excerpt["messages"]]
-    assert recalled == ["My kite is called Ann", "Noted.", "Draft 3", "Noted."]
-
-
 # -- the summary
 
 
@@ -394,15 +349,6 @@ def test_with_no_such_summary_everything_goes_word_for_word(client: FlaskClient,
     assert [message["content"] for message in prompts(model_server)[-1][1:-1]] == ["one", "Answer to one"]
     digest_with(model_server, client, data=["anew"])
     assert "one" in prompts(model_server, "mini")[-1][1]["content"]
-
-
-def test_a_summary_that_covers_nothing_replaced_stays_as_it_is(client: FlaskClient, model_server: ModelServer) -> None:
-    talk(client, "one")
-    digest_with(model_server, client, data=["one"])
-    (second,) = talk(client, "two")
-    before = version(client)
-    talk(client, "deux", replaces=second)
-    assert version(client) == before
 
 
 def test_a_head_that_shows_replaced_words_goes_back_and_another_stays(
@@ -521,17 +467,6 @@ def test_the_same_words_keep_their_facts_and_pins(client: FlaskClient, model_ser
     work(client, "summary")
     (kept,) = facts(client).values()
     assert (kept["id"], kept["pinned"], kept["source_message_id"]) == (known, True, again)
-
-
-def test_facts_of_other_words_are_taken_anew(client: FlaskClient, model_server: ModelServer) -> None:
-    (first,) = talk(client, "I live in Bergen")
-    model_server.mini.queue(digest_of(fact("Lives in Bergen", 1, "I live in Bergen")))
-    work(client, "summary")
-    talk(client, "I live in Oslo", replaces=first)
-    assert facts(client) == {}
-    model_server.mini.queue(digest_of(fact("Lives in Oslo", 1, "I live in Oslo")))
-    work(client, "summary")
-    assert set(facts(client)) == {"Lives in Oslo"}
 
 
 # -- whatever happens

@@ -13,7 +13,7 @@ from sqlalchemy import event
 from app import services_of
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, NoUsage, Status, Text
-from tests.talking import ask, at, chat, failed, jobs, meanwhile, prompts, question, said, sessions, stored, summary
+from tests.talking import ask, at, chat, failed, jobs, prompts, question, said, sessions, stored, summary
 
 
 @pytest.fixture
@@ -81,15 +81,6 @@ def test_a_session_is_made_when_none_is_named(client: FlaskClient) -> None:
     assert {session["id"] for session in sessions(client)} == {first["session_id"], second["session_id"]}
 
 
-def test_sessions_do_not_see_each_other(client: FlaskClient, model_server: ModelServer) -> None:
-    chat(client, "My locker code is 7319.", session_id="a")
-    services_of(client.application).outbox.run_due()
-    for more in ({"session_id": "b"}, {}, {"session_id": "c", "user_id": "ann"}, {"temporary": True}):
-        answer = chat(client, "What is my locker code?", **more)
-        assert answer["memory"]["excerpts"] == answer["memory"]["facts"] == []
-        assert "7319" not in str(prompts(model_server)[-1])
-
-
 def test_recall_crosses_the_sessions_of_one_user_only(client: FlaskClient, model_server: ModelServer) -> None:
     chat(client, "My locker code is 7319.", session_id="a", user_id="ann")
     for user, seen in (("ann", True), ("bob", False), (None, False)):
@@ -98,13 +89,6 @@ def test_recall_crosses_the_sessions_of_one_user_only(client: FlaskClient, model
         assert [excerpt["session_id"] for excerpt in answer["memory"]["excerpts"]] == (["a"] if seen else [])
     assert "7319" not in str(chat(client, "What is my locker code?", user_id="ann", recall="off")["memory"])
     assert "7319" not in str(prompts(model_server)[-1])
-
-
-@pytest.mark.parametrize(("owner", "caller"), [("ann", "bob"), (None, "ann")])
-def test_someone_elses_session_is_not_there(client: FlaskClient, owner: str | None, caller: str) -> None:
-    chat(client, "Mine.", session_id="s", **({"user_id": owner} if owner else {}))
-    assert failed(ask(client, "Give.", session_id="s", user_id=caller), 404, "session_not_found")["param"]
-    assert len(stored(client, "s")) == 2
 
 
 def test_a_temporary_chat_sends_along_what_was_said_in_it(client: FlaskClient, model_server: ModelServer) -> None:
@@ -207,18 +191,6 @@ def test_background_mode_leaves_it_to_a_job(client: FlaskClient, model_server: M
     assert "user: I like green tea." in prompt[1]["content"] and "[2]" in prompt[1]["content"]
 
 
-def test_a_first_summary_and_an_extension_have_different_instructions(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
-    client = make_app(**at(model_server, summary_mode="inline")).test_client()
-    chat(client, "I like green tea.", session_id="s")
-    chat(client, "And black tea.", session_id="s")
-    first, second = prompts(model_server, "mini")
-    assert first[0]["content"] != second[0]["content"]
-    assert "summary_so_far" not in first[1]["content"] and "<summary_so_far>" in second[1]["content"]
-    assert "green tea." not in second[1]["content"].split("<messages>")[1]  # only what is new
-
-
 @pytest.mark.parametrize("mode", ["inline", "background"])
 @pytest.mark.parametrize("streaming", [False, True])
 def test_no_transaction_or_connection_is_held_while_a_model_works(
@@ -239,19 +211,6 @@ def test_no_transaction_or_connection_is_held_while_a_model_works(
             held.append(database.in_use)
     services_of(app).outbox.run_due()
     assert len(held) > 2 and set(held) == {0}
-
-
-def test_others_write_while_a_model_works(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(**at(model_server))
-
-    def reply(body: dict[str, Any]) -> str:
-        made = app.test_client().post("/api/sessions", json={"session_id": "meanwhile"})
-        return str(made.status_code)
-
-    model_server.main.default = reply
-    with meanwhile(lambda: chat(app.test_client(), "Hello", session_id="s")) as answers:
-        model_server.wait_for_requests(1)
-    assert answers[0]["reply"] == "201"
 
 
 @pytest.mark.parametrize("streaming", [False, True])

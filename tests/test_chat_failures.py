@@ -336,16 +336,6 @@ def test_a_job_gives_up_after_six_tries_until_somebody_or_something_new_asks(
     assert summary(client, "s")["state"] == "current" and jobs(client) == []
 
 
-def test_a_mini_model_that_only_writes_prose_still_works(client: FlaskClient, model_server: ModelServer) -> None:
-    filled(client, model_server)
-    model_server.mini.queue(Text("They talked about tea.\n- Black tea was added."))
-    chat(client, "And black tea.", session_id="s")
-    services_of(client.application).outbox.run_due()
-    sections = summary(client, "s")["latest"]["sections"]
-    assert sections["discussed"] == ["They talked about tea.", "Black tea was added."]
-    assert sections["data"] == ["Green tea is liked."]  # what the last one held is not lost
-
-
 def test_a_repair_is_asked_for_once_and_its_cost_is_counted(client: FlaskClient, model_server: ModelServer) -> None:
     model_server.mini.queue(Text('{"summary": {"topic": '), {"summary": {"topic": "Tea"}, "facts": []})
     chat(client, "I like green tea.", session_id="s")

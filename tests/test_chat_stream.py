@@ -11,7 +11,6 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
 from tests.conftest import MakeApp
 from tests.model_server import CutStream, Exchange, ModelServer, Reply, SseError, Status, Text
 from tests.talking import (
@@ -240,21 +239,8 @@ def test_a_key_is_still_known_when_the_turn_was_taken_up_without_it(
     assert len(said(client, "s")) == 2
 
 
-def test_keys_are_the_turns_own(client: FlaskClient) -> None:
-    assert chat(client, "Hello", session_id="s", key="a")["id"] != chat(client, "Hello", session_id="s", key="b")["id"]
-    assert len(said(client, "s")) == 4
-    error = failed(ask(client, "Hello", key="k" * 257), 422, "invalid_fields")
-    assert error["param"] == "Idempotency-Key"
-
-
 def test_a_session_erased_since_takes_its_keys_with_it(client: FlaskClient) -> None:
     chat(client, "Hello", session_id="s", key="k")
     assert client.delete("/api/sessions/s").status_code == 200
     chat(client, "Hello", session_id="s", key="k")
     assert len(said(client, "s")) == 2
-
-
-def test_background_work_after_a_stream_is_the_same(client: FlaskClient) -> None:
-    stream(client, "I like tea.", session_id="s")
-    services_of(client.application).outbox.run_due()
-    assert summary(client, "s")["state"] == "current"

@@ -230,22 +230,6 @@ def test_a_message_too_large_refuses_the_call(client: FlaskClient) -> None:
     assert append(client, "s", [said("z" * 100_000)])["created"] == 1
 
 
-@pytest.mark.parametrize(
-    ("data", "content_type", "status"),
-    [
-        ("{", "application/json", 400),
-        ("[" * 100_000, "application/json", 400),
-        ("\xff", "application/json", 400),
-        ("messages=x", "application/x-www-form-urlencoded", 415),
-        ("[]", "application/json", 422),
-        ("null", "application/json", 422),
-    ],
-)
-def test_what_is_no_json_object_is_refused(shared: FlaskClient, data: str, content_type: str, status: int) -> None:
-    answer = shared.post("/api/sessions/s/messages", data=data.encode("latin-1"), content_type=content_type)
-    assert error(answer, status)["message"].endswith((".", "type."))
-
-
 @pytest.fixture
 def busy(client: FlaskClient, services: Services) -> Iterator[None]:
     """A reply is being written in session s."""
@@ -269,15 +253,3 @@ def test_appending_to_a_session_that_stays_busy_is_a_conflict(
     assert error(answer, 409)["code"] == "session_busy"
     assert int(answer.headers["Retry-After"]) >= 1
     assert contents(client, "s") == ["x"]
-
-
-def test_appending_waits_for_the_reply_to_end(app: Flask, busy: None, services: Services) -> None:
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(append, app.test_client(), "s", [said("y")])
-        with pytest.raises(TimeoutError):
-            waiting.result(0.1)
-        assert contents(app.test_client(), "s") == ["x"]
-        for lease in tuple(services.leases._held):
-            services.leases.release(lease)
-        assert waiting.result(5)["created"] == 1
-    assert contents(app.test_client(), "s") == ["x", "y"]

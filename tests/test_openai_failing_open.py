@@ -190,13 +190,6 @@ def test_what_is_wrong_with_a_request_is_no_failure_of_memory(
     assert len(sent(server)) == 1
 
 
-def test_a_plain_chat_is_told_that_the_database_is_locked(app: Flask, client: FlaskClient) -> None:
-    """It has no history to fall back on: its message would be lost."""
-    with sqlite3.connect(services_of(app).settings.data_dir / "recap.db") as database:
-        database.execute("DROP TABLE turns")
-    assert client.post("/api/chat", json={"message": "Hello", "session_id": "s"}).status_code == 503
-
-
 # -- a client that goes away, and an answer that is stopped
 
 

@@ -13,13 +13,12 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app import services_of
 from tests.completing import Person, assistant, complete, failed, post, sent, stream, talk, user
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer, Status, ToolCalls
 from tests.openai_calls import scripted_server
 from tests.resources import digest_of, fact
-from tests.talking import at, chat, meanwhile, said, sessions, stored
+from tests.talking import at, meanwhile, said, sessions, stored
 
 
 @pytest.fixture
@@ -86,13 +85,6 @@ def test_names_that_cannot_be_stored_stand_for_themselves_all_the_same(client: F
     assert len(sessions(client)) == 2
 
 
-def test_what_belongs_to_someone_else_is_not_found(client: FlaskClient) -> None:
-    complete(client, talk("I am Ada."), user="ada")
-    error = failed(post(client, talk("Who am I?"), user="bob"), 404)
-    assert (error["type"], error["code"]) == ("invalid_request_error", "session_not_found")
-    assert len(said(client, "s")) == 2
-
-
 # -- what is stored
 
 
@@ -145,12 +137,6 @@ def test_a_retry_that_says_so_gets_the_first_answer(
     assert len(sent(server)) == 1 and len(stored(client, "s")) == 2
 
 
-def test_a_key_of_another_request_is_refused(client: FlaskClient) -> None:
-    complete(client, talk("Hello"), headers={"Idempotency-Key": "k"})
-    error = failed(post(client, talk("Goodbye"), headers={"Idempotency-Key": "k"}), 409)
-    assert error["code"] == "idempotency_key_reused"
-
-
 def test_a_question_that_failed_is_taken_up_again(client: FlaskClient, server: ModelServer) -> None:
     ada = Person(client)
     ada.says("One.")
@@ -159,13 +145,6 @@ def test_a_question_that_failed_is_taken_up_again(client: FlaskClient, server: M
     failed(post(client, ada.messages), 400)
     ada.sends(ada.messages)
     assert said(client, "s") == ada.said and branches(client) == []
-
-
-def test_a_conversation_that_began_elsewhere_is_stored_from_its_start(client: FlaskClient) -> None:
-    ada = Person(client)
-    ada.messages = talk("My name is Ada.", "Hello Ada.", "I live in Lyon.", "A fine city.")
-    ada.says("Who am I?")
-    assert said(client, "s") == ada.said
 
 
 def test_a_frontend_that_sends_everything_may_edit_the_first_question(client: FlaskClient) -> None:
@@ -513,10 +492,3 @@ def test_consecutive_prompts_share_all_up_to_the_newest_question(make_app: MakeA
         assert after[len(before) - 1] == user(question)
         assert all("<memory now" not in str(message["content"]) for message in after[:-1])
     assert 2 <= folds <= 5
-
-
-def test_what_a_plain_chat_remembers_an_openai_client_is_told(client: FlaskClient, server: ModelServer) -> None:
-    chat(client, "My locker code is 7319.", session_id="page", user_id="ada")
-    services_of(client.application).outbox.run_due()
-    complete(client, talk("What was my locker code?"), None, user="ada")
-    assert "7319" in sent(server)[-1]["messages"][-1]["content"]

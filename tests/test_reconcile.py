@@ -61,10 +61,6 @@ def test_what_a_client_may_send(sent: list[Said], expected: str) -> None:
     assert after(LINE, sent) == expected.split()
 
 
-def test_the_first_request_is_all_new() -> None:
-    assert reconcile([], talk("u1", "a1", "u2")) == Plan(0, 0)
-
-
 def test_a_question_without_an_answer_is_taken_up_again() -> None:
     line = talk("u1", "a1", "u2")
     assert reconcile(line, line) == Plan(3, 3, {0: 0, 1: 1, 2: 2})

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from memory.services import Services
-from tests.resources import an_app, append, error, read_all, rows_of, said
-from tests.traces import traces
+from tests.resources import an_app, append, error, read_all, said
 
 
 @pytest.fixture(scope="module")
@@ -47,13 +45,6 @@ def test_an_id_is_taken_once(client: FlaskClient, owner: dict[str, str]) -> None
     client.post("/api/sessions", json={"session_id": "tea", "user_id": "ada"})
     again = client.post("/api/sessions", json={"session_id": "tea", **owner})
     assert error(again, 409)["code"] == "session_exists"
-
-
-def test_an_id_that_is_someone_elses_is_not_there(client: FlaskClient) -> None:
-    client.post("/api/sessions", json={"session_id": "tea", "user_id": "ada"})
-    for address, more in (("/api/sessions", {}), ("/api/chat", {"message": "hello"})):
-        answer = client.post(address, json={"session_id": "tea", "user_id": "bob", **more})
-        assert error(answer, 404)["code"] == "session_not_found", address
 
 
 @pytest.mark.parametrize(
@@ -141,38 +132,6 @@ def test_a_title_is_the_first_thing_the_person_said(client: FlaskClient) -> None
 # -- whose it is
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("GET", "", None),
-        ("PATCH", "", {"title": "Mine"}),
-        ("DELETE", "", None),
-        ("GET", "/messages", None),
-        ("GET", "/summary", None),
-        ("GET", "/summary/versions", None),
-        ("POST", "/summary/refresh", None),
-        ("POST", "/messages", {"user_id": "bob", "messages": [said("hello")]}),
-        ("PUT", "/summary", {"user_id": "bob", "sections": {"topic": "Mine"}}),
-        ("POST", "/summary/rollback", {"user_id": "bob", "version": 1}),
-    ],
-)
-@pytest.mark.parametrize("owner", ["ada", None])
-def test_anothers_session_looks_like_none(
-    client: FlaskClient, method: str, path: str, body: Any, owner: str | None
-) -> None:
-    append(client, "tea", [said("secret")], **({"user_id": owner} if owner else {}))
-    query = {} if body and "user_id" in body else {"user_id": "bob"}
-    answer = client.open(f"/api/sessions/tea{path}", method=method, json=body, query_string=query)
-    assert answer.status_code == 404
-    assert client.get("/api/sessions/tea/messages").json["items"][0]["content"] == "secret"
-    assert client.get("/api/sessions/tea").json["message_count"] == 1
-
-    client.delete("/api/sessions/tea")
-    if (method, path) != ("POST", "/messages"):  # which would make it
-        gone = client.open(f"/api/sessions/tea{path}", method=method, json=body, query_string=query)
-        assert (gone.status_code, gone.json) == (404, answer.json)
-
-
 def test_a_user_and_a_session_of_one_name_are_two_owners(client: FlaskClient) -> None:
     append(client, "ada", [said("I am a session.")])
     append(client, "talk", [said("I am a person.")], user_id="ada")
@@ -180,33 +139,6 @@ def test_a_user_and_a_session_of_one_name_are_two_owners(client: FlaskClient) ->
 
 
 # -- erasing
-
-
-@pytest.mark.parametrize("user", [None, "ada"])
-def test_deleting_leaves_no_row_and_no_document(client: FlaskClient, services: Services, user: str | None) -> None:
-    who = {"user_id": user} if user else {}
-    append(client, "stays", [said("I like oolong.")], **who)
-    services.outbox.run_due()
-    before = rows_of(services)
-
-    append(client, "goes", [said("I was born in Bergen.")], **who)
-    services.outbox.run_due()
-    client.post("/api/chat", json={"session_id": "goes", "message": "My name is Ida.", **who})
-    client.post("/api/facts", json={"session_id": "goes", "text": "Likes gunpowder tea.", "pinned": True})
-    client.put("/api/sessions/goes/summary", json={"sections": {"topic": "Gunpowder tea"}})
-    assert all(rows_of(services)[name] > before[name] for name in ("facts", "summaries", "turns", "jobs"))
-    assert traces(services.settings.index_dir, "Bergen")
-
-    assert client.delete("/api/sessions/goes").status_code == 200
-    assert client.get("/api/sessions/goes").status_code == 404
-    assert client.delete("/api/sessions/goes").status_code == 404
-    services.outbox.run_due()
-    after = rows_of(services)
-    assert {job["kind"] for job in read_all(client, "/api/jobs")} <= {"index"}  # the person's, for later
-    assert {**after, "jobs": 0} == before
-    assert not traces(services.settings.index_dir, "Bergen")
-    assert all(one.consistent for one in services.indexing.verify())
-    assert client.get("/api/search?session_id=stays&q=oolong").json["results"]
 
 
 def test_a_deleted_sessions_id_can_be_used_again_for_an_empty_one(client: FlaskClient) -> None:

@@ -110,14 +110,6 @@ def test_stopped_before_the_first_word_the_message_is_kept_and_sent_again_answer
     assert [role for role, _ in said(client, "s")] == ["user", "assistant"]
 
 
-def test_a_session_is_free_at_once_after_a_stop(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(**at(model_server))
-    with speaking(model_server, app):
-        stop(app.test_client())
-    assert not stop(app.test_client())
-    assert chat(app.test_client(), "Again.", session_id="s")["choices"][0]["finish_reason"] == "stop"
-
-
 def test_where_nothing_is_being_written_there_is_nothing_to_stop(make_app: MakeApp, model_server: ModelServer) -> None:
     client = make_app(**at(model_server)).test_client()
     failed(client.post("/api/sessions/s/stop"), 404, "session_not_found")
@@ -187,14 +179,6 @@ def test_an_idempotency_key_gets_the_stopped_reply_again(make_app: MakeApp, mode
     again = ask(app.test_client(), "Count.", session_id="s", stream=False, key="k").json
     assert (again["reply"], again["choices"][0]["finish_reason"]) == ("One two ", "interrupted")
     assert len(model_server.requests) == 1
-
-
-def test_the_summary_takes_up_what_was_said(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(**at(model_server))
-    with speaking(model_server, app):
-        stop(app.test_client())
-    services_of(app).outbox.run_due(["summary"])
-    assert app.test_client().get("/api/sessions/s/summary").json["latest"]["through"] == 2
 
 
 def test_the_built_in_model_can_be_stopped_too(make_app: MakeApp) -> None:

@@ -12,7 +12,6 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
 from memory import tokens
 from tests.conftest import MakeApp
 from tests.model_server import Body, CutStream, ModelServer, Status, Text, ToolCalls
@@ -86,18 +85,6 @@ def test_what_a_search_finds_comes_back_as_quoted_data(
             {"name": SEARCH, "query": "locker code", "after": None, "before": None, "excerpts": 1, "error": None}
         ],
     }
-
-
-@both
-def test_a_model_that_asks_for_nothing_just_answers(
-    client: FlaskClient, model_server: ModelServer, tell: Callable[..., dict[str, Any]]
-) -> None:
-    answer = tell(client, "Hello", session_id="s", recall="tools")
-    assert len(bodies(model_server)) == 1 and answer["choices"][0]["finish_reason"] == "stop"
-    if answer["object"] == "chat.completion":
-        assert answer["memory"]["recall"]["calls"] == []
-    else:
-        assert "memory" not in answer  # it came first, and there is nothing to add
 
 
 def test_the_mode_can_be_the_settings_and_others_offer_no_tools(make_app: MakeApp, model_server: ModelServer) -> None:
@@ -231,19 +218,6 @@ def test_a_flood_of_calls_is_cut(client: FlaskClient, model_server: ModelServer)
     assert len(answer["memory"]["recall"]["calls"]) == 8
 
 
-def test_no_connection_is_held_while_the_model_works(model_app: Flask, model_server: ModelServer) -> None:
-    database = services_of(model_app).database
-    held: list[int] = []
-
-    def look(body: Body) -> Any:
-        held.append(database.in_use)
-        return call(query="tea") if len(held) < 3 else "Done."
-
-    model_server.main.default = look
-    chat(model_app.test_client(), "Look.", session_id="s", recall="tools")
-    assert held == [0, 0, 0]
-
-
 # -- streams
 
 
@@ -300,13 +274,6 @@ def test_a_model_that_fails_in_the_second_round_keeps_the_message(
     model_server.main.queue(call(query="dog"), "Rex.")
     assert chat(client, "My dog?", **body)["memory"]["recall"]["calls"][0]["excerpts"] == 1
     assert said(client, "s") == [("user", "My dog?"), ("assistant", "Rex.")]
-
-
-def test_a_stream_that_fails_after_words_before_a_call_says_so(client: FlaskClient, model_server: ModelServer) -> None:
-    model_server.main.queue(ToolCalls(((SEARCH, {"query": "dog"}),), "Let me look."), Status(401))
-    parts = stream(client, "My dog?", session_id="s", recall="tools")
-    assert streamed_text(parts) == "Let me look." and parts[-1]["error"]["code"] == "model_key_refused"
-    assert said(client, "s") == [("user", "My dog?")]
 
 
 @pytest.mark.parametrize(

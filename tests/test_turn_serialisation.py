@@ -116,15 +116,6 @@ def test_many_turns_at_once_keep_order(apps: tuple[Flask, Flask], model_server: 
         assert tail == [m["content"] for m in messages[: message["position"] - 1]]
 
 
-def test_a_session_is_made_once_by_many_at_once(apps: tuple[Flask, Flask]) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        turns = [
-            pool.submit(chat, apps[n % 2].test_client(), "m", session_id=f"s{n % 3}", user_id="a") for n in range(12)
-        ]
-    assert len({turn.result()["id"] for turn in turns}) == 12
-    assert len(apps[0].test_client().get("/api/sessions").json["items"]) == 3
-
-
 def test_a_retry_with_the_key_waits_and_gets_the_same_answer(
     apps: tuple[Flask, Flask], model_server: ModelServer
 ) -> None:
@@ -224,21 +215,6 @@ def test_a_summary_leaves_a_turn_that_is_being_taken_for_later(make_app: MakeApp
         assert client.get("/api/sessions/s/summary").json["latest"]["through"] == 2
     services_of(app).outbox.run_due(["summary"])
     assert client.get("/api/sessions/s/summary").json["latest"]["through"] == 4
-
-
-def test_one_job_is_done_once_by_two_processes(apps: tuple[Flask, Flask], model_server: ModelServer) -> None:
-    first, second = apps
-    chat(first.test_client(), "one", session_id="s")
-    release = threading.Event()
-    model_server.mini.queue(Delay(release))
-    with meanwhile(lambda: services_of(first).outbox.run_due(["summary"])) as done:
-        model_server.wait_for_requests(2)
-        assert services_of(second).outbox.run_due(["summary"]) == 0
-        chat(second.test_client(), "two", session_id="s")  # asks for the job again while it runs
-        release.set()
-    assert done == [2]
-    assert first.test_client().get("/api/sessions/s/summary").json["latest"]["through"] == 4
-    assert len(prompts(model_server, "mini")) == 2 and jobs(first.test_client()) == []
 
 
 def test_an_edit_made_while_the_mini_model_works_is_not_overwritten(

@@ -17,7 +17,7 @@ from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Status
 from tests.resources import an_app, append, good, read_all
 from tests.resources import said as words
-from tests.talking import answering, ask, at, chat, failed, stored, stream
+from tests.talking import answering, ask, at, chat, failed, stored
 
 TURNS = "/api/sessions/s/turns"
 
@@ -126,11 +126,6 @@ def test_a_session_is_busy_while_its_reply_is_written(
         assert good(client.get("/api/sessions/s"))["busy"] is True
         busy = {session["id"]: session["busy"] for session in good(client.get("/api/sessions"))["items"]}
         assert busy == {"s": True, "t": False}
-    assert good(client.get("/api/sessions/s"))["busy"] is False
-
-
-def test_a_stream_is_busy_until_its_reply_is_stored(client: FlaskClient) -> None:
-    stream(client, "one", session_id="s")
     assert good(client.get("/api/sessions/s"))["busy"] is False
 
 
