@@ -105,9 +105,6 @@ class Outbox:
         """Ask for one job: see JobRequest."""
         self.ask(tx, JobRequest(kind, key, **options))
 
-    def notify(self) -> None:
-        """Do nothing: the commit has woken the workers."""
-
     def wake(self, kinds: set[str] | None = None) -> None:
         """Wake this process's workers, or those that take some of `kinds`."""
         for lane in self._lanes:

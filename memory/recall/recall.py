@@ -258,7 +258,6 @@ class Recall:
         except SQLAlchemyError as error:  # what was found is found; the next search asks again
             log.error("a lost index can't be made again yet", extra=logs.fields(error=logs.told(error)))
             return
-        self._outbox.notify()
 
 
 def _spans(times: Sequence[TimeRange]) -> list[tuple[datetime, datetime]]:

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import and_, or_, select
@@ -19,6 +20,7 @@ from config import Settings
 from memory.access.owners import find_session, known_session, owned
 from memory.domain import Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
+from memory.jobs.asking import JobRequest
 from memory.jobs.outbox import Outbox
 from memory.leases import Leases
 from memory.paging import Page, decode_cursor, encode_cursor, page_of
@@ -207,14 +209,10 @@ class Sessions:
         """
         for number, draft in enumerate(drafts):
             check_size(draft.content, f"messages.{number}.content")
-        stored = "Nothing was stored; send this again later."
-        with self.leases.free_session(lambda tx: self.find_or_make(tx, caller, session_id), APPEND_WAIT, stored) as (
-            tx,
-            row,
-        ):
-            result = self._append(tx, row, drafts)
-        self.outbox.notify()
-        return result
+        find = partial(self.find_or_make, caller=caller, session_id=session_id)
+        busy = "Nothing was stored; send this again later."
+        with self.leases.free_session(find, APPEND_WAIT, busy) as (tx, row):
+            return self._append(tx, row, drafts)
 
     def _append(self, tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Appended:
         known = _known_ids(tx, row, [draft.external_id for draft in drafts if draft.external_id])
@@ -267,21 +265,18 @@ class Sessions:
 
         The summary waits for a pause in the talk, unless the next fold needs it.
         """
-        self.outbox.enqueue(tx, "index", session.owner_id, owner_id=session.owner_id, delay=index_delay)
-        if not summarise:
-            return
-        full = pressing(tx, session, self.settings)
-        if full or session.message_count - session.summary_through >= 2 * self.settings.summary_every - 1:
-            self.outbox.enqueue(
-                tx,
-                "summary",
-                session.id,
-                owner_id=session.owner_id,
-                session_row_id=session.id,
-                delay=0.0 if full else self.settings.summary_debounce,
-                postpone=True,
-                payload={"prompt": prompt} if prompt else None,
+        jobs = [JobRequest("index", session.owner_id, session.owner_id, delay=index_delay)]
+        full = summarise and pressing(tx, session, self.settings)
+        waiting = session.message_count - session.summary_through
+        if full or (summarise and waiting >= 2 * self.settings.summary_every - 1):
+            debounce = 0.0 if full else self.settings.summary_debounce
+            payload = {"prompt": prompt} if prompt else None
+            jobs.append(
+                JobRequest(
+                    "summary", session.id, session.owner_id, session.id, debounce, postpone=True, payload=payload
+                )
             )
+        self.outbox.ask(tx, *jobs)
 
     def make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
         """A new session's row, stored."""

@@ -165,9 +165,7 @@ class Summaries:
             self.budgets.check(tx, row.owner_id)
             self.outbox.enqueue(tx, "summary", row.id, owner_id=row.owner_id, session_row_id=row.id, insist=True)
             tx.flush()
-            state = state_of(tx, row)
-        self.outbox.notify()
-        return state
+            return state_of(tx, row)
 
 
 # -- versions, in the caller's transaction

@@ -109,7 +109,6 @@ class ChatPipeline:
             course.ended["answer"] = perf_counter()
             finished = _record(parts, caller, admitted, request, _finished(admitted, started, answer), course)
             course.ended["record"] = perf_counter()
-            parts.outbox.notify()
             if parts.settings.summary_mode == "inline" and finished.reply_message_id is not None:
                 assert admitted.lease is not None
                 parts.outbox.run_now("summary", admitted.lease.row_id)
