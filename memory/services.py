@@ -286,4 +286,5 @@ def _models(settings: Settings, endpoint: Endpoint | None) -> tuple[LanguageMode
     if endpoint is None:
         builtin = ExtractiveModel()
         return builtin, builtin
-    return OpenAIModel(endpoint, settings.openai_model), OpenAIModel(endpoint, settings.mini_model)
+    main = OpenAIModel(endpoint, settings.openai_model)
+    return main, OpenAIModel(endpoint, settings.mini_model, "OPENAI_SUMMARY_MODEL")

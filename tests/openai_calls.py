@@ -31,11 +31,13 @@ def scripted_server(reply: str | None = None) -> ModelServer:
 
 
 @contextmanager
-def connected(server: ModelServer, name: str = "gpt-4o", **settings: Any) -> Iterator[OpenAIModel]:
+def connected(
+    server: ModelServer, name: str = "gpt-4o", setting: str = "OPENAI_MODEL", **settings: Any
+) -> Iterator[OpenAIModel]:
     """A model at `server`; its retries come at once."""
     settings = {"openai_base_url": server.url, "openai_api_key": KEY, "model_timeout": 20.0, **settings}
     with closing(Endpoint(Settings(**settings))) as endpoint:
-        yield OpenAIModel(endpoint, name, backoff=0.005)
+        yield OpenAIModel(endpoint, name, setting, backoff=0.005)
 
 
 def ask(stream: bool = False, schema: Any = None, content: str = "Hello, how are you?") -> ModelRequest:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memory.llm import ChatMessage, Finish, ModelRequest, Piece, Tool, ToolCall, complete
 from memory.llm.completions import OpenAIModel
-from memory.llm.tool_calls import ToolCallReader
+from memory.llm.tool_calls import PartialCall, collect, whole_calls
 from tests.model_server import ModelServer, NoUsage, Raw, Status, ToolCalls
 from tests.openai_calls import ask, both, chunk, connected, data, failure
 
@@ -227,9 +227,9 @@ FRAGMENTS = st.dictionaries(st.sampled_from(["index", "id", "function", "x"]), V
 
 @given(st.lists(st.lists(FRAGMENTS)))
 def test_whatever_comes_calls_have_names_and_ids_of_their_own(chunks: list[list[dict[str, Any]]]) -> None:
-    collected = ToolCallReader()
+    collected: list[PartialCall] = []
     for fragments in chunks:
-        collected.add({"tool_calls": fragments})
-    made = collected.whole(str)
+        collect(collected, {"tool_calls": fragments})
+    made = whole_calls(collected, str)
     assert all(one.name and one.id and isinstance(one.arguments, str) for one in made)
     assert len({one.id for one in made}) == len(made)
