@@ -45,14 +45,6 @@ _WHY_EMPTY = {
     "length": "it reached its limit of tokens before the first word. Raise that limit at the server",
     "content_filter": "the server's content filter withheld the answer. Put it in other words",
 }
-_STATUS_OF = {
-    "insufficient_quota": 429,
-    "rate_limit_exceeded": 429,
-    "context_length_exceeded": 400,
-    "invalid_request_error": 400,
-    "invalid_api_key": 401,
-    "model_not_found": 404,
-}
 _TOO_LONG = ("context length", "context window", "context size", "prompt is too long")
 _LONGEST_QUOTE = 80
 _LONGEST_REASON = 300
@@ -91,12 +83,21 @@ class Failures:
 
     def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
         """The error for an HTTP status other than success."""
-        detail = _detail(body)
-        said = _said(detail)
-        error = self._error(
-            _code(status, detail, said), status=status, quoted=self.quote(said.rstrip("."), _LONGEST_REASON)
-        )
+        error = self._refusal(status, _detail(body))
         error.retry_after = _retry_after(headers) if error.code in WORTH_ANOTHER_TRY else None
+        return error
+
+    def told(self, detail: Any) -> ModelError:
+        """The error for an `error` inside a body that began well."""
+        named = detail if isinstance(detail, dict) else {}
+        said = (str(named.get(name)) for name in ("code", "status", "status_code", "type"))
+        status = next((int(text) for text in said if re.fullmatch("[45][0-9][0-9]", text)), 500)
+        return self._refusal(status, detail)
+
+    def _refusal(self, status: int, detail: Any) -> ModelError:
+        said = _said(detail)
+        quoted = self.quote(said.rstrip("."), _LONGEST_REASON)
+        error = self._error(_code(status, detail, said), status=status, quoted=quoted)
         named = {name: detail.get(name) for name in ("type", "param", "code")} if isinstance(detail, dict) else {}
         error.upstream = Upstream(
             status,
@@ -104,13 +105,6 @@ class Failures:
             **{name: self.quote(str(value)) for name, value in named.items() if isinstance(value, str | int)},
         )
         return error
-
-    def told(self, error: Any) -> ModelError:
-        """The error for an `error` inside a body that began well.  Its code is a status or a word."""
-        detail = error if isinstance(error, dict) else {"message": str(error)}
-        said = (_as_status(detail.get(name)) for name in ("code", "status", "status_code", "type"))
-        status = next((status for status in said if status), 500)
-        return self.refused(status, {}, json.dumps({"error": detail}).encode())
 
     def quote(self, text: str, longest: int = _LONGEST_QUOTE) -> str:
         """`text` fit to be shown: no secrets, one line, printable, at most `longest` characters."""
@@ -130,19 +124,19 @@ class Failures:
 
 def _code(status: int, detail: Any, said: str) -> str:
     """The code of our error for what the server said."""
-    theirs = [str(detail.get(name)) for name in ("code", "type")] if isinstance(detail, dict) else []
-    if status == 402 or (status == 429 and "insufficient_quota" in theirs):
+    theirs = {str(detail.get(name)) for name in ("code", "type")} if isinstance(detail, dict) else set()
+    if status == 402 or "insufficient_quota" in theirs:
         return "model_quota_exhausted"
-    if status == 429:
+    if status == 429 or "rate_limit_exceeded" in theirs:
         return "model_busy"
     if status == 404 or "model_not_found" in theirs:  # OpenAI answers 403 for a model that a key may not use
         return "model_not_found"
     if status in (401, 403):
         return "model_key_refused"
-    if status >= 500 or status in (408, 409):  # the server's own timeout or lock; the request itself is fine
-        return "model_failed"
     if "context_length_exceeded" in theirs or any(words in said.lower() for words in _TOO_LONG):
         return "model_context_exceeded"
+    if status >= 500 or status in (408, 409):  # the server's own timeout or lock; the request itself is fine
+        return "model_failed"
     return "model_rejected_request"
 
 
@@ -160,13 +154,6 @@ def _said(detail: Any) -> str:
         detail = detail.get("message") or detail.get("error") or ""
     text = detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)
     return "" if text.lstrip().startswith("<") else text.strip()  # an HTML page explains nothing
-
-
-def _as_status(value: Any) -> int | None:
-    text = str(value)
-    if text in _STATUS_OF:
-        return _STATUS_OF[text]
-    return int(text) if text.isascii() and text.isdigit() and len(text) == 3 and 400 <= int(text) < 600 else None
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -172,19 +172,14 @@ class LanguageModel(Protocol):
     def answer(self, request: ModelRequest) -> Iterator[Piece | Chunk | ToolCall | Finish]:
         """Yield the text, then any tool calls, then one `Finish`.  A client's answer may have neither text nor calls.
 
-        Raises ModelError when the server cannot be reached, refuses, exceeds MODEL_TIMEOUT, or answers something other
-        than a chat completion; also after some text.  Raises Interrupted when the request's call is stopped while
-        the model is silent; between two pieces the caller looks at `Call.stopped`.
+        Raises ModelError, also after some text.  Raises Interrupted when the request's call is stopped while the model
+        is silent; between two pieces the caller looks at `Call.stopped`.
         """
         ...
 
 
 def complete(model: LanguageModel, request: ModelRequest) -> tuple[str, Finish]:
     """The whole text of an answer, and its end."""
-    text: list[str] = []
-    for part in model.answer(request):
-        if isinstance(part, Finish):
-            return "".join(text), part
-        if isinstance(part, Piece):
-            text.append(part.text)
-    raise AssertionError("a LanguageModel ended without Finish")
+    *parts, finish = model.answer(request)
+    assert isinstance(finish, Finish)
+    return "".join(part.text for part in parts if isinstance(part, Piece)), finish

@@ -18,7 +18,6 @@ from memory.errors import ModelError
 from memory.llm import complete
 from memory.llm.client import Endpoint
 from memory.llm.completions import BUSY_SECONDS, OpenAIModel
-from memory.sections import Sections
 from tests import model_server as replies
 from tests.model_server import ModelServer, Raw, Status, Text
 from tests.openai_calls import KEY, SCHEMA, ask, both, chunk, connected, data, failure, scripted_server
