@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -20,6 +20,7 @@ from tests.model_server import ModelServer
 
 both = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
 
+Make = Callable[..., OpenAIModel]
 KEY = "sk-test-0123456789abcdef"
 SCHEMA = {"type": "object", "properties": {"topic": {"type": "string"}}}
 MATERIAL = ReplyMaterial("", datetime.now(UTC), Sections(), (), (), ())

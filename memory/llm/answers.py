@@ -81,21 +81,19 @@ def read(
 
 
 def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines that end in LF, CR or both, without their ends.
+    """Lines that end in LF or CRLF, without their ends.
 
     Not httpx2's `iter_lines`: it also splits at U+2028, which JSON may hold.
     """
     pending = bytearray()
     for chunk in chunks:
         pending += chunk
-        if b"\n" in chunk or b"\r" in chunk:
-            ended = bytes(pending).splitlines(keepends=True)
-            # A line that ends in CR waits too: its LF may come with the next chunk.
-            pending = bytearray() if ended[-1].endswith(b"\n") else bytearray(ended.pop())
+        if b"\n" in chunk:
+            *ended, pending = pending.split(b"\n")
             for line in ended:
-                yield line.rstrip(b"\r\n")
+                yield bytes(line).removesuffix(b"\r")
     if pending:
-        yield bytes(pending).rstrip(b"\r\n")
+        yield bytes(pending)
 
 
 def events(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:

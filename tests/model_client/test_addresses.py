@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 
 import pytest
 
 from config import Settings, SettingsError
 from memory.llm import complete
 from memory.llm.client import Endpoint
-from memory.llm.completions import OpenAIModel
 from tests.model_server import ModelServer, Status
-from tests.openai_calls import KEY, ask, connected, failure, scripted_server
+from tests.openai_calls import KEY, Make, ask, connected, failure, scripted_server
 
-Make = Callable[..., OpenAIModel]
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 OUTSIDE = "http://model.invalid/v1"  # no name server knows it
 
@@ -24,13 +21,6 @@ OUTSIDE = "http://model.invalid/v1"  # no name server knows it
 def server() -> Iterator[ModelServer]:
     with scripted_server() as server:
         yield server
-
-
-@pytest.fixture
-def make(server: ModelServer) -> Iterator[Make]:
-    """Makes models at the server, with settings of their own."""
-    with ExitStack() as stack:
-        yield lambda **settings: stack.enter_context(connected(server, **settings))
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -20,10 +19,9 @@ from memory.llm.client import Endpoint
 from memory.llm.completions import BUSY_SECONDS, OpenAIModel
 from tests import model_server as replies
 from tests.model_server import ModelServer, Raw, Status, Text
-from tests.openai_calls import KEY, SCHEMA, ask, both, chunk, connected, data, failure, scripted_server
+from tests.openai_calls import KEY, SCHEMA, Make, ask, both, chunk, data, failure, scripted_server
 
 TEXT = Text.text
-Make = Callable[..., OpenAIModel]
 Pair = tuple[ModelServer, OpenAIModel]
 
 
@@ -31,13 +29,6 @@ Pair = tuple[ModelServer, OpenAIModel]
 def server() -> Iterator[ModelServer]:
     with scripted_server() as server:
         yield server
-
-
-@pytest.fixture
-def make(server: ModelServer) -> Iterator[Make]:
-    """Makes models at the server, with settings of their own."""
-    with ExitStack() as stack:
-        yield lambda name="gpt-4o", **settings: stack.enter_context(connected(server, name, **settings))
 
 
 @pytest.fixture
@@ -108,36 +99,28 @@ def openai_error(code: str, message: str = "They say no.") -> dict[str, Any]:
 
 FAILURES = [
     (Status(401), "model_key_refused", 502, "OPENAI_API_KEY"),
-    (Status(403, "nope"), "model_key_refused", 502, "nope"),
     (Status(404), "model_not_found", 502, "OPENAI_MODEL"),
     (Status(403, openai_error("model_not_found")), "model_not_found", 502, "gpt-4o"),
     (Status(429), "model_busy", 503, "later"),
     (Status(429, openai_error("insufficient_quota")), "model_quota_exhausted", 503, "credit"),
     (Status(402), "model_quota_exhausted", 503, "credit"),
     (Status(500), "model_failed", 502, "HTTP 500"),
-    (replies.Html(503), "model_failed", 502, "HTTP 503"),
     (Status(529, ["odd"]), "model_failed", 502, "odd"),
     (Status(400, openai_error("bad_thing")), "model_rejected_request", 502, "They say no."),
-    (Status(413, "x" * 9999), "model_rejected_request", 502, "xxx…"),
     (Status(418, {"detail": [{"msg": "missing"}]}), "model_rejected_request", 502, "missing"),
-    (Status(307, "nowhere"), "model_rejected_request", 502, "nowhere"),
     (Status(400, openai_error("context_length_exceeded")), "model_context_exceeded", 502, "CONTEXT_TOKENS"),
     (Status(400, "maximum context length is 2048"), "model_context_exceeded", 502, "CONTEXT_TOKENS"),
     (replies.Html(), "model_bad_answer", 502, "It works!"),
     (replies.EmptyChoices(), "model_bad_answer", 502, "no message"),
     (replies.BrokenJson(), "model_bad_answer", 502, "not JSON"),
-    (Status(200, "[1]"), "model_bad_answer", 502, "not an object"),
     (Status(200, "data: [1]\n\n"), "model_bad_answer", 502, "not an object"),
     (Status(200, ""), "model_bad_answer", 502, "nothing"),
     (Status(200, "[" * 99999), "model_bad_answer", 502, "[[["),
-    (Status(200, '{"choices": [{"text": "x"}]}'), "model_bad_answer", 502, "no message"),
     (Status(200, "zipped", {"Content-Encoding": "gzip"}), "model_bad_answer", 502, "compression"),
     (replies.EmptyContent(), "model_empty_answer", 502, "without any text"),
-    (Text(" \n "), "model_empty_answer", 502, "without any text"),
     (replies.EmptyContent("length"), "model_empty_answer", 502, "limit of tokens"),
     (replies.EmptyContent("content_filter"), "model_empty_answer", 502, "filter"),
     (replies.HangUp(), "model_unreachable", 502, "OPENAI_BASE_URL"),
-    (replies.CutStream(0), "model_cut_off", 502, "broke off"),
     (replies.SseError(0), "model_failed", 502, "fell over"),
     (replies.SseError(0, {"message": "Slow down", "code": 429}), "model_busy", 503, "Slow down"),
     (replies.SseError(0, "plain words"), "model_failed", 502, "plain words"),
@@ -248,13 +231,7 @@ def test_a_short_retry_after_is_waited_for(server: ModelServer, model: OpenAIMod
     assert third - second >= 0.2
 
 
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        ("30", 30),
-        ("1e12", 86_400),
-    ],
-)
+@pytest.mark.parametrize(("asked", "told"), [("30", 30), ("1e12", 86_400)])
 def test_a_long_one_is_reported(server: ModelServer, model: OpenAIModel, asked: str, told: float) -> None:
     server.main.queue(Status(429, headers={"Retry-After": asked}))
     assert failure(model, ask()).retry_after == told
