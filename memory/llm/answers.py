@@ -32,7 +32,7 @@ def read(
     Calls count only if tools were offered.  A client's calls are its own and its answer may be empty; of several
     choices the first is read.
     """
-    for_a_client = request.client is not None
+    client = request.client
     text, calls, sent = list[str](), list[PartialCall](), list[dict[str, Any]]()
     reason: str | None = None
     model: str | None = None
@@ -44,18 +44,18 @@ def read(
             model = model or _text(data.get("model"))
             usage = _usage(data.get("usage")) or usage
             choice = _first_choice(data)
-            if choice is not None and not (for_a_client and choice.get("index")):
+            if choice is not None and not (client is not None and choice.get("index")):
                 chosen = True
                 reason = _text(choice.get("finish_reason")) or reason
                 message = choice.get("delta") or choice.get("message")
-                if request.tools or for_a_client:
+                if request.tools or client is not None:
                     collect(calls, message)
                 if piece := _clean(_content(message)):
                     text.append(piece)
                     yield Piece(piece)
-            if for_a_client:
+            if client is not None:
                 sent.append(data)
-                if request.stream and (chunk := for_client(data, request.client)):
+                if request.stream and (chunk := for_client(data, client)):
                     yield Chunk(chunk)
     except ModelError:
         if reason is None:  # with a reason to end, the answer is complete
@@ -64,7 +64,7 @@ def read(
         raise failures.bad_answer("it holds no message", json.dumps(data, ensure_ascii=False))
     said = "".join(text)
     made = whole_calls(calls, _clean) if calls else []
-    if not for_a_client and not made and (not said or said.isspace()):
+    if client is None and not made and (not said or said.isspace()):
         raise failures.empty_answer(reason)
     if made:  # many servers say "stop"
         reason = "tool_calls"
@@ -74,7 +74,7 @@ def read(
         completion = tokens.estimate(said) + sum(map(estimate_call, made))
         usage = Usage(estimate_prompt(request), completion, estimated=True)
     finish = Finish(reason, _clean(model[:200]) if model else failures.model, usage)
-    if for_a_client and not request.stream:
+    if client is not None and not request.stream:
         yield Chunk(as_completion(sent, said, finish, made))
     yield from made
     yield finish

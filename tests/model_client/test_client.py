@@ -70,10 +70,9 @@ def test_a_key_that_is_none_stops_the_start_and_stays_hidden() -> None:
 # --- parameters a server does not know
 
 
-@pytest.mark.parametrize("status", [400, 422])
 @pytest.mark.parametrize("name", ["stream_options", "response_format"])
-def test_a_refused_parameter_costs_one_call(server: ModelServer, model: OpenAIModel, name: str, status: int) -> None:
-    server.main.queue(Status(status, {"error": {"message": f"Unrecognized request argument supplied: {name}"}}))
+def test_a_refused_parameter_costs_one_call(server: ModelServer, model: OpenAIModel, name: str) -> None:
+    server.main.queue(Status(400, {"error": {"message": f"Unrecognized request argument supplied: {name}"}}))
     for _ in range(2):
         assert complete(model, ask(stream=True, schema=SCHEMA))
     first, *others = [request.body for request in server.requests]
