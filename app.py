@@ -16,7 +16,7 @@ from api import door
 from api.blueprint import EXTENSION
 from config import Settings
 from memory.ops import logs
-from memory.services import Services, build
+from memory.services import Services
 from models import Base
 
 VERSION = "0.1.0"
@@ -43,7 +43,13 @@ def create_app(settings: Settings | None = None) -> Flask:
     database.init_app(app)
     Migrate(app, database, directory=str(Path(__file__).parent / "migrations"))
     with app.app_context():
+<<<<<<< HEAD
         api.register(app, build(settings, database.engine))
+=======
+        app.extensions[EXTENSION] = Services(settings, database.engine)
+    api.register(app)
+    errors.register(app)
+>>>>>>> llm2
     # Without the first, the page would send the document to a site to be checked; the second keeps its script the same.
     config = {"app_name": "Recap", "validatorUrl": None, "oauth2RedirectUrl": None}
     docs = get_swaggerui_blueprint("/docs", "/openapi.json", config=config)

@@ -12,7 +12,6 @@ from api.errors import error_body
 from api.streaming import EVENTS, event_stream
 from memory.access.keys import CHAT
 from memory.llm import Piece
-from memory.notice import builtin_notice
 from memory.services import Services
 from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted
 from schemas.chat import ChatHeaders, ChatReply, ChatRequest, ChatUsage, Memory
@@ -108,5 +107,4 @@ def _chunks(started: TurnStarted, events: Iterator[TurnEvent], notice: dict[str,
 
 
 def _notice(engine: Services) -> dict[str, str]:
-    notice = builtin_notice(engine.settings)
-    return {"notice": notice} if notice else {}
+    return {"notice": engine.notice} if engine.notice else {}

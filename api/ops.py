@@ -8,7 +8,6 @@ from flask import Response, current_app
 from flask_smorest import Blueprint
 
 from api.blueprint import services
-from memory.notice import builtin_notice
 from memory.ops.metrics import CONTENT_TYPE
 from schemas.ops import Live, Ready
 
@@ -42,9 +41,8 @@ def ready() -> tuple[dict[str, Any], int]:
         "summary_prompt": engine.settings.summary_prompt,
         "jobs": checked.jobs,
     }
-    notice = builtin_notice(engine.settings)
-    if notice:
-        body["notice"] = notice
+    if engine.notice:
+        body["notice"] = engine.notice
     if checked.late:
         body["jobs_late"] = checked.late
     return body, 200 if checked.ready else 503

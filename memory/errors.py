@@ -109,20 +109,16 @@ class Upstream:
 class ModelError(RecapError):
     """The model server failed: 502 it answered badly, 503 it is busy, 504 it took too long.
 
-    `passing` says whether the same call may succeed later.  `upstream` is the server's own answer, if there was one,
-    and `quoted` the part of it that the message repeats.
+    `upstream` is the server's own answer, if there was one, and `quoted` the part of it that the message repeats.
     """
 
     status = 502
     type = "model_error"
 
-    def __init__(
-        self, code: str, message: str, *, status: int = 502, retry_after: float | None = None, passing: bool = True
-    ) -> None:
-        super().__init__(code, message, status=status, retry_after=retry_after)
-        self.passing = passing
+    def __init__(self, code: str, message: str, *, status: int = 502, quoted: str = "") -> None:
+        super().__init__(code, message, status=status)
         self.upstream: Upstream | None = None
-        self.quoted = ""
+        self.quoted = quoted
 
     @property
     def kept(self) -> str:

@@ -1,4 +1,4 @@
-"""The engine, wired once for a process."""
+"""The engine: every part of it, wired once for a process, from the database up to the turn."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -26,11 +27,7 @@ from memory.languages import analysis_in
 from memory.leases import Leases
 from memory.llm import DigestMaterial, LanguageModel, ModelRequest, complete
 from memory.llm.builtin import ExtractiveModel
-from memory.llm.client import Endpoint
-from memory.llm.completions import OpenAIModel
 from memory.llm.counted import CountedModel
-from memory.llm.embeddings import OpenAIEmbedder
-from memory.notice import builtin_notice
 from memory.ops import logs
 from memory.ops.data_lock import DataLock
 from memory.ops.database_errors import DAMAGED, in_short
@@ -54,7 +51,15 @@ from memory.turn.turns import Turns
 from models import Database
 from search_index import Embedder, Recipe, SearchIndex, WordLlamaEmbedder
 
+if TYPE_CHECKING:
+    from memory.llm.client import Endpoint
+
 log = logging.getLogger(__name__)
+
+BUILTIN = (
+    "Recap's built-in model answers: it quotes what was said and writes no text of its own. "
+    "Set OPENAI_API_KEY, or OPENAI_BASE_URL for a local server, to get real replies."
+)
 
 utc_now = partial(datetime.now, UTC)
 
@@ -65,10 +70,9 @@ SUMMARY_WORKERS = 4  # summaries updated at once: each waits on the mini model, 
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found when the parts were looked at: `ok`, or in words what is wrong; jobs by state.
+    """The state of what serving needs: `ok`, or in words what is wrong; the number of jobs by state.
 
-    `late` says so where jobs are due and nobody does them: turns are taken all the same, so it is no reason to send
-    requests elsewhere.
+    `late` says that jobs are due and no process runs them.  Turns are taken all the same.
     """
 
     database: str
@@ -81,50 +85,78 @@ class Checked:
         return self.database == self.data_dir == "ok"
 
 
-@dataclass(frozen=True)
 class Services:
-    """What the HTTP layer and the commands call."""
+    """What the HTTP layer and the commands call.  Nothing runs in the background until `start`."""
 
-    settings: Settings
-    database: Database
-    index: SearchIndex
-    metrics: Metrics
-    endpoint: Endpoint | None
-    main: LanguageModel
-    mini: LanguageModel
-    leases: Leases
-    running: Running
-    outbox: Outbox
-    jobs: Jobs
-    sessions: Sessions
-    facts: Facts
-    prompts: Prompts
-    recall: Recall
-    summaries: Summaries
-    indexing: Indexing
-    pipeline: ChatPipeline
-    turns: Turns
-    relay: Relay
-    updates: Updates
-    users: Users
-    erasing: Erasing
-    imports: Imports
-    keys: Keys
-    data_lock: DataLock
+    def __init__(self, settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_now) -> None:
+        self.settings = settings
+        self.data_lock = DataLock(settings.data_dir)
+        self.database = database = Database(engine)
+        self.metrics = metrics = Metrics()
+        self.endpoint, self.main, mini = _models(settings)
+        self.mini = mini = CountedModel(mini, metrics.digested)
+        self.index = index = SearchIndex(
+            settings.index_dir,
+            recipe=_recipe(settings),
+            embedder=_embedder(settings, self.endpoint),
+            analysis=analysis_in(settings.search_language),
+        )
+        self.leases = leases = Leases(database, now)
+        self.outbox = outbox = Outbox(database, leases, now, settings.job_attempts, metrics)
+        self.jobs = Jobs(database, outbox, now)
+        self.keys = Keys(settings.api_keys, database, now)
+        budgets = Budgets(settings, database, now)
+        variables = [prompt_variables(first) for first in (True, False)]
+        self.prompts = prompts = Prompts(database, settings.prompts_path, now, variables)
+        self.sessions = sessions = Sessions(settings, database, outbox, leases, now)
+        self.facts = facts = Facts(settings, database, now)
+        self.summaries = Summaries(settings, database, outbox, budgets, now)
+        self.updates = Updates(settings, database, prompts, facts, leases, mini, budgets, metrics, now)
+        self.indexing = Indexing(database, index, outbox)
+        self.recall = recall = Recall(settings, database, index, outbox)
+        self.relay = Relay(self.endpoint, self.main.name)
+        self.running = running = Running(database, leases, budgets, metrics)
+        self.pipeline = ChatPipeline(
+            Parts(
+                settings=settings,
+                database=database,
+                sessions=sessions,
+                facts=facts,
+                prompts=prompts,
+                recall=recall,
+                leases=leases,
+                running=running,
+                outbox=outbox,
+                budgets=budgets,
+                model=self.main,
+                now=now,
+            )
+        )
+        self.turns = Turns(database, leases)
+        self.users = Users(database, now)
+        self.imports = Imports(database, sessions, leases, now)
+        self.erasing = Erasing(settings, database, index, leases, outbox, now)
+        outbox.register("index", self.indexing.feed)
+        outbox.register("unindex", self.indexing.clear)
+        outbox.register("scrub", self.erasing.scrub)
+        outbox.register("summary", self.updates.run)
+
+    @property
+    def notice(self) -> str | None:
+        """What to say wherever the built-in model answers, so that nobody takes it for more than it is."""
+        return BUILTIN if self.endpoint is None else None
 
     def start(self, *, worker: bool = False) -> None:
-        """Start what this process does in the background, and say in the log which models answer.
+        """Start what this process does in the background, and log which models answer.
 
-        The jobs are the web workers', or with JOBS=worker those of processes that are nothing but a `worker`.  Raises
-        Conflict while the database is being restored.
+        Web workers run the jobs; with JOBS=worker only a `worker` does.  Raises Conflict while the database is being
+        restored.
         """
         self.data_lock.share()
-        notice = builtin_notice(self.settings)
-        if notice:
-            log.warning("%s", notice)
+        if self.endpoint is None:
+            log.warning("%s", self.notice)
         else:
-            at = self.endpoint.address if self.endpoint is not None else None
-            log.info("models", extra=logs.fields(main=self.main.name, mini=self.mini.name, at=at))
+            log.info("models", extra=logs.fields(main=self.main.name, mini=self.mini.name, at=self.endpoint.address))
         checked = self.check()
         for part, found in (("database", checked.database), ("data directory", checked.data_dir)):
             if found != "ok":
@@ -181,81 +213,6 @@ def _room(data_dir: Path) -> str:
     return "ok"
 
 
-def build(settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_now) -> Services:
-    """Wire the engine for `settings` on `engine`.  Nothing runs in the background until `start`."""
-    database = Database(engine)
-    endpoint = None if settings.uses_builtin_model else Endpoint(settings)
-    index = SearchIndex(
-        settings.index_dir,
-        recipe=_recipe(settings),
-        embedder=_embedder(settings, endpoint),
-        analysis=analysis_in(settings.search_language),
-    )
-    metrics = Metrics()
-    main, mini = _models(settings, endpoint)
-    mini = CountedModel(mini, metrics.digested)
-    leases = Leases(database, now)
-    outbox = Outbox(database, leases, now, settings.job_attempts, metrics)
-    sessions = Sessions(settings, database, outbox, leases, now)
-    budgets = Budgets(settings, database, now)
-    facts = Facts(settings, database, now)
-    prompts = Prompts(database, settings.prompts_path, now, [prompt_variables(first) for first in (True, False)])
-    recall = Recall(settings, database, index, outbox)
-    summaries = Summaries(settings, database, outbox, budgets, now)
-    updates = Updates(settings, database, prompts, facts, leases, mini, budgets, metrics, now)
-    indexing = Indexing(database, index, outbox)
-    running = Running(database, leases, budgets, metrics)
-    pipeline = ChatPipeline(
-        Parts(
-            settings=settings,
-            database=database,
-            sessions=sessions,
-            facts=facts,
-            prompts=prompts,
-            recall=recall,
-            leases=leases,
-            running=running,
-            outbox=outbox,
-            budgets=budgets,
-            model=main,
-            now=now,
-        )
-    )
-    erasing = Erasing(settings, database, index, leases, outbox, now)
-    outbox.register("index", indexing.feed)
-    outbox.register("unindex", indexing.clear)
-    outbox.register("scrub", erasing.scrub)
-    outbox.register("summary", updates.run)
-    return Services(
-        settings,
-        database,
-        index,
-        metrics,
-        endpoint,
-        main,
-        mini,
-        leases,
-        running,
-        outbox,
-        Jobs(database, outbox, now),
-        sessions,
-        facts,
-        prompts,
-        recall,
-        summaries,
-        indexing,
-        pipeline,
-        Turns(database, leases),
-        Relay(endpoint, main.name),
-        updates,
-        Users(database, now),
-        erasing,
-        Imports(database, sessions, leases, now),
-        Keys(settings.api_keys, database, now),
-        DataLock(settings.data_dir),
-    )
-
-
 def stated_facts(messages: Sequence[Message]) -> tuple[str, ...]:
     """What the built-in model takes for facts: a measure for other models, where nobody named the facts."""
     text, _ = complete(ExtractiveModel(), ModelRequest((), DigestMaterial(Sections(), messages, ())))
@@ -282,12 +239,20 @@ def _embedder(settings: Settings, endpoint: Endpoint | None) -> Embedder | None:
         return WordLlamaEmbedder()
     if endpoint is None:
         raise SettingsError("EMBEDDINGS=openai needs OPENAI_API_KEY or OPENAI_BASE_URL: the model server makes them.")
+    from memory.llm.embeddings import OpenAIEmbedder
+
     return OpenAIEmbedder(endpoint, settings.embedding_model)
 
 
-def _models(settings: Settings, endpoint: Endpoint | None) -> tuple[LanguageModel, LanguageModel]:
-    """The main and the mini model, at one server."""
-    if endpoint is None:
+def _models(settings: Settings) -> tuple[Endpoint | None, LanguageModel, LanguageModel]:
+    """The model server, if there is one, and the main and the mini model."""
+    if settings.uses_builtin_model:
         builtin = ExtractiveModel()
-        return builtin, builtin
-    return OpenAIModel(endpoint, settings.openai_model), OpenAIModel(endpoint, settings.mini_model)
+        return None, builtin, builtin
+    # Imported here, because the openai package takes long to import and the built-in model works without it.
+    from memory.llm.client import Endpoint
+    from memory.llm.completions import OpenAIModel
+
+    endpoint = Endpoint(settings)
+    main = OpenAIModel(endpoint, settings.openai_model)
+    return endpoint, main, OpenAIModel(endpoint, settings.mini_model, "OPENAI_SUMMARY_MODEL")

@@ -12,7 +12,7 @@ from api.blueprint import EXTENSION
 from app import services_of
 from memory.errors import ModelError
 from memory.jobs.outbox import Job, Lane
-from memory.services import Services, build
+from memory.services import Services
 from models import JobRow, OwnerRow
 from tests.resources import read_all
 
@@ -55,7 +55,7 @@ class Bench:
 
     def process(self, app: Flask) -> Services:
         """Another engine on the same data, as another process has."""
-        services = build(services_of(app).settings, services_of(app).database.engine, now=self.clock)
+        services = Services(services_of(app).settings, services_of(app).database.engine, now=self.clock)
         services.outbox.register("probe", self._run)
         return services
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -20,6 +20,7 @@ from tests.model_server import ModelServer
 
 both = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
 
+Make = Callable[..., OpenAIModel]
 KEY = "sk-test-0123456789abcdef"
 SCHEMA = {"type": "object", "properties": {"topic": {"type": "string"}}}
 MATERIAL = ReplyMaterial("", datetime.now(UTC), Sections(), (), (), ())
@@ -31,11 +32,13 @@ def scripted_server(reply: str | None = None) -> ModelServer:
 
 
 @contextmanager
-def connected(server: ModelServer, name: str = "gpt-4o", **settings: Any) -> Iterator[OpenAIModel]:
+def connected(
+    server: ModelServer, name: str = "gpt-4o", setting: str = "OPENAI_MODEL", **settings: Any
+) -> Iterator[OpenAIModel]:
     """A model at `server`; its retries come at once."""
     settings = {"openai_base_url": server.url, "openai_api_key": KEY, "model_timeout": 20.0, **settings}
     with closing(Endpoint(Settings(**settings))) as endpoint:
-        yield OpenAIModel(endpoint, name, backoff=0.005)
+        yield OpenAIModel(endpoint, name, setting, backoff=0.005)
 
 
 def ask(stream: bool = False, schema: Any = None, content: str = "Hello, how are you?") -> ModelRequest:

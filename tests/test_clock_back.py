@@ -12,7 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import services_of
-from memory.services import build
+from memory.services import Services
 from tests.conftest import MakeApp
 from tests.resources import good
 from tests.talking import chat, jobs, said, stored, summary
@@ -43,7 +43,7 @@ def clock() -> Clock:
 @pytest.fixture
 def make(make_app: MakeApp, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Flask]:
     """Applications that go by the clock."""
-    monkeypatch.setattr("app.build", partial(build, now=clock))
+    monkeypatch.setattr("app.Services", partial(Services, now=clock))
     return make_app
 
 

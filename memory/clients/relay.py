@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from memory.errors import NotFound, RecapError
-from memory.llm.client import Endpoint
+
+if TYPE_CHECKING:
+    from memory.llm.client import Endpoint
 
 
 class Relay:

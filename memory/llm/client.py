@@ -4,13 +4,14 @@ Requests go through the package's low-level `post` with `cast_to`, which sends a
 `chat.completions.create`, take several times as long.  `answers` reads the bytes instead of the package, because it
 reports the deviations of servers as unrelated errors.
 
-Guarantee: whatever happens to a request raises ModelError, or Refused for an HTTP error.  A response ends by its
-deadline; one that is not read ahead may stay silent for as long again before that is noticed.
+Guarantee: whatever happens to a request raises ModelError.  A response ends by its deadline; one that is not read
+ahead may stay silent for as long again before that is noticed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import queue
 import socket
@@ -32,23 +33,15 @@ from memory.llm.model import Call
 OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 5.0
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+_MOST_BYTES = 64 * 1024 * 1024  # of one response; real ones have a thousandth of that
 
-
-class Refused(Exception):
-    """The server answered with an HTTP status that is no success."""
-
-    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        super().__init__(status)
-        self.status = status
-        self.headers = headers
-        self.body = body
+Body = Mapping[str, Any]
 
 
 class Endpoint:
     """One model server, and the `openai` client that this process calls it with.  Threads may share it.
 
-    `refused` holds, for each model, the parameters that the server does not take.  Raises SettingsError if no request
-    could be made with `settings`.
+    Raises SettingsError if no request could be made with `settings`.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -70,135 +63,108 @@ class Endpoint:
                 http = openai.DefaultHttpxClient(auth=auth)
         except (ValueError, ImportError) as error:
             raise SettingsError(f"The environment's proxy can't be used for OPENAI_BASE_URL: {error}") from None
-        self.client = openai.OpenAI(
+        self.timeout = settings.model_timeout
+        self._client = openai.OpenAI(
             base_url=self.address, api_key=key or "no-key-needed", http_client=http, max_retries=0
         )
-        self.timeout = settings.model_timeout
-        self.refused: dict[str, frozenset[str]] = {}
         self._secrets = tuple(filter(None, (key, parts.password)))
 
-    def failures(self, model: str, setting: str) -> Failures:
-        """The errors of the model that `setting` names."""
-        return Failures(self.address, model, setting, self._secrets)
+    def failures(self, model: str, setting: str, seconds: float | None = None) -> Failures:
+        """The errors of the model that `setting` names, whose answers may take `seconds` (or MODEL_TIMEOUT)."""
+        return Failures(self.address, model, setting, seconds or self.timeout, self._secrets)
 
-    def fetch(
-        self, path: str, body: Mapping[str, Any] | None, failures: Failures, seconds: float | None = None
-    ) -> bytes:
+    def fetch(self, path: str, body: Body | None, failures: Failures) -> bytes:
         """What the server answers at `path`, to a POST of `body` or else to a GET.  Raises ModelError."""
-        seconds = seconds or self.timeout
+        return b"".join(self.chunks(path, body, failures, time.monotonic() + failures.seconds, Call()))
+
+    def chunks(
+        self, path: str, body: Body | None, failures: Failures, deadline: float, call: Call
+    ) -> Generator[bytes, None, None]:
+        """The bytes of a response as they come, until `deadline` (of time.monotonic()).
+
+        A stop of `call` breaks the connection once the response has begun.  So does closing the generator early.
+        """
+        left = max(0.001, deadline - time.monotonic())
+        timeout = openai.Timeout(left, connect=min(left, CONNECT_SECONDS))
+        how: Any = {"cast_to": object, "stream": True, "stream_cls": openai.Stream[object]}
+        send, size = self._client.get, 0
+        if body is not None:
+            # As bytes: the package fails to encode half a surrogate pair, which careless frontends send.
+            content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+            send = functools.partial(self._client.post, content=content)
         try:
-            return b"".join(Response(self.client, path, body, failures, time.monotonic() + seconds, seconds).chunks())
-        except Refused as refusal:
-            raise failures.refused(refusal.status, refusal.headers, refusal.body) from None
-
-    def close(self) -> None:
-        self.client.close()
-
-
-class Response:
-    """One request and its response, whose bytes can be read once.
-
-    It ends at `deadline` (of time.monotonic()); the error then says that it took `seconds`.  Set `complete` when the
-    answer is whole: then the rest is read in the background, and the connection can be used again.
-    """
-
-    def __init__(
-        self,
-        client: openai.OpenAI,
-        path: str,
-        body: Mapping[str, Any] | None,
-        failures: Failures,
-        deadline: float,
-        seconds: float,
-    ) -> None:
-        self.complete = False
-        self._client = client
-        self._path = path
-        self._body = body
-        self._failures = failures
-        self._deadline = deadline
-        self._seconds = seconds
-        self._response: httpx2.Response | None = None
-        self._ended = False
-
-    def chunks(self) -> Generator[bytes, None, None]:
-        """The bytes as they come.  Closing the generator early closes the connection."""
-        try:
-            with self._open() as stream:
-                self._response = stream.response
-                for chunk in () if self._ended else stream.response.iter_bytes():
+            with (
+                send(path, options={"timeout": timeout}, **how) as stream,
+                call.on_stop(lambda: _hang_up(stream.response)),
+            ):
+                for chunk in stream.response.iter_bytes():
+                    size += len(chunk)
+                    if size > _MOST_BYTES:
+                        raise failures.bad_answer("it is too long")
                     yield chunk
-                    if self._ended:
-                        return
-                    if time.monotonic() >= self._deadline:
-                        raise self._failures.timed_out(self._seconds)
+                    if time.monotonic() >= deadline:
+                        raise failures.timed_out()
         except openai.APIStatusError as error:
-            raise Refused(error.status_code, error.response.headers, error.response.content) from None
+            raise failures.refused(error.status_code, error.response.headers, error.response.content) from None
         except (openai.APITimeoutError, httpx2.TimeoutException) as error:
             if isinstance(error.__cause__, httpx2.ConnectTimeout):
-                raise self._failures.unreachable(f"no connection in {CONNECT_SECONDS:g} seconds") from None
-            raise self._failures.timed_out(self._seconds) from None
+                raise failures.unreachable(f"no connection in {CONNECT_SECONDS:g} seconds") from None
+            raise failures.timed_out() from None
         except openai.APIConnectionError as error:
-            raise self._failures.unreachable(str(error.__cause__) or type(error.__cause__).__name__) from None
+            raise failures.unreachable(str(error.__cause__) or type(error.__cause__).__name__) from None
         except httpx2.DecodingError:
-            raise self._failures.bad_answer("its compression is broken") from None
+            raise failures.bad_answer("its compression is broken") from None
         except (httpx2.TransportError, OSError):
-            raise self._failures.cut_off() from None
+            raise failures.cut_off() from None
 
-    def read(self, call: Call) -> Generator[bytes, None, None]:
-        """The bytes, read in the caller's thread.  A stop of `call` ends them once the response has begun."""
-        with call.on_stop(self.end):
-            yield from self.chunks()
+    def chunks_ahead(
+        self, path: str, body: Body | None, failures: Failures, deadline: float, call: Call
+    ) -> Generator[bytes, None, None]:
+        """As `chunks`, but read in a thread of their own.  A stop of `call` and the deadline end them at once.
 
-    def read_ahead(self, call: Call) -> Generator[bytes, None, None]:
-        """The bytes, read in a thread of their own.  A stop of `call` and the deadline end them at once.
-
-        Before the response begins, its thread cannot be woken by public means, and ends with its read timeout.
+        When the generator is closed, the thread reads on: if nothing more comes, the connection can be used again.
+        Before the response begins, the thread can't be woken by public means, and ends with its read timeout.
         """
-        arrived = queue.SimpleQueue[bytes | Exception | None]()
+        arrived = queue.SimpleQueue[bytes | ModelError | None]()
+        reading, closed = Call(), threading.Event()
 
         def read_all() -> None:
-            problem: Exception | None = None
+            problem: ModelError | None = None
             try:
-                for chunk in self.chunks():
-                    arrived.put(chunk)
-            except (ModelError, Refused) as error:
+                with contextlib.closing(self.chunks(path, body, failures, deadline, reading)) as chunks:
+                    for chunk in chunks:
+                        if closed.is_set():
+                            break
+                        arrived.put(chunk)
+            except ModelError as error:
                 problem = error
             finally:
                 arrived.put(problem)
 
         threading.Thread(target=read_all, name="recap-model", daemon=True).start()
         try:
-            with call.on_stop(lambda: arrived.put(None)):
-                while (item := arrived.get(timeout=max(0.0, self._deadline - time.monotonic()))) is not None:
-                    if isinstance(item, Exception):
+            with call.on_stop(reading.stop), reading.on_stop(lambda: arrived.put(None)):
+                while (item := arrived.get(timeout=max(0.0, deadline - time.monotonic()))) is not None:
+                    if isinstance(item, ModelError):
                         raise item
                     yield item
         except queue.Empty:
-            raise self._failures.timed_out(self._seconds) from None
+            reading.stop()
+            raise failures.timed_out() from None
         finally:
-            if not self.complete:
-                self.end()
+            closed.set()
 
-    def end(self) -> None:
-        """End the response, also while another thread waits for its next byte.
+    def close(self) -> None:
+        self._client.close()
 
-        Tried: `Response.close` of httpx2 does not wake the reading thread.  Shutting the socket down does.
-        """
-        self._ended = True
-        if self._response is not None and not self._response.is_closed:
-            connection = self._response.extensions["network_stream"].get_extra_info("socket")
-            with contextlib.suppress(OSError):  # the server has closed it
-                # Not the TLS socket's own shutdown, which takes the session away under the reading thread.
-                socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
-    def _open(self) -> openai.Stream[object]:
-        left = max(0.001, self._deadline - time.monotonic())
-        timeout = openai.Timeout(left, connect=min(left, CONNECT_SECONDS))
-        how: Any = {"cast_to": object, "options": {"timeout": timeout}, "stream": True}
-        how["stream_cls"] = openai.Stream[object]
-        if self._body is None:
-            return self._client.get(self._path, **how)
-        # As bytes: the package fails to encode half a surrogate pair, which careless frontends send.
-        content = json.dumps(self._body, ensure_ascii=False).encode("utf-8", "replace")
-        return self._client.post(self._path, content=content, **how)
+def _hang_up(response: httpx2.Response) -> None:
+    """Break the connection of a response, also while another thread waits for its next byte.
+
+    Tried: `Response.close` of httpx2 does not wake the reading thread.  Shutting the socket down does.
+    """
+    if not response.is_closed:
+        connection = response.extensions["network_stream"].get_extra_info("socket")
+        with contextlib.suppress(OSError):  # the server has closed it
+            # Not the TLS socket's own shutdown, which takes the session away under the reading thread.
+            socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -24,19 +24,19 @@ class OpenAIEmbedder:
         self.name = f"openai:{name}:{DIMENSIONS}"
         self._endpoint = endpoint
         self._model = name
+        self._failures = endpoint.failures(name, "OPENAI_EMBEDDING_MODEL", EMBEDDING_SECONDS)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row of DIMENSIONS numbers for each text.  Raises EmbeddingUnavailable, also for other shapes."""
-        failures = self._endpoint.failures(self._model, "OPENAI_EMBEDDING_MODEL")
         body = {"model": self._model, "input": list(texts), "dimensions": DIMENSIONS, "encoding_format": "float"}
         try:
-            answer = json.loads(self._endpoint.fetch("/embeddings", body, failures, EMBEDDING_SECONDS))
+            answer = json.loads(self._endpoint.fetch("/embeddings", body, self._failures))
             rows = sorted(answer["data"], key=lambda row: row["index"])
             vectors = np.array([row["embedding"] for row in rows], np.float32)
         except ModelError as error:
             raise EmbeddingUnavailable(error.kept) from None
         except (ValueError, LookupError, TypeError) as error:
-            raise EmbeddingUnavailable(failures.bad_answer(f"no embeddings ({error})").kept) from None
+            raise EmbeddingUnavailable(self._failures.bad_answer(f"no embeddings ({error})").kept) from None
         if vectors.shape != (len(texts), DIMENSIONS):
             raise EmbeddingUnavailable(
                 f"The model {self._model} made vectors of shape {vectors.shape} for {len(texts)} texts, "

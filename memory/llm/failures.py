@@ -41,22 +41,9 @@ _SENTENCES = {
     "Check OPENAI_BASE_URL and whether {model} ({setting}) is a chat model.",
 }
 _OWN_STATUS = {"model_timeout": 504, "model_quota_exhausted": 503, "model_busy": 503}
-_LASTING = (
-    "model_quota_exhausted",
-    "model_not_found",
-    "model_key_refused",
-    "model_context_exceeded",
-    "model_rejected_request",
-)
-_STATUS_OF = {
-    "insufficient_quota": 429,
-    "rate_limit_exceeded": 429,
-    "rate_limit_error": 429,
-    "context_length_exceeded": 400,
-    "invalid_request_error": 400,
-    "invalid_api_key": 401,
-    "authentication_error": 401,
-    "model_not_found": 404,
+_WHY_EMPTY = {
+    "length": "it reached its limit of tokens before the first word. Raise that limit at the server",
+    "content_filter": "the server's content filter withheld the answer. Put it in other words",
 }
 _TOO_LONG = ("context length", "context window", "context size", "prompt is too long")
 _LONGEST_QUOTE = 80
@@ -67,43 +54,50 @@ _LONGEST_WAIT = 86_400.0
 
 @dataclass(frozen=True)
 class Failures:
-    """Makes the errors of one model.  `address` is its server's, `setting` the environment variable that names it."""
+    """Makes the errors of one model.
+
+    `address` is its server's, `setting` the environment variable that names it, `seconds` the time an answer may take.
+    """
 
     address: str
     model: str
     setting: str
+    seconds: float
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def unreachable(self, why: str) -> ModelError:
         return self._error("model_unreachable", self.quote(why))
 
-    def timed_out(self, seconds: float) -> ModelError:
-        return self._error("model_timeout", f"{seconds:g}")
+    def timed_out(self) -> ModelError:
+        return self._error("model_timeout", f"{self.seconds:g}")
 
     def cut_off(self) -> ModelError:
         return self._error("model_cut_off")
 
     def bad_answer(self, what: str, came: str = "") -> ModelError:
-        quoted = self.quote(came)
-        error = self._error("model_bad_answer", f"{what}: {quoted!r}" if quoted else what)
-        error.quoted = repr(quoted) if quoted else ""
-        return error
+        quoted = repr(self.quote(came)) if came else ""
+        return self._error("model_bad_answer", what, quoted=quoted)
 
-    def empty_answer(self, reason: str) -> ModelError:
-        if reason == "content_filter":
-            filtered = f"The model server's content filter withheld the answer of {self.model}. Put it in other words."
-            return ModelError("model_empty_answer", filtered, passing=False)
-        limit = "it reached its limit of tokens before the first word. Raise that limit at the server"
-        return self._error("model_empty_answer", limit if reason == "length" else "it ended at once. Try again")
+    def empty_answer(self, reason: str | None) -> ModelError:
+        return self._error("model_empty_answer", _WHY_EMPTY.get(reason or "", "it ended at once. Try again"))
 
     def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
         """The error for an HTTP status other than success."""
-        detail = _detail(body)
-        said = _said(detail)
-        reason = self.quote(said.rstrip("."), _LONGEST_REASON)
-        error = self._error(_code(status, detail, said), f": {reason}" if reason else "", status)
+        error = self._refusal(status, _detail(body))
         error.retry_after = _retry_after(headers) if error.code in WORTH_ANOTHER_TRY else None
-        error.quoted = reason
+        return error
+
+    def told(self, detail: Any) -> ModelError:
+        """The error for an `error` inside a body that began well."""
+        named = detail if isinstance(detail, dict) else {}
+        said = (str(named.get(name)) for name in ("code", "status", "status_code", "type"))
+        status = next((int(text) for text in said if re.fullmatch("[45][0-9][0-9]", text)), 500)
+        return self._refusal(status, detail)
+
+    def _refusal(self, status: int, detail: Any) -> ModelError:
+        said = _said(detail)
+        quoted = self.quote(said.rstrip("."), _LONGEST_REASON)
+        error = self._error(_code(status, detail, said), status=status, quoted=quoted)
         named = {name: detail.get(name) for name in ("type", "param", "code")} if isinstance(detail, dict) else {}
         error.upstream = Upstream(
             status,
@@ -111,13 +105,6 @@ class Failures:
             **{name: self.quote(str(value)) for name, value in named.items() if isinstance(value, str | int)},
         )
         return error
-
-    def told(self, error: Any) -> ModelError:
-        """The error for an `error` inside a body that began well.  Its code is a status or a word."""
-        detail = error if isinstance(error, dict) else {"message": str(error)}
-        said = (_as_status(detail.get(name)) for name in ("code", "status", "status_code", "type"))
-        status = next((status for status in said if status), 500)
-        return self.refused(status, {}, json.dumps({"error": detail}).encode())
 
     def quote(self, text: str, longest: int = _LONGEST_QUOTE) -> str:
         """`text` fit to be shown: no secrets, one line, printable, at most `longest` characters."""
@@ -128,35 +115,28 @@ class Failures:
         line = " ".join("".join(c if c.isprintable() else " " for c in text[: 20 * longest]).split())
         return line if len(line) <= longest else line[: longest - 1] + "…"
 
-    def _error(self, code: str, why: str = "", status: int = 0) -> ModelError:
+    def _error(self, code: str, why: str = "", status: int = 0, quoted: str = "") -> ModelError:
+        """The error of a code.  `quoted` is the server's own words, which follow `why` in the message."""
+        why = f"{why}: {quoted}" if quoted else why
         values = {"address": self.address, "model": self.model, "setting": self.setting, "why": why, "status": status}
-        sentence = _SENTENCES[code].format(**values)
-        return ModelError(code, sentence, status=_OWN_STATUS.get(code, 502), passing=code not in _LASTING)
-
-
-def parameter_refused(status: int, body: bytes, parameters: Mapping[str, tuple[str, ...]]) -> str | None:
-    """Which of `parameters` the server's refusal is about, if any.  Their values are the words that tell."""
-    if status not in (400, 404, 422):  # servers built on pydantic say 422, routers 404
-        return None
-    said = body.decode("utf-8", "replace").lower()
-    return next((name for name, words in parameters.items() if any(word in said for word in words)), None)
+        return ModelError(code, _SENTENCES[code].format(**values), status=_OWN_STATUS.get(code, 502), quoted=quoted)
 
 
 def _code(status: int, detail: Any, said: str) -> str:
     """The code of our error for what the server said."""
-    theirs = [str(detail.get(name)) for name in ("code", "type")] if isinstance(detail, dict) else []
-    if status == 402 or (status == 429 and "insufficient_quota" in theirs):
+    theirs = {str(detail.get(name)) for name in ("code", "type")} if isinstance(detail, dict) else set()
+    if status == 402 or "insufficient_quota" in theirs:
         return "model_quota_exhausted"
-    if status == 429:
+    if status == 429 or "rate_limit_exceeded" in theirs:
         return "model_busy"
     if status == 404 or "model_not_found" in theirs:  # OpenAI answers 403 for a model that a key may not use
         return "model_not_found"
     if status in (401, 403):
         return "model_key_refused"
-    if status >= 500 or status in (408, 409):  # the server's own timeout or lock; the request itself is fine
-        return "model_failed"
     if "context_length_exceeded" in theirs or any(words in said.lower() for words in _TOO_LONG):
         return "model_context_exceeded"
+    if status >= 500 or status in (408, 409):  # the server's own timeout or lock; the request itself is fine
+        return "model_failed"
     return "model_rejected_request"
 
 
@@ -174,13 +154,6 @@ def _said(detail: Any) -> str:
         detail = detail.get("message") or detail.get("error") or ""
     text = detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)
     return "" if text.lstrip().startswith("<") else text.strip()  # an HTML page explains nothing
-
-
-def _as_status(value: Any) -> int | None:
-    text = str(value)
-    if text in _STATUS_OF:
-        return _STATUS_OF[text]
-    return int(text) if text.isascii() and text.isdigit() and len(text) == 3 and 400 <= int(text) < 600 else None
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -27,7 +27,7 @@ class Call:
     def __init__(self) -> None:
         self._stopped = threading.Event()
         self._lock = threading.Lock()
-        self._on_stop: Callable[[], object] | None = None
+        self._actions: list[Callable[[], object]] = []
 
     @property
     def stopped(self) -> bool:
@@ -37,8 +37,8 @@ class Call:
         """End the answer.  May be called at any time, and more than once."""
         with self._lock:
             self._stopped.set()
-            if self._on_stop is not None:
-                self._on_stop()
+            for action in self._actions:
+                action()
 
     def wait(self, seconds: float) -> bool:
         """Sleep until the time is over or the call is stopped.  Return whether it is stopped."""
@@ -48,14 +48,14 @@ class Call:
     def on_stop(self, action: Callable[[], object]) -> Iterator[None]:
         """Run `action` when the call is stopped inside this context, or at once if it is stopped already."""
         with self._lock:
-            self._on_stop = action
+            self._actions.append(action)
             if self.stopped:
                 action()
         try:
             yield
         finally:
             with self._lock:
-                self._on_stop = None
+                self._actions.remove(action)
 
 
 @dataclass(frozen=True)
@@ -172,19 +172,14 @@ class LanguageModel(Protocol):
     def answer(self, request: ModelRequest) -> Iterator[Piece | Chunk | ToolCall | Finish]:
         """Yield the text, then any tool calls, then one `Finish`.  A client's answer may have neither text nor calls.
 
-        Raises ModelError when the server cannot be reached, refuses, exceeds MODEL_TIMEOUT, or answers something other
-        than a chat completion; also after some text.  Raises Interrupted when the request's call is stopped while
-        the model is silent; between two pieces the caller looks at `Call.stopped`.
+        Raises ModelError, also after some text.  Raises Interrupted when the request's call is stopped while the model
+        is silent; between two pieces the caller looks at `Call.stopped`.
         """
         ...
 
 
 def complete(model: LanguageModel, request: ModelRequest) -> tuple[str, Finish]:
     """The whole text of an answer, and its end."""
-    text: list[str] = []
-    for part in model.answer(request):
-        if isinstance(part, Finish):
-            return "".join(text), part
-        if isinstance(part, Piece):
-            text.append(part.text)
-    raise AssertionError("a LanguageModel ended without Finish")
+    *parts, finish = model.answer(request)
+    assert isinstance(finish, Finish)
+    return "".join(part.text for part in parts if isinstance(part, Piece)), finish

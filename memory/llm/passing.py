@@ -65,9 +65,9 @@ def last_chunk(before: Mapping[str, Any], finish: str) -> dict[str, Any]:
     return {**before, "object": CHUNK, "choices": [choice]}
 
 
-def for_client(data: Mapping[str, Any], client: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def for_client(data: Mapping[str, Any], client: Mapping[str, Any]) -> dict[str, Any] | None:
     """A chunk for a client with these parameters; None if it holds nothing but usage that the client does not want."""
-    options = (client or {}).get("stream_options")
+    options = client.get("stream_options")
     wants_usage = isinstance(options, dict) and options.get("include_usage")
     choices = _choices(data)
     if not wants_usage and not choices and data.get("usage"):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,8 +24,8 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 @dataclass
-class _Partial:
-    """A call of which fragments are still to come."""
+class PartialCall:
+    """A call of which more fragments may come."""
 
     index: int | None
     id: str = ""
@@ -34,64 +34,49 @@ class _Partial:
     extra: Any = None
 
 
-class ToolCallReader:
-    """Collects the tool calls of one answer: `add` each delta or the one message, then take the `whole` calls."""
-
-    def __init__(self) -> None:
-        self._calls: list[_Partial] = []
-
-    def add(self, delta: Any) -> None:
-        fragments = delta.get("tool_calls") if isinstance(delta, dict) else None
-        before = len(self._calls)
-        for fragment in fragments if isinstance(fragments, list) else ():
-            function = fragment.get("function") if isinstance(fragment, dict) else None
-            if isinstance(function, dict):
-                self._add_fragment(fragment, function, self._calls[before:])
-
-    def whole(self, clean: Callable[[str], str]) -> list[ToolCall]:
-        """The calls, with `clean` applied to their texts."""
-        out: list[ToolCall] = []
-        for call in self._calls:
-            call_id, name = clean(call.id), clean(call.name)
-            if not call_id or any(call_id == other.id for other in out):
-                call_id = f"call_{uuid.uuid4().hex[:24]}"
-            if name:
-                out.append(ToolCall(call_id, name, clean("".join(call.arguments)), call.extra))
-        return out
-
-    def _add_fragment(
-        self, fragment: Mapping[str, Any], function: Mapping[str, Any], same_chunk: Sequence[_Partial]
-    ) -> None:
-        call_id, name = _text(fragment.get("id")), _text(function.get("name"))
+def collect(calls: list[PartialCall], message: Any) -> None:
+    """Add to `calls` what a delta or a whole message holds of them."""
+    fragments = message.get("tool_calls") if isinstance(message, dict) else None
+    for fragment in fragments if isinstance(fragments, list) else ():
+        function = fragment.get("function") if isinstance(fragment, dict) else None
+        if not isinstance(function, dict):
+            continue
+        index, call_id, name = fragment.get("index"), _text(fragment.get("id")), _text(function.get("name"))
+        index = index if isinstance(index, int) else None
         arguments = function.get("arguments")
         arguments = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else _text(arguments)
-        index = fragment.get("index")
-        index = index if isinstance(index, int) else None
-        call = self._continued(index, call_id, name, arguments, same_chunk)
+        call = _continued(calls, index, call_id, name, arguments)
         if call is None:
-            call = _Partial(index)
-            self._calls.append(call)
+            call = PartialCall(index)
+            calls.append(call)
         call.id = call.id or call_id
         call.name = call.name or name
         call.extra = call.extra or fragment.get("extra_content")
         call.arguments.append(arguments)
 
-    def _continued(
-        self, index: int | None, call_id: str, name: str, arguments: str, same_chunk: Sequence[_Partial]
-    ) -> _Partial | None:
-        """The call that a fragment continues; None if it begins another."""
-        if call_id:
-            same = next((call for call in self._calls if call.id == call_id), None)
-            if same is not None and (index is None or same.index in (index, None)):
-                return same
-        if index is None:
-            return self._calls[-1] if self._calls and not (call_id or name) else None
-        last = next((call for call in reversed(self._calls) if call.index == index), None)
-        if last is None or (call_id and last.id and call_id != last.id):
-            return None
-        if name and last.name and (last in same_chunk or (arguments and _is_object("".join(last.arguments)))):
-            return None  # parallel whole calls under one index
-        return last
+
+def _continued(
+    calls: Sequence[PartialCall], index: int | None, call_id: str, name: str, arguments: str
+) -> PartialCall | None:
+    """The call that a fragment continues; None if it begins another."""
+    last = next((call for call in reversed(calls) if index is None or call.index == index), None)
+    if last is None or (call_id and last.id):
+        return last if last is not None and last.id == call_id else None
+    named_twice = name and last.name
+    another = named_twice and (name != last.name or (arguments and _is_object("".join(last.arguments))))
+    return None if another else last
+
+
+def whole_calls(calls: Iterable[PartialCall], clean: Callable[[str], str]) -> list[ToolCall]:
+    """The calls that have a name, with `clean` applied to their texts."""
+    out: list[ToolCall] = []
+    for call in calls:
+        call_id, name = clean(call.id), clean(call.name)
+        if not call_id or any(call_id == other.id for other in out):
+            call_id = f"call_{uuid.uuid4().hex[:24]}"
+        if name:
+            out.append(ToolCall(call_id, name, clean("".join(call.arguments)), call.extra))
+    return out
 
 
 def sent_tool(tool: Tool) -> dict[str, Any]:

@@ -7,12 +7,13 @@ model has learned of it; tests for which that matters make their own under the s
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
 from memory.llm.completions import OpenAIModel
 from tests.model_server import ModelServer
-from tests.openai_calls import connected, scripted_server
+from tests.openai_calls import Make, connected, scripted_server
 
 
 @pytest.fixture(scope="module")
@@ -31,3 +32,10 @@ def server(shared: tuple[ModelServer, OpenAIModel]) -> ModelServer:
 @pytest.fixture
 def model(shared: tuple[ModelServer, OpenAIModel]) -> OpenAIModel:
     return shared[1]
+
+
+@pytest.fixture
+def make(server: ModelServer) -> Iterator[Make]:
+    """Makes models at the server, with settings of their own."""
+    with ExitStack() as stack:
+        yield lambda name="gpt-4o", **settings: stack.enter_context(connected(server, name, **settings))

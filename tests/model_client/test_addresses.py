@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 
 import pytest
 
 from config import Settings, SettingsError
 from memory.llm import complete
 from memory.llm.client import Endpoint
-from memory.llm.completions import OpenAIModel
 from tests.model_server import ModelServer, Status
-from tests.openai_calls import KEY, ask, connected, failure, scripted_server
+from tests.openai_calls import KEY, Make, ask, connected, failure, scripted_server
 
-Make = Callable[..., OpenAIModel]
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 OUTSIDE = "http://model.invalid/v1"  # no name server knows it
 
@@ -24,13 +21,6 @@ OUTSIDE = "http://model.invalid/v1"  # no name server knows it
 def server() -> Iterator[ModelServer]:
     with scripted_server() as server:
         yield server
-
-
-@pytest.fixture
-def make(server: ModelServer) -> Iterator[Make]:
-    """Makes models at the server, with settings of their own."""
-    with ExitStack() as stack:
-        yield lambda **settings: stack.enter_context(connected(server, **settings))
 
 
 @pytest.fixture
@@ -76,11 +66,6 @@ def test_a_user_and_password_in_the_address_take_the_keys_place(server: ModelSer
     assert server.requests[0].headers["host"] == f"127.0.0.1:{server.port}"
 
 
-def test_an_address_may_hold_any_letters(server: ModelServer, make: Make) -> None:
-    complete(make(openai_base_url=f"{server.url}/für uns"), ask())
-    assert server.requests[0].path == "/v1/f%C3%BCr%20uns/chat/completions"
-
-
 def test_a_proxy_is_asked_for_what_is_outside(server: ModelServer, make: Make, proxies: Callable[..., None]) -> None:
     proxies(HTTP_PROXY=f"http://ada:secret@127.0.0.1:{server.port}")
     assert complete(make(openai_base_url=OUTSIDE), ask())
@@ -99,15 +84,6 @@ def test_a_proxy_only_tunnels_to_a_server_that_speaks_tls(
     came = server.requests[0]
     assert (came.method, came.path) == ("CONNECT", "model.invalid:443")
     assert KEY not in str(came)
-
-
-@pytest.mark.parametrize("name", ["*", "invalid", ".invalid", "model.invalid"])
-def test_what_no_proxy_names_is_reached_directly(
-    server: ModelServer, make: Make, proxies: Callable[..., None], name: str
-) -> None:
-    proxies(ALL_PROXY=f"http://127.0.0.1:{server.port}", NO_PROXY=name)
-    assert failure(make(openai_base_url=OUTSIDE), ask()).code == "model_unreachable"
-    assert not server.requests
 
 
 def test_a_proxy_that_can_not_be_used_stops_the_start_if_it_is_needed(
