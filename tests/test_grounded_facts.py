@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from app import services_of
 from memory.domain import FactDraft, Message
-from memory.facts.grounding import Grounding, repeats, same_text
+from memory.facts.grounding import Grounding, Ungrounded, repeats, same_text
 from memory.llm import DigestMaterial
 from memory.sections import Sections
 from tests.conftest import MakeApp
@@ -39,7 +39,11 @@ def problem(text: str, said: str, quote: str | None = None, *others: tuple[str, 
     messages = [Message(1, "s", 1, "user", said, SAID_ON, 1)]
     messages += [Message(n, "s", n, role, content, SAID_ON, 1) for n, (role, content) in enumerate(others, 2)]
     material = DigestMaterial(Sections(), messages, ())
-    return Grounding(material).problem(FactDraft(text, 1, said if quote is None else quote))
+    try:
+        Grounding(material).source(FactDraft(text, 1, said if quote is None else quote))
+    except Ungrounded as reason:
+        return str(reason)
+    return None
 
 
 # -- what rests on the person's words

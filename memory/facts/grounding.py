@@ -24,16 +24,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from memory.domain import Fact, FactDraft, Message
-from memory.facts.grounding_words import (
-    DATE,
-    MULTIPLIERS,
-    NEGATION,
-    NEGATIVE,
-    NUMBER_WORDS,
-    ONE,
-    RELATIVE_TIME,
-    counted,
-)
+from memory.languages import pattern, table
 from memory.llm import DigestMaterial
 from memory.llm.builtin.wording import is_unspaced, names, stem, stems, straight, word_set
 from memory.rendering import one_line, plain, without_blocks
@@ -41,6 +32,16 @@ from memory.rendering import one_line, plain, without_blocks
 TEXT_CHARS_MAX = 500
 QUOTE_WORDS_MIN = 3  # for a quote of common words only
 AROUND = 200  # characters around a quote that are searched for a "not"
+
+# What counts as said is generous, in all languages; a fact is refused only for a word that can't mean anything else.
+NUMBER_WORDS: dict[str, int] = table(lambda language: {**language.numbers, **language.cardinals})
+CARDINALS: dict[str, int] = table(lambda language: language.cardinals)
+MULTIPLIERS: dict[str, int] = table(lambda language: language.multipliers)
+ONE = pattern(lambda language: language.one)
+DATE = pattern(lambda language: language.dates)
+RELATIVE_TIME = pattern(lambda language: language.relative_times)
+NEGATION = pattern(lambda language: language.negations)
+NEGATIVE = pattern(lambda language: "|".join(filter(None, (language.negations, language.negatives))))
 
 _EDGES = " .!\"'"  # models add them to quotes
 _TYPOGRAPHIC = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "..."})
@@ -51,12 +52,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[,.;:!?。，；！？\n]")
 _SKIPPED = word_set("a an the that to really very even actually any much currently")
 _MID_SENTENCE = re.compile(r"[:.!?;(\"“«]\s*[^\W\d_](?![A-Z])")  # where a capital letter does not make a name
-_OTHER_LETTERS = re.compile(
-    r"(?![a-zA-Z\u3400-\u9fff])[^\W\d_]"
-)  # letters of languages whose negations are unknown here
-_NOT = re.compile(r"(?<![^\W\d_])(?:not|no|never|without|neither|nor|cannot)(?![^\W\d_])|n't(?![^\W\d_])", re.I)
-_AFTER_NOT = re.compile(r"(?:not|no|never|without|neither|nor|cannot)$|.*n't$")
-
+_OTHER_LETTERS = re.compile(r"(?![a-zA-Z\u3400-\u9fff])[^\W\d_]")  # of languages whose negations are unknown here
 _BEFORE_TOLD = re.compile(
     r"^(?:\[\d+\]\s*|[-*•]\s+|(?:\d{4}-\d\d-\d\d(?: \d\d:\d\d)?|\d\d:\d\d) (?:user|assistant)(?: \"[^\"]*\")?: "
     r"|(?:the )?(?:user|person) "
@@ -74,6 +70,10 @@ _AFTER_TOLD = re.compile(
 _PARTS = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
 
 
+class Ungrounded(ValueError):
+    """A proposal can't become a fact.  The message says why, in words that are no secret."""
+
+
 class Grounding:
     """Checks proposals against what the mini model was shown."""
 
@@ -82,15 +82,17 @@ class Grounding:
         self._material = material
         self._facts_through = facts_through
 
-    def source(self, draft: FactDraft) -> Message | None:
-        """The message that the draft names."""
-        return next((message for message in self._material.messages if message.position == draft.source), None)
-
-    def problem(self, draft: FactDraft) -> str | None:
-        """Why the draft can't become a fact; None when it can."""
-        source = self.source(draft)
+    def source(self, draft: FactDraft) -> Message:
+        """The message that the draft rests on.  Raises Ungrounded."""
+        source = next((message for message in self._material.messages if message.position == draft.source), None)
         if source is None:
-            return f"no message {draft.source} was shown"
+            raise Ungrounded(f"no message {draft.source} was shown")
+        problem = self._problem(draft, source)
+        if problem is not None:
+            raise Ungrounded(problem)
+        return source
+
+    def _problem(self, draft: FactDraft, source: Message) -> str | None:
         if source.position <= self._facts_through:
             return f"message {draft.source} was read before"
         if source.role != "user":
@@ -227,7 +229,7 @@ def _numbers(text: str, required: bool = False) -> list[set[str]]:
             found.append({str(int(part[:18])) for part in re.split(r"\D", match[1])})
     words = _LETTERS.findall(straight(text).casefold())
     if required:
-        found += [{str(NUMBER_WORDS[word])} for word in words if counted(word)]
+        found += [{str(NUMBER_WORDS[word])} for word in words if word in CARDINALS]
     else:
         found += [{str(NUMBER_WORDS[word])} for word in words if word in NUMBER_WORDS]
         found += [{str(NUMBER_WORDS[character])} for character in text if character in NUMBER_WORDS]
@@ -257,7 +259,7 @@ def _negations_agree(text: str, quote: str, said: str) -> bool:
     if NEGATION.search(text):
         return NEGATIVE.search(said) is not None or _OTHER_LETTERS.search(said) is not None
     near = _around(straight(_compared(quote)), _compared(said))
-    if not _NOT.search(near):
+    if not NEGATION.search(near):
         return True  # nothing is denied
     spoken = {stem(word.casefold()) for word in _WORD.findall(near)}
     own = " ".join(word for word in _WORD.findall(text) if stem(word.casefold()) not in spoken)
@@ -292,7 +294,7 @@ def _denied(text: str, said: str) -> bool:
 def _after_not(spoken: Sequence[str], place: int) -> bool:
     while place >= 0 and spoken[place] in _SKIPPED:
         place -= 1
-    return place >= 0 and _AFTER_NOT.match(spoken[place]) is not None
+    return place >= 0 and NEGATION.fullmatch(spoken[place]) is not None
 
 
 # -- names

@@ -14,7 +14,7 @@ from typing import Any
 from memory import tokens
 from memory.domain import Fact, Message, Usage
 from memory.errors import SummaryRefused
-from memory.facts.grounding import Grounding
+from memory.facts.grounding import Grounding, Ungrounded
 from memory.languages import analysis_in
 from memory.llm import DigestMaterial, LanguageModel
 from memory.llm.counted import CountedModel
@@ -91,13 +91,12 @@ def compare(
             continue
         grounding = Grounding(material)
         for draft in made.facts:
-            source = grounding.source(draft)
-            if source is None or grounding.problem(draft) is not None:
+            try:
+                said = grounding.source(draft).created_at
+            except Ungrounded:
                 refused += 1
             else:
-                facts.append(
-                    Fact(len(facts) + 1, draft.text, valid_from=source.created_at, created_at=source.created_at)
-                )
+                facts.append(Fact(len(facts) + 1, draft.text, valid_from=said, created_at=said))
         summary, unread = made.sections, []
     analysis = analysis_in(language)
     held = tuple(_holds(str(summary), fact, analysis) for fact in stated_facts)
