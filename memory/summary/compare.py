@@ -34,14 +34,10 @@ class Comparison:
     prompt: str
     calls: int
     usage: Usage
-    summary: Sections
+    summary_tokens: int
     facts: int
     refused: int
     held: tuple[bool, ...]
-
-    @property
-    def summary_tokens(self) -> int:
-        return tokens.estimate(str(self.summary))
 
 
 def read_messages(data: Any) -> list[Message]:
@@ -100,8 +96,8 @@ def compare(
         summary, unread = made.sections, []
     analysis = analysis_in(language)
     held = tuple(_holds(str(summary), fact, analysis) for fact in stated_facts)
-    total = sum(spent, Usage(0, 0))
-    return Comparison(prompt.label, len(spent), total, summary, len(facts), refused, held)
+    size, total = tokens.estimate(str(summary)), sum(spent, Usage(0, 0))
+    return Comparison(prompt.label, len(spent), total, size, len(facts), refused, held)
 
 
 def _holds(summary: str, fact: str, analysis: Analysis) -> bool:
