@@ -348,15 +348,6 @@ def test_the_summary_drops_what_was_corrected_and_the_head_with_it(talk: Talk) -
     assert "Once lived in Bergen, Norway" in system
 
 
-def test_the_builtin_model_corrects_as_well(make_app: MakeApp) -> None:
-    client = make_app(summary_mode="inline").test_client()
-    chat(client, "I live in Bergen.", session_id="s")
-    chat(client, "No, I moved to Lyon.", session_id="s")
-    texts = [one["text"] for one in read_all(client, "/api/facts", session_id="s")]
-    assert any("Lyon" in text for text in texts) and not any("Bergen" in text for text in texts)
-    assert "Lyon" in chat(client, "Where do I live?", session_id="s")["reply"]
-
-
 # -- a clock that was set back
 
 
