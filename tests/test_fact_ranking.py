@@ -167,3 +167,12 @@ def test_outside_the_head_only_what_goes_with_the_message_is_shown(
     client.post("/api/facts", json={"user_id": "ada", "text": "Is allergic to nuts", "pinned": True})
     assert shown("Which cup?") == ["Likes tea", "Is allergic to nuts"]
     assert shown("Is the dog hungry?") == ["Likes tea", "Is allergic to nuts", "Has a dog"]
+
+
+def test_a_pinned_fact_is_ranked_however_many_there_are(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(openai_base_url=model_server.url, fact_tokens=20).test_client()  # ranks 20 facts at most
+    good(client.post("/api/facts", json={"user_id": "ada", "text": "Nuts!", "importance": 1, "pinned": True}))
+    for number in range(25):
+        good(client.post("/api/facts", json={"user_id": "ada", "text": f"Tea {number}", "importance": 5}))
+    answer = good(client.post("/api/chat", json={"user_id": "ada", "session_id": "s", "message": "Hello."}))
+    assert [fact["text"] for fact in answer["memory"]["facts"]] == ["Nuts!"]
