@@ -43,13 +43,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     database.init_app(app)
     Migrate(app, database, directory=str(Path(__file__).parent / "migrations"))
     with app.app_context():
-<<<<<<< HEAD
-        api.register(app, build(settings, database.engine))
-=======
-        app.extensions[EXTENSION] = Services(settings, database.engine)
-    api.register(app)
-    errors.register(app)
->>>>>>> llm2
+        api.register(app, Services(settings, database.engine))
     # Without the first, the page would send the document to a site to be checked; the second keeps its script the same.
     config = {"app_name": "Recap", "validatorUrl": None, "oauth2RedirectUrl": None}
     docs = get_swaggerui_blueprint("/docs", "/openapi.json", config=config)

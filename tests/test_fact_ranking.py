@@ -45,19 +45,10 @@ def test_pinned_first_then_by_score() -> None:
     assert order(facts) == [4, 2, 1, 3]
 
 
-@pytest.mark.parametrize(
-    ("better", "worse", "message"),
-    [
-        ({"importance": 4}, {"importance": 3}, ""),
-        ({"valid_from": NOW - timedelta(days=1)}, {"valid_from": NOW - timedelta(days=2)}, ""),
-        ({"recalled_count": 2}, {"recalled_count": 1}, ""),
-        ({"text": "Likes tea"}, {"text": "Likes rain"}, "Which tea?"),
-        ({"text": "Likes tea"}, {"text": "Likes tea, rain, trains, snow and mountains"}, "Which tea?"),
-        ({}, {}, ""),  # all the same: the newer one
-    ],
-)
-def test_each_part_counts(better: dict[str, Any], worse: dict[str, Any], message: str) -> None:
-    assert order([held(2, **better), held(1, **worse)], message) == [2, 1]
+def test_of_two_alike_the_newer_comes_first_and_of_two_that_match_the_one_that_says_less_else() -> None:
+    assert order([held(1), held(2)]) == [2, 1]
+    facts = [held(1, "Likes tea"), held(2, "Likes tea, rain, trains, snow and mountains")]
+    assert order(facts, "Which tea?") == [1, 2]
 
 
 @pytest.mark.parametrize("part", ["importance", "recency", "use", "relevance"])
@@ -176,3 +167,12 @@ def test_outside_the_head_only_what_goes_with_the_message_is_shown(
     client.post("/api/facts", json={"user_id": "ada", "text": "Is allergic to nuts", "pinned": True})
     assert shown("Which cup?") == ["Likes tea", "Is allergic to nuts"]
     assert shown("Is the dog hungry?") == ["Likes tea", "Is allergic to nuts", "Has a dog"]
+
+
+def test_a_pinned_fact_is_ranked_however_many_there_are(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(openai_base_url=model_server.url, fact_tokens=20).test_client()  # ranks 20 facts at most
+    good(client.post("/api/facts", json={"user_id": "ada", "text": "Nuts!", "importance": 1, "pinned": True}))
+    for number in range(25):
+        good(client.post("/api/facts", json={"user_id": "ada", "text": f"Tea {number}", "importance": 5}))
+    answer = good(client.post("/api/chat", json={"user_id": "ada", "session_id": "s", "message": "Hello."}))
+    assert [fact["text"] for fact in answer["memory"]["facts"]] == ["Nuts!"]

@@ -243,12 +243,9 @@ def test_reading_gives_a_bounded_digest_or_refuses(answer: str) -> None:
     [
         "{" * 100_000,
         '{"summary": {"topic": "x", "data": ' + "[" * 50_000,
-        "[" * 100_000,
         '{"topic": "' + "\\" * 100_000,
-        "<think>" * 14_000,
         "<think>" * 7_000 + "</think>" * 7_000,
         "- " * 50_000,
-        " " * 100_000 + "x",
         '{"topic": ' + "9" * 100_000 + "}",
         json.dumps({"topic": "x", "data": ["y"] * 20_000}),
         json.dumps({"topic": "x", "facts": [{"text": "z", "source": "1" * 90_000}]}),

@@ -20,7 +20,7 @@ from memory.access.owners import find_session, find_user, owned
 from memory.domain import Caller, Fact, FactDraft, FactRevision, Message
 from memory.errors import InvalidRequest, NotFound
 from memory.facts.corrections import line_up_to
-from memory.facts.grounding import Grounding, repeats, words_of
+from memory.facts.grounding import Grounding, Ungrounded, repeats, words_of
 from memory.facts.ranking import Ranking, relevant
 from memory.facts.superseding import superseded
 from memory.llm import DigestMaterial
@@ -29,31 +29,17 @@ from models import Database, FactRevisionRow, FactRow, MessageRow, OwnerRow, Ses
 
 log = logging.getLogger(__name__)
 
-CONSIDERED_MAX = 500  # facts of one owner that are ranked for a prompt, the most important first
+READ_MAX = 500  # facts of one session and its person that are read at once, the most important first
 DIGEST_TOKENS = 600  # of known facts that the mini model sees, so that it can say which of them changed
-CHANGEABLE = ("text", "category", "importance", "scope", "pinned")
-KNOWN_ALREADY = "known already"
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """What became of a digest's facts: how many are new, the new words of each fact that was corrected, and why others
-    were refused."""
+    """What became of a digest's facts: the counts that a version of the summary keeps, and the new words of each fact
+    that was corrected."""
 
-    added: int
+    counts: Mapping[str, int]
     corrected: Mapping[Fact, str]
-    refused: tuple[str, ...]
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The counts that a version of the summary keeps; a repetition is no refusal."""
-        repeated = self.refused.count(KNOWN_ALREADY)
-        return {
-            "added": self.added,
-            "superseded": len(self.corrected),
-            "repeated": repeated,
-            "refused": len(self.refused) - repeated,
-        }
 
 
 class Facts:
@@ -61,6 +47,7 @@ class Facts:
 
     def __init__(self, settings: Settings, database: Database, now: Callable[[], datetime]) -> None:
         self.ranking = Ranking(settings)
+        self._ranked_max = min(READ_MAX, settings.fact_tokens)  # ten or more for each fact that fits a prompt
         self._database = database
         self._now = now
 
@@ -126,24 +113,13 @@ class Facts:
                 owner = OwnerRow(tenant=caller.tenant, kind="user", name=caller.user_id, created_at=now)
                 tx.add(owner)
                 tx.flush()
-            row = FactRow(
-                owner_id=owner.id,
-                session_id=session.id if session else None,
-                text=text,
-                category=category,
-                importance=importance,
-                scope="session" if session is not None else "user",
-                quote="",
-                pinned=pinned,
-                recalled_count=0,
-                valid_from=now,
-                created_at=now,
-            )
-            self._keep(tx, row, "made", "person")
+            scope = "session" if session is not None else "user"
+            row = FactRow(owner_id=owner.id, session_id=session.id if session is not None else None, valid_from=now)
+            self._make(tx, row, FactDraft(text, 0, "", category, importance, scope), pinned, "person")
             return self.ranking.scored([as_fact(row, session_id)], "", now)[0]
 
     def change(self, caller: Caller, fact_id: int, changes: Mapping[str, Any]) -> Fact:
-        """Set some of CHANGEABLE.  Raises NotFound, InvalidRequest."""
+        """Set the text, category, importance, scope or pin.  Raises NotFound, InvalidRequest."""
         with self._database.write() as tx:
             row, public_id = self._find(tx, caller, fact_id)
             if changes.get("scope") == "session" and row.session_id is None:
@@ -153,8 +129,8 @@ class Facts:
                     "session_id, and forget this one.",
                     param="scope",
                 )
-            for name in changes.keys() & set(CHANGEABLE):
-                setattr(row, name, changes[name])
+            for name, value in changes.items():
+                setattr(row, name, value)
             if changes:
                 self._keep(tx, row, "edited", "person")
             return self.ranking.scored([as_fact(row, public_id)], "", self._now())[0]
@@ -170,14 +146,13 @@ class Facts:
     # -- for the engine's own transactions
 
     def current(self, tx: Transaction, session: SessionRow) -> list[Fact]:
-        """What holds now for a session: its own facts and its person's, CONSIDERED_MAX of them at most."""
-        rows = tx.execute(_CURRENT, {"session": session.id, "owner": session.owner_id})
-        return [Fact(*row) for row in rows]
+        """What holds now for a session: its own facts and its person's, at most as many as a prompt can rank."""
+        return _current(tx, session, self._ranked_max)
 
     def for_digest(self, tx: Transaction, session: SessionRow, messages: Sequence[Message]) -> tuple[Fact, ...]:
         """The known facts that the mini model sees beside `messages`."""
         said = " ".join(message.content for message in messages)
-        return self.ranking.prioritise(self.current(tx, session), DIGEST_TOKENS, message=said, now=self._now())
+        return self.ranking.prioritise(_current(tx, session, READ_MAX), DIGEST_TOKENS, message=said, now=self._now())
 
     def accept(
         self, tx: Transaction, session: SessionRow, drafts: Sequence[FactDraft], material: DigestMaterial
@@ -187,20 +162,28 @@ class Facts:
         Facts are taken from each message once, and none is stored that only repeats known facts.
         """
         grounding = Grounding(material, session.facts_through)
-        known = {fact.id: fact for fact in self.current(tx, session)}
+        known = {fact.id: fact for fact in _current(tx, session, READ_MAX)}
         words = {fact.id: words_of(fact) for fact in known.values()}
-        added = 0
+        added, repeated, refused = 0, 0, list[str]()
         corrected: dict[Fact, str] = {}
-        refused: list[str] = []
         for draft in drafts:
-            source, problem = grounding.source(draft), grounding.problem(draft)
-            if problem is None and repeats(draft.text, set[str]().union(*words.values())):
-                problem = KNOWN_ALREADY
-            if source is None or problem is not None:
-                refused.append(str(problem))
+            try:
+                source = grounding.source(draft)
+            except Ungrounded as reason:
+                refused.append(str(reason))
+                continue
+            if repeats(draft.text, set[str]().union(*words.values())):
+                repeated += 1
                 continue
             replaced = _corrected_by(tx, draft, source, known.values())
-            new = self._store(tx, session, draft, source, pinned=any(old.pinned for old in replaced))
+            new = FactRow(
+                owner_id=session.owner_id,
+                session_id=session.id,
+                source_message_id=source.id,
+                valid_from=source.created_at,
+            )
+            pinned = any(old.pinned for old in replaced)  # the person's pin stays when a fact is corrected
+            self._make(tx, new, draft, pinned, "model")
             for old in replaced:
                 self._supersede(tx, old.id, new)
                 corrected[known.pop(old.id)] = draft.text
@@ -211,7 +194,8 @@ class Facts:
         session.facts_through = max(session.facts_through, material.messages[-1].position)
         if refused:
             log.info("%d facts refused: %s", len(refused), "; ".join(refused))
-        return Accepted(added, corrected, tuple(refused))
+        counts = {"added": added, "superseded": len(corrected), "repeated": repeated, "refused": len(refused)}
+        return Accepted(counts, corrected)
 
     def count_use(self, tx: Transaction, shown: Iterable[Fact]) -> None:
         """Count the use of those facts of a prompt that were relevant to its message."""
@@ -228,25 +212,12 @@ class Facts:
             raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
         return found[0], found[1]
 
-    def _store(
-        self, tx: Transaction, session: SessionRow, draft: FactDraft, source: Message, *, pinned: bool
-    ) -> FactRow:
-        row = FactRow(
-            owner_id=session.owner_id,
-            session_id=session.id,
-            text=draft.text,
-            category=draft.category,
-            importance=draft.importance,
-            scope=draft.scope,
-            source_message_id=source.id,
-            quote=draft.quote,
-            pinned=pinned,  # the person's pin stays when a fact is corrected
-            recalled_count=0,
-            valid_from=source.created_at,
-            created_at=self._now(),
-        )
-        self._keep(tx, row, "made", "model")
-        return row
+    def _make(self, tx: Transaction, row: FactRow, draft: FactDraft, pinned: bool, author: str) -> None:
+        """Store a new fact: what `draft` says, in a `row` that knows whose it is and where it comes from."""
+        row.text, row.quote = draft.text, draft.quote
+        row.category, row.importance, row.scope = draft.category, draft.importance, draft.scope
+        row.pinned, row.created_at = pinned, self._now()
+        self._keep(tx, row, "made", author)
 
     def _supersede(self, tx: Transaction, old_id: int, new: FactRow) -> None:
         old = tx.get_one(FactRow, old_id)
@@ -284,13 +255,20 @@ def _in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
 
 
 _FIELDS = [field.name for field in fields(Fact) if field.name != "score"]
+_OPEN = [name for name in _FIELDS if name not in ("valid_to", "superseded_by")]  # fields of a fact that holds
 _CURRENT = (
-    select(*(SessionRow.public_id if name == "session_id" else getattr(FactRow, name) for name in _FIELDS))
+    select(*(SessionRow.public_id if name == "session_id" else getattr(FactRow, name) for name in _OPEN))
     .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
     .where(FactRow.valid_to.is_(None), _in_scope(bindparam("session"), bindparam("owner")))
     .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
-    .limit(CONSIDERED_MAX)
+    .limit(bindparam("most"))
 )
+
+
+def _current(tx: Transaction, session: SessionRow, most: int) -> list[Fact]:
+    """The facts that hold now for a session, pinned ones first, then the most important, then the newest."""
+    rows = tx.execute(_CURRENT, {"session": session.id, "owner": session.owner_id, "most": most})
+    return [Fact(*row) for row in rows]
 
 
 def as_fact(row: FactRow, session_id: str | None) -> Fact:

@@ -19,21 +19,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from functools import cached_property
 from itertools import pairwise
 
 from memory.domain import Fact, FactDraft, Message
-from memory.facts.grounding_words import (
-    DATE,
-    MULTIPLIERS,
-    NEGATION,
-    NEGATIVE,
-    NUMBER_WORDS,
-    ONE,
-    RELATIVE_TIME,
-    counted,
-)
+from memory.languages import pattern, table
 from memory.llm import DigestMaterial
 from memory.llm.builtin.wording import is_unspaced, names, stem, stems, straight, word_set
 from memory.rendering import one_line, plain, without_blocks
@@ -42,21 +33,27 @@ TEXT_CHARS_MAX = 500
 QUOTE_WORDS_MIN = 3  # for a quote of common words only
 AROUND = 200  # characters around a quote that are searched for a "not"
 
+# What counts as said is generous, in all languages; a fact is refused only for a word that can't mean anything else.
+NUMBER_WORDS: dict[str, int] = table(lambda language: {**language.numbers, **language.cardinals})
+CARDINALS: dict[str, int] = table(lambda language: language.cardinals)
+MULTIPLIERS: dict[str, int] = table(lambda language: language.multipliers)
+ONE = pattern(lambda language: language.one)
+DATE = pattern(lambda language: language.dates)
+RELATIVE_TIME = pattern(lambda language: language.relative_times)
+NEGATION = pattern(lambda language: language.negations)
+NEGATIVE = pattern(lambda language: "|".join(filter(None, (language.negations, language.negatives))))
+
 _EDGES = " .!\"'"  # models add them to quotes
 _TYPOGRAPHIC = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "..."})
 _DIGITS = re.compile(
     r"(\d{1,3}(?:[.,'’\u00a0\u202f]\d{3})+(?!\d)|\d+)(?:\s?(k|m|thousand|million|千|万|萬)(?![^\W\d_]))?", re.I
 )
+_AFTERNOON = re.compile(r"[ap]\.?m\b|o'?clock|noon|evening|night|下午|晚上|:\d\d", re.I)
 _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[,.;:!?。，；！？\n]")
 _SKIPPED = word_set("a an the that to really very even actually any much currently")
 _MID_SENTENCE = re.compile(r"[:.!?;(\"“«]\s*[^\W\d_](?![A-Z])")  # where a capital letter does not make a name
-_OTHER_LETTERS = re.compile(
-    r"(?![a-zA-Z\u3400-\u9fff])[^\W\d_]"
-)  # letters of languages whose negations are unknown here
-_NOT = re.compile(r"(?<![^\W\d_])(?:not|no|never|without|neither|nor|cannot)(?![^\W\d_])|n't(?![^\W\d_])", re.I)
-_AFTER_NOT = re.compile(r"(?:not|no|never|without|neither|nor|cannot)$|.*n't$")
-
+_OTHER_LETTERS = re.compile(r"(?![a-zA-Z\u3400-\u9fff])[^\W\d_]")  # of languages whose negations are unknown here
 _BEFORE_TOLD = re.compile(
     r"^(?:\[\d+\]\s*|[-*•]\s+|(?:\d{4}-\d\d-\d\d(?: \d\d:\d\d)?|\d\d:\d\d) (?:user|assistant)(?: \"[^\"]*\")?: "
     r"|(?:the )?(?:user|person) "
@@ -74,6 +71,10 @@ _AFTER_TOLD = re.compile(
 _PARTS = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
 
 
+class Ungrounded(ValueError):
+    """A proposal can't become a fact.  The message says why, in words that are no secret."""
+
+
 class Grounding:
     """Checks proposals against what the mini model was shown."""
 
@@ -82,15 +83,17 @@ class Grounding:
         self._material = material
         self._facts_through = facts_through
 
-    def source(self, draft: FactDraft) -> Message | None:
-        """The message that the draft names."""
-        return next((message for message in self._material.messages if message.position == draft.source), None)
-
-    def problem(self, draft: FactDraft) -> str | None:
-        """Why the draft can't become a fact; None when it can."""
-        source = self.source(draft)
+    def source(self, draft: FactDraft) -> Message:
+        """The message that the draft rests on.  Raises Ungrounded."""
+        source = next((message for message in self._material.messages if message.position == draft.source), None)
         if source is None:
-            return f"no message {draft.source} was shown"
+            raise Ungrounded(f"no message {draft.source} was shown")
+        problem = self._problem(draft, source)
+        if problem is not None:
+            raise Ungrounded(problem)
+        return source
+
+    def _problem(self, draft: FactDraft, source: Message) -> str | None:
         if source.position <= self._facts_through:
             return f"message {draft.source} was read before"
         if source.role != "user":
@@ -111,7 +114,7 @@ class Grounding:
         return None
 
     def _numbers_said(self, text: str, source: Message, said: str) -> bool:
-        wanted = _numbers(_without_dates_worked_out(text, source, said), required=True)
+        wanted = _stated(_without_dates_worked_out(text, source, said))
         allowed = _forms(said) | {str(source.created_at.year + years) for years in (-1, 0, 1)}
         missing = [forms for forms in wanted if not forms & allowed]
         if not missing:
@@ -205,44 +208,39 @@ def _without_dates_worked_out(text: str, source: Message, said: str) -> str:
     return DATE.sub(lambda date: " " if _forms(date.group()) <= of_that_day else date.group(), text)
 
 
+def _stated(text: str) -> list[set[str]]:
+    """The numbers that a fact must not invent, each in all its forms."""
+    return _figures(text) + [{str(CARDINALS[word])} for word in _words(straight(text)) if word in CARDINALS]
+
+
 def _forms(text: str) -> set[str]:
-    """Every number of `text` in every form in which it may be written."""
-    return {form for forms in _numbers(text) for form in forms}
-
-
-def _numbers(text: str, required: bool = False) -> list[set[str]]:
-    """The numbers of `text`, each in all its forms.  With `required` only those that a fact must not invent."""
-    text = unicodedata.normalize("NFKC", plain(text))
-    found = []
-    afternoon = re.search(r"[ap]\.?m\b|o'?clock|noon|evening|night|下午|晚上|:\d\d", text, re.I) is not None
-    for match in _DIGITS.finditer(text):
-        value = int(re.sub(r"\D", "", match[1])[:18])
-        if not value:
-            continue  # the minutes of a full hour, or nothing
-        forms = {value, value * MULTIPLIERS.get((match[2] or "").lower(), 1)}
-        if afternoon and 0 < value <= 24:
-            forms |= {value + 12, value - 12}
-        found.append({str(form) for form in forms if form > 0})
-        if not required and not match[1].isdigit():
-            found.append({str(int(part[:18])) for part in re.split(r"\D", match[1])})
-    words = _LETTERS.findall(straight(text).casefold())
-    if required:
-        found += [{str(NUMBER_WORDS[word])} for word in words if counted(word)]
-    else:
-        found += [{str(NUMBER_WORDS[word])} for word in words if word in NUMBER_WORDS]
-        found += [{str(NUMBER_WORDS[character])} for character in text if character in NUMBER_WORDS]
-        found += [{"1"}] if ONE.search(text) else []
-        found += [{str(tens + unit)} for tens, unit in _compounds(words)]
-        found += [{str(10 + unit), str(10 * unit)} for unit in range(1, 10) if "十" in text]
-    return found
-
-
-def _compounds(words: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Tens and units side by side, as in twenty-five."""
-    for first, second in pairwise(words):
+    """Every number that `text` may be understood to say, in every form."""
+    words = _words(straight(text))
+    values = {NUMBER_WORDS[word] for word in (*words, *text) if word in NUMBER_WORDS}
+    for first, second in pairwise(words):  # twenty-five
         tens, unit = NUMBER_WORDS.get(first, 0), NUMBER_WORDS.get(second, 0)
         if 20 <= tens < 100 and 0 < unit < 10:
-            yield tens, unit
+            values.add(tens + unit)
+    if "十" in text:  # 十五 or 五十
+        values |= {form for unit in range(1, 10) for form in (10 + unit, 10 * unit)}
+    if ONE.search(text):
+        values.add(1)
+    return {str(value) for value in values}.union(*_figures(text))
+
+
+def _figures(text: str) -> list[set[str]]:
+    """The numbers that `text` has in digits, each in all its forms."""
+    text = unicodedata.normalize("NFKC", plain(text))
+    afternoon = _AFTERNOON.search(text) is not None
+    found = []
+    for digits, unit in _DIGITS.findall(text):
+        value = int(re.sub(r"\D", "", digits)[:18])
+        forms = {value, value * MULTIPLIERS.get(unit.lower(), 1)}
+        if afternoon and value <= 24:
+            forms |= {value + 12, value - 12}
+        if value:  # else it is the minutes of a full hour, or nothing
+            found.append({str(form) for form in forms if form > 0})
+    return found
 
 
 def _topics(text: str) -> set[str]:
@@ -257,7 +255,7 @@ def _negations_agree(text: str, quote: str, said: str) -> bool:
     if NEGATION.search(text):
         return NEGATIVE.search(said) is not None or _OTHER_LETTERS.search(said) is not None
     near = _around(straight(_compared(quote)), _compared(said))
-    if not _NOT.search(near):
+    if not NEGATION.search(near):
         return True  # nothing is denied
     spoken = {stem(word.casefold()) for word in _WORD.findall(near)}
     own = " ".join(word for word in _WORD.findall(text) if stem(word.casefold()) not in spoken)
@@ -275,24 +273,21 @@ def _denied(text: str, said: str) -> bool:
     spoken = [word.casefold() for word in _WORD.findall(said)]
     theirs = [stem(word) for word in spoken]
     telling = set(stems(text))
-    longest, ends = 0, set[int]()
-    row = [0] * (len(mine) + 1)
-    for place, word in enumerate(theirs):
-        new = [0] * (len(mine) + 1)
-        for at, other in enumerate(mine):
-            if word == other and word[:1].isalnum():
-                new[at + 1] = row[at] + 1
-                if telling & set(mine[at - row[at] : at + 1]) and new[at + 1] >= longest:
-                    ends = {place} if new[at + 1] > longest else ends | {place}
-                    longest = new[at + 1]
-        row = new
-    return bool(ends) and all(_after_not(spoken, end - longest) for end in ends)
+    for length in range(min(len(mine), len(theirs)), 0, -1):
+        runs = {run for run in _runs(mine, length) if telling.intersection(run)}
+        places = [place for place, run in enumerate(_runs(theirs, length)) if run in runs]
+        if places:
+            return all(_after_not(spoken[:place]) for place in places)
+    return False
 
 
-def _after_not(spoken: Sequence[str], place: int) -> bool:
-    while place >= 0 and spoken[place] in _SKIPPED:
-        place -= 1
-    return place >= 0 and _AFTER_NOT.match(spoken[place]) is not None
+def _runs(words: Sequence[str], length: int) -> list[tuple[str, ...]]:
+    return [tuple(words[start : start + length]) for start in range(len(words) - length + 1)]
+
+
+def _after_not(before: Sequence[str]) -> bool:
+    last = next((word for word in reversed(before) if word not in _SKIPPED), "")
+    return NEGATION.fullmatch(last) is not None
 
 
 # -- names

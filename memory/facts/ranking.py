@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from config import Settings
 from memory import tokens
@@ -14,33 +14,29 @@ from memory.languages import analysis_in
 from memory.rendering import fact_line
 from search_index.caches import cached
 
-HEAD_SHARE = 0.5  # of the tokens for facts; the rest is for facts that fit the message
 OFTEN = 32  # times that a fact was relevant, beyond which more make no difference
-SECONDS_A_DAY = 86_400
 TEXTS_KEPT = 2048  # facts whose words are cached: consecutive turns rank the same ones
-TEXT_CHARS_KEPT = 500
-
-Scored = tuple[Fact, FactScore]
 
 
 class Ranking:
-    """Scores facts, and chooses those that fit FACT_TOKENS."""
+    """Scores facts, and chooses those that fit FACT_TOKENS: half of them for the head, half for the message."""
 
     def __init__(self, settings: Settings) -> None:
         self._budget = settings.fact_tokens
         self._weights = settings.fact_weights
         self._half_life_days = settings.fact_half_life_days
         self._analysis = analysis_in(settings.search_language)
-        self._terms = cached(TEXTS_KEPT, longest=TEXT_CHARS_KEPT)(lambda text: frozenset(self._analysis.terms(text)))
+        self._terms = cached(TEXTS_KEPT)(lambda text: frozenset(self._analysis.terms(text)))
 
     def for_head(self, facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
-        """The facts of the head, whatever the message: HEAD_SHARE of the tokens for facts."""
-        return self.prioritise(facts, int(self._budget * HEAD_SHARE), now=now)
+        """The facts of the head, whatever the message."""
+        return self.prioritise(facts, self._budget // 2, now=now)
 
     def for_message(self, facts: Sequence[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
         """Of facts that are not in the head, those that are pinned or share words with the message."""
-        fitting = [pair for pair in self._scored(facts, message, now) if pair[0].pinned or pair[1].relevance > 0]
-        return _within(self._budget - int(self._budget * HEAD_SHARE), fitting)
+        asked = self._asked(message)
+        fitting = [fact for fact in facts if fact.pinned or not asked.isdisjoint(self._terms(fact.text))]
+        return self.prioritise(fitting, self._budget - self._budget // 2, message=message, now=now)
 
     def prioritise(self, facts: Sequence[Fact], budget: int, *, message: str = "", now: datetime) -> tuple[Fact, ...]:
         """The facts to show within `budget` tokens, best first, each with its score.
@@ -48,15 +44,24 @@ class Ranking:
         Pinned facts come first, then the higher score, then the newer fact.  One that does not fit is passed over for
         a shorter one.
         """
-        return _within(budget, self._scored(facts, message, now))
+        asked = self._asked(message)
+        ranked = [(fact, self._score(fact, asked, now)) for fact in facts]
+        ranked.sort(key=lambda pair: (pair[0].pinned, pair[1].total, pair[0].id), reverse=True)
+        chosen: list[Fact] = []
+        for fact, score in ranked:
+            cost = tokens.estimate(fact_line(fact))
+            if cost <= budget:
+                chosen.append(replace(fact, score=score))
+                budget -= cost
+        return tuple(chosen)
 
     def scored(self, facts: Sequence[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
         """The facts, in their order, with their scores for `message` (empty: there is none)."""
-        return tuple(replace(fact, score=score) for fact, score in self._scored(facts, message, now))
+        asked = self._asked(message)
+        return tuple(replace(fact, score=self._score(fact, asked, now)) for fact in facts)
 
-    def _scored(self, facts: Sequence[Fact], message: str, now: datetime) -> list[Scored]:
-        asked = frozenset(self._analysis.query_terms(message)) if facts and message else frozenset[str]()
-        return [(fact, self._score(fact, asked, now)) for fact in facts]
+    def _asked(self, message: str) -> frozenset[str]:
+        return frozenset(self._analysis.query_terms(message))
 
     def _score(self, fact: Fact, asked: Collection[str], now: datetime) -> FactScore:
         """The weighted parts, each in 0..1 times its weight, and their sum.
@@ -65,7 +70,7 @@ class Ranking:
         relevant, of OFTEN times; relevance: the cosine between its words and the message's, as sets.
         """
         weights, half_life = self._weights, self._half_life_days
-        days = max(0.0, (now - fact.valid_from).total_seconds() / SECONDS_A_DAY)
+        days = max(timedelta(), now - fact.valid_from) / timedelta(days=1)
         terms = self._terms(fact.text) if asked else frozenset[str]()
         shared = len(terms.intersection(asked))
         parts = (
@@ -80,15 +85,3 @@ class Ranking:
 def relevant(fact: Fact) -> bool:
     """Whether a fact shares words with the message it was scored for."""
     return fact.score is not None and fact.score.relevance > 0
-
-
-def _within(budget: int, scored: Iterable[Scored]) -> tuple[Fact, ...]:
-    """The best of the scored facts that fit into `budget` tokens, best first."""
-    chosen: list[Fact] = []
-    ranked = sorted(scored, key=lambda pair: (pair[0].pinned, pair[1].total, pair[0].id), reverse=True)
-    for fact, score in ranked:
-        cost = tokens.estimate(fact_line(fact))
-        if cost <= budget:
-            chosen.append(replace(fact, score=score))
-            budget -= cost
-    return tuple(chosen)

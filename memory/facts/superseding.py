@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 
 from memory.domain import Fact
-from memory.facts.grounding_words import DATE
+from memory.facts.grounding import DATE
 from memory.llm.builtin import sentences
 from memory.llm.builtin.corrections import Correction, correction
 from memory.llm.builtin.personal import Statement, value_words

@@ -24,8 +24,6 @@ from models import Database, PromptRow, Transaction
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 TEXT_CHARS_MAX = 20_000
 
-Variables = Mapping[str, Any]
-
 _PACKAGED = {path.stem: path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*.txt")}
 _NEWEST = (
     select(PromptRow)
@@ -33,7 +31,7 @@ _NEWEST = (
     .order_by(PromptRow.version.desc())
     .limit(1)
 )
-_VARIABLES: dict[str, Variables] = {"system": {}, "memory": {}, "repair": {"problem": "It is not JSON."}}
+_VARIABLES: dict[str, Mapping[str, Any]] = {"system": {}, "memory": {}, "repair": {"problem": "It is not JSON."}}
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,11 @@ class Prompts:
     """Finds, checks and stores prompts.  `summary_variables` are samples of what summary prompts are given."""
 
     def __init__(
-        self, database: Database, folder: Path, now: Callable[[], datetime], summary_variables: Sequence[Variables]
+        self,
+        database: Database,
+        folder: Path,
+        now: Callable[[], datetime],
+        summary_variables: Sequence[Mapping[str, Any]],
     ) -> None:
         self._database = database
         self._folder = folder

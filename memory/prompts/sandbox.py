@@ -7,8 +7,7 @@ anything, so no template reads a secret, exhausts the memory or runs forever.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -50,23 +49,29 @@ _ENV.filters = {name: _ENV.filters[name] for name in _FILTERS} | {"join": pass_c
 
 def render(name: str, text: str, variables: Mapping[str, Any]) -> str:
     """The template `text` of the prompt `name`, filled in.  Raises InvalidRequest that says what is wrong with it."""
-    with _explained():
+    try:
         template, used = _compiled(text)
-        unknown = ", ".join(sorted(used - set(variables)))
-        if unknown:
+        if unknown := ", ".join(sorted(used - set(variables))):
             raise InvalidRequest(
                 "undefined_in_prompt",
                 f"The prompt {name!r} uses {unknown}, which it is not given. "
                 f"It knows: {', '.join(variables) or 'no variables'}.",
                 param="text",
             )
-        pieces, size = list[str](), 0
+        rendered = ""
         for piece in template.generate(variables):
-            pieces.append(piece)
-            size += len(piece)
-            if size > RENDERED_CHARS_MAX:
+            rendered += piece
+            if len(rendered) > RENDERED_CHARS_MAX:
                 raise bad_prompt(f"The prompt grows beyond {RENDERED_CHARS_MAX:,} characters when it is filled in.")
-    return "".join(pieces).strip()
+        return rendered.strip()
+    except TemplateError as error:
+        line = getattr(error, "lineno", None)
+        where = f" (line {line})" if line else ""
+        raise bad_prompt(f"The prompt is not a valid template{where}: {str(error.message).rstrip('.')}.") from error
+    except (RecursionError, SyntaxError, MemoryError) as error:  # Python raises all three for deep nesting
+        raise bad_prompt("The prompt is nested too deeply.") from error
+    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+        raise bad_prompt(f"The prompt fails when it is filled in: {error}.") from error
 
 
 @lru_cache(maxsize=256)
@@ -93,21 +98,6 @@ def _compiled(text: str) -> tuple[Template, frozenset[str]]:
                 f"A loop goes over one of the prompt's variables, and not within another (line {loop.lineno})."
             )
     return _ENV.from_string(text), used
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Whatever Jinja2 or Python raises for a template, as an InvalidRequest."""
-    try:
-        yield
-    except TemplateError as error:
-        line = getattr(error, "lineno", None)
-        where = f" (line {line})" if line else ""
-        raise bad_prompt(f"The prompt is not a valid template{where}: {str(error.message).rstrip('.')}.") from error
-    except (RecursionError, SyntaxError, MemoryError) as error:  # Python raises all three for deep nesting
-        raise bad_prompt("The prompt is nested too deeply.") from error
-    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
-        raise bad_prompt(f"The prompt fails when it is filled in: {error}.") from error
 
 
 def bad_prompt(message: str) -> InvalidRequest:

@@ -14,7 +14,7 @@ from typing import Any
 from memory import tokens
 from memory.domain import Fact, Message, Usage
 from memory.errors import SummaryRefused
-from memory.facts.grounding import Grounding
+from memory.facts.grounding import Grounding, Ungrounded
 from memory.languages import analysis_in
 from memory.llm import DigestMaterial, LanguageModel
 from memory.llm.counted import CountedModel
@@ -34,14 +34,10 @@ class Comparison:
     prompt: str
     calls: int
     usage: Usage
-    summary: Sections
+    summary_tokens: int
     facts: int
     refused: int
     held: tuple[bool, ...]
-
-    @property
-    def summary_tokens(self) -> int:
-        return tokens.estimate(str(self.summary))
 
 
 def read_messages(data: Any) -> list[Message]:
@@ -91,18 +87,17 @@ def compare(
             continue
         grounding = Grounding(material)
         for draft in made.facts:
-            source = grounding.source(draft)
-            if source is None or grounding.problem(draft) is not None:
+            try:
+                said = grounding.source(draft).created_at
+            except Ungrounded:
                 refused += 1
             else:
-                facts.append(
-                    Fact(len(facts) + 1, draft.text, valid_from=source.created_at, created_at=source.created_at)
-                )
+                facts.append(Fact(len(facts) + 1, draft.text, valid_from=said, created_at=said))
         summary, unread = made.sections, []
     analysis = analysis_in(language)
     held = tuple(_holds(str(summary), fact, analysis) for fact in stated_facts)
-    total = sum(spent, Usage(0, 0))
-    return Comparison(prompt.label, len(spent), total, summary, len(facts), refused, held)
+    size, total = tokens.estimate(str(summary)), sum(spent, Usage(0, 0))
+    return Comparison(prompt.label, len(spent), total, size, len(facts), refused, held)
 
 
 def _holds(summary: str, fact: str, analysis: Analysis) -> bool:

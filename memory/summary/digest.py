@@ -37,20 +37,19 @@ def digest(model: LanguageModel, instruction: Prompt, repair: Prompt, material: 
         material=material,
         schema=SCHEMA,
     )
-    text, finish = complete(model, request)
-    try:
-        return replace(read(text, previous), model=finish.model)
-    except UnusableDigest as problem:
-        repairing = (ChatMessage("assistant", text), ChatMessage("user", repair.render(problem=str(problem))))
-    text, finish = complete(model, replace(request, messages=request.messages + repairing))
-    try:
-        return replace(read(text, previous), model=finish.model)
-    except UnusableDigest as problem:
-        raise SummaryRefused(
-            "summary_refused",
-            f"The mini model's summary was refused, and its repair too: {problem} "
-            "The last good summary stays in use and no message is lost.",
-        ) from None
+    for _ in ("answer", "repair"):
+        text, finish = complete(model, request)
+        try:
+            return replace(read(text, previous), model=finish.model)
+        except UnusableDigest as error:
+            problem = str(error)
+        repairing = (ChatMessage("assistant", text), ChatMessage("user", repair.render(problem=problem)))
+        request = replace(request, messages=request.messages + repairing)
+    raise SummaryRefused(
+        "summary_refused",
+        f"The mini model's summary was refused, and its repair too: {problem} "
+        "The last good summary stays in use and no message is lost.",
+    )
 
 
 def _rendered(material: DigestMaterial) -> str:

@@ -7,7 +7,7 @@ for later.
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from memory import tokens
 from memory.domain import Message
@@ -59,23 +59,16 @@ def starting_point(tx: Transaction, row: SessionRow) -> SummaryRow | None:
 
     Where there is no such version, the last one that does not cover everything.
     """
-    sizes = tx.execute(
-        select(MessageRow.position, MessageRow.tokens)
-        .where(MessageRow.session_id == row.id, MessageRow.branch == 0)
-        .order_by(MessageRow.position.desc())
-        .limit(_BATCH_MESSAGES)
-    )
-    budget, reach = BATCH_TOKENS, row.message_count - 1
-    for position, size in sizes:
-        budget -= size
-        if budget < 0:
-            break
-        reach = position - 1
-    if reach <= 0:
+    if row.tokens <= BATCH_TOKENS:
         return None
+    left = select(func.sum(MessageRow.tokens)).where(
+        MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.position > SummaryRow.through
+    )
     partial = select(SummaryRow).where(
         SummaryRow.session_id == row.id, SummaryRow.branch == 0, SummaryRow.through < row.message_count
     )
-    from_there = partial.where(SummaryRow.through >= reach).order_by(SummaryRow.through, SummaryRow.version.desc())
+    fitting = partial.where(left.scalar_subquery() <= BATCH_TOKENS).order_by(
+        SummaryRow.through, SummaryRow.version.desc()
+    )
     last = partial.order_by(SummaryRow.through.desc(), SummaryRow.version.desc())
-    return tx.scalar(from_there.limit(1)) or tx.scalar(last.limit(1))
+    return tx.scalar(fitting.limit(1)) or tx.scalar(last.limit(1))

@@ -8,8 +8,7 @@ the model works.
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -21,11 +20,11 @@ from memory import tokens
 from memory.access.budgets import Budgets
 from memory.access.owners import find_session
 from memory.domain import Caller, Fact, Message, Usage
-from memory.errors import InvalidRequest, RecapError
+from memory.errors import InvalidRequest
 from memory.facts.facts import Facts
-from memory.facts.grounding import same_text, told_back, words_of
+from memory.facts.grounding import told_back, words_of
 from memory.jobs.outbox import Job
-from memory.leases import Leases
+from memory.leases.leases import Leases
 from memory.llm import DigestMaterial, LanguageModel
 from memory.llm.counted import CountedModel
 from memory.ops import logs
@@ -37,7 +36,7 @@ from memory.sessions.messages import SAID
 from memory.summary.answer import Digest
 from memory.summary.digest import digest
 from memory.summary.material import material_since, starting_point
-from memory.summary.summaries import add_version, find_version, of_head
+from memory.summary.summaries import add_version, find_version
 from models import Database, MessageRow, SessionRow, SummaryRow, Transaction
 
 log = logging.getLogger(__name__)
@@ -100,18 +99,10 @@ class Updates:
         Raises ModelError and SummaryRefused; steps that were done stay done.
         """
         until = None
-        while job.session_row_id is not None:
-            step = self._next_step(job.session_row_id, job.payload.get("prompt"))
-            if step is None or (until is not None and step.through > until):
-                return
+        while (step := self._next_step(job)) is not None and (until is None or step.through <= until):
             until = until or step.message_count
-            spent: list[Usage] = []
-            try:
-                made = self._digest(step, spent)
-            except RecapError:
-                self.budgets.charge(step.owner_id, spent)  # refused answers cost tokens too
-                raise
-            self._store(job.session_row_id, step, made, spent)
+            made, usage = self._digest(step)
+            self._store(job, step, made, usage)
 
     def preview(
         self, caller: Caller, session_id: str, *, prompt: str | None = None, text: str | None = None
@@ -125,15 +116,14 @@ class Updates:
         Raises NotFound, InvalidRequest for a text that can't be a prompt and for a session without messages,
         LimitReached when the owner's day is spent, ModelError and SummaryRefused.
         """
-        if text is not None:
-            self.prompts.check(GIVEN, text)
         with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
             self.budgets.check(tx, row.owner_id)
-            if text is not None:
-                instruction = Prompt(GIVEN, 0, text, source="given")
-            else:
+            if text is None:
                 instruction = self.prompts.find_summary(tx, caller, prompt or self.settings.summary_prompt)
+            else:
+                self.prompts.check(GIVEN, text)
+                instruction = Prompt(GIVEN, 0, text, source="given")
             since = starting_point(tx, row)
             step = self._step(tx, row, since, instruction)
         if step is None:
@@ -141,30 +131,27 @@ class Updates:
                 "nothing_to_summarise",
                 f"Session {session_id!r} has no messages to summarise yet. Try the prompt on another conversation.",
             )
-        spent: list[Usage] = []
-        try:
-            made = self._digest(step, spent)
-        finally:
-            self.budgets.charge(step.owner_id, spent)
+        made, usage = self._digest(step)
         return Preview(
             sections=made.sections,
             tokens=tokens.estimate(str(made.sections)),
             model=made.model,
             prompt=instruction.label if text is None else None,
-            usage=_cost(spent),
+            usage=usage,
             since=since.version if since else 0,
             through=step.through,
             current_version=step.version,
         )
 
-    def _next_step(self, session_row_id: int, prompt: str | None) -> _Step | None:
+    def _next_step(self, job: Job) -> _Step | None:
         """The next messages to digest; None when there are none, or the session was erased."""
         with self.database.read() as tx:
-            row = tx.get(SessionRow, session_row_id)
+            row = tx.get(SessionRow, job.session_row_id)
             if row is None:
                 return None
-            instruction = self.prompts.find(tx, Caller(row.tenant), prompt or self.settings.summary_prompt)
-            return self._step(tx, row, find_version(tx, row, row.summary_version), instruction)
+            name = job.payload.get("prompt") or self.settings.summary_prompt
+            newest = find_version(tx, row, row.summary_version)
+            return self._step(tx, row, newest, self.prompts.find(tx, Caller(row.tenant), name))
 
     def _step(self, tx: Transaction, row: SessionRow, since: SummaryRow | None, prompt: Prompt) -> _Step | None:
         material = material_since(tx, row, since, self.facts, self.leases)
@@ -173,16 +160,21 @@ class Updates:
         repair = self.prompts.find(tx, Caller(row.tenant), "repair")
         return _Step(row.summary_version, row.message_count, row.owner_id, material, prompt, repair)
 
-    def _digest(self, step: _Step, spent: list[Usage]) -> Digest:
-        """Call the mini model; `spent` gets the usage of every call, also of one whose answer is refused."""
-        return digest(CountedModel(self.mini, spent.append), step.prompt, step.repair, step.material)
+    def _digest(self, step: _Step) -> tuple[Digest, dict[str, Any]]:
+        """What the mini model makes of a step, and what its calls cost.  Refused answers are charged too."""
+        spent: list[Usage] = []
+        try:
+            made = digest(CountedModel(self.mini, spent.append), step.prompt, step.repair, step.material)
+        finally:
+            self.budgets.charge(step.owner_id, spent)
+        total = sum(spent, Usage(0, 0))
+        usage = {"prompt_tokens": total.prompt_tokens, "completion_tokens": total.completion_tokens}
+        return made, {**usage, "calls": len(spent)}
 
-    def _store(self, session_row_id: int, step: _Step, made: Digest, spent: list[Usage]) -> None:
+    def _store(self, job: Job, step: _Step, made: Digest, usage: Mapping[str, Any]) -> None:
         """Store the new version and its facts, unless the session changed meanwhile."""
         with self.database.write() as tx:
-            row = tx.get(SessionRow, session_row_id)
-            if row is not None:
-                self.budgets.spend(tx, row.owner_id, spent)
+            row = tx.get(SessionRow, job.session_row_id)
             if row is None or row.summary_version != step.version or not _all_there(tx, step.material.messages):
                 log.info("the session changed while its summary was being updated; doing it again")
                 return
@@ -196,9 +188,9 @@ class Updates:
                 author="model",
                 model=made.model,
                 prompt=step.prompt.label,
-                usage={**_cost(spent), "facts": accepted.counts},
+                usage={**usage, "facts": accepted.counts},
             )
-            if _says(of_head(tx, row)[0], accepted.corrected):
+            if accepted.corrected:
                 show_newest(tx, row, self.settings)  # a true head matters more than a stable one
         self.metrics.facts_taken(accepted.counts)
         figures = {f"facts_{outcome}": count for outcome, count in accepted.counts.items()}
@@ -206,13 +198,6 @@ class Updates:
             "summary",
             extra=logs.fields(version=step.version + 1, through=step.through, model=made.model, **figures),
         )
-
-
-def _cost(spent: Sequence[Usage]) -> dict[str, int]:
-    """The cost of calls, as a version of the summary keeps it."""
-    total = sum(spent, Usage(0, 0))
-    tokens_of = {"prompt_tokens": total.prompt_tokens, "completion_tokens": total.completion_tokens}
-    return {**tokens_of, "calls": len(spent)}
 
 
 def _all_there(tx: Transaction, messages: Sequence[Message]) -> bool:
@@ -231,14 +216,6 @@ def _corrected(sections: Sections, corrections: Mapping[Fact, str]) -> Sections:
     changed: dict[str, Any] = {}
     for section in SECTIONS:
         value = getattr(sections, section.name)
-        if section.kind == "line":
-            changed[section.name] = instead.get(told_back(value), value)
-        elif section.kind == "items":
+        if section.kind == "items":
             changed[section.name] = tuple(dict.fromkeys(instead.get(told_back(item), item) for item in value))
     return replace(sections, **changed)
-
-
-def _says(sections: Sections, facts: Iterable[Fact]) -> bool:
-    """Whether a summary says what one of the facts did."""
-    text = same_text(str(sections))
-    return any(re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) for fact in facts for words in words_of(fact))
