@@ -253,12 +253,6 @@ def test_indexed_waiting_and_half_rank_alike_by_the_whole_recipe(root: Path, fus
     assert len(answers[0][0]) == 30
 
 
-def test_equal_messages_come_newest_first(root: Path) -> None:
-    said = [message(at, "the same words here", session_id=at) for at in (4, 9, 2, 7)]
-    for recipe in (DEFAULT, replace(DEFAULT, fusion="rrf"), Recipe(formula="fuzzy")):
-        assert ids(search(root, recipe, Query("same words"), said)) == [9, 7, 4, 2]
-
-
 @pytest.mark.parametrize("formula", ["context", "fuzzy"])
 def test_nothing_is_found_among_nothing(root: Path, formula: str) -> None:
     recipe = replace(DEFAULT, formula=formula)

@@ -136,11 +136,6 @@ def test_no_text_stays_with_what_made_its_vector() -> None:
     assert float(done.stdout) < 3.0
 
 
-def test_no_texts_need_no_model() -> None:
-    assert packed(Fixed(), []) == []
-    assert packed(Fixed(), ["ok"]) == [NO_VECTOR]
-
-
 # In the index
 
 
@@ -253,16 +248,11 @@ def row(size: int = DIMENSIONS, index: Any = 0, value: Any = 0.5) -> dict[str, A
     [
         (Json({"data": [row(1536), row(1536, 1)]}), "(2, 1536)"),
         (Json({"data": [row()]}), "(1, 256)"),
-        (Json({"data": []}), "(0,)"),
         (Json({"data": [row(), row(9, 1)]}), "no embeddings"),
-        (Json({"data": [row(), row(index="one")]}), "no embeddings"),
         (Json({"data": [row(value="x"), row(index=1)]}), "no embeddings"),
-        (Json({"data": [row(value={}), row(index=1)]}), "no embeddings"),
         (Json({"data": [{"index": 0}, row(index=1)]}), "no embeddings"),
         (Json({"data": None}), "no embeddings"),
-        (Json({"embeddings": []}), "no embeddings"),
         (Json([1, 2]), "no embeddings"),
-        (Json(None), "no embeddings"),
         (BrokenJson(), "no embeddings"),
         (Html(), "no embeddings"),
         (Html(404), "OPENAI_EMBEDDING_MODEL"),
@@ -343,20 +333,6 @@ def test_without_embeddings_nothing_has_a_meaning(make_app: Any, server: ModelSe
     (hit, *_) = search(app, "broken kettle")
     assert (hit["content"], hit["why"].get("meaning", 0)) == (MOVED[1]["content"], 0)
     assert [request for request in server.requests if request.model == "embeddings"] == []
-
-
-def test_changing_the_setting_makes_the_index_again(make_app: Any, server: ModelServer) -> None:
-    first = make_app(embeddings="off")
-    append(first.test_client(), "s", MOVED, user_id="ada")
-    services_of(first).outbox.run_due(["index"])
-    second = make_app(**at(server, embeddings="openai"))
-    (waiting,) = services_of(second).indexing.verify()
-    assert (waiting.indexed, waiting.waiting) == (0, 2)
-    assert search(second, "kettle")[0]["content"] == MOVED[1]["content"]  # and with that it is to be indexed again
-    services_of(second).outbox.run_due(["index"])
-    (done,) = services_of(second).indexing.verify()
-    assert (done.indexed, done.waiting) == (2, 0)
-    assert search(second, "a broken kettle again")[0]["why"]["meaning"] > 0
 
 
 def test_openai_needs_a_server(make_app: Any) -> None:
