@@ -39,10 +39,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OBJECT_BYTES = 400  # what Python takes for an entry beside its arrays and text
 
 
-class Damaged(Exception):
-    """The index can't be read, or holds other bytes than were written.  The cause says what was wrong."""
-
-
 class Document(NamedTuple):
     """A message as the index sees it.  `session_id` and `message_id` are the caller's own 64-bit integers.
 
@@ -100,7 +96,7 @@ class Entry:
         created, role = microseconds(document.created_at), role_number(document.role)
         row = np.array((document.message_id, document.session_id, created, role, len(terms), squares, 0), ROW)
         bag = np.array([(code(term), count) for term, count in counts.items()], POSTING).tobytes()
-        row["checksum"] = _checksum(row.tobytes(), bag, vector)
+        row["checksum"] = checksum(row.tobytes(), bag, vector)
         return cls(document, tuple(terms), row.tobytes(), bag, vector)
 
     @property
@@ -109,7 +105,8 @@ class Entry:
         return _OBJECT_BYTES + text + len(self.row) + len(self.bag) + len(self.vector)
 
 
-def _checksum(row: bytes, bag: bytes, vector: bytes) -> int:
+def checksum(row: bytes, bag: bytes, vector: bytes) -> int:
+    """Of all columns of a message, without the checksum in its row."""
     return zlib.crc32(vector, zlib.crc32(bag, zlib.crc32(row[:-_CHECKSUM_BYTES])))
 
 
@@ -134,10 +131,8 @@ class Block:
 
     @classmethod
     def of(cls, rows: Sequence[bytes], bags: Sequence[bytes], vectors: Sequence[bytes]) -> Block:
-        """The messages with these columns.  Raises Damaged where a checksum is wrong."""
+        """The messages with these columns."""
         table = np.frombuffer(b"".join(rows), ROW)
-        if list(map(_checksum, rows, bags, vectors)) != table["checksum"].tolist():
-            raise Damaged("a message in the index is not as it was written")
         packed = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, PACKED_BYTES)
         postings = np.frombuffer(b"".join(bags), POSTING)
         places = np.arange(len(rows), dtype=np.int32).repeat([len(bag) // POSTING.itemsize for bag in bags])
@@ -169,14 +164,14 @@ def gather(
 ) -> Candidates:
     """The messages of all blocks; of one that is both `indexed` and `waiting` the waiting one counts.
 
-    Messages with an id in `exclude` are left out, as if they had never been said.
+    Indexed messages with an id in `exclude` are left out, as if they had never been said.
     """
     blocks = [*indexed, waiting]
     rows = np.concatenate([block.rows for block in blocks])
-    ids = rows["id"]
-    replaced = np.isin(ids, waiting.rows["id"])
-    replaced[len(rows) - len(waiting.rows) :] = False
-    shown = ~replaced & ~np.isin(ids, np.fromiter(exclude, np.int64, len(exclude)))
+    ids = np.ascontiguousarray(rows["id"])
+    hidden = [*exclude, *waiting.rows["id"].tolist()]
+    shown = np.isin(ids, np.array(hidden, np.int64), invert=True)
+    shown[len(rows) - len(waiting.rows) :] = True
     order = np.lexsort((ids, rows["session"]))
     order = order[shown[order]]
     place = np.full(len(rows), -1)  # of each message among those shown

@@ -188,6 +188,8 @@ class SearchIndex:
             eligible &= ranked.eligible
         at = eligible.nonzero()[0]
         limit = min(query.limit, FUZZY_LIMIT) if self._recipe.formula == "fuzzy" else query.limit
+        if len(at) > limit:  # of thousands, only the best are worth sorting
+            at = at[ranked.total[at] >= np.partition(ranked.total[at], -limit)[-limit]]
         at = at[np.lexsort((-candidates.rows["id"][at], -ranked.total[at]))[:limit]]
         why = [dict(zip(ranked.names, parts, strict=True)) for parts in ranked.parts.take(at, axis=1).T.tolist()]
         found = candidates.rows["id"][at], candidates.rows["session"][at], ranked.total[at]

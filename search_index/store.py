@@ -27,7 +27,7 @@ from whoosh.scoring import BM25F
 from whoosh.searching import Searcher
 from whoosh.writing import SegmentWriter
 
-from search_index.arrays import ROW, Block, Damaged, Entry
+from search_index.arrays import ROW, Block, Entry, checksum
 from search_index.directory import INDEX_NAME, NO_INDEX, Directory, IndexBusy
 from search_index.ranking import K1, REACH, B
 from search_index.vectors import PACKED_BYTES
@@ -58,6 +58,10 @@ _DAMAGE = (
 )  # fmt: skip
 
 T = TypeVar("T")
+
+
+class Damaged(Exception):
+    """The index can't be read, or holds other bytes than were written.  The cause says what was wrong."""
 
 
 class IndexLost(Exception):
@@ -239,7 +243,11 @@ def _block(reader: IndexReader, numbers: Iterable[int]) -> Block:
     """The messages with these document numbers.  Raises Damaged."""
     wanted = list(numbers)
     columns = [reader.column_reader(name, translate=False) for name in ("row", "bag", "vector")]
-    return Block.of(*([column[number] for number in wanted] for column in columns))
+    rows, bags, vectors = ([column[number] for number in wanted] for column in columns)
+    block = Block.of(rows, bags, vectors)
+    if list(map(checksum, rows, bags, vectors)) != block.rows["checksum"].tolist():
+        raise Damaged("a message in the index is not as it was written")
+    return block
 
 
 def _id_of(row: bytes) -> int:
