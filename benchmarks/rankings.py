@@ -19,7 +19,7 @@ from memory.languages import analysis_in
 from memory.recall.excerpts import HIT_TOKENS, NEIGHBOUR_TOKENS, cost_of
 from memory.recall.times import time_ranges
 from search_index import Document, Embedder, Hit, Query, Recipe, SearchIndex
-from search_index.vectors import PACKED_BYTES, cosines, packed
+from search_index.vectors import PACKED_BYTES, cosines, lengths_of, packed
 
 ENGLISH = analysis_in("en")
 BATCH = 200  # messages a commit, as `memory.recall.indexing` feeds them
@@ -115,12 +115,12 @@ def by_index(root: Path, recipe: Recipe, embedder: Embedder | None, owner: str) 
 def by_meaning(embedder: Embedder, documents: Sequence[Document]) -> Search:
     """Cosine alone, which no recipe asks for: what a service that only embeds would find."""
     vectors = packed(embedder, [one.spoken for one in documents])
-    made = b"".join(vector or bytes(PACKED_BYTES) for vector in vectors)
-    rows = np.frombuffer(made, np.int8).reshape(-1, PACKED_BYTES)
+    rows = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, PACKED_BYTES)
+    lengths = lengths_of(rows)
     ids = np.array([one.message_id for one in documents])
 
     def search(query: Query) -> list[int]:
-        likeness = cosines(rows, packed(embedder, [query.text])[0])
+        likeness = cosines(rows, packed(embedder, [query.text])[0], lengths)
         best: list[int] = ids[np.lexsort((-ids, -likeness))][: query.limit].tolist()
         return best
 

@@ -7,7 +7,7 @@ A damaged index is put away and a new, empty generation takes its place.
 
 from search_index.arrays import Document
 from search_index.directory import NO_INDEX, IndexBusy
-from search_index.index import Hit, Query, SearchIndex
+from search_index.index import Hit, Prepared, Query, SearchIndex
 from search_index.ranking import Recipe
 from search_index.store import IndexLost
 from search_index.vectors import DIMENSIONS, Embedder, EmbeddingUnavailable, WordLlamaEmbedder
@@ -21,6 +21,7 @@ __all__ = [
     "Hit",
     "IndexBusy",
     "IndexLost",
+    "Prepared",
     "Query",
     "Recipe",
     "SearchIndex",

@@ -29,9 +29,6 @@ from search_index.caches import cached
 MAX_TERM = 64
 """Characters of a term that count; what is longer is a key or a blob, and its start is enough to find it by."""
 
-LONGEST_ASKED = 2_000
-"""Characters of a query whose terms are cached: several parts of a turn ask for them."""
-
 LANGUAGES = tuple(sorted(classes))
 """What `analysis_for` takes: the languages that Whoosh has a Snowball stemmer for, by ISO 639-1 code."""
 
@@ -97,7 +94,6 @@ class Analysis:
         self._stop_words = _stop_words_of(language) if stop_words is None else stop_words
         self._stem: Callable[[str], str] = porter2 if self._english else stemmer_for_language(language)
         self._terms_of = cached(16_384, longest=MAX_TERM)(self._analysed)
-        self._asked = cached(64, longest=LONGEST_ASKED)(self._distinct)
 
     def terms(self, text: str, name: str | None = None, *, singles: bool = False) -> list[str]:
         """The terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.
@@ -149,10 +145,7 @@ class Analysis:
 
     def query_terms(self, text: str) -> list[str]:
         """The distinct terms to look for, in the order of the text."""
-        return list(self._asked(text))
-
-    def _distinct(self, text: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self.terms(text)))
+        return list(dict.fromkeys(self.terms(text)))
 
     def _analysed(self, word: str) -> tuple[str, ...]:
         """The terms of one word as written."""

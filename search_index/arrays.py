@@ -20,28 +20,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search_index.caches import cached
-from search_index.vectors import PACKED_BYTES, cosines, sizes_of
+from search_index.vectors import PACKED_BYTES, cosines, lengths_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 ROW = np.dtype(
-    [("id", "<i8"), ("session", "<i8"), ("created", "<i8"), ("role", "<i8"), ("length", "<i8"), ("squares", "<i8")]
+    [(name, "<i8") for name in ("id", "session", "created", "role", "length", "squares")] + [("checksum", "<u4")]
 )
-"""A message's numbers: `created` in microseconds since 1970, `role` as a hash, the number of its terms, and the sum of
-their squared counts."""
+"""A message's numbers: `created` in microseconds since 1970, `role` as a hash, the number of its terms, the sum of
+their squared counts, and the checksum of all its columns."""
 
 POSTING = np.dtype([("code", "<u8"), ("count", "<u4")])
 """A term of a message as a number (see `code`), and how often the message has it."""
 
-CHECKSUM_BYTES = 4
+_CHECKSUM_BYTES = 4
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NO_VECTOR = bytes(PACKED_BYTES)
 _OBJECT_BYTES = 400  # what Python takes for an entry beside its arrays and text
-
-
-class Damaged(Exception):
-    """The index can't be read, or holds other bytes than were written.  The cause says what was wrong."""
 
 
 class Document(NamedTuple):
@@ -95,27 +90,24 @@ class Entry:
 
     @classmethod
     def of(cls, document: Document, terms: Sequence[str], vector: bytes) -> Entry:
-        """`vector` is packed (see `vectors`), or empty."""
+        """`vector` is packed (see `vectors`)."""
         counts = Counter(terms)
         squares = sum(count * count for count in counts.values())
         created, role = microseconds(document.created_at), role_number(document.role)
-        row = np.array((document.message_id, document.session_id, created, role, len(terms), squares), ROW)
-        bag = np.array([(code(term), count) for term, count in counts.items()], POSTING)
-        return cls(document, tuple(terms), row.tobytes(), bag.tobytes(), vector or _NO_VECTOR)
+        row = np.array((document.message_id, document.session_id, created, role, len(terms), squares, 0), ROW)
+        bag = np.array([(code(term), count) for term, count in counts.items()], POSTING).tobytes()
+        row["checksum"] = checksum(row.tobytes(), bag, vector)
+        return cls(document, tuple(terms), row.tobytes(), bag, vector)
 
     @property
     def nbytes(self) -> int:
         text = 4 * len(self.document.content) + 8 * len(self.terms)
         return _OBJECT_BYTES + text + len(self.row) + len(self.bag) + len(self.vector)
 
-    @property
-    def checked_row(self) -> bytes:
-        """The row and a checksum of all columns."""
-        return self.row + _checksum(self.row, self.bag, self.vector)
 
-
-def _checksum(row: bytes, bag: bytes, vector: bytes) -> bytes:
-    return zlib.crc32(vector, zlib.crc32(bag, zlib.crc32(row))).to_bytes(CHECKSUM_BYTES, "little")
+def checksum(row: bytes, bag: bytes, vector: bytes) -> int:
+    """Of all columns of a message, without the checksum in its row."""
+    return zlib.crc32(vector, zlib.crc32(bag, zlib.crc32(row[:-_CHECKSUM_BYTES])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +124,6 @@ class Block:
     places: NDArray[np.int32]
     counts: NDArray[np.float32]
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
     @property
     def nbytes(self) -> int:
         arrays = (self.rows, self.vectors, self.lengths, self.codes, self.places, self.counts)
@@ -142,101 +131,72 @@ class Block:
 
     @classmethod
     def of(cls, rows: Sequence[bytes], bags: Sequence[bytes], vectors: Sequence[bytes]) -> Block:
-        """The messages of which these are the columns."""
+        """The messages with these columns."""
+        table = np.frombuffer(b"".join(rows), ROW)
         packed = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, PACKED_BYTES)
         postings = np.frombuffer(b"".join(bags), POSTING)
-        sizes = [len(bag) // POSTING.itemsize for bag in bags]
-        places = np.arange(len(rows), dtype=np.int32).repeat(sizes)
+        places = np.arange(len(rows), dtype=np.int32).repeat([len(bag) // POSTING.itemsize for bag in bags])
         codes = postings["code"].astype(np.uint64)
         order = codes.argsort(kind="stable")
         counts = postings["count"].astype(np.float32)
-        return cls(
-            np.frombuffer(b"".join(rows), ROW), packed, sizes_of(packed), codes[order], places[order], counts[order]
-        )
-
-    @classmethod
-    def checked(cls, rows: Sequence[bytes], bags: Sequence[bytes], vectors: Sequence[bytes]) -> Block:
-        """The same of columns as they are stored, with checksums.  Raises Damaged."""
-        bare = [row[:-CHECKSUM_BYTES] for row in rows]
-        for row, plain, bag, vector in zip(rows, bare, bags, vectors, strict=True):
-            if row[-CHECKSUM_BYTES:] != _checksum(plain, bag, vector):
-                raise Damaged("a message in the index is not as it was written")
-        return cls.of(bare, bags, vectors)
-
-    @classmethod
-    def of_entries(cls, entries: Sequence[Entry]) -> Block:
-        return cls.of([one.row for one in entries], [one.bag for one in entries], [one.vector for one in entries])
+        return cls(table, packed, lengths_of(packed), codes[order], places[order], counts[order])
 
 
-class Postings(NamedTuple):
-    """The postings of a query's terms: which term, at which message, and how often that message has it.
+class Candidates(NamedTuple):
+    """The messages to rank, as `rows` by session and then by id, and where the query's terms occur in them.
 
-    `terms` counts those that any message has; they are numbered 0, 1, ... in the query's order.
+    Posting i says: term number `term[i]` is in the message `at[i]`, `counts[i]` times.  The query asks for `asked`
+    terms; the `terms` that any message has are numbered 0, 1, ... in the query's order.  `likeness` is the cosine of
+    each message's vector with the query's, 0 where either is missing.
     """
 
+    rows: NDArray[Any]
+    likeness: Floats
+    asked: int
     terms: int
     term: Ints
     at: Ints
     counts: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """The messages of several blocks, as `rows` by session and then by id.
+def gather(
+    indexed: Sequence[Block], waiting: Block, terms: Sequence[str], vector: bytes, exclude: Collection[int] = ()
+) -> Candidates:
+    """The messages of all blocks; of one that is both `indexed` and `waiting` the waiting one counts.
 
-    `order` says where each stands when the blocks are laid end to end.  `postings` are those of the `asked` terms.
+    Indexed messages with an id in `exclude` are left out, as if they had never been said.
     """
+    blocks = [*indexed, waiting]
+    rows = np.concatenate([block.rows for block in blocks])
+    ids = np.ascontiguousarray(rows["id"])
+    hidden = [*exclude, *waiting.rows["id"].tolist()]
+    shown = np.isin(ids, np.array(hidden, np.int64), invert=True)
+    shown[len(rows) - len(waiting.rows) :] = True
+    order = np.lexsort((ids, rows["session"]))
+    order = order[shown[order]]
+    place = np.full(len(rows), -1)  # of each message among those shown
+    place[order] = np.arange(len(order))
 
-    rows: NDArray[Any]
-    asked: int
-    postings: Postings
-    blocks: Sequence[Block]
-    order: Ints
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def likeness(self, vector: bytes) -> Floats:
-        """The cosine of each message's vector with a packed one; 0 where either is missing."""
-        return np.concatenate([cosines(block.vectors, vector, block.lengths) for block in self.blocks])[self.order]
-
-    @classmethod
-    def of(cls, indexed: Sequence[Block], waiting: Block, terms: Sequence[str], exclude: Collection[int]) -> Candidates:
-        """The union of `indexed` and `waiting`; of a message in both the waiting one counts.
-
-        Messages with an id in `exclude` are left out, as if they had never been said.
-        """
-        blocks = [*indexed, waiting]
-        rows = np.concatenate([block.rows for block in blocks])
-        ids = np.ascontiguousarray(rows["id"])
-        shown = np.ones(len(rows), bool)
-        if len(waiting):
-            shown[: len(rows) - len(waiting)] = ~np.isin(ids[: len(rows) - len(waiting)], waiting.rows["id"])
-        if exclude:
-            shown &= ~np.isin(ids, np.fromiter(exclude, np.int64, len(exclude)))
-        order = np.lexsort((ids, rows["session"]))
-        order = order[shown[order]]
-        place = np.full(len(rows), len(order))  # what is left out stands behind the end
-        place[order] = np.arange(len(order))
-        return cls(rows[order], len(terms), _postings(blocks, terms, place, len(order)), blocks, order)
-
-
-def _postings(blocks: Sequence[Block], terms: Sequence[str], place: Ints, end: int) -> Postings:
-    """The postings of `terms` in the messages whose `place` is before the `end`."""
     codes = np.fromiter(map(code, terms), np.uint64, len(terms))
-    term, at, count = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
-    base = 0
+    term, at, counts, base = [], [], [], 0
     for block in blocks:
         begins, ends = block.codes.searchsorted(codes), block.codes.searchsorted(codes, "right")
         many = ends - begins
-        entries = (ends - many.cumsum()).repeat(many)  # the runs of all terms, one after the other
-        entries += np.arange(len(entries))
+        found = (ends - many.cumsum()).repeat(many)  # the runs of all terms, one after the other
+        found += np.arange(len(found))
         term.append(np.arange(len(codes)).repeat(many))
-        at.append(place[block.places[entries] + base])
-        count.append(block.counts[entries])
-        base += len(block)
-    which, where, often = np.concatenate(term), np.concatenate(at), np.concatenate(count).astype(float)
+        at.append(place[block.places[found] + base])
+        counts.append(block.counts[found])
+        base += len(block.rows)
+    which, where = np.concatenate(term), np.concatenate(at)
     anywhere = np.bincount(which, minlength=len(codes)) > 0
-    number = anywhere.cumsum() - 1
-    shown = (where < end).nonzero()[0]
-    return Postings(int(anywhere.sum()), number[which[shown]], where[shown], often[shown])
+    there = where >= 0
+    return Candidates(
+        rows=rows[order],
+        likeness=np.concatenate([cosines(block.vectors, vector, block.lengths) for block in blocks])[order],
+        asked=len(terms),
+        terms=int(anywhere.sum()),
+        term=(anywhere.cumsum() - 1)[which[there]],
+        at=where[there],
+        counts=np.concatenate(counts)[there].astype(float),
+    )

@@ -12,7 +12,6 @@ import os
 import re
 import secrets
 import shutil
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +23,6 @@ NO_INDEX = "none"
 """The generation of an owner who has no index: it holds nothing."""
 
 INDEX_NAME = "messages"
-_STALE = 3600.0
 _TOKEN = re.compile(r"[0-9a-f]{32}")
 
 
@@ -102,7 +100,7 @@ class Directory:
         """Delete the directory, of whatever generation, and what is left of earlier ones.  Raises IndexBusy."""
         while self.path.exists():
             self.discard(self.generation())
-        sweep(self._root, self.name)
+        sweep(self._root, f".*-{self.name}-*")
 
     def sync(self) -> None:
         """Bring the index to the disk: its files, their names and its own name."""
@@ -111,14 +109,10 @@ class Directory:
                 _sync(file)
 
 
-def sweep(root: Path, name: str = "") -> None:
-    """Delete what killed processes left half made or half deleted: of the index `name`, or of all that look dead."""
-    for entry in root.iterdir() if root.is_dir() else ():
-        kind, _, rest = entry.name.removeprefix(".").partition("-")
-        if entry.name.startswith((".gone-", ".new-")) and rest.startswith(name):
-            with suppress(FileNotFoundError):
-                if kind == "gone" or name or entry.stat().st_mtime < time.time() - _STALE:
-                    _delete(entry)
+def sweep(root: Path, pattern: str = ".gone-*") -> None:
+    """Delete directories that killed processes left: at a start those half deleted, since only these hold messages."""
+    for entry in root.glob(pattern):
+        _delete(entry)
 
 
 def _sync(path: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from time import time_ns
@@ -19,18 +19,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from whoosh.index import FileIndex
-from whoosh.query import And, AndMaybe, Or, Term
-from whoosh.query import Query as WhooshQuery
 from whoosh.reading import IndexReader
 
 from search_index.analysis import ENGLISH, Analysis
-from search_index.arrays import Block, Candidates, Damaged, Document, Entry, microseconds, role_number
+from search_index.arrays import Block, Candidates, Document, Entry, gather, microseconds, role_number
 from search_index.caches import ClearNotice, SizedCache, clear_all
 from search_index.directory import NO_INDEX, IndexBusy, sweep
 from search_index.operators import Words
 from search_index.ranking import FUZZY_LIMIT, Recipe, rank
 from search_index.store import FORMAT, TEXT_FIELD, IndexLost, Store, best, blocks_of, matching
-from search_index.vectors import Embedder, EmbeddingUnavailable, packed
+from search_index.vectors import NO_VECTOR, Embedder, EmbeddingUnavailable, packed
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +45,7 @@ class Query:
 
     `after` is inclusive, `before` exclusive.  `exclude` are ids of messages that count as not there: a question that
     was just asked would be its own best answer.  `times` are half-open ranges the text speaks of: what was said then is
-    preferred, the rest is found all the same.  `SearchIndex.prepare` fills in `words` and `vector`.
+    preferred, the rest is found all the same.
     """
 
     text: str
@@ -59,8 +57,15 @@ class Query:
     exclude: Collection[int] = ()
     times: Sequence[tuple[datetime, datetime]] = ()
     operators: bool = False
-    words: Words | None = field(default=None, compare=False)
-    vector: bytes = field(default=b"", compare=False)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A query, its words analysed, and its vector."""
+
+    query: Query
+    words: Words
+    vector: bytes = NO_VECTOR
 
 
 class Hit(NamedTuple):
@@ -111,11 +116,12 @@ class SearchIndex:
         self._recipe = recipe
         self._embedder = embedder
         self._analysis = analysis
+        # A service would take too long for messages that wait: they are compared by their words.
+        self._quick_embedder = embedder if embedder is not None and embedder.instant and recipe.meaning else None
         self._made_with = f"{FORMAT} {analysis.language} {embedder.name if embedder else 'no vectors'}"
         self._snapshots: SizedCache[_Snapshot] = SizedCache(ARRAYS_BYTES)
         self._entries: SizedCache[Entry] = SizedCache(ENTRIES_BYTES)
         self._notice = ClearNotice(root / ".forget")
-        self._problem = ""
         try:
             sweep(root)
         except OSError as error:  # a folder that can't be written can still be searched
@@ -133,47 +139,65 @@ class SearchIndex:
         try:
             return self._store(owner).generation()
         except OSError as error:
-            self._report(error)
+            log.error("the search index can't be read; messages are searched without it: %s", error)
             return NO_INDEX
 
-    def prepare(self, query: Query) -> Query:
-        """The query, analysed and with its vector.  May call an embedding service; `search` never does."""
+    def prepare(self, query: Query) -> Prepared:
+        """The query, ready for `search`.  May call an embedding service; `search` never does."""
         words = (Words.parsed if query.operators else Words.plain)(query.text, self._analysis)
-        vector = b""
+        vector = NO_VECTOR
         if self._embedder is not None and self._recipe.meaning and words.searchable:
             try:
                 (vector,) = packed(self._embedder, [words.text])
             except EmbeddingUnavailable as error:
                 log.warning("searching by words alone: %s", error)
-        return replace(query, words=words, vector=vector)
+        return Prepared(query, words, vector)
 
-    def search(self, owner: str, query: Query, generation: str, waiting: Sequence[Document]) -> list[Hit]:
-        """The best `query.limit` messages, best first; ties go to the newer message (the higher id).
+    def search(
+        self,
+        owner: str,
+        prepared: Prepared,
+        generation: str,
+        waiting: Sequence[Document],
+        gone: Collection[int] = (),
+    ) -> list[Hit]:
+        """The best `limit` messages, best first; ties go to the newer message (the higher id).
 
         `waiting` are all messages of the owner that were not reported as held by that `generation` of the index (see
-        `add`); of a message that is both there and in the index the waiting one counts.  With NO_INDEX they alone are
-        searched.  Raises IndexLost when the index is of another generation by now, is damaged, or can't be read: then
-        search again with NO_INDEX and all messages.
+        `add`); of a message that is both there and in the index the waiting one counts.  `gone` are the ids of messages
+        that the index may still hold and nobody may find.  With NO_INDEX the waiting ones alone are searched.  Raises
+        IndexLost when the index is of another generation by now, is damaged, or can't be read: then search again with
+        NO_INDEX and all messages.
         """
-        words = query.words
-        assert words is not None, "prepare the query first"
+        query, words = prepared.query, prepared.words
         if not words.searchable or query.limit < 1:
             return []
-        waiting = [one for one in waiting if one.message_id not in query.exclude]
-        entries = self._analysed(waiting, self._embedder if self._embeds_waiting() else None)
-        blocks, allowed = self._indexed(owner, generation, words) if generation != NO_INDEX else ([], set())
-        candidates = Candidates.of(blocks, Block.of_entries(entries), words.terms, query.exclude)
-        eligible = np.ones(len(candidates), bool)
+        exclude = {*query.exclude, *gone}
+        entries = self._analysed([one for one in waiting if one.message_id not in exclude], self._quick_embedder)
+        columns = ([one.row for one in entries], [one.bag for one in entries], [one.vector for one in entries])
+        blocks, matching = self._indexed(owner, generation, words) if generation != NO_INDEX else ([], set())
+        candidates = gather(blocks, Block.of(*columns), words.terms, prepared.vector, exclude)
+        times = [(microseconds(after), microseconds(before)) for after, before in query.times]
+        ranked = rank(candidates, self._recipe, time_ns() // 1_000, times)
+        eligible = _passing(query, candidates)
         if words.restricts:
-            allowed.difference_update(one.message_id for one in waiting)
-            allowed.update(one.document.message_id for one in entries if words.match(one.terms))
-            eligible = np.isin(candidates.rows["id"], np.fromiter(allowed, np.int64, len(allowed)))
-        return self._best(candidates, query, eligible)
+            matching.difference_update(one.message_id for one in waiting)
+            matching.update(one.document.message_id for one in entries if words.match(one.terms))
+            eligible &= np.isin(candidates.rows["id"], np.fromiter(matching, np.int64, len(matching)))
+        if not words.required:
+            eligible &= ranked.eligible
+        at = eligible.nonzero()[0]
+        limit = min(query.limit, FUZZY_LIMIT) if self._recipe.formula == "fuzzy" else query.limit
+        if len(at) > limit:  # of thousands, only the best are worth sorting
+            at = at[ranked.total[at] >= np.partition(ranked.total[at], -limit)[-limit]]
+        at = at[np.lexsort((-candidates.rows["id"][at], -ranked.total[at]))[:limit]]
+        why = [dict(zip(ranked.names, parts, strict=True)) for parts in ranked.parts.take(at, axis=1).T.tolist()]
+        found = candidates.rows["id"][at], candidates.rows["session"][at], ranked.total[at]
+        return list(map(Hit, *[column.tolist() for column in found], why))
 
-    def highlights(self, query: Query, text: str) -> list[str]:
-        """The words of `text` that a prepared query looked for, as they are written there, in their order."""
-        assert query.words is not None, "prepare the query first"
-        return self._analysis.highlights(text, query.words.terms, query.words.prefixes)
+    def highlights(self, prepared: Prepared, text: str) -> list[str]:
+        """The words of `text` that a query looked for, as they are written there, in their order."""
+        return self._analysis.highlights(text, prepared.words.terms, prepared.words.prefixes)
 
     def add(self, owner: str, documents: Iterable[Document]) -> str:
         """Index `documents` in one commit and return the generation that now holds them.
@@ -222,13 +246,9 @@ class SearchIndex:
         """
         store = self._store(owner)
         while (generation := store.generation()) != NO_INDEX:
-            try:
+            with suppress(IndexLost):
                 blocks = store.read(store.open(generation), generation, lambda reader: blocks_of(reader, {}))
                 return generation, {message_id for block in blocks.values() for message_id in block.rows["id"].tolist()}
-            except Damaged:
-                store.put_away(generation)
-            except IndexLost:
-                continue
         return NO_INDEX, set()
 
     def is_current(self) -> bool:
@@ -254,24 +274,18 @@ class SearchIndex:
         store = self._store(owner)
         try:
             snapshot = self._snapshot(store, (owner, generation))
-            index, allowed = snapshot.index, set[int]()
             if snapshot.blocks is None:
-                block, allowed = store.read(index, generation, lambda reader: best(reader, _asked(words), CANDIDATES))
-                blocks = [block]
-            else:
-                blocks = list(snapshot.blocks.values())
-                if words.restricts:
-                    query = words.query(TEXT_FIELD)
-                    allowed = store.read(index, generation, lambda reader: matching(reader, query))
-        except Damaged as error:
-            with suppress(IndexBusy):
-                store.put_away(generation, wait=0)
-            raise IndexLost("the index was damaged") from error
-        except OSError as error:
-            self._report(error)
+                query = words.query(TEXT_FIELD, any_term=True)
+                block, ids = store.read(snapshot.index, generation, lambda reader: best(reader, query, CANDIDATES))
+                return [block], ids
+            ids = set()
+            if words.restricts:
+                query = words.query(TEXT_FIELD)
+                ids = store.read(snapshot.index, generation, lambda reader: matching(reader, query))
+            return list(snapshot.blocks.values()), ids
+        except (IndexBusy, OSError) as error:
+            log.error("the search index can't be read; messages are searched without it: %s", error)
             raise IndexLost("the index can't be read") from error
-        self._problem = ""
-        return blocks, allowed
 
     def _snapshot(self, store: Store, key: tuple[str, str]) -> _Snapshot:
         """The latest commit of the index; segments that were read before are not read again."""
@@ -290,10 +304,6 @@ class SearchIndex:
         self._snapshots.put(key, snapshot)
         return snapshot
 
-    def _embeds_waiting(self) -> bool:
-        """Whether messages that are not indexed yet have vectors: a service would take too long."""
-        return self._embedder is not None and self._embedder.instant and bool(self._recipe.meaning)
-
     def _analysed(self, documents: Sequence[Document], embedder: Embedder | None) -> list[Entry]:
         """The documents, analysed.  The same ones wait search after search, and are then indexed: they are cached."""
         entries = {one: self._entries.get((one, embedder is not None)) for one in documents}
@@ -302,47 +312,21 @@ class SearchIndex:
         vectors = dict(zip(spoken, packed(embedder, spoken), strict=True)) if embedder is not None else {}
         for one in new:
             terms = self._analysis.terms(one.content, one.name, singles=True)
-            entries[one] = entry = Entry.of(one, terms, vectors.get(one.spoken, b""))
+            entries[one] = entry = Entry.of(one, terms, vectors.get(one.spoken, NO_VECTOR))
             self._entries.put((one, embedder is not None), entry)
         return [entry for entry in entries.values() if entry is not None]
 
-    def _best(self, candidates: Candidates, query: Query, allowed: NDArray[np.bool_]) -> list[Hit]:
-        """The best of those candidates that are `allowed`."""
-        assert query.words is not None
-        times = [(microseconds(after), microseconds(before)) for after, before in query.times]
-        ranked = rank(candidates, query.vector, self._recipe, time_ns() // 1_000, times)
-        eligible = _passing(query, candidates, allowed if query.words.required else allowed & ranked.eligible)
-        limit = min(query.limit, FUZZY_LIMIT) if self._recipe.formula == "fuzzy" else query.limit
-        at = eligible.nonzero()[0]
-        if len(at) > limit:  # sorting all of them takes longer than finding the best
-            scores = ranked.total[at]
-            at = at[scores >= np.partition(scores, -limit)[-limit]]
-        at = at[np.lexsort((-candidates.rows["id"][at], -ranked.total[at]))[:limit]]
-        why = [dict(zip(ranked.names, parts, strict=True)) for parts in ranked.parts.take(at, axis=1).T.tolist()]
-        found = candidates.rows["id"][at], candidates.rows["session"][at], ranked.total[at]
-        return list(map(Hit, *[column.tolist() for column in found], why))
 
-    def _report(self, error: OSError) -> None:
-        """Say once that the index can't be read."""
-        if str(error) != self._problem:
-            log.error("the search index can't be read; messages are searched without it: %s", error)
-        self._problem = str(error)
-
-
-def _asked(words: Words) -> WhooshQuery:
-    """What chooses the candidates: the restrictions, and any of the terms."""
-    terms = Or([Term(TEXT_FIELD, term) for term in words.terms])
-    return AndMaybe(words.query(TEXT_FIELD), terms) if words.required else And([words.query(TEXT_FIELD), terms])
-
-
-def _passing(query: Query, candidates: Candidates, eligible: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which of the `eligible` messages are what the query asks for beside its words."""
+def _passing(query: Query, candidates: Candidates) -> NDArray[np.bool_]:
+    """Which messages are what the query asks for beside its words."""
+    rows = candidates.rows
+    passing = np.ones(len(rows), bool)
     if query.session_id is not None:
-        eligible = eligible & (candidates.rows["session"] == query.session_id)
+        passing &= rows["session"] == query.session_id
     if query.role is not None:
-        eligible = eligible & (candidates.rows["role"] == role_number(query.role))
+        passing &= rows["role"] == role_number(query.role)
     if query.after is not None:
-        eligible = eligible & (candidates.rows["created"] >= microseconds(query.after))
+        passing &= rows["created"] >= microseconds(query.after)
     if query.before is not None:
-        eligible = eligible & (candidates.rows["created"] < microseconds(query.before))
-    return eligible
+        passing &= rows["created"] < microseconds(query.before)
+    return passing

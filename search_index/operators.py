@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from whoosh.query import And, Every, Not, Or, Phrase, Prefix, Query, Term
+from whoosh.query import And, AndMaybe, Every, Not, Or, Phrase, Prefix, Query, Term
 
 from search_index.analysis import Analysis
 
@@ -88,10 +88,15 @@ class Words:
         """Whether messages are left out that have the words."""
         return bool(self.required or self.excluded)
 
-    def query(self, field: str) -> Query:
-        """What finds in the index the messages that `match` accepts."""
+    def query(self, field: str, *, any_term: bool = False) -> Query:
+        """What finds in the index the messages that `match` accepts; with `any_term`, of plain words, those that have
+        one of the terms, the best first."""
         parts = [part.query(field) for part in self.required] or [Every()]
-        return And([*parts, *(Not(part.query(field)) for part in self.excluded)])
+        accepted = And([*parts, *(Not(part.query(field)) for part in self.excluded)])
+        if not any_term:
+            return accepted
+        terms = Or([Term(field, term) for term in self.terms])
+        return AndMaybe(accepted, terms) if self.required else And([accepted, terms])
 
     def match(self, said: Sequence[str]) -> bool:
         """Whether a message with these terms, in their order, is what was asked for."""

@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from search_index.arrays import Candidates, Floats, Ints, Postings
+from search_index.arrays import Candidates, Floats, Ints
 
 K1 = 0.9
 B = 0.4
@@ -85,60 +85,58 @@ class Ranked(NamedTuple):
     eligible: NDArray[np.bool_]
 
 
-def rank(
-    candidates: Candidates, query_vector: bytes, recipe: Recipe, now: int, times: Sequence[tuple[int, int]] = ()
-) -> Ranked:
-    """Score every message; `candidates.postings` says where the terms of the query are.
+def rank(candidates: Candidates, recipe: Recipe, now: int, times: Sequence[tuple[int, int]] = ()) -> Ranked:
+    """Score every candidate.
 
-    `query_vector` is packed, or empty.  `times` are the half-open ranges the query speaks of; they and `now`, which
-    the fuzzy formula's time is told from, are in microseconds since 1970.
+    `times` are the half-open ranges the query speaks of; they and `now`, from which the fuzzy formula tells a message's
+    age, are in microseconds since 1970.
     """
     if recipe.formula == "fuzzy":
         return _fuzzy(candidates, now)
-    postings, lengths = candidates.postings, candidates.rows["length"].astype(float)
-    words = _words(postings, lengths)
+    words = _words(candidates)
     weights = {"meaning": recipe.meaning, "neighbours": recipe.neighbours, "session": recipe.session}
     if times and recipe.time:
         weights["time"] = recipe.time
-    if not any(weights.values()) or not len(lengths):
+    if not any(weights.values()) or not len(words):
         return Ranked(words, ["words"], words[None], words > 0)
-    likeness = np.zeros(len(lengths))
-    if recipe.meaning and query_vector:
-        likeness = np.maximum(candidates.likeness(query_vector), 0)
-    session = _numbered(candidates.rows["session"])
-    near = _around(postings, lengths, likeness, session)
-    beside = near[:-3]
-    has = np.minimum(beside, 1.0)
-    parts = np.empty((1 + len(weights), len(lengths)))
-    parts[0] = words
-    parts[1] = _meaning(likeness, near[-2], near[-1])
-    parts[2] = _bm25(beside, near[-3], np.add.reduce(has, axis=1))
-    parts[3] = _session(postings, lengths, session)
+    sessions = candidates.rows["session"]
+    session = np.cumsum(np.diff(sessions, prepend=sessions[:1]) != 0)  # numbered 0, 1, ...: they are in order
+    likeness = np.maximum(candidates.likeness, 0)
+    around = _around(candidates, likeness, session)
+    near, (lengths, likenesses, messages) = around[:-3], around[-3:]
+    has = np.minimum(near, 1.0)
+    together = (likenesses + likeness) / (messages + 1)  # the message itself counts twice
+    parts = [
+        words,
+        np.maximum(together - np.add.reduce(together) / len(together), 0),
+        _bm25(near, lengths, np.add.reduce(has, axis=1)),
+        _session(candidates, session),
+    ]
     if "time" in weights:
-        parts[4] = _within(candidates.rows["created"], times)
+        parts.append(_within(candidates.rows["created"], times))
     eligible = words > 0
     if recipe.meaning:
         eligible |= likeness >= LIKE
     if recipe.neighbours:
         eligible |= np.add.reduce(has) >= BESIDE
-    parts = (_ranks if recipe.fusion == "rrf" else _relative)(parts)
-    parts *= np.array([1.0, *weights.values()])[:, None]
-    return Ranked(np.add.reduce(parts), ["words", *weights], parts, eligible)
+    shares = (_ranks if recipe.fusion == "rrf" else _relative)(np.array(parts))
+    shares *= np.array([1.0, *weights.values()])[:, None]
+    return Ranked(np.add.reduce(shares), ["words", *weights], shares, eligible)
 
 
-def _words(postings: Postings, lengths: Floats) -> Floats:
+def _words(candidates: Candidates) -> Floats:
     """BM25 of the messages, computed only where a term occurs."""
-    documents = max(len(lengths), 1)
-    idf = np.log(documents / (np.bincount(postings.term, minlength=postings.terms) + 1)) + 1
-    scores = (idf * (K1 + 1))[postings.term] * postings.counts / (postings.counts + _norm(lengths)[postings.at])
-    return _sums(scores, postings.at, len(lengths))
+    _, _, _, terms, term, at, counts = candidates
+    lengths = candidates.rows["length"].astype(float)
+    idf = np.log(max(len(lengths), 1) / (np.bincount(term, minlength=terms) + 1)) + 1
+    scores = (idf * (K1 + 1))[term] * counts / (counts + _norm(lengths)[at])
+    return np.bincount(at, scores, len(lengths)).astype(float)
 
 
 def _bm25(counts: Floats, lengths: Floats, holders: Floats) -> Floats:
     """BM25 of n texts with terms x n `counts`; `holders` says for each term how many of them have it."""
     idf = np.log(1 + (len(lengths) - holders + 0.5) / (holders + 0.5))
-    scores = (idf * (K1 + 1))[:, None] * counts
-    scores /= counts + _norm(lengths)
+    scores = (idf * (K1 + 1))[:, None] * counts / (counts + _norm(lengths))
     total: Floats = np.add.reduce(scores)
     return total
 
@@ -150,61 +148,32 @@ def _norm(lengths: Floats) -> Floats:
     return norm
 
 
-def _sums(values: Floats, of: Ints, many: int) -> Floats:
-    """The sums of the values of `many` groups, added in their order; `of` is each value's group."""
-    return np.bincount(of, values, many).astype(float)
-
-
-def _numbered(sessions: Ints) -> Ints:
-    """For each message, the number of its session: 0, 1, ...; they are in order."""
-    numbers = np.zeros(len(sessions), np.int64)
-    if sessions[0] != sessions[-1]:
-        (sessions[1:] != sessions[:-1]).cumsum(out=numbers[1:])
-    return numbers
-
-
-def _around(postings: Postings, lengths: Floats, likeness: Floats, session: Ints) -> Floats:
+def _around(candidates: Candidates, likeness: Floats, session: Ints) -> Floats:
     """Sums over each message and its REACH neighbours on either side in its session: a row for the counts of each term,
     then one for their lengths, one for their likenesses and one for how many they are.
 
     All rows are added at once, laid end to end.  REACH empty columns keep rows and sessions apart.
     """
-    many, others, at = len(session), int(session[-1]), postings.at
-    columns: Ints | slice = slice(many)
-    if others:
-        columns = spread = np.arange(many) + REACH * session
-        at = spread[at]
-    width = many + REACH * (1 + others)
-    rows = np.zeros((postings.terms + 3, width))
-    rows[-3, columns], rows[-2, columns], rows[-1, columns] = lengths, likeness, 1.0
+    columns = np.arange(len(session)) + REACH * session
+    width = int(columns[-1]) + 1 + REACH
+    rows = np.zeros((candidates.terms + 3, width))
+    rows[-3, columns], rows[-2, columns], rows[-1, columns] = candidates.rows["length"], likeness, 1.0
+    rows[candidates.term, columns[candidates.at]] = candidates.counts
     line = rows.reshape(-1)
-    line[postings.term * width + at] = postings.counts
     total = line.copy()
     for distance in range(1, REACH + 1):
         total[distance:] += line[:-distance]
         total[:-distance] += line[distance:]
-    near = total.reshape(rows.shape)
-    return near.take(spread, axis=1) if others else near[:, :many]
+    return total.reshape(rows.shape).take(columns, axis=1)
 
 
-def _meaning(likeness: Floats, around: Floats, many: Floats) -> Floats:
-    """How much more than the average message each is like the query, its neighbours counting half as much as itself.
-
-    `around` are the likenesses of each message and its neighbours, added up, and `many` says of how many.
-    """
-    together = (around + likeness) / (many + 1)
-    return np.maximum(together - np.add.reduce(together) / len(together), 0)
-
-
-def _session(postings: Postings, lengths: Floats, session: Ints) -> Floats:
+def _session(candidates: Candidates, session: Ints) -> Floats:
     """For each message, BM25 of its whole session."""
-    many = int(session[-1]) + 1
-    if many == 1:  # there is no other to compare it with
-        return np.full(len(session), float(len(postings.at) > 0))
-    counts = _sums(postings.counts, postings.term * many + session[postings.at], postings.terms * many).reshape(
-        postings.terms, many
-    )
-    return _bm25(counts, _sums(lengths, session, many), np.add.reduce(np.minimum(counts, 1.0), axis=1))[session]
+    many, terms = int(session[-1]) + 1, candidates.terms
+    held = np.bincount(candidates.term * many + session[candidates.at], candidates.counts, terms * many)
+    counts = held.reshape(terms, many).astype(float)
+    lengths = np.bincount(session, candidates.rows["length"], many).astype(float)
+    return _bm25(counts, lengths, np.add.reduce(np.minimum(counts, 1.0), axis=1))[session]
 
 
 def _within(created: Ints, times: Sequence[tuple[int, int]]) -> Floats:
@@ -231,12 +200,12 @@ def _ranks(values: Floats) -> Floats:
 
 def _fuzzy(candidates: Candidates, now: int) -> Ranked:
     """The formula of a study of how people keep a conversation in mind, for comparison."""
-    postings, messages, asked = candidates.postings, len(candidates), candidates.asked
-    shared = np.bincount(postings.at, minlength=messages) / asked
+    messages, asked = len(candidates.rows), candidates.asked
+    shared = np.bincount(candidates.at, minlength=messages) / asked
     sizes = np.sqrt(np.maximum(candidates.rows["squares"], 1) * asked)
     hours = np.maximum(now - candidates.rows["created"], 0) / 3.6e9
     overlap = 0.4 * shared
-    cosine = 0.4 * _sums(postings.counts, postings.at, messages) / sizes
+    cosine = 0.4 * np.bincount(candidates.at, candidates.counts, messages) / sizes
     time = 0.2 * (1 - 0.3 * np.minimum(hours / FUZZY_HOURS, 1))
     parts = np.array([overlap, cosine, time])
     total: Floats = np.add.reduce(parts)

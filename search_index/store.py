@@ -27,7 +27,7 @@ from whoosh.scoring import BM25F
 from whoosh.searching import Searcher
 from whoosh.writing import SegmentWriter
 
-from search_index.arrays import CHECKSUM_BYTES, ROW, Block, Damaged, Entry
+from search_index.arrays import ROW, Block, Entry, checksum
 from search_index.directory import INDEX_NAME, NO_INDEX, Directory, IndexBusy
 from search_index.ranking import K1, REACH, B
 from search_index.vectors import PACKED_BYTES
@@ -42,7 +42,7 @@ SCHEMA = Schema(
     id=ID(unique=True),
     session=ID,
     content=TEXT(analyzer=IDTokenizer()),  # a placeholder: terms come analysed, as a list
-    row=COLUMN(FixedBytesColumn(ROW.itemsize + CHECKSUM_BYTES)),
+    row=COLUMN(FixedBytesColumn(ROW.itemsize)),
     bag=COLUMN(VarBytesColumn()),
     vector=COLUMN(FixedBytesColumn(PACKED_BYTES)),
 )
@@ -60,6 +60,10 @@ _DAMAGE = (
 T = TypeVar("T")
 
 
+class Damaged(Exception):
+    """The index can't be read, or holds other bytes than were written.  The cause says what was wrong."""
+
+
 class IndexLost(Exception):
     """The index is not, or no longer, of the generation that was asked for; or it can't be read."""
 
@@ -68,11 +72,15 @@ class Store(Directory):
     """The index of one owner.  Cheap to make; holds no file open."""
 
     def open(self, generation: str) -> FileIndex:
-        """The index, for `read`; it stays valid when others commit.  Raises IndexLost, Damaged."""
+        """The index, for `read`, whose errors it raises; it stays valid when others commit."""
         return self._retried(generation, lambda: open_dir(str(self.path), INDEX_NAME, schema=SCHEMA))
 
     def read(self, index: FileIndex, generation: str, work: Callable[[IndexReader], T]) -> T:
-        """`work` on a reader of the latest commit.  Raises IndexLost, Damaged."""
+        """`work` on a reader of the latest commit.
+
+        Raises IndexLost, also for a damaged index, which is then put away (IndexBusy while another process writes to
+        it); OSError for one that can't be read.
+        """
 
         def read() -> T:
             with closing(index.reader()) as reader:
@@ -83,19 +91,20 @@ class Store(Directory):
     def _retried(self, generation: str, work: Callable[[], T]) -> T:
         """`work()`.  Files vanish while another process commits, so only a failure that comes again is damage."""
         for attempt in range(1, _ATTEMPTS + 1):
-            if self.generation() != generation:
-                break
             try:
                 with _recognised():
                     done = work()
             except Damaged:
-                if attempt == _ATTEMPTS and self.generation() == generation:
-                    raise
+                if self.generation() != generation:
+                    break
+                if attempt == _ATTEMPTS:
+                    self._put_away(generation)
                 time.sleep(_PAUSE * attempt)
             else:
                 if self.generation() == generation:
                     return done
-        raise IndexLost(f"the index {self.name} was replaced")
+                break
+        raise IndexLost(f"the index {self.name} was damaged or replaced")
 
     def add(self, fresh: Callable[[Callable[[int], bool]], Sequence[Entry]]) -> str:
         """Write what `fresh(is_held)` gives; return the generation.  Raises IndexBusy.
@@ -115,7 +124,7 @@ class Store(Directory):
                     id=str(one.document.message_id),
                     session=str(one.document.session_id),
                     content=one.terms,
-                    row=one.checked_row,
+                    row=one.row,
                     bag=one.bag,
                     vector=one.vector,
                 )
@@ -150,9 +159,9 @@ class Store(Directory):
         if self.path.exists():  # of another format, or no index: what it holds can't be told
             self.drop()
 
-    def put_away(self, generation: str, wait: float | None = None) -> None:
-        """Delete a damaged index, unless it is gone already.  Called while the damage is handled; raises IndexBusy."""
-        if self.discard(generation, wait):
+    def _put_away(self, generation: str) -> None:
+        """Delete a damaged index.  Raises IndexBusy at once: who searches can't wait for a writer."""
+        if self.discard(generation, wait=0):
             log.warning("The search index %s was damaged and is put away.", self.name, exc_info=True)
 
     def _written(self, generation: str, write: Callable[[SegmentWriter], T]) -> T:
@@ -161,7 +170,7 @@ class Store(Directory):
             with self._writer(generation) as writer:
                 done = write(writer)
         except Damaged as error:
-            self.put_away(generation)
+            self._put_away(generation)
             raise IndexLost(f"the index {self.name} was damaged") from error
         self.sync()
         return done
@@ -234,7 +243,11 @@ def _block(reader: IndexReader, numbers: Iterable[int]) -> Block:
     """The messages with these document numbers.  Raises Damaged."""
     wanted = list(numbers)
     columns = [reader.column_reader(name, translate=False) for name in ("row", "bag", "vector")]
-    return Block.checked(*([column[number] for number in wanted] for column in columns))
+    rows, bags, vectors = ([column[number] for number in wanted] for column in columns)
+    block = Block.of(rows, bags, vectors)
+    if list(map(checksum, rows, bags, vectors)) != block.rows["checksum"].tolist():
+        raise Damaged("a message in the index is not as it was written")
+    return block
 
 
 def _id_of(row: bytes) -> int:

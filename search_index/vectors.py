@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 DIMENSIONS = 256
 PACKED_BYTES = DIMENSIONS
+NO_VECTOR = bytes(PACKED_BYTES)
 FEWEST_WORDS = 3
 """A text of fewer words ("ok", "yes please") means too little to be near anything, and is near everything."""
 
-_BLOCK = 2048  # rows that are multiplied at once, of 1 KB each
 _CHARACTERS = 2_000  # of a text that are read; a mean over more says less
 _ENOUGH_WORDS = re.compile(rf"\b\w++(?:\W++\w++){{{FEWEST_WORDS - 1}}}")
 
@@ -84,12 +84,12 @@ def _wordllama() -> tuple[Any, NDArray[np.float32]]:
 
 
 def packed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
-    """The texts' vectors as they are kept: PACKED_BYTES each, and b"" for a text too short to mean anything.
+    """The texts' vectors as they are kept, and NO_VECTOR for a text too short to mean anything.
 
-    A vector that is all zeros, or no numbers, as some servers make of odd texts, counts as none.
+    A vector of numbers that are no numbers, as some servers make of odd texts, counts as none.
     """
     worth = [number for number, text in enumerate(texts) if _ENOUGH_WORDS.search(text[:200])]
-    out = [b""] * len(texts)
+    out = [NO_VECTOR] * len(texts)
     if worth:
         # Half a surrogate pair from a careless frontend has no bytes, and so no tokens.
         whole = [texts[number][:_CHARACTERS].encode("utf-8", "replace").decode() for number in worth]
@@ -101,31 +101,22 @@ def packed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
     return out
 
 
-def sizes_of(rows: NDArray[np.int8]) -> NDArray[np.float32]:
-    """The length of each row."""
-    return np.sqrt(_by_blocks(rows, lambda block: np.vecdot(block, block)))
+def lengths_of(rows: NDArray[np.int8]) -> NDArray[np.float32]:
+    """The length of each row's vector."""
+    wide = rows.astype(np.float32)
+    return np.sqrt(np.vecdot(wide, wide))
 
 
-def cosines(rows: NDArray[np.int8], query: bytes, sizes: NDArray[np.float32] | None = None) -> NDArray[np.float64]:
+def cosines(rows: NDArray[np.int8], query: bytes, lengths: NDArray[np.float32]) -> NDArray[np.float64]:
     """The cosine of each row with the packed `query`; 0 for rows, or a query, without a vector.
 
-    `sizes` are the rows' lengths, if they are known.  Products of such small whole numbers are exact, however they are
-    added up: a row's cosine does not depend on the rows around it.
+    `lengths` are the rows' own.  Products of such small whole numbers are exact, however they are added up: a row's
+    cosine does not depend on the rows around it.
     """
-    if not query:
+    if query == NO_VECTOR:
         return np.zeros(len(rows))
     vector = np.frombuffer(query, np.int8).astype(np.float32)
     # `@` would wake a thread for each core from some thousand rows on, which turn for longer than all of it takes.
-    products = _by_blocks(rows, lambda block: np.vecdot(block, vector))
-    sizes = (sizes_of(rows) if sizes is None else sizes) * np.sqrt(np.vecdot(vector, vector))
-    return (products / np.where(sizes > 0, sizes, 1)).astype(float)
-
-
-def _by_blocks(
-    rows: NDArray[np.int8], work: Callable[[NDArray[np.float32]], NDArray[np.float32]]
-) -> NDArray[np.float32]:
-    """What `work` makes of each row, as numbers four times as large that can be added up: so not of all at once."""
-    made = np.empty(len(rows), np.float32)
-    for at in range(0, len(rows), _BLOCK):
-        made[at : at + _BLOCK] = work(rows[at : at + _BLOCK].astype(np.float32))
-    return made
+    products = np.vecdot(rows.astype(np.float32), vector)
+    lengths = lengths * np.sqrt(np.vecdot(vector, vector))
+    return (products / np.where(lengths > 0, lengths, 1)).astype(float)

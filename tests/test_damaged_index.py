@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import random
 from pathlib import Path
 
 import pytest
-from flask import Flask
-from flask.testing import FlaskClient
 
-from app import services_of
 from search_index import NO_INDEX, SearchIndex
-from tests.resources import append, good, said
 from tests.searching import Rows, found, message, seeded
-
-LIGHTHOUSES = [said(f"Note {n} about lighthouse number {n}.") for n in range(60)]
 
 
 @pytest.fixture
@@ -61,18 +54,6 @@ def test_what_was_overwritten_is_noticed_also_after_a_merge(index: SearchIndex, 
     assert rows.index(index) != before
 
 
-def test_an_index_of_another_format_is_made_again(
-    index: SearchIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = Rows(*seeded(5))
-    with monkeypatch.context() as earlier:
-        earlier.setattr("search_index.index.FORMAT", 1)
-        before = rows.index(SearchIndex(tmp_path))
-    assert index.held("ana") == ("none", set())
-    assert rows.index(index) != before
-    assert index.held("ana")[1] == {1, 2, 3, 4, 5}
-
-
 @pytest.mark.parametrize("what", ["*.seg", "*.toc", "generation"])
 def test_an_index_that_cannot_be_read_is_done_without(
     index: SearchIndex, tmp_path: Path, what: str, caplog: pytest.LogCaptureFixture
@@ -84,35 +65,6 @@ def test_an_index_that_cannot_be_read_is_done_without(
     file.mkdir()  # opening it fails, as a forbidden file or a failing disk would
     for _ in range(3):
         assert found(index, rows, "lighthouse") == [31]
-    told = [record for record in caplog.records if "can't be read" in record.message]
-    assert len(told) == 1
+    assert "can't be read" in caplog.text
     file.rmdir()
     assert found(index, rows, "lighthouse") == [31]
-
-
-@pytest.mark.parametrize("how", ["truncated", "overwritten", "deleted", "garbage in the contents"])
-def test_searches_go_on_and_a_job_makes_the_index_again(
-    app: Flask, client: FlaskClient, how: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    engine = services_of(app)
-    append(client, "s", LIGHTHOUSES, user_id="ada")
-    engine.outbox.run_due()
-    segment = next(engine.settings.index_dir.rglob("*.seg"))
-    if how == "truncated":
-        segment.write_bytes(segment.read_bytes()[:-100])
-    elif how == "overwritten":
-        overwrite(segment, column_of(segment, 7), random.Random(1))
-    elif how == "deleted":
-        segment.unlink()
-    else:
-        next(segment.parent.glob("*.toc")).write_bytes(b"\xff\x00garbage" * 40)
-
-    with caplog.at_level(logging.WARNING):
-        for number in (41, 17, 5):
-            results = good(client.get("/api/search", query_string={"q": f"lighthouse {number}", "user_id": "ada"}))
-            assert results["results"][0]["content"] == f"Note {number} about lighthouse number {number}."
-    assert [record.levelname for record in caplog.records] == ["WARNING"], "told once"
-
-    assert engine.outbox.run_due() > 0
-    (verified,) = engine.indexing.verify()
-    assert (verified.consistent, verified.indexed, verified.waiting) == (True, 60, 0)

@@ -19,7 +19,7 @@ from config import Settings
 from memory.services import _recipe
 from search_index import Document, Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
 from search_index.analysis import query_terms, terms
-from search_index.arrays import Block, Candidates, Entry
+from search_index.arrays import Block, Candidates, Entry, gather
 from search_index.ranking import BESIDE, FUZZY_LIMIT, FUZZY_THRESHOLD, GRACE_DAYS, REACH, RRF_K, Ranked, rank
 from search_index.vectors import packed
 from tests.searching import T0, WORDS, Rows, message, seeded
@@ -40,11 +40,12 @@ def candidates(
         said = datetime(1970, 1, 1) - timedelta(hours=ages[at] if ages else 0)
         document = message(at + 1, text, sessions[at] if sessions else 1, created_at=said)
         entries.append(Entry.of(document, terms(text), vector))
-    return Candidates.of([], Block.of_entries(entries), query_terms(query), ())
+    block = Block.of(*([getattr(one, column) for one in entries] for column in ("row", "bag", "vector")))
+    return gather([], block, query_terms(query), packed(EMBEDDER, [query])[0])
 
 
 def ranked(recipe: Recipe, query: str, texts: Sequence[str], **more: Any) -> Ranked:
-    return rank(candidates(texts, query, **more), packed(EMBEDDER, [query])[0], recipe, 0)
+    return rank(candidates(texts, query, **more), recipe, 0)
 
 
 def parts_of(result: Ranked) -> dict[str, list[float]]:
@@ -252,18 +253,12 @@ def test_indexed_waiting_and_half_rank_alike_by_the_whole_recipe(root: Path, fus
     assert len(answers[0][0]) == 30
 
 
-def test_equal_messages_come_newest_first(root: Path) -> None:
-    said = [message(at, "the same words here", session_id=at) for at in (4, 9, 2, 7)]
-    for recipe in (DEFAULT, replace(DEFAULT, fusion="rrf"), Recipe(formula="fuzzy")):
-        assert ids(search(root, recipe, Query("same words"), said)) == [9, 7, 4, 2]
-
-
 @pytest.mark.parametrize("formula", ["context", "fuzzy"])
 def test_nothing_is_found_among_nothing(root: Path, formula: str) -> None:
     recipe = replace(DEFAULT, formula=formula)
     assert search(root, recipe, Query("tea kettle", times=times(0, 1)), []) == []
     assert search(root, recipe, Query("tea kettle"), [message(1, ""), message(2, "👍")]) == []
-    empty = rank(candidates([], "tea"), b"", recipe, 0, [(0, 1)])
+    empty = rank(candidates([], "tea"), recipe, 0, [(0, 1)])
     assert (len(empty.total), len(empty.eligible)) == (0, 0)
 
 

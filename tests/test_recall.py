@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -33,10 +35,19 @@ def day(month: int, number: int, hour: int = 12, minute: int = 0) -> datetime:
     return datetime(2024, month, number, hour, minute, tzinfo=UTC)
 
 
+Start = Callable[..., FlaskClient]
+
+
 @pytest.fixture
-def client(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
+def start(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Start:
+    """Starts the application with these settings."""
+    return partial(talker, make_app, model_server, monkeypatch)
+
+
+@pytest.fixture
+def client(start: Start) -> FlaskClient:
     """Ada has said two things, weeks ago."""
-    client = talker(make_app, model_server, monkeypatch)
+    client = start()
     append(client, "old", [on(day(3, 1), CODE)], user_id="ada")
     append(client, "noise", [on(day(3, 2), NOISE)], user_id="ada")
     return client
@@ -101,9 +112,8 @@ def test_what_finds_nothing_says_so(client: FlaskClient, model_server: ModelServ
     ],
 )
 def test_the_setting_says_when_and_a_request_overrides_it(
-    make_app: MakeApp,
+    start: Start,
     model_server: ModelServer,
-    monkeypatch: pytest.MonkeyPatch,
     client: FlaskClient,
     setting: str,
     asked: str | None,
@@ -111,7 +121,7 @@ def test_the_setting_says_when_and_a_request_overrides_it(
     question: list[list[str]],
     small_talk: list[list[str]],
 ) -> None:
-    client = talker(make_app, model_server, monkeypatch, recall=setting)
+    client = start(recall=setting)
     for message, expected in (("Which locker was it?", question), ("Thanks, good morning", small_talk)):
         answer = chat(client, message, user_id="ada", temporary=True, recall=asked)
         assert (recalled(answer), answer["memory"]["recall"]["mode"]) == (expected, mode)
@@ -120,10 +130,8 @@ def test_the_setting_says_when_and_a_request_overrides_it(
 
 
 @pytest.mark.parametrize("none", [{"recall_limit": 0}, {"recall_tokens": 0}])
-def test_no_room_for_excerpts_is_off(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, client: FlaskClient, none: Any
-) -> None:
-    answer = chat(talker(make_app, model_server, monkeypatch, **none), "Which locker was it?", user_id="ada")
+def test_no_room_for_excerpts_is_off(start: Start, client: FlaskClient, none: Any) -> None:
+    answer = chat(start(**none), "Which locker was it?", user_id="ada")
     assert (recalled(answer), reason(answer)) == ([], "recall is off")
 
 
@@ -131,9 +139,9 @@ def test_no_room_for_excerpts_is_off(
 
 
 @pytest.fixture
-def diary(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
+def diary(start: Start) -> FlaskClient:
     """Ada's two sessions, with something said on several days; no two share a word."""
-    client = talker(make_app, model_server, monkeypatch)
+    client = start()
     one = [on(day(3, 4), "Violins need rosin."), on(day(5, 13, 23, 59), "Owls hunt at dusk.")]
     append(client, "one", [*one, on(day(5, 14, 0, 0), "Basil wants sun.")], user_id="ada")
     two = [on(day(5, 14, 23, 30), "Glaciers calve."), on(day(5, 15, 0, 0), "Trams squeal.")]
@@ -159,10 +167,8 @@ def test_a_time_and_nothing_else_brings_what_was_said_then(
     assert all(text in last(model_server) for text in expected)
 
 
-def test_the_latest_of_a_time_come_first_and_not_more_than_the_limit(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, diary: FlaskClient
-) -> None:
-    few = talker(make_app, model_server, monkeypatch, recall_limit=1)
+def test_the_latest_of_a_time_come_first_and_not_more_than_the_limit(start: Start, diary: FlaskClient) -> None:
+    few = start(recall_limit=1)
     assert recalled(chat(few, "What did we talk about yesterday?", user_id="ada")) == [["Glaciers calve."]]
 
 
@@ -191,9 +197,9 @@ def test_an_unknown_time_zone_is_told(client: FlaskClient) -> None:
 
 
 @pytest.fixture
-def kettles(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
+def kettles(start: Start) -> FlaskClient:
     """The same words last week and in April."""
-    client = talker(make_app, model_server, monkeypatch)
+    client = start()
     for session, moment in (("week", day(5, 8)), ("april", day(4, 20))):
         append(client, session, [on(moment, KETTLE)], user_id="ada")
     return client
@@ -247,9 +253,9 @@ def talk(count: int, about: dict[int, str]) -> list[dict[str, Any]]:
     [(0, [4, 6, 11]), (1, [3, 4, 5, 6, 7, 10, 11, 12]), (2, [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])],
 )
 def test_windows_around_what_was_found_merge_where_they_meet(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, window: int, shown: list[int]
+    start: Start, model_server: ModelServer, window: int, shown: list[int]
 ) -> None:
-    client = talker(make_app, model_server, monkeypatch, recall_window=window)
+    client = start(recall_window=window)
     about = {4: "The zeppelin is silver.", 6: "The zeppelin is loud.", 11: "The zeppelin landed."}
     ids = append(client, "old", talk(12, about), user_id="ada")["message_ids"]
     (excerpt,) = chat(client, "Tell me about the zeppelin", user_id="ada")["memory"]["excerpts"]
@@ -261,12 +267,10 @@ def test_windows_around_what_was_found_merge_where_they_meet(
     assert len(blocks(model_server)) == 1
 
 
-def test_what_the_tail_shows_is_never_recalled(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_tail_shows_is_never_recalled(start: Start, model_server: ModelServer) -> None:
     """Whatever has folded into the summary can be recalled from the same session; nothing is shown twice."""
     changes = {"summary_mode": "inline", "tail_messages_max": 4, "recall_window": 3, "recall": "always"}
-    client = talker(make_app, model_server, monkeypatch, **changes)
+    client = start(**changes)
     model_server.main.default = lambda body: "Noted."
     folded = 0
     for number in range(12):
@@ -281,9 +285,9 @@ def test_what_the_tail_shows_is_never_recalled(
 
 
 def test_long_messages_are_clipped_and_the_api_shows_what_the_model_saw(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+    start: Start, model_server: ModelServer
 ) -> None:
-    client = talker(make_app, model_server, monkeypatch, recall_window=1)
+    client = start(recall_window=1)
     long = "The zeppelin is silver. " + "And so it went on and on. " * 200
     append(client, "old", [said("Before. " * 500), said(long), said("After.")], user_id="ada")
     ((before, hit, after),) = recalled(chat(client, "Which zeppelin?", user_id="ada"))
@@ -293,13 +297,11 @@ def test_long_messages_are_clipped_and_the_api_shows_what_the_model_saw(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_excerpts_never_cost_more_than_recall_tokens(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+def test_excerpts_never_cost_more_than_recall_tokens(start: Start, model_server: ModelServer, seed: int) -> None:
     """Measured on the blocks as the model gets them, tags and all."""
     draw = random.Random(seed)
     pieces = ["zeppelin", "<b>&", "飞艇很大", "and more", "\n", "x" * 30]
-    client = talker(make_app, model_server, monkeypatch)
+    client = start()
     for session in range(8):
         told = [
             said(" ".join(draw.choices(pieces, k=draw.randint(1, 60))), name=draw.choice([None, "Ida"]))
@@ -309,7 +311,7 @@ def test_excerpts_never_cost_more_than_recall_tokens(
     filled = 0
     for budget in (20, 60, 150, 400, 1000):
         changes = {"recall_tokens": budget, "recall_window": draw.randint(0, 3)}
-        client = talker(make_app, model_server, monkeypatch, **changes)
+        client = start(**changes)
         chat(client, "Which zeppelin?", user_id="ada", temporary=True)
         quoted = blocks(model_server)
         assert tokens.estimate("\n".join(quoted)) <= budget
@@ -318,10 +320,8 @@ def test_excerpts_never_cost_more_than_recall_tokens(
     assert filled >= 3, "the budget is there to be used"
 
 
-def test_an_excerpt_says_where_when_and_who(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = talker(make_app, model_server, monkeypatch, recall_window=1)
+def test_an_excerpt_says_where_when_and_who(start: Start, model_server: ModelServer) -> None:
+    client = start(recall_window=1)
     told = [
         on(day(3, 1, 9, 30), "My zeppelin\nis silver.", name="Ada"),
         on(day(3, 1, 9, 31), "Nice!", role="assistant"),
@@ -336,10 +336,8 @@ def test_an_excerpt_says_where_when_and_who(
     ]
 
 
-def test_an_excerpt_says_the_day_where_it_changes(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = talker(make_app, model_server, monkeypatch)
+def test_an_excerpt_says_the_day_where_it_changes(start: Start, model_server: ModelServer) -> None:
+    client = start()
     days = (day(3, 1, 9, 30), day(3, 1, 9, 31), day(3, 2, 9, 30), day(3, 4, 9, 30), day(3, 4, 9, 31))
     append(client, "old", [on(when, f"Zeppelin {n}.") for n, when in enumerate(days)], user_id="ada")
     chat(client, "Which zeppelin?", user_id="ada")
@@ -394,7 +392,7 @@ def messages_shown(answer: dict[str, Any]) -> int:
     return sum(len(excerpt["messages"]) for excerpt in answer["memory"]["excerpts"])
 
 
-def test_a_message_that_asks_little_or_nothing_is_shown_less(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_message_that_asks_little_or_nothing_is_shown_less(client: FlaskClient) -> None:
     """What is recalled stands after what providers bill as cached; but who asks gets all there is room for."""
     for number in range(12):
         chat(client, f"Note {number}: the Marigold is a boat, and boats need paint.", session_id="old", user_id="ada")
@@ -407,9 +405,7 @@ def test_a_message_that_asks_little_or_nothing_is_shown_less(client: FlaskClient
     assert 0 < tells < also < asks and 2 * also <= asks + 1
 
 
-def test_a_time_or_the_past_in_what_is_asked_brings_all_there_is_room_for(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_a_time_or_the_past_in_what_is_asked_brings_all_there_is_room_for(client: FlaskClient) -> None:
     for number in range(12):
         chat(client, f"Note {number}: the Marigold is a boat, and boats need paint.", session_id="old", user_id="ada")
     told = "The weather was splendid and the harbour full of people who had come by train."
@@ -424,9 +420,7 @@ def test_a_time_or_the_past_in_what_is_asked_brings_all_there_is_room_for(
     assert 0 < counts[0] < min(counts[1:])
 
 
-def test_of_a_message_that_also_tells_what_it_asks_is_looked_for(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_of_a_message_that_also_tells_what_it_asks_is_looked_for(client: FlaskClient) -> None:
     tulips = [f"The tulips in garden {number} are red and yellow this year." for number in range(6)]
     for number, text in enumerate(tulips):
         append(client, f"garden-{number}", [said(text)], user_id="ada")

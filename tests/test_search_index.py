@@ -66,21 +66,6 @@ def test_ties_go_to_the_newer_message_and_the_limit_holds(index, kept):
     assert found(index, rows, "same words", limit=0) == []
 
 
-def test_filters_narrow_exactly(index, kept):
-    rows = kept(
-        message(1, "tea", session_id=1, role="user"),
-        message(2, "tea", session_id=1, role="assistant"),
-        message(3, "tea", session_id=2, role="user"),
-        message(4, "coffee", session_id=2, role="user"),
-    )
-    assert found(index, rows, "tea") == [3, 2, 1]
-    assert found(index, rows, "tea", session_id=1) == [2, 1]
-    assert found(index, rows, "tea", role="user") == [3, 1]
-    assert found(index, rows, "tea", session_id=2, role="assistant") == []
-    assert found(index, rows, "tea", exclude={3, 1}) == [2]
-    assert found(index, rows, "tea", exclude=[3], limit=1) == [2]
-
-
 def test_a_time_range_is_exact_to_the_microsecond_and_still_fills_the_limit(index, kept):
     tick = timedelta(microseconds=1)
     better = [message(i, "tea tea tea", created_at=T0) for i in range(1, 41)]
@@ -104,53 +89,6 @@ def test_times_in_other_zones_and_without_one_are_compared_as_utc(index, kept):
     )
     assert found(index, rows, "tea", before=T0) == [3, 1]
     assert found(index, rows, "tea", after=datetime(2026, 5, 1, 1)) == [2]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "t?a tea",
-        '"tea"',
-        "NOT tea",
-        "tea OR",
-        "content:tea",
-        "[tea TO",
-        "(tea",
-        "tea^3",
-        "-tea",
-        "tea\x00",
-        "/tea/*",
-        "\\tea",
-    ],
-)
-def test_query_language_is_plain_text(index, text):
-    rows = Rows(message(1, "tea"), message(2, "other teams"))
-    rows.index(index)
-    assert found(index, rows, text) == [1]
-
-
-@pytest.mark.parametrize("text", ["", "?", "*", "*:*", "who are you", "AND OR NOT", "\x00", "👍"])
-def test_no_searchable_word_finds_nothing(index, text):
-    rows = Rows(message(1, "who are you? and or not *"))
-    rows.index(index)
-    assert found(index, rows, text) == []
-
-
-def test_chinese_and_mixed_text(index, kept):
-    rows = kept(
-        message(1, "我们用PostgreSQL做数据库"),
-        message(2, "我有一只猫，叫小黑"),
-        message(3, "We use Postgres"),
-        message(4, "天气很好"),
-    )
-    assert found(index, rows, "数据库用什么") == [1]
-    assert found(index, rows, "猫") == [2]
-    assert found(index, rows, "postgresql") == [1]
-
-
-def test_the_speakers_name_counts(index, kept):
-    rows = kept(message(1, "I bought a violin", name="Ana"), message(2, "I bought a violin", name="Ben"))
-    assert found(index, rows, "What did Ana buy?") == [1, 2]
 
 
 def test_messages_without_a_word_or_with_any_content_can_be_held(index, kept):
@@ -183,18 +121,6 @@ def test_owners_never_see_each_other(index, tmp_path):
 
 
 # One ranking, wherever a message is kept
-
-
-def test_indexed_and_pending_rank_alike(tmp_path):
-    documents = seeded(300)
-    answers = {}
-    for mode, ids in {"indexed": range(1, 301), "pending": [], "half": range(1, 301, 2)}.items():
-        index, rows = SearchIndex(tmp_path / mode), Rows(*documents)
-        for start in range(0, len(ids), 40):
-            rows.index(index, ids=ids[start : start + 40])
-        answers[mode] = [search(index, rows, Query(" ".join(pair))) for pair in zip(WORDS, WORDS[3:], strict=False)]
-    assert answers["indexed"] == answers["pending"] == answers["half"]
-    assert all(len(hits) == 10 for hits in answers["indexed"])
 
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -362,18 +288,6 @@ def test_an_index_replaced_during_the_search_is_searched_again(index, tmp_path):
     rows.index(index)
     assert found(index, rows, "tea") == [2, 1]
     assert rows.asked[1:] == [NO_INDEX]
-
-
-def test_what_is_indexed_during_the_search_counts_once(index):
-    class Fed(Rows):
-        def waiting(self, generation):
-            waiting = super().waiting(generation)
-            self.index(index, ids=[2])
-            return waiting
-
-    rows = Fed(message(1, "tea"), message(2, "tea"))
-    rows.index(index, ids=[1])
-    assert found(index, rows, "tea") == [2, 1]
 
 
 def test_a_callers_error_is_not_damage(index):

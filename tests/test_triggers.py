@@ -165,6 +165,8 @@ KINDS = [
 REASONS = [
     ("So what did we discuss?", 'refers to the past ("what did we discuss")'),
     ("hi there", "small talk"),
+    ("WHAT DID I TELL YOU about Izmir?", 'refers to the past ("WHAT DID I TELL")'),
+    ("Is SHE home?", '"SHE" has nothing before it to refer to'),
     ("is she back", '"she" has nothing before it to refer to'),
     ("why a TypeError in user-dashboard", "has words worth looking for: TypeError, user-dashboard"),
 ]
@@ -199,11 +201,6 @@ def test_lists(messages, look_back, size, most_missed, before):
     assert len(listed(messages)) == size
     misses = missed(messages, look_back=look_back, before=before)
     assert len(misses) <= most_missed, misses
-
-
-def test_references_are_called_so():
-    kinds = [read(message).kind for message in listed(REFERENCES)]
-    assert sum(kind in ("reference", "implicit") for kind in kinds) >= 55
 
 
 @pytest.mark.parametrize(("message", "before", "kind"), KINDS)
@@ -289,17 +286,3 @@ def test_the_sentences_that_ask(text: str, asked: str) -> None:
 )
 def test_a_question_that_can_be_understood_alone(question: str, alone: bool) -> None:
     assert stands_alone(question, ENGLISH) is alone
-
-
-@pytest.mark.parametrize(
-    ("message", "said"),
-    [
-        ("WHAT DID I TELL YOU about Izmir?", "WHAT DID I TELL"),
-    ],
-)
-def test_the_past_is_quoted_as_it_is_written(message: str, said: str) -> None:
-    assert read(message).reason == f'refers to the past ("{said}")'
-
-
-def test_what_is_missing_is_quoted_as_it_is_written() -> None:
-    assert read("Is SHE home?").reason == '"SHE" has nothing before it to refer to'

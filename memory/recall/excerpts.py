@@ -7,10 +7,10 @@ one session is one excerpt, since its tags cost as much as a message.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import NamedTuple
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import and_, bindparam, or_, select, true
 
 from memory import tokens
 from memory.domain import Excerpt, Message
@@ -57,6 +57,26 @@ def load(tx: Transaction, owner_id: int, ids: Sequence[int], reach: int) -> dict
         return {}
     rows = tx.execute(_NEAR, {"ids": ids, "owner": owner_id, "reach": reach})
     return {columns[0]: Stored(of_columns(columns), session_id, title) for session_id, title, *columns in rows}
+
+
+def latest(
+    tx: Transaction,
+    owner_id: int,
+    session_id: int | None,
+    spans: Sequence[tuple[datetime | None, datetime | None]],
+    limit: int,
+    exclude: Collection[int],
+) -> list[int]:
+    """The ids of the `limit` latest messages of an owner, or of one session, that were said in any of the `spans`."""
+    within = [
+        and_(true() if after is None else _M.created_at >= after, true() if before is None else _M.created_at < before)
+        for after, before in spans
+    ]
+    query = select(_M.id).where(_M.owner_id == owner_id, *SAID, or_(*within))
+    if session_id is not None:
+        query = query.where(_M.session_id == session_id)
+    newest = tx.scalars(query.order_by(_M.created_at.desc(), _M.id.desc()).limit(limit + len(exclude)))
+    return [message_id for message_id in newest if message_id not in exclude][:limit]
 
 
 def window(hit: Stored, near: Mapping[int, Stored], reach: int) -> list[Stored]:

@@ -1,9 +1,9 @@
-"""When to look back: what a message says about the past, read from its words alone.
+"""When to look back, for what, and how much: read from the words of a message alone.
 
 Looking back costs a search and tokens, so small talk never does, nor a message without any words to look for.
 Everything else does: in so many words ("what did we discuss"), by a word that points at the past ("you suggested",
 "she" with nobody before it), or because past words may matter to it.  When in doubt a message looks back, since a
-search too many costs little and a past that was missed costs the person's trust.  Times are read in `times`.
+search too many costs little and a past that was missed costs the person's trust.
 
 Guarantee: pure and deterministic, and linear: of a message the first `READ_CHARS` characters are read, of each text
 before it the last `READ_CHARS`.
@@ -15,9 +15,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 
 from memory.languages import LANGUAGES, pattern
 from memory.recall.keywords import keywords
+from memory.recall.times import TimeRange, time_ranges
 from search_index.analysis import Analysis
 
 READ_CHARS = 2000
@@ -25,6 +27,12 @@ SMALL_TALK_CHARS = 300  # no longer text is small talk
 KEYWORDS_SHOWN = 5  # in a reason
 ALONE_WORDS = 3  # words to look for, in a question that says by itself what it is about
 NEAR = 8  # words of a message in which a pronoun is what it is about
+
+# Shares of RECALL_TOKENS.  What is recalled stands after the part of a prompt that providers bill as cached, so a
+# message that tells more than it asks gets less.  On LoCoMo, after other words, its questions find more than all of it.
+ALL = 1.0
+ALSO_ASKED = 0.4
+UNASKED = 1 / 6  # it asks for nothing, but what is recalled may matter
 
 _APOSTROPHES = str.maketrans("\u2018\u2019\u02bc\u2032", "''''")
 _REFERENCE = pattern(lambda language: language.references)
@@ -54,6 +62,49 @@ class Trigger:
     kind: str
     look_back: bool
     reason: str
+
+
+@dataclass(frozen=True)
+class LookBack:
+    """What to look for, and why: `text` if there is any, else whatever was said at the `times` that a message names.
+
+    `share` is how much of the budget it may take; 0 for a message that does not look back.
+    """
+
+    reason: str
+    share: float = 0.0
+    text: str = ""
+    times: Sequence[tuple[datetime, datetime]] = ()
+
+
+def decide(
+    message: str, before: Sequence[str], now: datetime, zone: tzinfo, analysis: Analysis, *, always: bool = False
+) -> LookBack:
+    """Whether and how a message looks back; `always` looks for everything that has words to look for.
+
+    `before` are the texts the prompt shows anyway, the newest last.  Days begin in `zone`.
+    """
+    trigger = read(message, before, analysis)
+    times = time_ranges(message, now, zone) if always or trigger.kind != "small_talk" else []
+    reasons = [trigger.reason] if trigger.look_back or not times else []
+    reason = ", ".join([*reasons, *(f'speaks of "{time.phrase}"' for time in times)])
+    if not (trigger.look_back or times or always):
+        return LookBack(reason)
+    asked = asking(message)
+    only_times = bool(times) and not keywords(_without(message, times), analysis)  # "what did we do yesterday?"
+    of_past = only_times or trigger.kind == "reference" or any(time.phrase in asked for time in times)
+    share = ALL if always or of_past or 2 * len(asked) >= len(message) else ALSO_ASKED if asked else UNASKED
+    text = "" if only_times else asked if stands_alone(asked, analysis) else message
+    if not only_times and not analysis.query_terms(text):
+        return LookBack(f"{reason}, but has no words to look for")
+    return LookBack(reason, share, text, [(time.after, time.before) for time in times])
+
+
+def _without(text: str, times: Sequence[TimeRange]) -> str:
+    """What a text says beside the times it names."""
+    for time in reversed(times):
+        text = f"{text[: time.start]} {text[time.end :]}"
+    return text
 
 
 def read(message: str, before: Sequence[str], analysis: Analysis) -> Trigger:

@@ -24,7 +24,7 @@ from memory.errors import InvalidRequest
 from memory.facts.facts import Facts
 from memory.facts.grounding import told_back, words_of
 from memory.jobs.outbox import Job
-from memory.leases.leases import Leases
+from memory.leases import Leases
 from memory.llm import DigestMaterial, LanguageModel
 from memory.llm.counted import CountedModel
 from memory.ops import logs
