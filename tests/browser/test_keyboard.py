@@ -60,13 +60,3 @@ def test_tab_goes_from_panel_to_panel(page: Page, live: Live) -> None:
         if seen[-1:] == ["Memory"]:
             break
     assert seen == ["Chats", "Conversation", "Memory"], "twenty chats are one stop, or 40 presses would not do"
-
-
-def test_f6_goes_round_the_panels(page: Page) -> None:
-    page.goto("/")
-    expect(box(page)).to_be_focused()
-    seen = []
-    for _ in range(3):
-        page.keyboard.press("F6")
-        seen.append(focused(page))
-    assert seen == ["Memory", "Chats", "Conversation"]

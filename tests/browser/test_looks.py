@@ -12,7 +12,7 @@ from tests.browsing import PHONE, USUAL, WIDE, accessibility
 from tests.live import Live
 from tests.model_server import ModelServer, Text
 
-SCREENS = [screen for size in (PHONE, USUAL, WIDE) for screen in (size, size.at_night)]
+SCREENS = [PHONE, PHONE.at_night, USUAL, WIDE.at_night]
 LONG = "A" * 300 + " word " * 40
 REPLY = f"""# A heading
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 
 from tests.browser.chatting import ME, messages, send, talk
-from tests.browsing import watch_of
 from tests.live import Live
 from tests.model_server import ModelServer, Text
 
@@ -111,12 +110,3 @@ def test_a_links_target_never_gets_at_the_page(page: Page, model_server: ModelSe
     link = messages(page).last.get_by_role("link", name="the manual")
     expect(link).to_have_attribute("rel", "noopener noreferrer")
     expect(link).to_have_attribute("target", "_blank")
-
-
-def test_the_page_asks_for_nothing_but_its_own(page: Page, live: Live) -> None:
-    talk(live.client, "garden", "The roses need water", "Noted.")
-    page.goto("/#/garden")
-    expect(messages(page)).to_have_count(2)
-    page.wait_for_load_state("networkidle")
-    asked = watch_of(page).requests
-    assert len(asked) > 10 and all(url.startswith(f"{live.url}/") for url in asked)

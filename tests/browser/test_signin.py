@@ -80,16 +80,6 @@ def test_a_wrong_key_is_refused_in_words(page: Page) -> None:
     expect(messages(page)).to_contain_text(["The roses need water"])
 
 
-def test_escape_does_not_lead_around_the_question(page: Page) -> None:
-    page.goto("/#/garden")
-    expect(asked(page)).to_be_visible()
-    for _ in range(3):  # a browser closes a dialog at the second, whatever its page says
-        page.keyboard.press("Escape")
-        expect(asked(page)).to_be_visible()
-    sign_in(page, KEY)
-    expect(messages(page)).to_contain_text(["The roses need water"])
-
-
 def test_signing_out_forgets_the_key_and_what_it_showed(page: Page) -> None:
     page.goto("/#/garden")
     sign_in(page, KEY)
@@ -162,11 +152,3 @@ def test_the_question_is_accessible(browse: Browse, live: Live, screen: Screen) 
     page.goto("/")
     expect(asked(page)).to_be_visible()
     assert accessibility(page, least="moderate") == []
-
-
-def test_without_keys_nobody_is_asked(serve: Serve, browse: Browse) -> None:
-    page = browse(serve(builtin=True))
-    page.goto("/")
-    expect(page.get_by_text("No chats yet")).to_be_visible()
-    expect(asked(page)).to_be_hidden()
-    expect(page.get_by_role("button", name="Sign out")).to_be_hidden()
