@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.conversation import ANSWERABLE, Conversation, Question, recall_at
-from benchmarks.replay import Replayed, main, measured
+from benchmarks.replay import main
 from config import ApiKey
 from memory.summary.compare import read_messages
 from tests.conftest import MakeApp
@@ -38,42 +38,6 @@ def test_recall_is_the_share_of_each_questions_evidence() -> None:
     assert recall_at(found, questions, 2) == 25.0
     assert recall_at(found, questions, 3) == 50.0
     assert recall_at([], [], 5) == 0.0
-
-
-def test_several_conversations_are_averaged_over_their_questions() -> None:
-    talk = Conversation.load(OURS)
-    every = [[*sorted(question.evidence)] for question in talk.questions]
-    usage = {"prompt_tokens": 30, "full_history_tokens": 40, "saved_tokens": 10}
-    good = Replayed(talk, 1.0, 2.0, [list(ids) for ids in every], [1.0] * 30, [0.5] * 30, [3.0], [usage])
-    bad = Replayed(talk, 3.0, 2.0, [[] for _ in every], [2.0] * 30, [0.5] * 30, [5.0], [usage])
-    both = measured([good, bad])
-    assert both["recall"] == {"5": 50.0, "10": 50.0, "20": 50.0}
-    assert both["import_per_second"] == {"sessions": 2 * len(talk.said) / 4, "one_session": 2 * len(talk.said) / 4}
-    assert both["search_ms"] == {"p50": 1.0, "p95": 2.0}
-    assert both["chat"]["saved_percent"] == 25.0
-
-
-@pytest.mark.parametrize(
-    ("content", "complaint"),
-    [
-        ("{", "not a conversation"),
-        ('{"messages": []}', "not a conversation"),
-        ('{"messages": [{"id": "1", "session": 1, "name": "Ada"}], "questions": []}', "content"),
-    ],
-)
-def test_a_file_that_is_no_conversation_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, complaint: str
-) -> None:
-    file = tmp_path / "odd.json"
-    file.write_text(content)
-    with pytest.raises(SystemExit, match="2"):
-        main([str(file)])
-    assert complaint in capsys.readouterr().err
-
-
-def test_without_a_server_it_says_how_to_start_one() -> None:
-    with pytest.raises(SystemExit, match="make run"):
-        main([str(OURS), "--url", "http://127.0.0.1:9"])
 
 
 def test_what_fails_meanwhile_ends_it_with_a_sentence_and_no_results(make_app: MakeApp, tmp_path: Path) -> None:

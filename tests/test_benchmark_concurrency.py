@@ -10,7 +10,6 @@ import pytest
 
 from benchmarks.concurrency import Taken, main, slow_model, table
 from benchmarks.concurrency import _talk as talk
-from benchmarks.model import PIECES
 from benchmarks.results import machine
 from benchmarks.serving import free_port
 
@@ -26,12 +25,6 @@ def test_conversations_are_held_at_once_and_measured(tmp_path: Path, capsys: pyt
     assert 0 < figures["first_text_beyond_ms"]["p50"] <= figures["first_text_beyond_ms"]["p95"]
     shown = capsys.readouterr().out
     assert "streams at once" in shown and "3 of 3" in shown and "Measured on" in shown
-
-
-def test_a_service_that_is_not_there_makes_every_turn_a_failed_one() -> None:
-    taken = Taken()
-    asyncio.run(talk(f"http://127.0.0.1:{free_port()}", slow_model(0.1), taken, "one", 2))
-    assert len(taken.errors) == 2 and not taken.turn
 
 
 def test_an_answer_that_is_no_stream_counts_as_failed_and_is_told() -> None:
@@ -55,29 +48,3 @@ def test_an_answer_that_is_no_stream_counts_as_failed_and_is_told() -> None:
     }  # fmt: skip
     shown = table({"machine": machine(), "load": 0.5, "figures": figures})
     assert "failed turns" in shown and "The first failure: ValueError: status" in shown
-
-
-def test_the_model_takes_its_time_for_each_of_many_at_once() -> None:
-    async def all_at_once() -> tuple[float, int]:
-        port, model = free_port(), slow_model(0.3)
-        body = json.dumps(
-            {"model": "main", "messages": [{"role": "user", "content": "Hello"}], "stream": True}
-        ).encode()
-        request = b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
-        async with await model.serve(port):
-
-            async def ask() -> float:
-                begun = asyncio.get_running_loop().time()
-                reader, writer = await asyncio.open_connection("127.0.0.1", port)
-                writer.write(request)
-                events = (await reader.readuntil(b"0\r\n\r\n")).count(b"data: ")
-                writer.close()
-                assert events == PIECES + 2  # the end, and [DONE]
-                return asyncio.get_running_loop().time() - begun
-
-            took = await asyncio.gather(*(ask() for _ in range(20)))
-        return min(took), model.most
-
-    least, most = asyncio.run(all_at_once())
-    assert least >= 0.29
-    assert most == 20

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.conversation import Conversation, Said
-from benchmarks.prefix import Turn, figures, main, rewritten, serialised, shared, turns
-from benchmarks.results import quantile
-from benchmarks.upstream import MAIN, MINI, SUMMARY_WORDS, Json, Upstream, digested
-from memory.summary.digest import MAX_WORDS
+from benchmarks.prefix import Turn, figures, main, rewritten, shared, turns
+from benchmarks.upstream import Json, digested
 
 OURS = Path(__file__).parent.parent / "benchmarks" / "conversation.json"
 
@@ -41,23 +38,6 @@ def test_the_shared_prefix_is_the_longest_with_which_both_begin(start: bytes, on
     assert shared(start + one, start + one) == len(start + one)
 
 
-def test_the_share_is_of_the_earlier_prompt() -> None:
-    before = prompt("Be kind.", "Hello")
-    after = prompt("Be kind.", "Hello", "Hi", "How are you?")
-    size = len(serialised(before))
-    assert shared(serialised(before), serialised(after)) == size - 1  # but for the bracket that closes the list
-    assert figures([[before, after]])["median"] == pytest.approx((size - 1) / size, abs=0.001)
-    assert figures([[after, before]])["median"] == pytest.approx((size - 1) / len(serialised(after)), abs=0.001)
-
-
-def test_a_token_is_four_bytes_whatever_the_script() -> None:
-    messages: list[Json] = [{"role": "user", "content": "日本語"}]
-    assert serialised(messages) == '[{"role":"user","content":"日本語"}]'.encode()
-    counted = figures([[messages, messages]])
-    assert counted["prompt_tokens"] == 20  # twice 39 bytes
-    assert (counted["median"], counted["at_goal_percent"], counted["new_tokens"]) == (1.0, 100.0, 10)
-
-
 def test_prompts_are_compared_within_a_session_and_counted_over_all() -> None:
     stable, other = prompt("A" * 400, "one"), prompt("B" * 400, "one")
     together = figures([[stable, stable, stable], [other, other]])
@@ -67,12 +47,6 @@ def test_prompts_are_compared_within_a_session_and_counted_over_all() -> None:
     assert changed["prompt_tokens"] == together["prompt_tokens"]
     assert changed["new_tokens"] > together["new_tokens"]
     assert sum(changed["mean"].values()) == pytest.approx(changed["prompt_tokens"] / 5, abs=3)
-
-
-def test_quantiles_are_values_that_were_measured() -> None:
-    values = [0.4, 0.1, 0.3, 0.2]
-    assert [quantile(values, percent) for percent in (25, 50, 75, 100)] == [0.1, 0.2, 0.3, 0.4]
-    assert quantile([0.7], 25) == 0.7
 
 
 def test_a_conversation_is_taken_in_turns() -> None:
@@ -110,35 +84,6 @@ def test_the_mini_model_goes_on_from_its_last_summary_and_quotes_what_the_person
     assert second["summary"]["discussed"] == [*first["summary"]["discussed"], "user: Why is that?"]
     assert second["summary"]["topic"] == first["summary"]["topic"]
     assert second["facts"] == []
-
-
-def test_the_mini_models_summary_keeps_to_its_limit() -> None:
-    lines = "\n".join(f"[{at}] 2026-05-01 10:00 user: number {at} {'word ' * 30}" for at in range(1, 60))
-    discussed = digested(f"<messages>\n{lines}\n</messages>")["summary"]["discussed"]
-    assert SUMMARY_WORDS == MAX_WORDS
-    assert SUMMARY_WORDS - 20 < sum(len(one.split()) for one in discussed) <= SUMMARY_WORDS
-    assert discussed[-1].startswith("user: number 59 ")
-
-
-def test_the_model_server_records_prompts_with_the_summary_there_was() -> None:
-    with Upstream() as upstream, httpx2.Client(base_url=upstream.url, trust_env=False) as http:
-        upstream.reply = "Soup."
-        asked: list[Json] = [{"role": "user", "content": "What is for lunch?"}]
-        material = [{"role": "user", "content": "<messages>\n[1] 2026-05-01 10:00 user: Lunch?\n</messages>"}]
-
-        def call(model: str, messages: list[Json]) -> str:
-            answer = http.post("/chat/completions", json={"model": model, "messages": messages})
-            text: str = answer.json()["choices"][0]["message"]["content"]
-            return text
-
-        assert call(MAIN, asked) == "Soup."
-        summary = json.loads(call(MINI, material))["summary"]
-        call(MAIN, asked)
-        assert [one.messages for one in upstream.prompts] == [asked, asked]
-        assert [one.summary for one in upstream.prompts] == [{}, summary]
-        assert http.post("/other", json={}).status_code == 404
-        upstream.begin()
-        assert upstream.prompts == []
 
 
 def test_what_cannot_be_measured_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,26 +61,3 @@ def test_all_rankings_stand_in_one_table_and_in_json(tmp_path: Path, capsys: pyt
     assert set(tuned["chosen"]) == {"one", "two"}
     assert tuned["defaults"]["recall@10"] == pytest.approx(figures["default"]["recall@10"], abs=0.01)
     assert "left out" in printed and str(file) in printed
-
-
-@pytest.mark.slow
-def test_the_time_of_a_search_among_many_messages_and_owners(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("benchmarks.latency.OTHERS", 2)
-    main([str(OURS), "--scale", "120", "--results", str(tmp_path)])
-    (file,) = tmp_path.glob("recall-*.json")
-    scaled = json.loads(file.read_text())["scale"]
-    assert [(one["messages"], one["others"]) for one in scaled] == [(120, 0), (120, 2)]
-    assert "120 messages, 2 others" in capsys.readouterr().out
-
-
-def test_what_cannot_be_measured_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, complaint in (
-        ([str(OURS), "--leave-one-out"], "more than one conversation"),
-        ([str(tmp_path)], "no conversation"),
-        ([str(tmp_path / "none.json")], "none.json"),
-    ):
-        with pytest.raises(SystemExit, match="2"):
-            main(arguments)
-        assert complaint in capsys.readouterr().err

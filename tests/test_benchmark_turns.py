@@ -6,14 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from benchmarks.calling import Connection, Took
-from benchmarks.model import Call, ModelProcess, Script
-from benchmarks.notes import answer, note
+from benchmarks.calling import Took
+from benchmarks.model import Call
 from benchmarks.turns import TOKENS_OVER, answering, main, overheads, table, tokens_at
 from benchmarks.upstream import MAIN, MINI
 
@@ -22,17 +18,6 @@ ASKED = [{"role": "user", "content": "Hello there, you two people."}]  # five wo
 
 def call(begun: float, ended: float, model: str = MAIN) -> Call:
     return Call(model, begun, ended, ASKED)
-
-
-def test_each_note_has_something_of_its_own_to_remember_and_is_always_the_same() -> None:
-    notes = [note("one", number) for number in range(2_000)]
-    assert len({one.tag for one in notes}) == len(notes)
-    assert len({one.question for one in notes}) == len(notes)
-    for number in (0, 7, 1_999):
-        assert notes[number] == note("one", number) != note("other", number)
-        assert notes[number].tag in notes[number].text and notes[number].tag not in notes[number].question
-    words = [len(one.text.split()) for one in notes]
-    assert min(words) >= 25 and max(words) <= 50
 
 
 def test_the_models_time_is_that_in_which_any_call_was_being_answered() -> None:
@@ -46,17 +31,6 @@ def test_the_models_time_is_that_in_which_any_call_was_being_answered() -> None:
     }
 
 
-@given(st.lists(st.tuples(st.floats(0, 10), st.floats(0, 5)), max_size=8), st.floats(0, 10), st.floats(0, 5))
-def test_the_models_time_is_never_longer_than_the_turn_nor_than_the_calls(
-    spans: list[tuple[float, float]], begun: float, length: float
-) -> None:
-    calls = [call(at, at + took) for at, took in spans]
-    seconds = answering(calls, begun, begun + length)
-    assert 0 <= seconds <= length + 1e-9
-    assert seconds <= sum(took for _, took in spans) + 1e-9
-    assert seconds >= max((min(c.ended, begun + length) - max(c.begun, begun) for c in calls), default=0.0) - 1e-9
-
-
 def test_prompt_tokens_are_those_of_all_calls_of_the_last_turns() -> None:
     taken = [Took(at, None, at + 0.5) for at in range(30)]
     calls = [call(at + 0.1, at + 0.2) for at in range(30)]
@@ -67,30 +41,6 @@ def test_prompt_tokens_are_those_of_all_calls_of_the_last_turns() -> None:
     assert tokens_at(12, taken, calls) == 10
     calls += [call(29.6, 30.0, MINI)] * TOKENS_OVER  # after the last turn: none of it
     assert tokens_at(30, taken, calls) == 10
-
-
-def test_the_model_takes_its_time_streams_and_tells_what_it_was_asked() -> None:
-    digest = [{"role": "user", "content": "<messages>\n[1] 2026-05-01 10:00 user: Red is not my colour.\n</messages>"}]
-    with ModelProcess() as model, Connection(model.url) as connection:
-        model.follow(Script(first=0.1, rest=0.05, mini=0.1))
-        took = connection.turn("/v1/chat/completions", {"model": MAIN, "messages": ASKED, "stream": True})
-        assert took.first is not None and 0.1 <= took.first - took.begun < took.seconds
-        assert took.seconds >= 0.15
-        said = connection.call("POST", "/v1/chat/completions", {"model": MAIN, "messages": ASKED})
-        assert said["choices"][0]["message"]["content"] == answer(ASKED[0]["content"])
-        model.follow(Script(facts=0, keeps=False))
-        made = connection.call("POST", "/v1/chat/completions", {"model": MINI, "messages": digest})
-        digested = json.loads(made["choices"][0]["message"]["content"])
-        assert digested["summary"]["discussed"] and digested["facts"] == []
-        with pytest.raises(ValueError, match="answered 404"):
-            connection.call("GET", "/v1/elsewhere")
-        first, second, third = model.calls()
-        assert (first.model, first.messages, second.messages, third.messages) == (MAIN, ASKED, ASKED, [])
-        assert took.begun < first.begun < first.ended and first.ended - first.begun >= 0.15
-        assert len(model.calls()) == 3  # told once, and remembered
-        url = model.url
-    with pytest.raises(httpx2.TransportError):
-        httpx2.get(url, trust_env=False)
 
 
 @pytest.mark.slow

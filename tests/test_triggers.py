@@ -126,38 +126,28 @@ KINDS = [
     ("what did we discuss?", (), "reference"),
     ("As I mentioned, no nuts", (), "reference"),
     ("remember when we met?", (), "reference"),
-    ("hi! what did we talk about last time?", (), "reference"),
     ("what was that restaurant you recomended", (), "reference"),
     ("我们之前讨论过数据库吗", (), "reference"),
     ("you suggested Redis", (), "implicit"),
     ("where do I work?", (), "implicit"),
-    ("my project is late", (), "plain"),
     ("the bug is back", (), "plain"),
     ("how is she doing?", (), "implicit"),
     ("how is she doing?", ("My sister had surgery.",), "nothing"),
     ("did it work?", (), "implicit"),
-    ("did it work?", ("Try to restart the router.",), "nothing"),
     ("did it work?", ("Hi", "Hello! How can I help you?"), "implicit"),
     ("make it shorter", ("A long essay about whales.",), "nothing"),
     ("How do I fix a TypeError in FastAPI?", (), "plain"),
-    ("What is the capital of France?", (), "plain"),
-    ("Why is the sky blue?", (), "plain"),
     ("remind me to call mum", (), "plain"),
     ("when do I go back to school?", (), "plain"),
     ("and?", (), "nothing"),
-    ("why?", (), "nothing"),
     ("go on", (), "nothing"),
-    ("continue", (), "nothing"),
     ("2", (), "nothing"),
     ("what do you mean", (), "nothing"),
     ("", (), "nothing"),
     ("?!", (), "nothing"),
-    ("继续", (), "nothing"),
     ("为什么", (), "nothing"),
     ("Hi Mark!", (), "small_talk"),
-    ("thanks, Sarah", (), "small_talk"),
     ("heyyyyy", (), "small_talk"),
-    ("ahahaha", (), "small_talk"),
     ("好的，那明天见", (), "small_talk"),
     ("in 3 weeks", (), "plain"),
 ]
@@ -166,6 +156,8 @@ REASONS = [
     ("So what did we discuss?", 'refers to the past ("what did we discuss")'),
     ("hi there", "small talk"),
     ("is she back", '"she" has nothing before it to refer to'),
+    ("Is SHE home?", '"SHE" has nothing before it to refer to'),
+    ("WHAT DID I TELL YOU about Izmir?", 'refers to the past ("WHAT DID I TELL")'),
     ("why a TypeError in user-dashboard", "has words worth looking for: TypeError, user-dashboard"),
 ]
 
@@ -199,11 +191,6 @@ def test_lists(messages, look_back, size, most_missed, before):
     assert len(listed(messages)) == size
     misses = missed(messages, look_back=look_back, before=before)
     assert len(misses) <= most_missed, misses
-
-
-def test_references_are_called_so():
-    kinds = [read(message).kind for message in listed(REFERENCES)]
-    assert sum(kind in ("reference", "implicit") for kind in kinds) >= 55
 
 
 @pytest.mark.parametrize(("message", "before", "kind"), KINDS)
@@ -289,17 +276,3 @@ def test_the_sentences_that_ask(text: str, asked: str) -> None:
 )
 def test_a_question_that_can_be_understood_alone(question: str, alone: bool) -> None:
     assert stands_alone(question, ENGLISH) is alone
-
-
-@pytest.mark.parametrize(
-    ("message", "said"),
-    [
-        ("WHAT DID I TELL YOU about Izmir?", "WHAT DID I TELL"),
-    ],
-)
-def test_the_past_is_quoted_as_it_is_written(message: str, said: str) -> None:
-    assert read(message).reason == f'refers to the past ("{said}")'
-
-
-def test_what_is_missing_is_quoted_as_it_is_written() -> None:
-    assert read("Is SHE home?").reason == '"SHE" has nothing before it to refer to'
