@@ -9,6 +9,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+import trustme
 from flask import Flask
 from flask.testing import FlaskClient
 from flask_migrate import upgrade
@@ -32,6 +33,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("browser") or item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Trust one certificate instead of all of the system's: every application that has a model server reads them, which
+    takes longer than most tests."""
+    file = tmp_path_factory.mktemp("authority") / "authority.pem"
+    trustme.CA().cert_pem.write_to_path(str(file))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(file))
+        yield
 
 
 @pytest.fixture(scope="session")
