@@ -18,6 +18,7 @@ from app import create_app, services_of
 from config import Settings
 from memory.services import Services
 from tests.model_server import ModelServer
+from tests.talking import at
 
 MakeApp = Callable[..., Flask]
 
@@ -107,10 +108,4 @@ def model_server() -> Iterator[ModelServer]:
 @pytest.fixture
 def model_app(make_app: MakeApp, model_server: ModelServer) -> Flask:
     """An application that answers with the scripted model server's models."""
-    return make_app(
-        openai_base_url=model_server.url,
-        openai_api_key="test-key",
-        openai_model="main-model",
-        openai_summary_model="mini-model",
-        model_timeout=5.0,
-    )
+    return make_app(**at(model_server))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.conversation import Conversation, Said
+from benchmarks.model import Json, digested
 from benchmarks.prefix import Turn, figures, main, rewritten, shared, turns
-from benchmarks.upstream import Json, digested
 
 OURS = Path(__file__).parent.parent / "benchmarks" / "conversation.json"
 

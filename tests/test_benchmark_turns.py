@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.calling import Took
 from benchmarks.model import Call
+from benchmarks.serving import MAIN, MINI
 from benchmarks.turns import TOKENS_OVER, answering, main, overheads, table, tokens_at
-from benchmarks.upstream import MAIN, MINI
 
 ASKED = [{"role": "user", "content": "Hello there, you two people."}]  # five words, two marks, and the message
 

@@ -6,10 +6,12 @@ import os
 import re
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 
 from app import services_of
@@ -18,7 +20,6 @@ from memory.ops.metrics import CODES_MAX, Metrics, Standing, TurnFigures, begin
 from memory.services import Services
 from models import JobRow
 from tests.conftest import MakeApp
-from tests.measuring import Figures, scraped
 from tests.model_server import ModelServer, Status, Text, digest
 from tests.resources import append, said
 from tests.serving import Api, Server, eventually, migrated_server, rows
@@ -27,6 +28,38 @@ from tests.talking import answering, ask, at, chat, failed
 ROOT = Path(__file__).resolve().parent.parent
 OPERATIONS = ROOT / "docs/operations.md"
 METRICS_KEY = "prometheus-reads-with-this"
+
+
+class Figures:
+    """The samples of one scrape: `figures("recap_turns_total", outcome="answered")` adds up those that match."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.families = list(text_string_to_metric_families(text))
+        self._samples = [sample for family in self.families for sample in family.samples]
+
+    def __call__(self, name: str, **labels: str) -> float:
+        return sum(
+            sample.value for sample in self._samples if sample.name == name and labels.items() <= sample.labels.items()
+        )
+
+    @property
+    def names(self) -> set[str]:
+        """Every metric's name, counters' with the `_total` they are read by."""
+        return {f"{one.name}_total" if one.type == "counter" else one.name for one in self.families}
+
+    @property
+    def labels(self) -> set[str]:
+        """Every value of every label."""
+        return {value for sample in self._samples for value in sample.labels.values()}
+
+
+def scraped(client: Any, **headers: str) -> Figures:
+    """The figures as Flask's test client gets them."""
+    answer = client.get("/metrics", headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    return Figures(answer.text)
 
 
 @pytest.fixture

@@ -86,16 +86,7 @@ OPENINGS = """
 """
 
 
-# Written after the rules were.  At first sight 25 of 30 and 30 of 30 were read right; then the tables grew by what
-# they missed.
-HELD_OUT_SMALL_TALK = """
-    heyo | evening all | Hey! Good to see you again | how's your day going so far? | been good, you?
-    cheers mate | thank u so so much!!! | Thanks for your help yesterday | much obliged
-    oh wow, that's brilliant | okay great thanks | Okay, that works. | ahh ok i get it now | gotcha, thx
-    right, fair enough | no that's all, thanks | nah im good | hahah omg | LOL that's hilarious | 🤣🤣 good one
-    🙏🙏🙏 | ^^ | cya tmrw | alright gotta go, bye! | Have a great weekend :) | Talk soon! | not bad, yourself?
-    You're a lifesaver! | 嗯嗯，明白了 | 晚安，明天聊
-"""
+# Written after the rules were, which then grew by what they had missed.
 
 HELD_OUT_REFERENCES = """
     wasn't there something we said about the garden fence | bring back the packing list from before
@@ -112,15 +103,6 @@ HELD_OUT_REFERENCES = """
     你之前推荐的餐厅在哪里 | 我有没有说过我住在哪儿
 """
 
-# A third list, scored once (23 of 30) and left alone: what the rules make of small talk nobody thought of.
-UNSEEN_SMALL_TALK = """
-    hey bestie | heyyyyy whats good | How's everything with you? | hi! just checking if you're awake
-    good morning, did you sleep well? | happy sunday! | thanks again for yesterday | thank you, I learned a lot
-    you're too funny | no thank YOU | ok sounds like a plan | ok let me try | that's what I figured
-    Understood, will do. | okay you win | yes, that's right | nope, nothing else | that's fine by me | oh dear
-    oh that's too bad | good grief | yesss finally | well that was fast | hahaha you got me | loool
-    👏👏👏 bravo | alrighty then, until tomorrow | I'm off to lunch, bye | 哈哈哈笑死 | 嗯，知道了，谢谢你
-"""
 
 KINDS = [
     ("what did we discuss?", (), "reference"),
@@ -181,9 +163,7 @@ def missed(messages: str, *, look_back: bool, before: tuple[str, ...] = ()) -> l
         (REFERENCES, True, 60, 3),
         (PLAIN, True, 30, 0),
         (OPENINGS, True, 20, 0),
-        (HELD_OUT_SMALL_TALK, False, 30, 5),
         (HELD_OUT_REFERENCES, True, 30, 1),
-        (UNSEEN_SMALL_TALK, False, 30, 7),
     ],
 )
 @pytest.mark.parametrize("before", [(), TALK])

@@ -106,18 +106,6 @@ def test_selected_facts_are_forgotten_once_that_is_confirmed(page: Page, househo
     assert known(household) == {"Allergic to walnuts", "Roses need water"}
 
 
-def test_what_was_forgotten_together_can_be_taken_back(page: Page, household: Live) -> None:
-    page.goto("/")
-    manage = open_manage(page)
-    manage.get_by_role("checkbox", name="Select all shown").check()
-    manage.get_by_role("button", name="Forget 4 facts").click()
-    page.get_by_role("dialog", name="Forget 4 facts?").get_by_role("button", name="Forget 4 facts", exact=True).click()
-    expect(manage.get_by_text(f"Nothing is remembered for “{ME}” yet.")).to_be_visible()
-    manage.get_by_role("button", name="Undo").click()
-    expect(facts(page)).to_have_count(4)
-    assert len(known(household)) == 4
-
-
 def test_a_long_list_is_shown_bit_by_bit(page: Page, live: Live) -> None:
     for number in range(1, 231):
         state(live, f"Fact number {number}.", importance=5 if number == 7 else 3)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, chat, messages, open_chat, send, talk
+from tests.browser.chatting import ME, chat, messages, send, talk
 from tests.browsing import PHONE, WIDE, accessibility, watch_of
 from tests.live import Live
 from tests.model_server import Body, Dictation, ModelServer, Status, Text
@@ -151,31 +151,6 @@ def test_an_update_takes_neither_the_focus_nor_what_is_being_written(
     expect(fact(page, "Noor is the sister")).to_be_visible()
     expect(fact(page, "Is allergic to walnuts")).to_be_focused()
     expect(words).to_have_value("Lives in Bath")
-
-
-def test_a_new_chat_shows_what_holds_in_all_chats_and_nothing_of_others(
-    page: Page, live: Live, porto: list[int]
-) -> None:
-    state(live, "The tickets are in the blue folder", session_id="porto")
-    page.goto("/")
-    expect(panel(page)).to_contain_text("What Recap already knows from your other chats.")
-    expect(facts(page)).to_have_count(1)
-    expect(fact(page, "Is allergic to walnuts")).to_be_visible()
-    open_chat(page, "We go to Porto")
-    expect(fact(page, "The tickets are in the blue folder")).to_contain_text("stated by you")
-    page.get_by_role("button", name="New chat").click()
-    expect(facts(page)).to_have_count(1)
-
-
-def test_many_facts_show_the_best_first_and_the_rest_when_asked(page: Page, live: Live) -> None:
-    for number in range(45):
-        state(live, f"Fact number {number}", importance=5 if number == 3 else 2)
-    page.goto("/")
-    expect(facts(page)).to_have_count(40)
-    expect(facts(page).first).to_contain_text("Fact number 3")
-    panel(page).get_by_role("button", name="Show all 45 facts").click()
-    expect(facts(page)).to_have_count(45)
-    expect(facts(page).nth(40)).to_be_focused()
 
 
 # -- a fact
