@@ -49,7 +49,7 @@ def test_what_a_visitor_should_never_meet_is_noticed(window: Page, script: str) 
 def test_a_window_reaches_no_other_host(window: Page) -> None:
     """Not even by a name that the browser itself takes for this machine."""
     with pytest.raises(Error, match="ERR_NAME_NOT_RESOLVED"):
-        window.goto("http://recap.localhost:1")
+        window.goto("http://recap.localhost:8765")
 
 
 def test_what_cannot_be_used_by_everyone_is_found(window: Page) -> None:

@@ -153,7 +153,7 @@ def test_a_file_of_another_kind_is_refused_in_words(page: Page, live: Live, tmp_
     page.goto("/")
     manage = open_manage(page)
     watch_of(page).expect(r"status of 4\d\d")
-    for text, problem in (("no JSON at all", "not valid JSON"), ('{"a": 1}', "neither an export of Recap's nor")):
+    for text, problem in (("no JSON at all", "not valid JSON"), ('{"a": 1}', "neither an export of Recap nor")):
         file = tmp_path / "notes.json"
         file.write_text(text)
         bring_in(page, file)

@@ -101,7 +101,7 @@ def test_a_template_that_cannot_be_used_is_refused_under_the_field(page: Page, l
     editor = open_prompts(page)
     text(page).fill("{% if first %}Summarise")
     editor.get_by_role("button", name="Save", exact=True).click()
-    expect(text(page)).to_have_accessible_description(re.compile(r"not a template that can be used \(line 1\)"))
+    expect(text(page)).to_have_accessible_description(re.compile(r"not a valid template \(line 1\)"))
     expect(text(page)).to_have_attribute("aria-invalid", "true")
     expect(text(page)).to_have_value("{% if first %}Summarise")
     assert stored(live, "summary")[0] == 0
