@@ -18,6 +18,7 @@ from app import create_app, services_of
 from config import Settings
 from memory.services import Services
 from tests.model_server import ModelServer
+from tests.resources import an_app
 from tests.talking import at
 
 MakeApp = Callable[..., Flask]
@@ -81,6 +82,16 @@ def make_app(tmp_path: Path, migrated: Path) -> Iterator[MakeApp]:
         services = services_of(app)
         services.stop()
         services.database.engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def shared_app(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Flask]:
+    """One application for a whole module whose tests leave nothing in it that another would see.
+
+    Such a module takes it as its own `app`, and `client` and `services` follow.
+    """
+    with an_app(tmp_path_factory.mktemp("shared"), migrated) as app:
+        yield app
 
 
 @pytest.fixture

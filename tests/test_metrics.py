@@ -94,17 +94,6 @@ def test_tokens_are_the_providers(model_client: FlaskClient, model_server: Model
     assert figures("recap_saved_tokens_total") == max(0, answer["usage"]["saved_tokens"])
 
 
-def test_looks_back_are_counted_by_what_they_brought(client: FlaskClient) -> None:
-    chat(client, "My cat is called Miso.", session_id="one", user_id="ada")
-    answer = chat(client, "What is my cat called?", session_id="two", user_id="ada")
-    figures = scraped(client)
-    assert len(answer["memory"]["excerpts"]) == figures("recap_recalled_excerpts_total") == 1
-    assert figures("recap_recalls_total", mode="auto", outcome="found") == 1
-    assert figures("recap_recalls_total", mode="auto", outcome="nothing") == 1
-    chat(client, "What is my cat called?", recall="off")
-    assert scraped(client)("recap_recalls_total", mode="off", outcome="nothing") == 1
-
-
 def test_what_the_mini_model_took_and_found_is_counted(client: FlaskClient, services: Services) -> None:
     chat(client, "My name is Ada and I live in Lyon.", session_id="s", user_id="ada")
     services.outbox.run_due()

@@ -8,12 +8,18 @@ import re
 from pathlib import Path
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
 from memory.sections import SECTIONS
 
 STATIC = Path(__file__).resolve().parent.parent / "web" / "static"
 _IMPORT = re.compile(r'^(?:import|export)\b[^;]*?from "(?P<path>[^"]+)";', re.M)
+
+
+@pytest.fixture(scope="module")
+def app(shared_app: Flask) -> Flask:
+    return shared_app
 
 
 def test_the_page_is_there_and_everything_it_names(client: FlaskClient) -> None:

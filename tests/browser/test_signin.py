@@ -135,16 +135,6 @@ def test_a_key_of_one_person_shows_their_memory_and_nobody_elses(
     expect(page.get_by_text("The boat leaks")).to_have_count(0)
 
 
-def test_what_a_key_is_not_for_is_said_in_words(page: Page, live: Live) -> None:
-    key, _ = services_of(live.app).keys.create("house", ME, ["read"])
-    page.goto("/#/garden")
-    sign_in(page, key)
-    expect(messages(page)).to_contain_text(["The roses need water"])
-    watch_of(page).expect(r"status of 403")
-    send(page, "When do I water them?")
-    expect(page.get_by_role("alert").filter(has_text="needs a key with the scope `chat`")).to_be_visible()
-
-
 @pytest.mark.parametrize("screen", [PHONE, WIDE.at_night], ids=str)
 def test_the_question_is_accessible(browse: Browse, live: Live, screen: Screen) -> None:
     page = browse(live, screen)

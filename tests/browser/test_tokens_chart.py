@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, chat, messages
+from tests.browser.chatting import ME, chat
 from tests.browsing import PHONE, WIDE, accessibility
 from tests.live import Live
 from tests.model_server import ModelServer, Text
@@ -79,23 +79,6 @@ def test_each_turn_can_be_read_with_the_arrow_keys_and_the_pointer(page: Page, l
     expect(strip(page).get_by_role("figure")).to_contain_text("Turn 1")
     page.mouse.move(area["x"] + area["width"] - 3, area["y"] + 20)
     expect(strip(page).get_by_role("figure")).to_contain_text("Turn 4")
-
-
-def test_it_stays_folded_or_open_as_it_was_left(page: Page, live: Live) -> None:
-    take_turns(live, 2)
-    page.goto("/#/garden")
-    fold = strip(page).get_by_role("button", name="Tokens")
-    expect(fold).to_have_attribute("aria-expanded", "true")
-    fold.click()
-    expect(chart(page)).to_be_hidden()
-    expect(strip(page)).to_contain_text("sent")  # the sum stays
-    page.reload()
-    expect(messages(page)).to_have_count(4)
-    expect(chart(page)).to_be_hidden()
-    fold.press("Enter")
-    expect(chart(page)).to_be_visible()
-    page.reload()
-    expect(chart(page)).to_be_visible()
 
 
 @pytest.mark.parametrize("page", [PHONE, WIDE.at_night], indirect=True, ids=str)
