@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.conversation import Conversation, Said
-from benchmarks.model import Json, digested
+from benchmarks.model import Json
 from benchmarks.prefix import Turn, figures, main, rewritten, shared, turns
 
 OURS = Path(__file__).parent.parent / "benchmarks" / "conversation.json"
@@ -69,32 +69,6 @@ def test_the_baseline_says_the_same_with_all_that_is_remembered_in_the_system_me
     assert told[3] == {"role": "user", "content": "Soup?"}
     bare: list[Json] = [{"role": "user", "content": "Hello"}]
     assert rewritten(bare, {}, "noon") == [{"role": "system", "content": "Current time: noon"}, *bare]
-
-
-def test_the_mini_model_goes_on_from_its_last_summary_and_quotes_what_the_person_states() -> None:
-    first = digested(
-        "<messages>\n[1] 2026-05-01 10:00 user: Salt &amp; pepper is all I put on it. More later.\n"
-        "[2] 2026-05-01 10:00 assistant: Right.\n</messages>"
-    )
-    assert first["summary"]["discussed"] == ["user: Salt & pepper is all I put on it.", "assistant: Right."]
-    (fact,) = first["facts"]
-    assert (fact["quote"], fact["source"]) == ("Salt & pepper is all I put on it.", 1)
-    before = f"<summary_so_far>\n{json.dumps(first['summary'])}\n</summary_so_far>"
-    second = digested(f"{before}\n\n<messages>\n[3] 2026-05-01 10:01 user: Why is that?\n</messages>")
-    assert second["summary"]["discussed"] == [*first["summary"]["discussed"], "user: Why is that?"]
-    assert second["summary"]["topic"] == first["summary"]["topic"]
-    assert second["facts"] == []
-
-
-def test_what_cannot_be_measured_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, complaint in (
-        ([str(OURS), "--limit", "1"], "2 or more"),
-        ([str(tmp_path)], "no conversation"),
-        ([str(tmp_path / "none.json")], "none.json"),
-    ):
-        with pytest.raises(SystemExit, match="2"):
-            main(arguments)
-        assert complaint in capsys.readouterr().err
 
 
 @pytest.mark.slow

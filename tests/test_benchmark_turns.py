@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from benchmarks.calling import Took
 from benchmarks.model import Call
 from benchmarks.serving import MAIN, MINI
-from benchmarks.turns import TOKENS_OVER, answering, main, overheads, table, tokens_at
+from benchmarks.turns import TOKENS_OVER, answering, main, overheads, tokens_at
 
 ASKED = [{"role": "user", "content": "Hello there, you two people."}]  # five words, two marks, and the message
 
@@ -64,22 +63,3 @@ def test_a_turns_cost_is_measured_on_a_server_of_its_own(tmp_path: Path, capsys:
     for said in ("one conversation, 8 turns", "2 at once, 2 turns each", "a model of 100 ms", "model alone", str(file)):
         assert said in printed
     assert "SUMMARY_DEBOUNCE=0.1, WEB_THREADS=8" in printed and "Measured on" in printed
-
-
-def test_what_could_not_be_read_is_a_dash_and_a_failed_turn_is_told() -> None:
-    at_once: dict[str, Any] = {"turns_per_second": 1.0, "turn_ms": {}, "failed": 1, "first_failure": "OSError: gone"}
-    figures = {"overhead_ms": {"p50": 1.0, "p95": 2.0}, "at_once": at_once, "slow": {}, "memory_mb": {}, "cpu_ms": None}
-    amount = {"turns": 8, "conversations": 1, "each": 1, "latency": 0.3, "summary_words": 9, "settings": {}}
-    results = {"amount": amount, "recap": figures, "model_alone": {**figures, "at_once": {**at_once, "failed": 0}}}
-    machine = {"cores": 1, "memory_gb": None, "system": "Linux", "python": "3.11"}
-    lines = table({**results, "machine": machine, "load": 0.5}).splitlines()
-    assert next(line for line in lines if "CPU a turn" in line).split()[-2:] == ["-", "-"]
-    assert next(line for line in lines if "failed turns" in line).split()[-2:] == ["1", "0"]
-    assert "The first failure: OSError: gone" in lines
-
-
-@pytest.mark.parametrize("arguments", [["--turns", "3"], ["--each", "0"], ["--set", "NO_SUCH=1"], ["--set", "JOBS"]])
-def test_what_makes_no_sense_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(arguments)
-    assert arguments[0] in capsys.readouterr().err

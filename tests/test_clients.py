@@ -20,7 +20,7 @@ from typing import Any
 
 import openai
 import pytest
-from pydantic import BaseModel, SecretStr
+from pydantic import SecretStr
 
 from tests.model_server import CutStream, ModelServer, Status, ToolCalls
 from tests.openai_calls import scripted_server
@@ -36,13 +36,6 @@ COUNT = "One two three four five."
 PIECES = ["One", " two", " three", " four", " five."]
 WEATHER: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
 SECONDS = 60.0
-
-
-class Meal(BaseModel):
-    """What the model is asked to fill in."""
-
-    dish: str
-    minutes: int
 
 
 @pytest.fixture(autouse=True)
@@ -135,56 +128,6 @@ def test_python_gets_a_stream_with_the_usage_it_asked_for(client: openai.OpenAI,
         said = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices and chunk.choices[0].delta.content]
         assert said == PIECES
         assert [chunk.usage.completion_tokens for chunk in chunks if chunk.usage] == ([5] if wanted else [])
-
-
-def test_python_parses_an_answer_into_a_model_of_pydantic(client: openai.OpenAI, model: ModelServer) -> None:
-    soup = Meal(dish="soup", minutes=20)
-    model.main.queue(soup.model_dump_json(), soup.model_dump_json())
-    headers = {"X-Session-Id": "python-parse"}
-    question = asked("What is for dinner?")
-    parsed = client.chat.completions.parse(
-        model=MODEL, messages=question, response_format=Meal, extra_headers=headers
-    ).choices[0]
-    assert parsed.message.parsed == soup
-    follow_up = [*question, {"role": "assistant", "content": parsed.message.content}, *asked("And tomorrow?")]
-    with client.chat.completions.stream(
-        model=MODEL, messages=follow_up, response_format=Meal, extra_headers=headers
-    ) as stream:
-        assert stream.get_final_completion().choices[0].message.parsed == soup
-    assert {body["response_format"]["json_schema"]["name"] for body in sent(model)} == {"Meal"}
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-def test_python_has_its_tools_called(client: openai.OpenAI, base_url: str, model: ModelServer, streamed: bool) -> None:
-    model.main.queue(ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
-    session = f"python-tools-{streamed}"
-    more: Any = {"model": MODEL, "tools": [WEATHER], "extra_headers": {"X-Session-Id": session}}
-    messages = asked("Is it warm in Lyon?")
-
-    def answer() -> Any:
-        if not streamed:
-            return client.chat.completions.create(messages=messages, **more).choices[0]
-        with client.chat.completions.stream(messages=messages, **more) as stream:
-            return stream.get_final_completion().choices[0]
-
-    calling = answer()
-    assert calling.finish_reason == "tool_calls"
-    (call,) = calling.message.tool_calls
-    assert (call.function.name, json.loads(call.function.arguments)) == ("weather", {"city": "Lyon"})
-    function = {"name": call.function.name, "arguments": call.function.arguments}
-    called = {"id": call.id, "type": "function", "function": function}
-    messages += [
-        {"role": "assistant", "content": None, "tool_calls": [called]},
-        {"role": "tool", "tool_call_id": call.id, "content": "21"},
-    ]
-    assert answer().message.content == "It is 21 degrees."
-    assert sent(model)[1]["messages"] == messages
-    assert stored(base_url, session) == [
-        ("user", "Is it warm in Lyon?"),
-        ("assistant", ""),
-        ("tool", "21"),
-        ("assistant", "It is 21 degrees."),
-    ]
 
 
 def test_python_is_remembered_from_one_conversation_to_the_next(client: openai.OpenAI, model: ModelServer) -> None:

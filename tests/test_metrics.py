@@ -260,20 +260,6 @@ def test_every_metric_is_described_and_no_other() -> None:
 # -- over several processes
 
 
-def test_a_folder_that_cannot_be_written_leaves_each_process_its_own(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    in_the_way = tmp_path / "metrics"
-    in_the_way.write_text("not a folder")
-    metrics = Metrics()
-    metrics.turn_over(TurnFigures("chat", "answered", {}))
-    metrics.share(in_the_way)
-    figures = Figures(metrics.text(Standing("1", {})).decode())
-    assert figures("recap_metrics_shared") == 0
-    assert figures("recap_turns_total", outcome="answered") == 1, "and goes on with what it has"
-    assert "metrics are of each process alone" in caplog.text
-
-
 def test_a_start_clears_away_what_the_dead_left_and_nothing_of_the_living(tmp_path: Path) -> None:
     mine, parents, gone = os.getpid(), os.getppid(), _a_pid_that_is_nobodys()
     for name in (f"counter_{mine}", f"counter_{parents}", f"histogram_{gone}", f"gauge_livesum_{parents}"):

@@ -109,29 +109,6 @@ def test_a_reply_that_is_being_written_arrives_whole_when_the_server_is_ended(
         ]
 
 
-def test_a_reply_is_stopped_from_another_process(tmp_path: Path, migrated: Path, model_server: ModelServer) -> None:
-    words = " ".join(f"word{number}" for number in range(4000))
-    model_server.main.queue(Text(words, seconds_each=0.01))
-    with migrated_server(tmp_path, migrated, **model_settings(model_server.url)) as server, ExitStack() as stack:
-        server.start()
-        one, two = _on_different_workers(server, stack)
-        body = {"session_id": "s1", "message": "Take your time.", "stream": True}
-        events: list[Any] = []
-        ended = False
-        with one.http.stream("POST", "/api/chat", json=body) as answer:
-            for line in answer.iter_lines():
-                if line.startswith("data: {"):
-                    events.append(json.loads(line.removeprefix("data: ")))
-                    if len(events) == 5:
-                        assert two.post("/api/sessions/s1/stop") == {"stopping": True}
-                ended = line == "data: [DONE]" or (ended and not line)
-        assert ended and events[-1]["choices"][0]["finish_reason"] == "interrupted"
-        said = "".join(event["choices"][0]["delta"].get("content", "") for event in events)
-        assert words.startswith(said) and len(said) < len(words)
-        assert [message["content"] for message in one.messages("s1")] == ["Take your time.", said]
-        assert not two.get("/api/sessions/s1")["busy"]
-
-
 def test_a_database_that_was_not_made_says_what_to_do(tmp_path: Path) -> None:
     server = Server(tmp_path / "data")
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.chatting import box, chat, messages, open_chat, send, session_shown, stored, talk
 from tests.browser.conftest import Browse, Serve
@@ -141,22 +141,6 @@ def test_a_draft_outlives_a_reload_and_a_look_at_another_chat(page: Page, live: 
     expect(box(page)).to_have_value("Half a thought")
     page.reload()
     expect(box(page)).to_have_value("Half a thought")
-
-
-def test_what_is_sent_before_it_is_known_whose_page_this_is_goes_out_when_it_is(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
-    talk(live.client, "garden", "The roses need water", "Noted.")
-    held: list[Route] = []
-    page.route("**/api/me", lambda route: held.append(route))
-    with page.expect_request("**/api/me"):
-        page.goto("/#/garden")
-    model_server.main.queue(Text("At seven."))
-    send(page, "When?")
-    held[0].continue_()
-    expect(messages(page).last).to_contain_text("At seven.")
-    done(page)
-    assert [content for _, content in stored(live, session_shown(page))][-2:] == ["When?", "At seven."]
 
 
 def test_changing_the_last_message_replaces_it_and_its_reply(page: Page, live: Live, model_server: ModelServer) -> None:

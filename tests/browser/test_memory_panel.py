@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, chat, messages, send, talk
+from tests.browser.chatting import ME, chat, send, talk
 from tests.browsing import PHONE, WIDE, accessibility, watch_of
 from tests.live import Live
 from tests.model_server import Body, Dictation, ModelServer, Status, Text
@@ -156,16 +156,6 @@ def test_an_update_takes_neither_the_focus_nor_what_is_being_written(
 # -- a fact
 
 
-def test_the_quote_of_a_fact_leads_to_the_message_it_came_from(page: Page, live: Live, porto: list[int]) -> None:
-    talk(live.client, "kitchen", "The oven is broken", "Noted.")
-    live.settle()
-    page.goto("/#/kitchen")
-    expect(messages(page).first).to_contain_text("The oven is broken")
-    fact(page, "Is allergic to walnuts").get_by_role("button", name="allergic to walnuts", exact=False).first.click()
-    expect(messages(page).filter(has_text="We go to Porto")).to_be_focused()
-    expect(panel(page)).to_contain_text("A weekend in Porto")
-
-
 def test_a_fact_is_corrected_in_its_place_and_its_history_tells(page: Page, live: Live) -> None:
     state(live, "Lives in Bristol")
     page.goto("/")
@@ -218,38 +208,6 @@ def test_what_is_forgotten_is_erased_although_the_page_is_closed(page: Page, liv
     assert known(live) == ["Lives in Bristol"]
     page.close()
     assert eventually(lambda: known(live) == [])
-
-
-def test_facts_by_keyboard_alone(page: Page, live: Live) -> None:
-    for text, importance in (("Lives in Bristol", 5), ("Likes swimming", 4), ("Starts in May", 3)):
-        state(live, text, importance=importance)
-    page.goto("/")
-    expect(facts(page)).to_have_count(3)
-    panel(page).get_by_role("button", name="Add a fact").focus()
-    page.keyboard.press("Tab")
-    expect(fact(page, "Lives in Bristol")).to_be_focused()
-    expect(page.get_by_text("P pins, E edits, Delete forgets")).to_be_visible()
-    page.keyboard.press("ArrowDown")
-    expect(fact(page, "Likes swimming")).to_be_focused()
-    page.keyboard.press("Tab")
-    expect(fact(page, "Likes swimming").get_by_role("button", name=re.compile("^since"))).to_be_focused()
-    page.keyboard.press("Shift+Tab")
-    page.keyboard.press("p")
-    expect(facts(page)).to_contain_text(["Likes swimming", "Lives in Bristol", "Starts in May"])
-    expect(fact(page, "Likes swimming")).to_be_focused()
-    page.keyboard.press("End")
-    page.keyboard.press("Delete")
-    expect(fact(page, "Lives in Bristol")).to_be_focused()
-    page.keyboard.press("Control+z")
-    expect(fact(page, "Starts in May")).to_be_focused()
-    page.keyboard.press("Delete")
-    for _ in range(8):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.textContent") == "Undo":
-            break
-    page.keyboard.press("Enter")
-    expect(fact(page, "Starts in May")).to_be_focused()
-    assert len(known(live)) == 3
 
 
 # -- the summary, by hand

@@ -111,23 +111,6 @@ def test_a_template_that_cannot_be_used_is_refused_under_the_field(page: Page, l
     expect(editor.get_by_text("Saved as version 1.")).to_be_visible()
 
 
-def test_what_was_typed_waits_until_it_is_saved_or_taken_back(page: Page, live: Live) -> None:
-    usual = stored(live, "summary")[1]
-    page.goto("/")
-    editor = open_prompts(page)
-    text(page).fill("Half a tho")
-    prompts(page).filter(has_text="system").click()
-    expect(text(page)).to_have_value(stored(live, "system")[1])
-    page.keyboard.press("Escape")
-    page.get_by_role("dialog", name="Settings").get_by_role("button", name="Edit prompts").click()
-    expect(text(page)).to_have_value("Half a tho")
-    editor.get_by_role("button", name="Back to the saved text").click()
-    expect(text(page)).to_have_value(usual)
-    add(page, "brief")
-    editor.get_by_role("button", name="Discard it").click()
-    expect(prompts(page)).to_have_count(len(PACKAGED))
-
-
 def test_a_prompt_is_tried_beside_the_current_summary_and_nothing_is_stored(
     page: Page, porto: Live, model_server: ModelServer
 ) -> None:

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from app import services_of
 from config import ApiKey
-from tests.browser.chatting import ME, chat, messages, send
+from tests.browser.chatting import ME, chat, messages
 from tests.browser.conftest import Browse, Serve
 from tests.browser.dialogs import close_settings, open_settings
 from tests.browsing import PHONE, WIDE, Screen, accessibility, watch_of
@@ -92,19 +92,6 @@ def test_signing_out_forgets_the_key_and_what_it_showed(page: Page) -> None:
     watch_of(page).expect(r"status of 404")  # the address still names the chat
     sign_in(page, OTHER)
     expect(page.get_by_text("No chats yet")).to_be_visible()  # another tenant's `me` is someone else
-
-
-def test_a_key_that_is_taken_away_is_asked_for_again(page: Page, model_server: ModelServer) -> None:
-    page.goto("/#/garden")
-    sign_in(page, KEY)
-    expect(messages(page)).to_contain_text(["The roses need water"])
-    page.evaluate("sessionStorage.setItem('recap.key', 'what-was-a-key-until-somebody-replaced-it')")
-    model_server.main.queue(Text("I am."))
-    send(page, "Are you there?")
-    expect(asked(page).get_by_role("alert")).to_contain_text("did not take that key")
-    sign_in(page, KEY)
-    expect(messages(page).last).to_contain_text("I am.")
-    expect(page.get_by_role("button", name=re.compile("Why this answer"))).to_be_visible()
 
 
 def test_a_key_of_one_person_shows_their_memory_and_nobody_elses(
