@@ -168,12 +168,10 @@ def test_the_process_environment_and_the_folders_dotenv_by_default(
     ("environ", "mini", "builtin"),
     [
         ({}, DEFAULT_MINI_MODEL, True),
-        ({"OPENAI_API_KEY": "k"}, DEFAULT_MINI_MODEL, False),
         ({"OPENAI_API_KEY": "k", "OPENAI_MODEL": "o9"}, DEFAULT_MINI_MODEL, False),
         ({"OPENAI_BASE_URL": "http://x/v1", "OPENAI_MODEL": "llama3"}, "llama3", False),
         ({"OPENAI_BASE_URL": "http://x/v1"}, DEFAULT_MAIN_MODEL, False),
         ({"OPENAI_BASE_URL": "http://x/v1", "OPENAI_SUMMARY_MODEL": "tiny"}, "tiny", False),
-        ({"OPENAI_API_KEY": "k", "OPENAI_SUMMARY_MODEL": "tiny"}, "tiny", False),
     ],
 )
 def test_which_model_is_the_mini_one(environ: dict[str, str], mini: str, builtin: bool) -> None:

@@ -55,6 +55,23 @@ def stored(live: Live, session_id: str) -> list[tuple[str, str]]:
     return [(item["role"], item["content"]) for item in page["items"]]
 
 
+def state(live: Live, text: str, **more: Any) -> None:
+    """A fact the person states beforehand."""
+    answer = live.client.post("/api/facts", json={"user_id": ME, "text": text, **more})
+    assert answer.status_code == 201, answer.text
+
+
+def stored_facts(live: Live, user_id: str = ME) -> list[dict[str, Any]]:
+    """All facts the server holds, newest first."""
+    page: Any = live.client.get(f"/api/facts?user_id={user_id}&limit=100").json
+    return list(page["items"])
+
+
+def known(live: Live, user_id: str = ME) -> list[str]:
+    """The texts of all facts the server holds, newest first."""
+    return [item["text"] for item in stored_facts(live, user_id)]
+
+
 def session_shown(page: Page) -> str:
     """The id of the chat that the address names."""
     found = re.search(r"#/(.+)$", page.url)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, messages, talk
+from tests.browser.chatting import ME, known, messages, state, talk
 from tests.browser.dialogs import open_manage, scrolls_sideways
 from tests.browsing import PHONE, WIDE, accessibility, watch_of
 from tests.live import Live
@@ -18,18 +17,6 @@ from tests.model_server import ModelServer
 from tests.resources import digest_of, fact
 
 UNDO_OVER = 9_000  # milliseconds after which a fact that was forgotten is erased
-
-
-def state(live: Live, text: str, **more: Any) -> None:
-    """A fact the person states beforehand."""
-    answer = live.client.post("/api/facts", json={"user_id": ME, "text": text, **more})
-    assert answer.status_code == 201, answer.text
-
-
-def known(live: Live, user_id: str = ME) -> set[str]:
-    """The texts of the facts the server holds."""
-    items = live.client.get(f"/api/facts?user_id={user_id}&limit=100").json["items"]
-    return {item["text"] for item in items}
 
 
 def facts(page: Page) -> Locator:
@@ -103,7 +90,7 @@ def test_selected_facts_are_forgotten_once_that_is_confirmed(page: Page, househo
     with page.expect_response("**/api/facts/forget") as answer:
         page.clock.run_for(UNDO_OVER)
     assert answer.value.json()["forgotten"] == 2
-    assert known(household) == {"Allergic to walnuts", "Roses need water"}
+    assert known(household) == ["Allergic to walnuts", "Roses need water"]
 
 
 def test_a_long_list_is_shown_bit_by_bit(page: Page, live: Live) -> None:
@@ -137,7 +124,7 @@ def test_everything_can_be_taken_along_and_brought_in_again(page: Page, househol
     assert re.fullmatch(r"recap-export-\d{4}-\d\d-\d\d\.json", name)
     file = tmp_path / name
     download.value.save_as(file)
-    assert {item["text"] for item in json.loads(file.read_text())["facts"]} == known(household)
+    assert {item["text"] for item in json.loads(file.read_text())["facts"]} == set(known(household))
     expect(manage.get_by_role("status").filter(has_text=f"Saved as {name}")).to_be_visible()
     bring_in(page, file)
     expect(manage).to_contain_text(f"Everything in {name} was here already.")
@@ -192,7 +179,7 @@ def test_everything_is_erased_after_a_typed_word_and_the_receipt_shows_it(
     expect(page.get_by_text("No chats yet")).to_be_visible()
     expect(page.get_by_text("roses need water")).to_have_count(0)
     assert household.client.get(f"/api/users/{ME}").status_code == 404
-    assert known(household, "ada") == {"Has a boat"}
+    assert known(household, "ada") == ["Has a boat"]
 
 
 @pytest.mark.parametrize("page", [PHONE, WIDE.at_night], indirect=True, ids=str)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, chat, send, talk
+from tests.browser.chatting import ME, chat, known, send, state, stored_facts, talk
 from tests.browsing import PHONE, WIDE, accessibility, watch_of
 from tests.live import Live
 from tests.model_server import Body, Dictation, ModelServer, Status, Text
@@ -61,23 +61,6 @@ def items(page: Page, section: str) -> Locator:
 def offer(page: Page) -> Locator:
     """What was just done, with a way back."""
     return page.get_by_role("region", name="Just done")
-
-
-def state(live: Live, text: str, **more: Any) -> None:
-    """A fact the person states beforehand."""
-    answer = live.client.post("/api/facts", json={"user_id": ME, "text": text, **more})
-    assert answer.status_code == 201, answer.text
-
-
-def stored_facts(live: Live) -> list[dict[str, Any]]:
-    """All facts the server holds, newest first."""
-    page: Any = live.client.get(f"/api/facts?user_id={ME}&limit=100").json
-    return list(page["items"])
-
-
-def known(live: Live) -> list[str]:
-    """The texts of all facts the server holds, newest first."""
-    return [item["text"] for item in stored_facts(live)]
 
 
 def summary(live: Live, session_id: str) -> dict[str, Any]:
