@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, known, messages, state, talk
-from tests.browser.dialogs import open_manage, scrolls_sideways
+from tests.browser.chatting import ME, known, messages, open_manage, scrolls_sideways, state, talk
 from tests.browsing import PHONE, WIDE, accessibility, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer

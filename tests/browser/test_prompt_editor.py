@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, messages, talk
-from tests.browser.dialogs import open_prompts, scrolls_sideways
+from tests.browser.chatting import ME, messages, open_prompts, scrolls_sideways, talk
 from tests.browsing import PHONE, WIDE, accessibility, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer

@@ -8,8 +8,17 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chatting import ME, chat, messages, open_chat, send, talk
-from tests.browser.dialogs import close_settings, open_settings, scrolls_sideways
+from tests.browser.chatting import (
+    ME,
+    chat,
+    close_settings,
+    messages,
+    open_chat,
+    open_settings,
+    scrolls_sideways,
+    send,
+    talk,
+)
 from tests.browsing import PHONE, WIDE, accessibility
 from tests.live import Live
 from tests.model_server import ModelServer, Text

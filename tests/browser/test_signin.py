@@ -9,9 +9,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from app import services_of
 from config import ApiKey
-from tests.browser.chatting import ME, chat, messages
+from tests.browser.chatting import ME, chat, close_settings, messages, open_settings
 from tests.browser.conftest import Browse, Serve
-from tests.browser.dialogs import close_settings, open_settings
 from tests.browsing import PHONE, WIDE, Screen, accessibility, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer, Text

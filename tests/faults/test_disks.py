@@ -13,8 +13,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.faults import report
 from tests.faults.chatters import Answer, Refused, say
-from tests.faults.figures import report
 from tests.serving import Api, Server, eventually, migrated_server, model_process, model_settings, rows, sound
 
 pytestmark = pytest.mark.faults
