@@ -24,7 +24,7 @@ test-slow: $(VENV)/.dev  ## The rest: a browser, other programs' clients, whole 
 
 test-all: test test-slow  ## Both
 
-test-faults: $(VENV)/.dev  ## Crash and load: kill -9, full disk, damage, 300 clients, 48,000 turns; twenty minutes on two quiet cores
+test-faults: $(VENV)/.dev  ## Crash and load: kill -9, full disk, 300 clients, 48,000 turns; twenty minutes on two quiet cores
 	$(BIN)/pytest -s -v -p no:cacheprovider --timeout 0 -m faults tests/faults
 
 check: $(VENV)/.dev  ## Format, lint, types, layers, patterns of insecure code, and that the documents name what there is

@@ -7,7 +7,8 @@
 
 A process of its own (`python -m benchmarks.model`), so that whoever measures and the model don't wait for each other;
 `ScriptedModel` is the same within an event loop.  The main model answers with `reply`, the mini model with a digest as
-Recap's prompt asks for it (see `upstream.digested`).
+Recap's prompt asks for it: a short statement of each message, the oldest dropped at the prompt's own limit, and a fact
+for what the person states.
 
 Guarantee: the same requests get the same answers; the process ends with the one that started it, however that ends.
 """
@@ -23,6 +24,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from html import unescape
 from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -30,14 +32,21 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 
 from benchmarks.notes import answer
-from benchmarks.serving import ROOT, STOP_SECONDS
-from benchmarks.upstream import MAIN, MINI, SUMMARY_WORDS, completion, digested
+from benchmarks.serving import MAIN, MINI, ROOT, STOP_SECONDS
 
 PIECES = 10  # of a streamed reply
 MESSAGE_TOKENS = 3  # beside its words
+SUMMARY_WORDS = 400  # what Recap's own summary prompt allows
+STATEMENT_WORDS = 16  # of a message, in the summary
+FACT_WORDS_MIN = 6  # "Ha, go on." is no fact
 
 _HEAD = b"HTTP/1.1 %d\r\nContent-Type: application/json\r\n"
 _WORD = re.compile(r"\w+|[^\w\s]")
+_SUMMARY = re.compile(r"<summary_so_far>\n(.*?)\n</summary_so_far>", re.S)
+_SAID = re.compile(r"^\[(\d+)\] (?:\d{4}-\d\d-\d\d )?\d\d:\d\d (user|assistant): (.*)$", re.M)
+_SENTENCE = re.compile(r".+?(?:[.!?…]+(?=\s)|$)")
+
+Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,7 @@ class Script:
     words: int = SUMMARY_WORDS  # of a summary at most
     facts: int | None = None  # of a digest at most
     keeps: bool = True
+    reply: str | None = None  # what the main model says instead of its own words
 
 
 @dataclass(frozen=True)
@@ -111,7 +121,7 @@ class ScriptedModel:
             digest = digested(asked, self.script.words)
             digest["facts"] = digest["facts"][: self.script.facts]
             return _write(writer, 200, completion(MINI, json.dumps(digest, ensure_ascii=False)))
-        text = self._reply(asked)
+        text = self._reply(asked) if self.script.reply is None else self.script.reply
         self._writing += 1
         self.most = max(self.most, self._writing)
         try:
@@ -187,6 +197,42 @@ class ModelProcess:
         told = self._http.get("/calls", params={"since": len(self._calls)}).raise_for_status().json()
         self._calls += [Call(**call) for call in told]
         return list(self._calls)
+
+
+def completion(model: str, text: str) -> Json:
+    """A chat.completion of that text."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    return {"id": "chatcmpl-bench", "object": "chat.completion", "created": 1, "model": model, "choices": [choice]}
+
+
+def digested(material: str, words: int = SUMMARY_WORDS) -> dict[str, Any]:
+    """The mini model's answer: the summary in `material` brought up to date with its messages, of so many words at
+    most, and new facts."""
+    before = _SUMMARY.search(material)
+    previous = json.loads(unescape(before[1])) if before else {}
+    said = [(int(number), role, _first_sentence(unescape(text))) for number, role, text in _SAID.findall(material)]
+    discussed = [*previous.get("discussed", ()), *(f"{role}: {_clipped(text)}" for _, role, text in said)]
+    while sum(len(statement.split()) for statement in discussed) > words:
+        discussed.pop(0)
+    topic = previous.get("topic") or (_clipped(said[0][2]) if said else "")
+    facts = [
+        {"text": text, "quote": text, "source": number, "category": "other", "importance": 3, "scope": "user"}
+        for number, role, text in said
+        if role == "user" and not text.endswith("?") and len(text.split()) >= FACT_WORDS_MIN
+    ]
+    return {
+        "summary": {**previous, "topic": topic, "discussed": discussed},
+        "facts": [{**fact, "supersedes": []} for fact in facts],
+    }
+
+
+def _first_sentence(text: str) -> str:
+    found = _SENTENCE.match(text)
+    return found[0] if found else text
+
+
+def _clipped(text: str) -> str:
+    return " ".join(text.split()[:STATEMENT_WORDS])
 
 
 async def _request(reader: asyncio.StreamReader) -> tuple[str, Any] | None:

@@ -29,9 +29,9 @@ import httpx2
 
 from benchmarks.command import Command, about_now, breaking_off, progress
 from benchmarks.conversation import Said
+from benchmarks.model import Json, ModelProcess, Script, digested
 from benchmarks.results import by_conversation, machine_line, quantile, rows, width_of
-from benchmarks.serving import temporary_server
-from benchmarks.upstream import MAIN, Json, Upstream
+from benchmarks.serving import MAIN, temporary_server
 
 GOAL = 0.75
 BYTES_A_TOKEN = 4
@@ -192,20 +192,24 @@ class Client:
         return reply
 
 
-def replay(http: httpx2.Client, upstream: Upstream, name: str, taken: Sequence[Turn], kind: str, bar: Any) -> Sent:
+def replay(http: httpx2.Client, model: ModelProcess, name: str, taken: Sequence[Turn], kind: str, bar: Any) -> Sent:
     """Take the turns as one session, and return the prompts that came of it."""
-    upstream.begin()
     client = Client(http, kind, f"bench-{name}-{kind}-{uuid.uuid4().hex[:8]}")
     sent = Sent()
+    summary: Json = {}
     for number, turn in enumerate(taken, 1):
-        upstream.reply = turn.answer
+        model.follow(Script(reply=turn.answer))
+        known = len(model.calls())
         client.ask(turn.asked)
-        if len(upstream.prompts) != number:
-            raise RuntimeError(f"turn {number} called the main model {len(upstream.prompts) - number + 1} times")
-        prompt = upstream.prompts[-1]
-        sent.recap.append(prompt.messages)
-        sent.baseline.append(rewritten(prompt.messages, prompt.summary, turn.at))
+        calls = model.calls()[known:]
+        prompts = [call.messages for call in calls if call.model == MAIN]
+        if len(prompts) != 1:
+            raise RuntimeError(f"turn {number} called the main model {len(prompts)} times")
+        sent.recap.append(list(prompts[0]))
+        sent.baseline.append(rewritten(prompts[0], summary, turn.at))
         sent.history.append(client.history[:-1])
+        for call in calls:  # the mini model's answer, which is always the same
+            summary = summary if call.model == MAIN else digested(call.messages[-1]["content"])["summary"]
         bar.update()
     return sent
 
@@ -214,13 +218,13 @@ def run(conversations: Mapping[str, Sequence[Turn]]) -> dict[str, Any]:
     """Replay them all with both kinds of clients; the results as JSON's types."""
     sent: dict[str, dict[str, Sent]] = {kind: {} for kind in CLIENTS}
     with (
-        _serving() as (http, upstream),
+        _serving() as (http, model),
         progress(len(CLIENTS) * sum(map(len, conversations.values())), "turn") as bar,
     ):
         for name, taken in conversations.items():
             for kind in CLIENTS:
                 bar.set_postfix_str(f"{name}: {kind}")
-                sent[kind][name] = replay(http, upstream, name, taken, kind, bar)
+                sent[kind][name] = replay(http, model, name, taken, kind, bar)
     return {
         "conversations": {name: {kind: measured([sent[kind][name]]) for kind in CLIENTS} for name in conversations},
         "all": {kind: measured([*sent[kind].values()]) for kind in CLIENTS},
@@ -237,15 +241,15 @@ def measured(sent: Sequence[Sent]) -> dict[str, Any]:
 
 
 @contextmanager
-def _serving() -> Iterator[tuple[httpx2.Client, Upstream]]:
+def _serving() -> Iterator[tuple[httpx2.Client, ModelProcess]]:
     """A Recap with every setting at its default but the model server, and the summary made before the reply leaves:
     a person takes a minute between turns, in which it is made otherwise, and nobody wants to wait for that here."""
     with (
-        Upstream() as upstream,
-        temporary_server(upstream.url, SUMMARY_MODE="inline") as server,
+        ModelProcess() as model,
+        temporary_server(model.url, SUMMARY_MODE="inline") as server,
         httpx2.Client(base_url=server.url, timeout=60.0, trust_env=False) as http,
     ):
-        yield http, upstream
+        yield http, model
 
 
 def table(results: Mapping[str, Any]) -> str:

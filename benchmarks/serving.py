@@ -20,12 +20,12 @@ from types import TracebackType
 
 import httpx2
 
-from benchmarks.upstream import MAIN, MINI
 from config import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 90.0
 STOP_SECONDS = 30.0
+MAIN, MINI = "main", "mini"  # the names of the models that a benchmark scripts
 
 
 class Server:
@@ -152,13 +152,17 @@ def temporary_server(model_url: str | None = None, **settings: str) -> Iterator[
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Within it SIGTERM is an exception, which passes through the end of every block: ended with it otherwise, Python
-    would leave a server behind."""
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    """Within it SIGTERM and SIGINT raise SystemExit, which ends every block: otherwise a server would stay behind.
+
+    SIGINT needs a handler too, because a job in the background inherits it ignored.
+    """
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(number, lambda number, _: sys.exit(128 + number)) for number in numbers]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def free_port() -> int:

@@ -37,8 +37,7 @@ from benchmarks.model import Call, ModelProcess, Script
 from benchmarks.notes import note
 from benchmarks.resources import cpu_seconds, database_bytes, folder_bytes, worker_memory
 from benchmarks.results import load_line, machine_line, percentiles, rows, settings_told
-from benchmarks.serving import Server, temporary_server
-from benchmarks.upstream import MAIN
+from benchmarks.serving import MAIN, Server, temporary_server
 
 THREADS = 32
 QUESTIONS = 20

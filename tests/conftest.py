@@ -9,6 +9,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+import trustme
 from flask import Flask
 from flask.testing import FlaskClient
 from flask_migrate import upgrade
@@ -17,6 +18,8 @@ from app import create_app, services_of
 from config import Settings
 from memory.services import Services
 from tests.model_server import ModelServer
+from tests.resources import an_app
+from tests.talking import at
 
 MakeApp = Callable[..., Flask]
 
@@ -32,6 +35,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("browser") or item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Trust one certificate instead of all of the system's: every application that has a model server reads them, which
+    takes longer than most tests."""
+    file = tmp_path_factory.mktemp("authority") / "authority.pem"
+    trustme.CA().cert_pem.write_to_path(str(file))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(file))
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -70,6 +84,16 @@ def make_app(tmp_path: Path, migrated: Path) -> Iterator[MakeApp]:
         services.database.engine.dispose()
 
 
+@pytest.fixture(scope="module")
+def shared_app(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Flask]:
+    """One application for a whole module whose tests leave nothing in it that another would see.
+
+    Such a module takes it as its own `app`, and `client` and `services` follow.
+    """
+    with an_app(tmp_path_factory.mktemp("shared"), migrated) as app:
+        yield app
+
+
 @pytest.fixture
 def app(make_app: MakeApp) -> Flask:
     """An application that answers with the built-in model."""
@@ -95,10 +119,4 @@ def model_server() -> Iterator[ModelServer]:
 @pytest.fixture
 def model_app(make_app: MakeApp, model_server: ModelServer) -> Flask:
     """An application that answers with the scripted model server's models."""
-    return make_app(
-        openai_base_url=model_server.url,
-        openai_api_key="test-key",
-        openai_model="main-model",
-        openai_summary_model="mini-model",
-        model_timeout=5.0,
-    )
+    return make_app(**at(model_server))

@@ -25,8 +25,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from tests.dictation import Dictation
-from tests.model_replies import (
+from tests.dictation import Dictation  # noqa: F401
+from tests.model_replies import (  # noqa: F401 - tests take replies from here
     Body,
     BrokenJson,
     CutStream,
@@ -52,35 +52,6 @@ from tests.model_replies import (
     echo,
     embeddings,
 )
-
-__all__ = [
-    "Body",
-    "BrokenJson",
-    "CutStream",
-    "Delay",
-    "Dictation",
-    "Drip",
-    "EmptyChoices",
-    "EmptyContent",
-    "Exchange",
-    "HangUp",
-    "Html",
-    "KeepAliveComments",
-    "ModelServer",
-    "NoDone",
-    "NoUsage",
-    "Prose",
-    "Raw",
-    "Received",
-    "Refusal",
-    "Reply",
-    "SseError",
-    "Status",
-    "Text",
-    "ToolCalls",
-    "digest",
-    "echo",
-]
 
 
 @dataclass(frozen=True)

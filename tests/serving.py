@@ -16,18 +16,6 @@ import httpx2
 
 from benchmarks.serving import ROOT, Server
 
-__all__ = [
-    "Api",
-    "Server",
-    "eventually",
-    "migrated_server",
-    "model_process",
-    "model_settings",
-    "rows",
-    "sound",
-    "worker_of",
-]
-
 
 def model_settings(url: str) -> dict[str, str]:
     """Settings that let the model server at `url` answer, and summaries follow at once."""

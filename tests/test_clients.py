@@ -6,7 +6,6 @@ once npm's registry; without them these tests are skipped, unless RECAP_NEED_CLI
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import hashlib
 import json
@@ -21,11 +20,11 @@ from typing import Any
 
 import openai
 import pytest
-from pydantic import BaseModel, SecretStr
+from pydantic import SecretStr
 
-from tests.model_server import CutStream, Dictation, ModelServer, Status, Text, ToolCalls
+from tests.model_server import CutStream, ModelServer, Status, ToolCalls
 from tests.openai_calls import scripted_server
-from tests.serving import Server, eventually, migrated_server, model_settings, rows
+from tests.serving import Server, migrated_server, model_settings
 
 pytestmark = pytest.mark.slow
 
@@ -37,13 +36,6 @@ COUNT = "One two three four five."
 PIECES = ["One", " two", " three", " four", " five."]
 WEATHER: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
 SECONDS = 60.0
-
-
-class Meal(BaseModel):
-    """What the model is asked to fill in."""
-
-    dish: str
-    minutes: int
 
 
 @pytest.fixture(autouse=True)
@@ -138,74 +130,6 @@ def test_python_gets_a_stream_with_the_usage_it_asked_for(client: openai.OpenAI,
         assert [chunk.usage.completion_tokens for chunk in chunks if chunk.usage] == ([5] if wanted else [])
 
 
-def test_python_asks_without_waiting(base_url: str, model: ModelServer) -> None:
-    model.main.default = lambda body: Text(f"{body['messages'][-1]['content']} it is.")
-
-    async def ask() -> tuple[list[str | None], str]:
-        async with openai.AsyncOpenAI(base_url=base_url, api_key=KEY, max_retries=0) as client:
-            plain = [
-                client.chat.completions.create(model=MODEL, messages=asked(word), user=f"async-{word}")
-                for word in ("Tea", "Milk", "Water")
-            ]
-            answers = [answer.choices[0].message.content for answer in await asyncio.gather(*plain)]
-            stream = await client.chat.completions.create(model=MODEL, messages=asked("Juice"), stream=True)
-            async with stream:
-                pieces = [chunk.choices[0].delta.content or "" async for chunk in stream if chunk.choices]
-            return answers, "".join(pieces)
-
-    assert asyncio.run(ask()) == (["Tea it is.", "Milk it is.", "Water it is."], "Juice it is.")
-
-
-def test_python_parses_an_answer_into_a_model_of_pydantic(client: openai.OpenAI, model: ModelServer) -> None:
-    soup = Meal(dish="soup", minutes=20)
-    model.main.queue(soup.model_dump_json(), soup.model_dump_json())
-    headers = {"X-Session-Id": "python-parse"}
-    question = asked("What is for dinner?")
-    parsed = client.chat.completions.parse(
-        model=MODEL, messages=question, response_format=Meal, extra_headers=headers
-    ).choices[0]
-    assert parsed.message.parsed == soup
-    follow_up = [*question, {"role": "assistant", "content": parsed.message.content}, *asked("And tomorrow?")]
-    with client.chat.completions.stream(
-        model=MODEL, messages=follow_up, response_format=Meal, extra_headers=headers
-    ) as stream:
-        assert stream.get_final_completion().choices[0].message.parsed == soup
-    assert {body["response_format"]["json_schema"]["name"] for body in sent(model)} == {"Meal"}
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-def test_python_has_its_tools_called(client: openai.OpenAI, base_url: str, model: ModelServer, streamed: bool) -> None:
-    model.main.queue(ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
-    session = f"python-tools-{streamed}"
-    more: Any = {"model": MODEL, "tools": [WEATHER], "extra_headers": {"X-Session-Id": session}}
-    messages = asked("Is it warm in Lyon?")
-
-    def answer() -> Any:
-        if not streamed:
-            return client.chat.completions.create(messages=messages, **more).choices[0]
-        with client.chat.completions.stream(messages=messages, **more) as stream:
-            return stream.get_final_completion().choices[0]
-
-    calling = answer()
-    assert calling.finish_reason == "tool_calls"
-    (call,) = calling.message.tool_calls
-    assert (call.function.name, json.loads(call.function.arguments)) == ("weather", {"city": "Lyon"})
-    function = {"name": call.function.name, "arguments": call.function.arguments}
-    called = {"id": call.id, "type": "function", "function": function}
-    messages += [
-        {"role": "assistant", "content": None, "tool_calls": [called]},
-        {"role": "tool", "tool_call_id": call.id, "content": "21"},
-    ]
-    assert answer().message.content == "It is 21 degrees."
-    assert sent(model)[1]["messages"] == messages
-    assert stored(base_url, session) == [
-        ("user", "Is it warm in Lyon?"),
-        ("assistant", ""),
-        ("tool", "21"),
-        ("assistant", "It is 21 degrees."),
-    ]
-
-
 def test_python_is_remembered_from_one_conversation_to_the_next(client: openai.OpenAI, model: ModelServer) -> None:
     for question in (FACT, "Good night."):
         client.chat.completions.create(model=MODEL, messages=asked(question), user="ada")
@@ -217,75 +141,6 @@ def test_python_is_remembered_from_one_conversation_to_the_next(client: openai.O
     assert "Where did I say the kettle is?" in prompt and FACT in prompt
     client.chat.completions.create(model=MODEL, messages=asked("Where did I say the kettle is?"), user="noor")
     assert FACT not in json.dumps(sent(model)[-1]["messages"])
-
-
-def test_python_sends_its_newest_message_alone_to_a_session_named_by_a_header(
-    base_url: str, model: ModelServer
-) -> None:
-    named = {"X-Session-Id": "python-named"}
-    with openai.OpenAI(base_url=base_url, api_key=KEY, default_headers=named) as client:
-        for text in (FACT, "Thank you."):
-            client.chat.completions.create(model=MODEL, messages=asked(text))
-    words = [("user", FACT), ("assistant", f"Reply to: {FACT}"), ("user", "Thank you.")]
-    prompt = sent(model)[1]["messages"]
-    assert [(message["role"], message["content"]) for message in prompt[-3:]] == words
-    assert stored(base_url, "python-named")[:3] == words
-
-
-def test_what_was_written_until_python_hung_up_is_kept(
-    client: openai.OpenAI, recap: Server, model: ModelServer
-) -> None:
-    reply = Dictation()
-    model.main.queue(reply)
-    reply.say("One ")
-    reply.say("two ")
-    headers = {"X-Session-Id": "python-gone"}
-    with client.chat.completions.create(
-        model=MODEL, messages=asked("Count."), stream=True, extra_headers=headers
-    ) as stream:
-        while "two" not in str(next(stream)):
-            pass
-
-    def interrupted() -> bool:
-        reply.say("three ")  # what is written to nobody tells the server that nobody is there
-        ended = "SELECT finish_reason FROM turns JOIN sessions ON sessions.id = session_id WHERE public_id = ?"
-        return rows(recap, ended, "python-gone") == [("interrupted",)]
-
-    assert eventually(interrupted)
-    reply.end()
-    question, answer = stored(f"{recap.url}/v1", "python-gone")
-    assert question == ("user", "Count.") and answer[1].startswith("One two ")
-
-
-def test_python_carries_a_conversation_on_that_names_no_session(client: openai.OpenAI, base_url: str) -> None:
-    messages = [{"role": "system", "content": "Be brief."}]
-    sessions = set()
-    for text in (FACT, "It is a gift.", "Count to five."):
-        messages += asked(text)
-        raw = client.chat.completions.with_raw_response.create(model=MODEL, messages=messages, user="grace")  # type: ignore[arg-type]
-        messages.append({"role": "assistant", "content": str(raw.parse().choices[0].message.content)})
-        sessions.add(raw.headers["X-Memory-Session-Id"])
-    (session,) = sessions
-    assert stored(base_url, session, "grace") == [(one["role"], one["content"]) for one in messages[1:]]
-
-
-def test_what_python_sends_again_by_itself_is_stored_once(base_url: str, model: ModelServer) -> None:
-    model.main.queue(*[Status(500, headers={"Retry-After": "0"})] * 3, "Noted.")
-    with openai.OpenAI(base_url=base_url, api_key=KEY, max_retries=2) as client:
-        raw = client.chat.completions.with_raw_response.create(
-            model=MODEL, messages=asked(FACT), extra_headers={"X-Session-Id": "python-again"}
-        )
-    assert raw.retries_taken == 1
-    assert raw.parse().choices[0].message.content == "Noted."
-    assert stored(base_url, "python-again") == [("user", FACT), ("assistant", "Noted.")]
-
-
-def test_python_lists_models_and_makes_embeddings(client: openai.OpenAI) -> None:
-    assert [model.id for model in client.models.list()] == ["gpt-4o", "gpt-4o-mini"]
-    assert client.models.retrieve("gpt-4o").id == "gpt-4o"
-    made = client.embeddings.create(model="embed", input=["tea", "milk"])
-    assert [item.index for item in sorted(made.data, key=lambda item: item.index)] == [0, 1]
-    assert {len(item.embedding) for item in made.data} == {256}
 
 
 def test_python_raises_its_own_errors(client: openai.OpenAI, model: ModelServer) -> None:
@@ -362,27 +217,6 @@ def test_langchain_invokes_streams_and_calls_tools(base_url: str, model: ModelSe
 
 
 # -- curl
-
-
-def curl(base_url: str, *options: str, **body: Any) -> str:
-    program = needed(shutil.which("curl"), "no curl")
-    command = [program, "--silent", "--show-error", "--fail-with-body", f"{base_url}/chat/completions", *options]
-    headers = ["-H", "Content-Type: application/json", "-H", f"Authorization: Bearer {KEY}"]
-    command += [*headers, "-d", json.dumps({"model": MODEL, **body})]
-    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True).stdout
-
-
-def test_curl_gets_json_and_a_stream_of_events(base_url: str, model: ModelServer) -> None:
-    model.main.queue("Noted.", COUNT)
-    head, _, body = curl(base_url, "-i", "-H", "X-Session-Id: curl", messages=asked(FACT)).partition("\n\n")
-    assert "X-Memory-Session-Id: curl" in head
-    assert json.loads(body)["choices"][0]["message"]["content"] == "Noted."
-    events = curl(base_url, "-N", "-H", "X-Session-Id: curl", messages=asked("Count to five."), stream=True)
-    *chunks, done = events.strip().split("\n\n")
-    assert done == "data: [DONE]"
-    deltas = [json.loads(chunk.removeprefix("data: "))["choices"][0]["delta"] for chunk in chunks]
-    assert [delta["content"] for delta in deltas if delta.get("content")] == PIECES
-    assert len(stored(base_url, "curl")) == 4
 
 
 # -- JavaScript
@@ -492,32 +326,3 @@ def test_vercels_ai_sdk_asks_streams_and_calls_tools(script: RunScript, base_url
 
 
 # -- a model server of somebody else's
-
-
-@pytest.fixture
-def aimock(node: str) -> Iterator[str]:
-    """CopilotKit's aimock; gives its address.  It ends when its input does."""
-    command = [node, str(HERE / "aimock.mjs")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        url = process.stdout.readline().strip()
-        assert url.startswith("http://127.0.0.1:"), url
-        yield url
-
-
-def test_a_recap_in_front_of_aimock_answers_and_remembers(tmp_path: Path, migrated: Path, aimock: str) -> None:
-    reply = "It is in the attic, next to the skis."
-    with (
-        served(tmp_path, migrated, f"{aimock}/v1") as server,
-        openai.OpenAI(base_url=f"{server.url}/v1", api_key=KEY, max_retries=0) as client,
-    ):
-        ask = client.chat.completions.create
-        plain = ask(model=MODEL, messages=asked("My kettle is blue. Where is it?"), user="ada")
-        assert plain.choices[0].message.content == reply
-        with ask(model=MODEL, messages=asked("What did I say of my kettle?"), user="ada", stream=True) as stream:
-            pieces = [chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices]
-        assert "".join(pieces) == reply and len(pieces) > 1
-        journal: Any = client.with_options(base_url=aimock).get("/__aimock/journal", cast_to=object)
-        prompts = [entry["body"]["messages"] for entry in journal if entry["body"]["model"] == MODEL]
-        assert prompts[0] == asked("My kettle is blue. Where is it?")
-        assert "My kettle is blue." in json.dumps(prompts[1])

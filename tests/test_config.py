@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
-from app import create_app
 from config import DEFAULT_MAIN_MODEL, DEFAULT_MINI_MODEL, ApiKey, FactWeights, Settings, SettingsError
 
 # Every variable: a value it takes, and what that becomes.
@@ -81,24 +79,14 @@ GOOD: dict[str, tuple[str, Any]] = {
 # Values a variable can't take, and what the error says beside its name.
 BAD = [
     ("PORT", "eighty", "valid integer"),
-    ("PORT", "0", "greater than or equal to 1"),
-    ("PORT", "80.5", "valid integer"),
-    ("WEB_WORKERS", "0", "greater than or equal to 1"),
-    ("WEB_THREADS", "-1", "greater than or equal to 1"),
-    ("PROMPT_CACHE_KEY", "yes", "'auto', 'on' or 'off'"),
     ("RATE_LIMIT", "often", "120 per minute"),
-    ("RATE_LIMIT", "0 per minute", "120 per minute"),
     ("RATE_LIMIT_STORAGE", "carrier-pigeon://loft", "memory://"),
-    ("RATE_LIMIT_STORAGE", "/var/run/redis", "memory://"),
     ("RATE_LIMIT_STORAGE", "async+memory://", "memory://"),
-    ("DAILY_TOKENS", "-1", "greater than or equal to 0"),
     ("CORS_ORIGINS", "*", "never *"),
     ("CORS_ORIGINS", "https://*.example.com", "never *"),
     ("CORS_ORIGINS", "https://app.example.com/", "without a path"),
     ("CORS_ORIGINS", "https://app.example.com:443", "without a path"),
-    ("CORS_ORIGINS", "app.example.com", "as a browser sends them"),
     ("CORS_ORIGINS", "null", "as a browser sends them"),
-    ("TRUSTED_PROXIES", "-1", "greater than or equal to 0"),
     ("RECAP_API_KEYS", "0123456789abcdef", "pair 1"),
     ("RECAP_API_KEYS", "acme:0123456789abcdef,", "pair 2"),
     ("RECAP_API_KEYS", ":0123456789abcdef", "tenant of pair 1"),
@@ -111,43 +99,19 @@ BAD = [
     ("RECAP_ALLOW_ANONYMOUS", "perhaps", "valid boolean"),
     ("REQUEST_TIMEOUT", "0", "at least 1 second"),
     ("MODEL_TIMEOUT", "soon", "valid number"),
-    ("MODEL_TIMEOUT", "-1", "greater than or equal to 0"),
     ("MODEL_TIMEOUT", "nan", "finite number"),
-    ("MODEL_TIMEOUT", "inf", "finite number"),
     ("SUMMARY_MODE", "sometimes", "'background' or 'inline'"),
-    ("JOBS", "cron", "'web' or 'worker'"),
-    ("JOB_ATTEMPTS", "0", "greater than or equal to 1"),
-    ("SUMMARY_EVERY", "0", "greater than or equal to 1"),
     ("SUMMARY_DEBOUNCE", "100000", "86400"),
-    ("TAIL_MESSAGES_MIN", "-1", "greater than or equal to 0"),
     ("TAIL_MESSAGES_MIN", "12", "below TAIL_MESSAGES_MAX"),
-    ("TAIL_MESSAGES_MAX", "1", "greater than or equal to 2"),
     ("TAIL_TOKENS_MAX", "99", "greater than or equal to 100"),
-    ("CONTEXT_TOKENS", "16k", "valid integer"),
-    ("EMBEDDINGS", "on", "'wordllama', 'openai' or 'off'"),
     ("SEARCH_LANGUAGE", "tlh", "'da', 'de', 'en'"),
-    ("SEARCH_LANGUAGE", "german", "'da', 'de', 'en'"),
-    ("RANKING", "best", "'context', 'words'"),
-    ("FUSION", "cold", "'weighted' or 'rrf'"),
-    ("RANK_MEANING", "-1", "greater than or equal to 0"),
-    ("RANK_SESSION", "some", "valid number"),
-    ("RECALL_TOKENS", "-1", "greater than or equal to 0"),
     ("RECALL_TOOL_ROUNDS", "1", "greater than or equal to 2"),
-    ("RECALL", "sometimes", "'auto', 'always'"),
-    ("RECALL_SCOPE", "world", "'user' or 'session'"),
-    ("RECALL_LIMIT", "many", "valid integer"),
-    ("FACT_TOKENS", "-1", "greater than or equal to 0"),
     ("FACT_WEIGHTS", "charm:1", "does not know 'charm'"),
     ("FACT_WEIGHTS", "importance", "number after 'importance'"),
-    ("FACT_WEIGHTS", "importance:much", "number after 'importance'"),
-    ("FACT_WEIGHTS", "importance:nan", "0 or more"),
     ("FACT_WEIGHTS", "importance:-1", "0 or more"),
-    ("FACT_WEIGHTS", "importance:inf", "0 or more"),
-    ("FACT_HALF_LIFE_DAYS", "forever", "valid number"),
     ("METRICS_KEY", "too-short", "at least 16"),
     ("METRICS_KEY", "0123456789 abcdef", "space"),
     ("LOG_LEVEL", "loud", "'debug', 'info', 'warning' or 'error'"),
-    ("LOG_FORMAT", "xml", "'logfmt' or 'json'"),
 ]
 
 
@@ -165,12 +129,8 @@ def test_every_setting_parses_and_leaves_the_others_alone(variable: str) -> None
     raw, value = GOOD[variable]
     name = Settings.variables()[variable]
     assert from_env(**{variable: f"  {raw} "}) == Settings().model_copy(update={name: value})
+    assert from_env(**{variable: " "}) == Settings(), "empty means not set"
     assert value != Settings.model_fields[name].default, "a value other than the default shows that it was read"
-
-
-@pytest.mark.parametrize("variable", GOOD)
-def test_empty_means_not_set(variable: str) -> None:
-    assert from_env(**{variable: " "}) == Settings()
 
 
 @pytest.mark.parametrize(("variable", "raw", "told"), BAD)
@@ -208,32 +168,15 @@ def test_the_process_environment_and_the_folders_dotenv_by_default(
     ("environ", "mini", "builtin"),
     [
         ({}, DEFAULT_MINI_MODEL, True),
-        ({"OPENAI_API_KEY": "k"}, DEFAULT_MINI_MODEL, False),
         ({"OPENAI_API_KEY": "k", "OPENAI_MODEL": "o9"}, DEFAULT_MINI_MODEL, False),
         ({"OPENAI_BASE_URL": "http://x/v1", "OPENAI_MODEL": "llama3"}, "llama3", False),
         ({"OPENAI_BASE_URL": "http://x/v1"}, DEFAULT_MAIN_MODEL, False),
         ({"OPENAI_BASE_URL": "http://x/v1", "OPENAI_SUMMARY_MODEL": "tiny"}, "tiny", False),
-        ({"OPENAI_API_KEY": "k", "OPENAI_SUMMARY_MODEL": "tiny"}, "tiny", False),
     ],
 )
 def test_which_model_is_the_mini_one(environ: dict[str, str], mini: str, builtin: bool) -> None:
     settings = from_env(**environ)
     assert (settings.mini_model, settings.uses_builtin_model) == (mini, builtin)
-
-
-def test_where_things_lie_unless_said_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = from_env(RECAP_DATA_DIR=str(tmp_path))
-    assert settings.sqlalchemy_url == f"sqlite:///{tmp_path / 'recap.db'}"
-    assert (settings.index_dir, settings.prompts_path) == (tmp_path / "index", tmp_path / "prompts")
-    moved = from_env(RECAP_DATA_DIR=str(tmp_path), DATABASE_URL="sqlite:////elsewhere.db", PROMPTS_DIR="~/prompts")
-    assert (moved.sqlalchemy_url, moved.prompts_path) == ("sqlite:////elsewhere.db", Path.home() / "prompts")
-    monkeypatch.chdir(tmp_path)
-    assert Settings().sqlalchemy_url == f"sqlite:///{tmp_path / 'data/recap.db'}"  # whole, whoever changes folder later
-
-
-def test_the_data_directory_is_made(tmp_path: Path) -> None:
-    create_app(Settings(data_dir=tmp_path / "a" / "b", log_level="warning"))
-    assert (tmp_path / "a" / "b").is_dir()
 
 
 @pytest.mark.parametrize("raw", [raw for variable, raw, _ in BAD if variable == "RECAP_API_KEYS"])
@@ -251,9 +194,3 @@ def test_secrets_are_not_shown() -> None:
     shown = repr(settings) + repr(settings.api_keys)
     assert "sk-secret" not in shown and "0123456789abcdef" not in shown
     assert "http://x/v1" in shown
-
-
-def test_settings_do_not_change() -> None:
-    changing: Any = Settings()
-    with pytest.raises(ValidationError):
-        changing.port = 1

@@ -8,10 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.clients.conversation import Conversation, Sent, reply_extra, said, sent_again
-from memory.clients.reconcile import Said, reconcile
+from memory.clients.conversation import Conversation, Sent, said, sent_again
+from memory.clients.reconcile import Said
 from memory.domain import Message
-from memory.llm import ToolCall
 from memory.sessions.messages import MESSAGE_CHARS_MAX
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
@@ -56,11 +55,6 @@ def test_what_the_system_says_is_no_message() -> None:
     assert len(conversation.raw) == 7
 
 
-def test_a_list_may_hold_nothing_but_instructions() -> None:
-    conversation = read({"role": "system", "content": "Write a poem."})
-    assert (conversation.messages, len(conversation.instructions), conversation.asked) == ((), 1, "")
-
-
 def test_images_and_files_leave_a_placeholder_and_a_fingerprint() -> None:
     parts = [
         {"type": "text", "text": "Look:"},
@@ -100,14 +94,6 @@ def test_a_call_is_known_again_by_what_it_calls() -> None:
     assert not only({"role": "assistant", "tool_calls": [other]}).said.same(known(call))
 
 
-def test_a_models_own_calls_are_kept_in_the_same_form() -> None:
-    calls = [ToolCall("call_1", "weather", '{"city": "Lyon", "days": 2}'), ToolCall("call_2", "f", "{", {"sign": "x"})]
-    extra = reply_extra(calls)
-    assert extra is not None and extra["tool_calls"][0] == CALL
-    assert extra["tool_calls"][1]["extra_content"] == {"sign": "x"}
-    assert reply_extra([]) is None
-
-
 def test_text_too_long_to_store_is_cut_the_same_way_each_time() -> None:
     raw = {"role": "user", "content": "word " * MESSAGE_CHARS_MAX}
     sent = only(raw)
@@ -121,21 +107,6 @@ def test_what_no_database_takes_is_left_out() -> None:
     call = {"function": {"name": "f\0", "arguments": '{"x": "\\u0000 \ud800"}'}}
     extra = only({"role": "assistant", "tool_calls": [call]}).extra
     assert extra == {"tool_calls": [{"function": {"name": "f", "arguments": '{"x": "\\u0000 \ufffd"}'}}]}
-
-
-def test_a_stored_conversation_is_carried_on_by_its_client() -> None:
-    raw = [
-        {"role": "user", "content": [{"type": "text", "text": "What is this?"}, IMAGE]},
-        {"role": "assistant", "content": "A cat."},
-        {"role": "user", "content": "And the weather?"},
-        {"role": "assistant", "content": None, "tool_calls": [CALL]},
-        {"role": "tool", "tool_call_id": "call_1", "content": "21 degrees"},
-    ]
-    sent = read(*raw).messages
-    line = [known(one) for one in sent]
-    assert (reconcile(line[:2], [one.said for one in sent]).keep, len(sent)) == (2, 5)
-    plan = reconcile(line, [one.said for one in sent])
-    assert (plan.keep, plan.new) == (5, 5)
 
 
 json_values = st.recursive(

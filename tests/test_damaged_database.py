@@ -88,15 +88,6 @@ def test_a_damaged_page_is_refused_with_the_way_to_restore(make: Callable[..., F
     assert good(client.get("/api/facts?user_id=ada"))["items"] is not None  # what lies elsewhere can be read
 
 
-def test_a_file_that_is_no_database_is_refused_alike(make: Callable[..., Flask], file: Path) -> None:
-    overwrite(file, [1])
-    client = make().test_client()
-    failed(client.get("/api/sessions"), 503, "database_damaged")
-    ready = client.get("/health/ready")
-    assert ready.status_code == 503
-    assert ready.json["database"].startswith("damaged") and "restore FILE" in ready.json["database"]
-
-
 def test_readiness_tells_of_damage_anywhere_and_in_every_process_until_it_is_restored(
     make: Callable[..., Flask], file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

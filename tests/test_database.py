@@ -107,14 +107,6 @@ def empty_log(database: Database) -> None:
     assert done[0] == 0
 
 
-def test_a_scrub_alone_empties_the_log_too(database: Database, tmp_path: Path) -> None:
-    live(database, seed=1)
-    erase(database)
-    assert database.scrub()
-    assert traces(tmp_path) == dict.fromkeys(traces(tmp_path), 0)
-    assert (tmp_path / "recap.db-wal").stat().st_size == 0
-
-
 def test_a_scrub_keeps_ids_and_gives_none_out_again(database: Database) -> None:
     live(database, seed=1)
     with database.read() as tx:
@@ -166,50 +158,6 @@ def owner(tx: Transaction, name: str) -> int:
     return tx.scalars(MAKE, values).one()
 
 
-def test_a_table_statement_writes_what_a_row_would(database: Database) -> None:
-    made = {"tenant": "default", "public_id": "s", "title": "", "created_at": AT, "updated_at": AT}
-    sessions = SessionRow.__table__
-    with database.write() as tx:
-        values = {**made, "owner_id": owner(tx, "ana"), "head_facts": [2, 1]}
-        session = tx.scalars(insert(sessions).returning(sessions.c.id), values).one()
-    with database.read() as tx:
-        row = tx.get_one(SessionRow, session)
-        assert (row.owner.name, row.created_at, row.head_facts, row.message_count) == ("ana", AT, [2, 1], 0)
-        assert row.created_at.utcoffset() == timedelta(0), "times come back in UTC, and say so"
-
-
-def test_only_what_was_changed_of_a_row_is_written(database: Database) -> None:
-    with database.write() as tx:
-        tx.add(SessionRow(tenant="t", public_id="s", owner_id=owner(tx, "ana"), created_at=AT, updated_at=AT))
-    with database.write() as tx:
-        row = tx.scalars(select(SessionRow)).one()
-        row.title, row.tokens = "Tea", row.tokens + 3
-        tx.execute(text("UPDATE sessions SET message_count = 7"))
-    with database.read() as tx:
-        row = tx.scalars(select(SessionRow)).one()
-        assert (row.title, row.tokens, row.message_count) == ("Tea", 3, 7)
-
-
-def test_a_part_of_a_transaction_can_fail_alone(database: Database) -> None:
-    with database.write() as tx:
-        owner(tx, "ana")
-        with pytest.raises(IntegrityError), tx.begin_nested():
-            owner(tx, "ana")
-        ben = owner(tx, "ben")
-    with pytest.raises(IntegrityError), database.write() as tx:
-        owner(tx, "cleo")
-        owner(tx, "ana")
-    with database.read() as tx:
-        assert tx.scalars(NAMED, {"names": ["ana", "ben", "cleo"]}).all() == [1, ben], "the failed one left nothing"
-
-
-def test_who_closes_last_leaves_nothing_but_the_file(database: Database, tmp_path: Path) -> None:
-    live(database, seed=1)
-    assert (tmp_path / "recap.db-wal").stat().st_size
-    database.close()
-    assert [file.name for file in tmp_path.iterdir()] == ["recap.db"]
-
-
 @pytest.fixture
 def promised(database: Database) -> Insert:
     """Inserts a row of a table whose owner may be missing until its transaction commits."""
@@ -218,18 +166,6 @@ def promised(database: Database) -> Insert:
     )
     table.create(database.engine)
     return insert(table)
-
-
-def test_a_block_that_raises_leaves_nothing(database: Database) -> None:
-    with pytest.raises(ZeroDivisionError), database.write() as tx:
-        tx.add(
-            SessionRow(tenant="t", public_id="s", owner_id=owner(tx, "ana"), created_at=AT, updated_at=AT),
-        )
-        tx.flush()
-        raise ZeroDivisionError
-    with database.write() as tx:
-        assert tx.scalars(NAMED, {"names": ["ana"]}).all() == []
-        assert tx.get_one(OwnerRow, owner(tx, "ana")).name == "ana", "rows see what a statement wrote"
 
 
 def test_what_is_written_in_a_read_is_not_kept(database: Database) -> None:

@@ -1,7 +1,7 @@
 """kill -9 of every process at once, at any moment: nothing acknowledged is lost, nothing comes twice.
 
 Each cycle kills the whole process group some random (seeded) milliseconds after the work it is aimed at has begun,
-and starts the server again on what is left.  What the dead held is free when its lease runs out.
+and starts the server again on what is left.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from memory.leases import LEASE_SECONDS
 from tests.faults.killing import killed_and_found_whole
-from tests.model_server import ModelServer
 from tests.serving import Api, Server, eventually, migrated_server, model_process, model_settings, rows, sound
 
 pytestmark = pytest.mark.slow
@@ -30,83 +27,6 @@ INDEXING = (
     "SELECT 1 FROM jobs JOIN owners ON owners.id = owner_id "
     "WHERE jobs.kind = 'index' AND state = 'running' AND owners.name = ?"
 )
-
-
-class Talker(threading.Thread):
-    """Takes turns in a session until the server is gone; knows what was acknowledged, and what was not."""
-
-    def __init__(self, server: Server, session: str, *, keyed: bool) -> None:
-        super().__init__(daemon=True)
-        self.session = session
-        self.keyed = keyed
-        self.acknowledged: list[str] = []
-        self.begun = threading.Event()
-        self.interrupted = ""
-        self._server = server
-
-    def run(self) -> None:
-        with Api(self._server) as api:
-            for number in range(1000):
-                words = f"{self.session} says thing number {number}."
-                try:
-                    self.say(api, words)
-                except httpx2.TransportError:
-                    self.interrupted = words
-                    return
-                self.acknowledged.append(words)
-                self.begun.set()
-
-    def say(self, api: Api, words: str) -> Any:
-        """Take one turn, with an Idempotency-Key or without."""
-        return api.chat(self.session, words, user_id="ada", key=words if self.keyed else None)
-
-
-def test_killed_during_turns(tmp_path: Path, migrated: Path, model_server: ModelServer) -> None:
-    chance = random.Random(2)
-    model_server.main.delay = 0.02
-    talkers: list[Talker] = []
-    with migrated_server(tmp_path, migrated, **model_settings(model_server.url)) as server:
-        for cycle in range(CYCLES):
-            server.start()
-            talking = [Talker(server, f"session-{cycle}-{number}", keyed=number > 0) for number in range(3)]
-            for talker in talking:
-                talker.start()
-            for talker in talking:
-                assert talker.begun.wait(15)
-            time.sleep(chance.uniform(0.0, 0.5))
-            server.kill()
-            for talker in talking:
-                talker.join(10)
-                assert talker.interrupted
-            talkers += talking
-
-        stored = {talker.session: _stored(server, talker.session) for talker in talkers}
-        for talker in talkers:
-            expected = [word for said in talker.acknowledged for word in (said, f"Reply to: {said}")]
-            assert _without_excerpts(stored[talker.session])[: len(expected)] == expected
-            # The interrupted turn: not admitted, admitted, or even answered; and nothing else.
-            assert _without_excerpts(stored[talker.session])[len(expected) :] in (
-                [],
-                [talker.interrupted],
-                [talker.interrupted, f"Reply to: {talker.interrupted}"],
-            )
-
-        server.start()
-        model_server.main.delay = 0.0
-        begun = time.monotonic()
-        with ThreadPoolExecutor(len(talkers)) as pool, Api(server) as api:
-            answers = list(pool.map(lambda talker: talker.say(api, talker.interrupted), talkers))
-            assert time.monotonic() - begun < LEASE_SECONDS + 5
-            for talker, answer in zip(talkers, answers, strict=True):
-                expected = [*talker.acknowledged, talker.interrupted]
-                if not talker.keyed and len(stored[talker.session]) > 2 * len(talker.acknowledged) + 1:
-                    expected.append(talker.interrupted)  # answered, but the answer was lost: without a key, a new turn
-                said = [m for m in api.messages(talker.session) if m["role"] == "user"]
-                assert [m["content"] for m in said] == expected
-                assert said[-1]["id"] == answer["user_message_id"]
-            api.jobs_done()
-        assert server.stop() == 0
-        sound(server)
 
 
 def test_killed_during_imports_and_indexing(tmp_path: Path, migrated: Path) -> None:
@@ -179,18 +99,3 @@ def _import(server: Server, batches: list[tuple[str, list[dict[str, Any]]]], fir
             except httpx2.TransportError:
                 return
             done.append(number)
-
-
-def _stored(server: Server, session: str) -> list[str]:
-    statement = (
-        "SELECT content FROM messages JOIN sessions ON sessions.id = session_id WHERE public_id = ? ORDER BY position"
-    )
-    return [content for (content,) in rows(server, statement, session)]
-
-
-def _without_excerpts(contents: list[str]) -> list[str]:
-    """The echo repeats the whole prompt's last message; what was recalled into it does not matter here."""
-    return [
-        f"Reply to: {content.splitlines()[-1]}" if content.startswith("Reply to:") and "\n" in content else content
-        for content in contents
-    ]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -15,18 +13,6 @@ def sources() -> list[Path]:
     """Every Python file of the project itself."""
     found = (path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
     return sorted(path for path in found if path.parts[0] != "tests" and not any(one[0] == "." for one in path.parts))
-
-
-def test_imports_point_down() -> None:
-    """The contracts, as `make check` runs them."""
-    found = subprocess.run(
-        [Path(sys.executable).with_name("lint-imports"), "--no-logo", "--no-cache"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert found.returncode == 0, found.stdout
 
 
 def test_benchmarks_use_what_users_can() -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 
 from app import services_of
@@ -21,15 +20,46 @@ from memory.ops.metrics import CODES_MAX, Metrics, Standing, TurnFigures, begin
 from memory.services import Services
 from models import JobRow
 from tests.conftest import MakeApp
-from tests.measuring import Figures, scraped
-from tests.model_server import CutStream, ModelServer, Status, Text, digest
+from tests.model_server import ModelServer, Status, Text, digest
 from tests.resources import append, said
 from tests.serving import Api, Server, eventually, migrated_server, rows
-from tests.talking import answering, ask, at, chat, failed, stream
+from tests.talking import answering, ask, at, chat, failed
 
 ROOT = Path(__file__).resolve().parent.parent
 OPERATIONS = ROOT / "docs/operations.md"
 METRICS_KEY = "prometheus-reads-with-this"
+
+
+class Figures:
+    """The samples of one scrape: `figures("recap_turns_total", outcome="answered")` adds up those that match."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.families = list(text_string_to_metric_families(text))
+        self._samples = [sample for family in self.families for sample in family.samples]
+
+    def __call__(self, name: str, **labels: str) -> float:
+        return sum(
+            sample.value for sample in self._samples if sample.name == name and labels.items() <= sample.labels.items()
+        )
+
+    @property
+    def names(self) -> set[str]:
+        """Every metric's name, counters' with the `_total` they are read by."""
+        return {f"{one.name}_total" if one.type == "counter" else one.name for one in self.families}
+
+    @property
+    def labels(self) -> set[str]:
+        """Every value of every label."""
+        return {value for sample in self._samples for value in sample.labels.values()}
+
+
+def scraped(client: Any, **headers: str) -> Figures:
+    """The figures as Flask's test client gets them."""
+    answer = client.get("/metrics", headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    return Figures(answer.text)
 
 
 @pytest.fixture
@@ -52,17 +82,6 @@ def test_a_turn_is_counted_with_its_phases(client: FlaskClient) -> None:
     assert figures("recap_turn_first_text_seconds_count") == 0, "a reply that is not streamed has no first text"
 
 
-def test_the_summary_is_a_phase_where_the_turn_waits_for_it(make_app: MakeApp) -> None:
-    client = make_app(summary_mode="inline").test_client()
-    chat(client, "My cat is called Miso.")
-    assert scraped(client)("recap_turn_phase_seconds_count", phase="summary") == 1
-
-
-def test_a_streamed_turn_says_when_its_first_text_came(client: FlaskClient) -> None:
-    stream(client, "My cat is called Miso.")
-    assert scraped(client)("recap_turn_first_text_seconds_count") == 1
-
-
 def test_tokens_are_the_providers(model_client: FlaskClient, model_server: ModelServer) -> None:
     usage = {"prompt_tokens": 90, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 64}}
     model_server.main.queue(Text("Noted.", usage=usage))
@@ -75,36 +94,6 @@ def test_tokens_are_the_providers(model_client: FlaskClient, model_server: Model
     assert figures("recap_saved_tokens_total") == max(0, answer["usage"]["saved_tokens"])
 
 
-@pytest.mark.parametrize(
-    "details", [None, {}, "some", {"cached_tokens": None}, {"cached_tokens": -1}, {"cached_tokens": "many"}]
-)
-def test_a_provider_that_says_nothing_of_its_cache_had_nothing_in_it(
-    model_client: FlaskClient, model_server: ModelServer, details: Any
-) -> None:
-    usage = {"prompt_tokens": 90, "completion_tokens": 7, "prompt_tokens_details": details}
-    model_server.main.queue(Text("Noted.", usage=usage))
-    chat(model_client, "My cat is called Miso.")
-    assert scraped(model_client)("recap_tokens_total", model="main", kind="cached") == 0
-
-
-def test_saved_tokens_never_fall(client: FlaskClient) -> None:
-    """A short conversation costs more than its history would, which must not take back what others saved."""
-    answer = chat(client, "Hello")
-    assert answer["usage"]["saved_tokens"] < 0
-    assert scraped(client)("recap_saved_tokens_total") == 0
-
-
-def test_looks_back_are_counted_by_what_they_brought(client: FlaskClient) -> None:
-    chat(client, "My cat is called Miso.", session_id="one", user_id="ada")
-    answer = chat(client, "What is my cat called?", session_id="two", user_id="ada")
-    figures = scraped(client)
-    assert len(answer["memory"]["excerpts"]) == figures("recap_recalled_excerpts_total") == 1
-    assert figures("recap_recalls_total", mode="auto", outcome="found") == 1
-    assert figures("recap_recalls_total", mode="auto", outcome="nothing") == 1
-    chat(client, "What is my cat called?", recall="off")
-    assert scraped(client)("recap_recalls_total", mode="off", outcome="nothing") == 1
-
-
 def test_what_the_mini_model_took_and_found_is_counted(client: FlaskClient, services: Services) -> None:
     chat(client, "My name is Ada and I live in Lyon.", session_id="s", user_id="ada")
     services.outbox.run_due()
@@ -113,17 +102,6 @@ def test_what_the_mini_model_took_and_found_is_counted(client: FlaskClient, serv
     assert figures("recap_facts_total", outcome="added") == len(facts) > 0
     assert figures("recap_tokens_total", model="mini", kind="prompt") > 0
     assert figures("recap_tokens_total", model="mini", kind="completion") > 0
-
-
-def test_facts_that_do_not_hold_up_are_counted(model_app: Flask, model_server: ModelServer) -> None:
-    client = model_app.test_client()
-    chat(client, "My cat is called Miso.", session_id="s")
-    made_up = {"text": "Has a dog", "source": 1, "quote": "my dog", "category": "other", "importance": 3}
-    model_server.mini.queue({"summary": {"topic": "Cats"}, "facts": [made_up]})
-    services_of(model_app).outbox.run_due()
-    figures = scraped(client)
-    assert figures("recap_facts_total", outcome="refused") == 1
-    assert figures("recap_facts_total", outcome="added") == 0
 
 
 def test_an_unusable_summary_is_paid_for_all_the_same(model_app: Flask, model_server: ModelServer) -> None:
@@ -149,18 +127,6 @@ def test_a_turn_that_fails_is_counted_with_its_code(model_client: FlaskClient, m
     assert figures("recap_http_requests_total", route="/api/chat", status="502") == 1
 
 
-def test_a_stream_that_breaks_off_is_an_error_though_its_status_was_good(
-    model_client: FlaskClient, model_server: ModelServer
-) -> None:
-    model_server.main.queue(CutStream(after=3))
-    with ask(model_client, "Count.", stream=True) as response:
-        assert "model_cut_off" in response.text
-    figures = scraped(model_client)
-    assert figures("recap_turns_total", outcome="failed") == 1
-    assert figures("recap_errors_total", code="model_cut_off") == 1
-    assert figures("recap_http_requests_total", route="/api/chat", status="200") == 1
-
-
 def test_a_turn_that_is_refused_is_no_failure(client: FlaskClient) -> None:
     chat(client, "Hello", key="k")
     chat(client, "Hello", key="k")
@@ -170,21 +136,6 @@ def test_a_turn_that_is_refused_is_no_failure(client: FlaskClient) -> None:
     assert figures("recap_turns_total", outcome="replayed") == 1
     assert figures("recap_turns_total", outcome="refused") == 1
     assert figures("recap_turns_total", outcome="failed") == 0
-
-
-def test_a_clients_turn_is_of_the_other_api(client: FlaskClient) -> None:
-    body = {"model": "m", "user": "ada", "messages": [{"role": "user", "content": "My cat is called Miso."}]}
-    assert client.post("/v1/chat/completions", json=body).status_code == 200
-    assert scraped(client)("recap_turns_total", api="completions", outcome="answered") == 1
-
-
-def test_requests_too_many_are_counted(make_app: MakeApp) -> None:
-    client = make_app(rate_limit="2 per minute").test_client()
-    answers = [client.get("/api/sessions").status_code for _ in range(4)]
-    assert answers == [200, 200, 429, 429]
-    figures = Figures(services_of(client.application).figures("test").decode())
-    assert figures("recap_http_requests_total", route="/api/sessions", status="429") == 2
-    assert figures("recap_errors_total") == 2
 
 
 def test_a_job_is_counted_by_how_it_ended(make_app: MakeApp, model_server: ModelServer) -> None:
@@ -270,13 +221,6 @@ def test_codes_are_bounded_whoever_makes_them_up() -> None:
 # -- where they can be read
 
 
-def test_applications_of_one_process_count_for_themselves(make_app: MakeApp) -> None:
-    one, other = make_app().test_client(), make_app().test_client()
-    chat(one, "Hello")
-    assert scraped(one)("recap_turns_total") == 1
-    assert scraped(other)("recap_turns_total") == 0
-
-
 def test_a_database_that_cannot_be_read_is_told_and_not_fatal(make_app: MakeApp, tmp_path: Path) -> None:
     client = make_app(database_url=f"sqlite:///{tmp_path / 'empty.db'}", metrics_key=METRICS_KEY).test_client()
     figures = scraped(client, **_bearer(METRICS_KEY))
@@ -292,12 +236,6 @@ def test_with_api_keys_the_metrics_have_a_key_of_their_own(make_app: MakeApp) ->
     assert scraped(client, **_bearer(METRICS_KEY))("recap_errors_total", code="metrics_key_missing") == 4
     refused = client.get("/api/sessions", headers=_bearer(METRICS_KEY))
     failed(refused, 401, "api_key_unknown")  # and opens nothing else
-
-
-def test_without_a_metrics_key_nobody_reads_them_where_keys_are_asked_for(make_app: MakeApp) -> None:
-    client = make_app(api_keys=(ApiKey("acme", "key-of-acme-0123456789"),)).test_client()
-    for headers in ({}, {"Authorization": "Bearer "}, {"Authorization": "Bearer"}):
-        failed(client.get("/metrics", headers=headers), 401, "metrics_key_missing")
 
 
 def test_without_keys_the_metrics_are_for_this_machine(client: FlaskClient) -> None:
@@ -319,27 +257,7 @@ def test_every_metric_is_described_and_no_other() -> None:
     assert all(name.endswith(("_total", "_seconds", "_info")) or "_" in name for name in there)
 
 
-def test_readiness_says_how_memory_is_set(make_app: MakeApp) -> None:
-    client = make_app(recall="tools", summary_prompt="short").test_client()
-    ready = client.get("/health/ready").json
-    assert (ready["recall"], ready["summary_prompt"]) == ("tools", "short")
-
-
 # -- over several processes
-
-
-def test_a_folder_that_cannot_be_written_leaves_each_process_its_own(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    in_the_way = tmp_path / "metrics"
-    in_the_way.write_text("not a folder")
-    metrics = Metrics()
-    metrics.turn_over(TurnFigures("chat", "answered", {}))
-    metrics.share(in_the_way)
-    figures = Figures(metrics.text(Standing("1", {})).decode())
-    assert figures("recap_metrics_shared") == 0
-    assert figures("recap_turns_total", outcome="answered") == 1, "and goes on with what it has"
-    assert "metrics are of each process alone" in caplog.text
 
 
 def test_a_start_clears_away_what_the_dead_left_and_nothing_of_the_living(tmp_path: Path) -> None:
@@ -394,24 +312,6 @@ def test_a_killed_workers_counts_stay_and_what_it_was_doing_does_not(tmp_path: P
         assert server.stop() == 0
         server.start()
         assert _scraped(server)("recap_turns_total") == 0, "a restart begins at nothing"
-
-
-@pytest.mark.slow
-def test_a_process_for_jobs_counts_with_the_workers(tmp_path: Path, migrated: Path) -> None:
-    with migrated_server(tmp_path, migrated, JOBS="worker", SUMMARY_DEBOUNCE="0") as server:
-        server.start()
-        command = [str(Path(sys.executable).with_name("flask")), "--app", "wsgi", "jobs", "work"]
-        with subprocess.Popen(command, cwd=ROOT, env=server.environ, stderr=subprocess.DEVNULL) as worker:
-            try:
-                with Api(server) as api:
-                    api.chat("s", "My name is Ada and I live in Lyon.", user_id="ada")
-                    api.jobs_done()
-                figures = _scraped(server)
-            finally:
-                worker.terminate()
-        assert figures("recap_jobs_run_total", kind="summary", outcome="done") == 1
-        assert figures("recap_facts_total", outcome="added") > 0
-        assert figures("recap_turns_total", outcome="answered") == 1
 
 
 def _scraped(server: Server) -> Figures:

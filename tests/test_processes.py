@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -18,9 +17,7 @@ from tests.model_server import Delay, ModelServer, Text
 from tests.serving import (
     Api,
     Server,
-    eventually,
     migrated_server,
-    model_process,
     model_settings,
     rows,
     sound,
@@ -59,25 +56,6 @@ def test_what_was_said_is_remembered_after_a_restart(tmp_path: Path) -> None:
             api.jobs_done()
         assert server.stop() == 0
         sound(server)
-
-
-def test_memory_made_by_a_model_survives_a_restart_too(tmp_path: Path, migrated: Path) -> None:
-    with model_process() as url, migrated_server(tmp_path, migrated, **model_settings(url)) as server:
-        server.start()
-        with Api(server) as api:
-            reply = api.chat("s1", "The kitchen will be painted green in June.", user_id="ada")
-            assert "notice" not in reply
-            assert reply["reply"].startswith("Reply to:")
-            api.jobs_done()
-        assert server.stop() == 0
-        server.start()
-        with Api(server) as api:
-            summary = api.get("/api/sessions/s1/summary")
-            assert "painted green in June" in json.dumps(summary["latest"]["sections"])
-            again = api.chat("s2", "Which colour was the kitchen?", user_id="ada")
-            assert "painted green in June" in again["reply"]  # the echo shows what the prompt recalled
-        assert server.stop() == 0
-        assert "main-model" in server.log.read_text()
 
 
 def test_turns_of_one_session_wait_for_each_other_across_processes(
@@ -131,29 +109,6 @@ def test_a_reply_that_is_being_written_arrives_whole_when_the_server_is_ended(
         ]
 
 
-def test_a_reply_is_stopped_from_another_process(tmp_path: Path, migrated: Path, model_server: ModelServer) -> None:
-    words = " ".join(f"word{number}" for number in range(4000))
-    model_server.main.queue(Text(words, seconds_each=0.01))
-    with migrated_server(tmp_path, migrated, **model_settings(model_server.url)) as server, ExitStack() as stack:
-        server.start()
-        one, two = _on_different_workers(server, stack)
-        body = {"session_id": "s1", "message": "Take your time.", "stream": True}
-        events: list[Any] = []
-        ended = False
-        with one.http.stream("POST", "/api/chat", json=body) as answer:
-            for line in answer.iter_lines():
-                if line.startswith("data: {"):
-                    events.append(json.loads(line.removeprefix("data: ")))
-                    if len(events) == 5:
-                        assert two.post("/api/sessions/s1/stop") == {"stopping": True}
-                ended = line == "data: [DONE]" or (ended and not line)
-        assert ended and events[-1]["choices"][0]["finish_reason"] == "interrupted"
-        said = "".join(event["choices"][0]["delta"].get("content", "") for event in events)
-        assert words.startswith(said) and len(said) < len(words)
-        assert [message["content"] for message in one.messages("s1")] == ["Take your time.", said]
-        assert not two.get("/api/sessions/s1")["busy"]
-
-
 def test_a_database_that_was_not_made_says_what_to_do(tmp_path: Path) -> None:
     server = Server(tmp_path / "data")
     try:
@@ -170,35 +125,6 @@ def test_a_database_that_was_not_made_says_what_to_do(tmp_path: Path) -> None:
             assert api.chat("s1", "Hello again.")["session_id"] == "s1"  # and needs no restart
     finally:
         server.kill()
-
-
-def test_an_index_damaged_while_serving_heals(tmp_path: Path, migrated: Path) -> None:
-    with migrated_server(tmp_path, migrated) as server:
-        server.start()
-        with Api(server) as api:
-            messages = [{"role": "user", "content": f"Note {n} about lighthouse number {n}."} for n in range(60)]
-            api.append("s1", messages, user_id="ada")
-            api.jobs_done("index")
-            for damage in (lambda file: file.write_bytes(b"\0nonsense"), lambda file: file.unlink()):
-                for file in [file for file in (server.data_dir / "index").rglob("*") if file.is_file()]:
-                    damage(file)
-                found = api.get("/api/search", q="lighthouse 41", user_id="ada")["results"]
-                assert found[0]["content"] == "Note 41 about lighthouse number 41."
-                assert eventually(lambda: not rows(server, "SELECT 1 FROM jobs WHERE kind = 'index'"))
-            assert api.get("/api/search", q="lighthouse 17", user_id="ada")["results"][0]["position"] == 18
-        assert server.stop() == 0
-        sound(server)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere loopback has one address")
-def test_host_port_and_data_directory_are_honoured(tmp_path: Path, migrated: Path) -> None:
-    with migrated_server(tmp_path, migrated, HOST="127.0.0.2") as server:
-        server.url = f"http://127.0.0.2:{server.port}"
-        server.start()
-        assert (tmp_path / "data" / "recap.db").is_file()
-        with pytest.raises(httpx2.ConnectError):
-            httpx2.get(f"http://127.0.0.1:{server.port}/health/live", trust_env=False)
-        assert server.stop() == 0
 
 
 def _asked(model_server: ModelServer) -> list[str]:

@@ -5,9 +5,6 @@ Schemathesis makes them up, always the same ones; the application is called in t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 import schemathesis
 from flask import Flask
@@ -22,30 +19,13 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from config import Settings
-from tests.resources import an_app
-
-KEY = "key-of-acme-0123456789"
 EXAMPLES = 12  # of each kind for each call
 SOUND = [content_type_conformance, response_headers_conformance, response_schema_conformance, status_code_conformance]
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def open_app(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Flask]:
-    with an_app(tmp_path_factory.mktemp("open"), migrated) as app:
-        yield app
-
-
-@pytest.fixture(scope="module")
-def locked_app(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Flask]:
-    keys = Settings.from_env({"RECAP_API_KEYS": f"acme:{KEY}"}, None).api_keys
-    with an_app(tmp_path_factory.mktemp("locked"), migrated, api_keys=keys, rate_limit="off") as app:
-        yield app
-
-
-def problems(app: Flask, mode: GenerationMode, only: tuple[str, ...] = (), **headers: str) -> list[str]:
+def problems(app: Flask, mode: GenerationMode, only: tuple[str, ...] = ()) -> list[str]:
     """What is wrong with the answers to made up requests, a line for each call and kind."""
     found: dict[tuple[str, str], str] = {}
     schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
@@ -64,10 +44,10 @@ def problems(app: Flask, mode: GenerationMode, only: tuple[str, ...] = (), **hea
             suppress_health_check=list(HealthCheck),
         )
         def send(case: schemathesis.Case) -> None:
-            answer = case.call(headers=headers)
+            answer = case.call()
             for check in SOUND:
                 try:
-                    case.validate_response(answer, checks=[check], headers=headers)
+                    case.validate_response(answer, checks=[check])
                 except (Failure, FailureGroup) as failure:
                     why = failure.exceptions[0] if isinstance(failure, FailureGroup) else failure
                     told = f"{case.operation.label}: {answer.status_code}: {why}\n  {case.as_curl_command()}"
@@ -81,18 +61,13 @@ def problems(app: Flask, mode: GenerationMode, only: tuple[str, ...] = (), **hea
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-def test_every_call_answers_as_it_is_documented(open_app: Flask, mode: GenerationMode) -> None:
-    assert problems(open_app, mode) == []
+def test_every_call_answers_as_it_is_documented(shared_app: Flask, mode: GenerationMode) -> None:
+    assert problems(shared_app, mode) == []
 
 
-@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-def test_so_it_does_to_who_has_a_key(locked_app: Flask, mode: GenerationMode) -> None:
-    assert problems(locked_app, mode, Authorization=f"Bearer {KEY}") == []
-
-
-def test_what_is_not_documented_would_be_found(open_app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(open_app.view_functions, "jobs.list_jobs", lambda: ({"items": "none"}, 200))
-    monkeypatch.setitem(open_app.view_functions, "prompts.list_prompts", lambda: ({}, 418))
-    found = "\n".join(problems(open_app, GenerationMode.POSITIVE, only=("GET /api/jobs", "GET /api/prompts")))
+def test_what_is_not_documented_would_be_found(shared_app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(shared_app.view_functions, "jobs.list_jobs", lambda: ({"items": "none"}, 200))
+    monkeypatch.setitem(shared_app.view_functions, "prompts.list_prompts", lambda: ({}, 418))
+    found = "\n".join(problems(shared_app, GenerationMode.POSITIVE, only=("GET /api/jobs", "GET /api/prompts")))
     assert "GET /api/jobs: 200: Response violates schema" in found
     assert "GET /api/prompts: 418: Undocumented status code" in found

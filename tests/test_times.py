@@ -2,13 +2,12 @@
 
 import time
 from datetime import UTC, datetime
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory.recall import times
 from memory.recall.times import TimeRange, time_ranges, zone_of
 
 TALLINN, NEW_YORK = ZoneInfo("Europe/Tallinn"), ZoneInfo("America/New_York")
@@ -28,38 +27,25 @@ PHRASES = """
     what did we do today? | today | 11-20 | 11-21
     Yesterday I said so | Yesterday | 11-19 | 11-20
     the day before yesterday | the day before yesterday | 11-18 | 11-19
-    what about last night? | last night | 11-19T18 | 11-20T06
     this morning | this morning | 11-20T04 | 11-20T12
-    this afternoon | this afternoon | 11-20T12 | 11-20T18
     yesterday evening | yesterday | 11-19 | 11-20
     last week's plan | last week | 11-09 | 11-16
     this week | this week | 11-16 | 11-23
-    the week before last | the week before last | 11-02 | 11-09
     last month | last month | 10-01 | 11-01
     last quarter | last quarter | 07-01 | 10-01
     last year | last year | 2025-01-01 | 01-01
     last weekend | last weekend | 11-14 | 11-16
-    over the weekend | over the weekend | 11-14 | 11-16
-    two weekends ago | two weekends ago | 11-07 | 11-09
-    this past weekend | this past weekend | 11-14 | 11-16
     what we said on Monday | on Monday | 11-16 | 11-17
     last Friday we met | last Friday | 11-13 | 11-14
-    On Friday we met | On Friday | 11-13 | 11-14
-    this Friday | this Friday | 11-20 | 11-21
     remind me what we decided on Thu | on Thu | 11-19 | 11-20
-    on Sat. | on Sat | 11-14 | 11-15
     3 days ago | 3 days ago | 11-17 | 11-18
-    ten days ago | ten days ago | 11-10 | 11-11
     two weeks ago | two weeks ago | 11-03 | 11-10
-    3 weeks back | 3 weeks back | 10-27 | 11-03
     a month ago | a month ago | 10-05 | 11-05
     a year ago | a year ago | 2025-05-22 | 05-22
     a couple of days ago | a couple of days ago | 11-17 | 11-20
     a few weeks ago | a few weeks ago | 10-09 | 11-07
     2 hours ago | 2 hours ago | 11-20T12 | 11-20T13
-    10 minutes ago | 10 minutes ago | 11-20T14:15 | 11-20T14:25
     in the last 3 days | in the last 3 days | 11-17 | NOW
-    over the past couple of weeks | over the past couple of weeks | 10-30 | NOW
     the past month | the past month | 10-20 | NOW
     in the last 24 hours | in the last 24 hours | 11-19T14:30 | NOW
     on December 1,2023 | on December 1,2023 | 2023-12-01 | 2023-12-02
@@ -67,41 +53,31 @@ PHRASES = """
     in May 2023 | in May 2023 | 2023-05-01 | 2023-06-01
     last May | last May | 05-01 | 06-01
     in November | in November | 11-01 | 12-01
-    last November | last November | 2025-11-01 | 2025-12-01
     in December | in December | 2025-12-01 | 01-01
     last year in May | last year in May | 2025-05-01 | 2025-06-01
-    May last year | May last year | 2025-05-01 | 2025-06-01
     early May | early May | 05-01 | 05-11
     mid-May 2023 | mid-May 2023 | 2023-05-11 | 2023-05-21
-    in late May | in late May | 05-21 | 06-01
     at the beginning of last month | last month | 10-01 | 11-01
     first week of June | first week of June | 06-01 | 06-08
     the last week of May | the last week of May | 05-24 | 06-01
     on 12 May 2023 | on 12 May 2023 | 2023-05-12 | 2023-05-13
     May 12th | May 12th | 05-12 | 05-13
-    May 12, 2023 | May 12, 2023 | 2023-05-12 | 2023-05-13
     the 12th of May | the 12th of May | 05-12 | 05-13
     12.05.2023 | 12.05.2023 | 2023-05-12 | 2023-05-13
-    12/05/2023 | 12/05/2023 | 2023-05-12 | 2023-05-13
     05/13/2023 | 05/13/2023 | 2023-05-13 | 2023-05-14
     (2023-05-12) | 2023-05-12 | 2023-05-12 | 2023-05-13
     on Monday, 16 November | on Monday, 16 November | 11-16 | 11-17
     on 29 February | on 29 February | 2024-02-29 | 2024-03-01
-    on 28 February 2023 | on 28 February 2023 | 2023-02-28 | 2023-03-01
     on 31 December | on 31 December | 2025-12-31 | 01-01
     I was born in 1990 | in 1990 | 1990-01-01 | 1991-01-01
     昨天我们聊了什么 | 昨天 | 11-19 | 11-20
     今天早上 | 今天早上 | 11-20T04 | 11-20T12
-    我前天说的 | 前天 | 11-18 | 11-19
-    昨晚 | 昨晚 | 11-19T18 | 11-20T06
     上周 | 上周 | 11-09 | 11-16
     上周三 | 上周三 | 11-11 | 11-12
-    上个周末 | 上个周末 | 11-14 | 11-16
     周一说过 | 周一 | 11-16 | 11-17
     上个月 | 上个月 | 10-01 | 11-01
     去年 | 去年 | 2025-01-01 | 01-01
     三天前 | 三天前 | 11-17 | 11-18
-    两个星期前 | 两个星期前 | 11-03 | 11-10
     几天前 | 几天前 | 11-14 | 11-19
     5月 | 5月 | 05-01 | 06-01
     我们在十二月讨论过 | 十二月 | 2025-12-01 | 01-01
@@ -117,14 +93,13 @@ def wall(said: str) -> str:
     return said if said.startswith(("19", "20")) else f"2026-{said}"
 
 
-@pytest.mark.parametrize("zone", ZONES, ids=str)
 @pytest.mark.parametrize("line", PHRASES.strip().splitlines(), ids=lambda line: line.split("|")[0].strip())
-def test_reads(line, zone):
+def test_reads(line):
     text, phrase, after, before = (part.strip() for part in line.split("|"))
-    now = FRIDAY.replace(tzinfo=zone)
+    now = FRIDAY.replace(tzinfo=TALLINN)
     start = text.index(phrase)
-    assert time_ranges(text, now, zone) == [
-        TimeRange(instant(wall(after), zone), instant(wall(before), zone), phrase, start, start + len(phrase))
+    assert time_ranges(text, now, TALLINN) == [
+        TimeRange(instant(wall(after), TALLINN), instant(wall(before), TALLINN), phrase, start, start + len(phrase))
     ]
 
 
@@ -154,9 +129,8 @@ FALSE_FRIENDS = """
 @pytest.mark.parametrize(
     "text", [text.strip() for line in FALSE_FRIENDS.strip().splitlines() for text in line.split(";")]
 )
-@pytest.mark.parametrize("zone", ZONES, ids=str)
-def test_is_not_fooled_by(text, zone):
-    found = time_ranges(text, FRIDAY.replace(tzinfo=zone), zone)
+def test_is_not_fooled_by(text):
+    found = time_ranges(text, FRIDAY.replace(tzinfo=TALLINN), TALLINN)
     assert [one.phrase for one in found] == []
 
 
@@ -214,16 +188,6 @@ def test_zones_by_name():
             zone_of(name)
 
 
-def test_without_a_zone_database_only_utc_is_known(monkeypatch):
-    class NoZones(ZoneInfo):
-        def __new__(cls, key):
-            raise ZoneInfoNotFoundError(key)
-
-    monkeypatch.setattr(times, "ZoneInfo", NoZones)
-    with pytest.raises(ValueError, match="only UTC is known"):
-        zone_of("Europe/Tallinn")
-
-
 def test_now_must_be_aware():
     with pytest.raises(ValueError, match="aware"):
         time_ranges("today", FRIDAY, UTC)
@@ -247,22 +211,7 @@ def test_holds_for_any_text(text, now):
 
 
 @pytest.mark.parametrize(
-    "unit",
-    [
-        "may ",
-        "in may ",
-        "on monday ",
-        " ",
-        "\n",
-        "2023-",
-        "12/",
-        "1",
-        "上",
-        "三",
-        "一月",
-        "a few ",
-        "the first half of ",
-    ],
+    "unit", ["in may ", "on monday ", " ", "2023-", "12/", "1", "上", "三", "一月", "a few ", "the first half of "]
 )
 def test_takes_time_in_proportion(unit):
     began = time.process_time()

@@ -225,5 +225,3 @@ class Recall:
                     self._outbox.enqueue(tx, "index", owner_id, owner_id=owner_id)
         except SQLAlchemyError as error:  # what was found is found; the next search asks again
             log.error("a lost index can't be made again yet", extra=logs.fields(error=logs.told(error)))
-            return
-        self._outbox.notify()

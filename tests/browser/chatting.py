@@ -1,4 +1,4 @@
-"""What the browser tests of the page share: writing and reading as a visitor does, by names and roles."""
+"""What the browser tests share: writing, reading and opening dialogs as a visitor does, by names and roles."""
 
 from __future__ import annotations
 
@@ -55,8 +55,67 @@ def stored(live: Live, session_id: str) -> list[tuple[str, str]]:
     return [(item["role"], item["content"]) for item in page["items"]]
 
 
+def state(live: Live, text: str, **more: Any) -> None:
+    """A fact the person states beforehand."""
+    answer = live.client.post("/api/facts", json={"user_id": ME, "text": text, **more})
+    assert answer.status_code == 201, answer.text
+
+
+def stored_facts(live: Live, user_id: str = ME) -> list[dict[str, Any]]:
+    """All facts the server holds, newest first."""
+    page: Any = live.client.get(f"/api/facts?user_id={user_id}&limit=100").json
+    return list(page["items"])
+
+
+def known(live: Live, user_id: str = ME) -> list[str]:
+    """The texts of all facts the server holds, newest first."""
+    return [item["text"] for item in stored_facts(live, user_id)]
+
+
 def session_shown(page: Page) -> str:
     """The id of the chat that the address names."""
     found = re.search(r"#/(.+)$", page.url)
     assert found, page.url
     return found[1]
+
+
+# Dialogs
+
+
+def open_settings(page: Page) -> Locator:
+    return _open(page, "Settings")
+
+
+def close_settings(page: Page) -> None:
+    page.get_by_role("button", name="Close Settings").click()
+
+
+def open_manage(page: Page) -> Locator:
+    return _open(page, "Manage memories")
+
+
+def open_prompts(page: Page) -> Locator:
+    open_settings(page).get_by_role("button", name="Edit prompts").click()
+    return page.get_by_role("dialog", name="Prompts")
+
+
+def _open(page: Page, name: str) -> Locator:
+    """On a phone the button is on the panel that slides in."""
+    if (
+        page.get_by_role("button", name="Open chats").is_visible()
+        and not page.get_by_role("button", name=name).is_visible()
+    ):
+        page.get_by_role("button", name="Open chats").click()
+    page.get_by_role("button", name=name, exact=True).click()
+    return page.get_by_role("dialog", name=name)
+
+
+def scrolls_sideways(dialog: Locator) -> list[str]:
+    """What in a dialog is wider than what shows of it; a single pixel is how something is hidden from view."""
+    found: list[str] = dialog.evaluate(
+        """dialog => [dialog, ...dialog.querySelectorAll("*")]
+            .filter(one => one.clientWidth > 1 && one.scrollWidth > one.clientWidth)
+            .filter(one => getComputedStyle(one).overflowX !== "visible")
+            .map(one => one.outerHTML.slice(0, 200))"""
+    )
+    return found

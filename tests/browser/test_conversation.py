@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.chatting import box, chat, messages, open_chat, send, session_shown, stored, talk
 from tests.browser.conftest import Browse, Serve
@@ -49,17 +49,6 @@ def test_a_reply_shows_as_it_is_written_and_can_be_stopped(page: Page, live: Liv
     expect(messages(page).last).to_contain_text("Stopped here")
     done(page)
     assert stored(live, session_shown(page)) == [("user", "Tell me a story"), ("assistant", "Once upon a time")]
-
-
-def test_escape_stops_too(page: Page, model_server: ModelServer) -> None:
-    reply = Dictation()
-    model_server.main.queue(reply)
-    page.goto("/")
-    send(page, "Tell me a story")
-    reply.say("Once")
-    expect(messages(page).last).to_contain_text("Once")
-    page.keyboard.press("Escape")
-    expect(messages(page).last).to_contain_text("Stopped here")
 
 
 def test_a_model_failure_is_said_and_tried_again_without_doubling(
@@ -154,53 +143,6 @@ def test_a_draft_outlives_a_reload_and_a_look_at_another_chat(page: Page, live: 
     expect(box(page)).to_have_value("Half a thought")
 
 
-def test_what_is_sent_while_the_chat_still_loads_goes_out_when_it_has(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
-    talk(live.client, "garden", "The roses need water", "Noted.")
-    held: list[Route] = []
-    page.route("**/api/sessions/garden/messages?*", lambda route: held.append(route))
-    with page.expect_request("**/api/sessions/garden/messages?*"):
-        page.goto("/#/garden")
-    model_server.main.queue(Text("At seven."))
-    send(page, "When?")
-    expect(box(page)).to_have_value("When?")
-    for route in held:
-        route.continue_()
-    expect(messages(page).last).to_contain_text("At seven.")
-    done(page)
-    assert [content for _, content in stored(live, "garden")][2:] == ["When?", "At seven."]
-
-
-@pytest.mark.parametrize("place", ["/", "/#/garden"])
-def test_what_is_sent_before_it_is_known_whose_page_this_is_goes_out_when_it_is(
-    page: Page, live: Live, model_server: ModelServer, place: str
-) -> None:
-    talk(live.client, "garden", "The roses need water", "Noted.")
-    held: list[Route] = []
-    page.route("**/api/me", lambda route: held.append(route))
-    with page.expect_request("**/api/me"):
-        page.goto(place)
-    model_server.main.queue(Text("At seven."))
-    send(page, "When?")
-    held[0].continue_()
-    expect(messages(page).last).to_contain_text("At seven.")
-    done(page)
-    assert [content for _, content in stored(live, session_shown(page))][-2:] == ["When?", "At seven."]
-
-
-def test_words_typed_before_it_is_known_whose_page_this_is_stay_beside_the_draft(page: Page, live: Live) -> None:
-    page.goto("/")
-    box(page).fill("Half a thought")
-    held: list[Route] = []
-    page.route("**/api/me", lambda route: held.append(route))
-    with page.expect_request("**/api/me"):
-        page.reload()
-    box(page).fill("and its other half")
-    held[0].continue_()
-    expect(box(page)).to_have_value("Half a thought\nand its other half")
-
-
 def test_changing_the_last_message_replaces_it_and_its_reply(page: Page, live: Live, model_server: ModelServer) -> None:
     page.goto("/")
     chat(page, "I live in Lyon", model_server_reply(model_server))
@@ -214,17 +156,6 @@ def test_changing_the_last_message_replaces_it_and_its_reply(page: Page, live: L
     done(page)
     expect(messages(page)).to_have_count(2)
     assert stored(live, session_shown(page)) == [("user", "I live in Lille"), ("assistant", "Lille it is.")]
-
-
-def test_another_reply_takes_the_place_of_the_last(page: Page, live: Live, model_server: ModelServer) -> None:
-    page.goto("/")
-    chat(page, "A name for the cat?", model_server_reply(model_server))
-    model_server.main.queue(Text("Miso."))
-    page.get_by_role("button", name="Try again", exact=True).click()
-    expect(messages(page).last).to_contain_text("Miso.")
-    done(page)
-    expect(messages(page)).to_have_count(2)
-    assert stored(live, session_shown(page)) == [("user", "A name for the cat?"), ("assistant", "Miso.")]
 
 
 def test_a_long_history_loads_as_one_scrolls(page: Page, live: Live) -> None:
@@ -298,17 +229,6 @@ def test_the_builtin_model_is_announced_with_the_line_that_sets_another(serve: S
     page.reload()
     expect(box(page)).to_be_visible()
     expect(notices).to_be_hidden()
-
-
-def test_an_address_that_was_kept_leads_back_to_its_chat(page: Page, live: Live) -> None:
-    talk(live.client, "garden", "The roses need water", "Noted.")
-    talk(live.client, "kitchen", "The oven is broken", "Noted.")
-    page.goto("/#/garden")
-    expect(messages(page).first).to_contain_text("The roses need water")
-    open_chat(page, "The oven")
-    expect(messages(page).first).to_contain_text("The oven is broken")
-    page.go_back()
-    expect(messages(page).first).to_contain_text("The roses need water")
 
 
 def test_a_message_is_erased_after_a_second_yes(page: Page, live: Live, model_server: ModelServer) -> None:

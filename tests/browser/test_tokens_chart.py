@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, chat, messages, open_chat, talk
-from tests.browsing import PHONE, USUAL, WIDE, accessibility, watch_of
+from tests.browser.chatting import ME, chat
+from tests.browsing import PHONE, WIDE, accessibility
 from tests.live import Live
 from tests.model_server import ModelServer, Text
 
@@ -59,17 +59,6 @@ def test_its_figures_are_those_of_the_api(page: Page, live: Live) -> None:
     expect(strip(page)).to_contain_text(f"{sent:,} sent; the full history would be {full:,}")
 
 
-def test_it_says_what_was_saved(page: Page, live: Live) -> None:
-    words = "The roses need water and the lilies need shade, as we said about the garden. " * 30
-    talk(live.client, "garden", *[words] * 40)
-    live.settle()
-    usages = take_turns(live, 2)
-    sent, full = (sum(usage[key] for usage in usages) for key in ("prompt_tokens", "full_history_tokens"))
-    assert sent < full
-    page.goto("/#/garden")
-    expect(strip(page)).to_contain_text(f"{sent:,} sent instead of {full:,}, {100 * (full - sent) / full:.0f} % less")
-
-
 def test_each_turn_can_be_read_with_the_arrow_keys_and_the_pointer(page: Page, live: Live) -> None:
     usages = take_turns(live, 4)
     page.goto("/#/garden")
@@ -92,72 +81,7 @@ def test_each_turn_can_be_read_with_the_arrow_keys_and_the_pointer(page: Page, l
     expect(strip(page).get_by_role("figure")).to_contain_text("Turn 4")
 
 
-def test_it_stays_folded_or_open_as_it_was_left(page: Page, live: Live) -> None:
-    take_turns(live, 2)
-    page.goto("/#/garden")
-    fold = strip(page).get_by_role("button", name="Tokens")
-    expect(fold).to_have_attribute("aria-expanded", "true")
-    fold.click()
-    expect(chart(page)).to_be_hidden()
-    expect(strip(page)).to_contain_text("sent")  # the sum stays
-    page.reload()
-    expect(messages(page)).to_have_count(4)
-    expect(chart(page)).to_be_hidden()
-    fold.press("Enter")
-    expect(chart(page)).to_be_visible()
-    page.reload()
-    expect(chart(page)).to_be_visible()
-
-
-def test_a_chat_that_is_not_stored_has_none(page: Page, live: Live) -> None:
-    take_turns(live, 2)
-    page.goto("/#/garden")
-    expect(chart(page)).to_be_visible()
-    page.get_by_role("button", name="Temporary").click()
-    expect(strip(page)).to_be_hidden()
-
-
-def test_a_chat_that_was_brought_in_has_none_before_its_first_turn(page: Page, live: Live) -> None:
-    take_turns(live, 2)
-    talk(live.client, "kitchen", "The oven is broken", "Noted.")
-    page.goto("/#/garden")
-    expect(chart(page)).to_be_visible()
-    with page.expect_response("**/sessions/kitchen/turns?*"):
-        open_chat(page, "The oven is broken")
-    expect(messages(page)).to_have_count(2)
-    expect(strip(page)).to_be_hidden()
-
-
-def test_whoever_is_at_the_end_of_a_chat_stays_there(page: Page, live: Live) -> None:
-    take_turns(live, 8)
-    talk(live.client, "kitchen", "The oven is broken", "Noted.")
-    page.goto("/#/kitchen")
-    expect(messages(page)).to_have_count(2)
-    open_chat(page, "Rose number 1")
-    expect(chart(page)).to_be_visible()
-    end = messages(page).last.get_by_role("button", name="Copy")
-    expect(end).to_be_in_viewport()
-    fold = strip(page).get_by_role("button", name="Tokens")
-    for _ in range(2):
-        fold.click()
-        expect(end).to_be_in_viewport()
-
-
-def test_a_failure_to_read_it_is_said_and_can_be_tried_again(page: Page, live: Live, model_server: ModelServer) -> None:
-    take_turns(live, 2)
-    page.goto("/#/garden")
-    expect(chart(page)).to_be_visible()
-    page.route("**/turns?*", lambda route: route.abort())
-    watch_of(page).expect(r"net::ERR_FAILED")
-    model_server.main.queue(Text("Noted."))
-    chat(page, "And the lilies", "Noted.")
-    expect(strip(page)).to_contain_text("Recap can't be reached")
-    page.unroute("**/turns?*")
-    strip(page).get_by_role("button", name="Try again").click()
-    expect(chart(page)).to_have_attribute("aria-valuemax", "3")
-
-
-@pytest.mark.parametrize("page", [PHONE, USUAL.at_night, WIDE], indirect=True, ids=str)
+@pytest.mark.parametrize("page", [PHONE, WIDE.at_night], indirect=True, ids=str)
 def test_it_fits_and_is_accessible(page: Page, live: Live) -> None:
     take_turns(live, 6)
     page.goto("/#/garden")

@@ -1,6 +1,33 @@
 """Crash and load tests, run by `make test-faults`: minutes each, on loopback alone, with a scripted model.
 
 What they do is set by environment variables, whose defaults are what is promised:
-FAULTS_CYCLES (200 kill -9), FAULTS_CLIENTS (300 at once), FAULTS_TURNS (24,000), FAULTS_SEED (1).  Each prints its
+FAULTS_CYCLES (200 kill -9), FAULTS_CLIENTS (300 at once), FAULTS_TURNS (48,000), FAULTS_SEED (1).  Each prints its
 figures: `make test-faults` shows them.
 """
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+
+def size(name: str, default: int) -> int:
+    """The environment's `name`, or what is promised."""
+    return int(os.environ.get(name) or default)
+
+
+def seed() -> int:
+    """What the choices of a run are made from, so that it can be run again."""
+    return size("FAULTS_SEED", 1)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that `share` (0 to 1) of them do not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def report(title: str, **figures: object) -> None:
+    """Print figures of a run; `pytest -s` shows them."""
+    told = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in figures.items())
+    print(f"\n{title}: {told}", flush=True)

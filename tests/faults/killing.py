@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from memory.leases import LEASE_SECONDS
+from tests.faults import report
 from tests.faults.chatters import Chatter, never_back, stored_once
-from tests.faults.figures import report
 from tests.serving import Api, Server, eventually, rows, sound
 
 CHATTERS = 8

@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.faults import percentile, report, size
 from tests.faults.chatters import Answer, say
-from tests.faults.figures import percentile, report, size
 from tests.faults.pinging import pinging
 from tests.serving import Api, Server, migrated_server, model_process, model_settings, rows, sound
 

@@ -13,8 +13,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.faults import report
 from tests.faults.chatters import Answer, Refused, say
-from tests.faults.figures import report
 from tests.serving import Api, Server, eventually, migrated_server, model_process, model_settings, rows, sound
 
 pytestmark = pytest.mark.faults
@@ -154,30 +154,6 @@ def test_a_full_disk_refuses_clearly_loses_nothing_and_goes_on_when_there_is_spa
     lines = server.log.read_text().splitlines()
     assert len(lines) < 3000, "the log fills the next disk"
     report("disk full", turns=len(answers), refused=len(refused), log_lines=len(lines))
-
-
-def test_a_full_disk_keeps_the_index_from_nothing_but_its_work(server: Server, disk: Disk) -> None:
-    """The database has room in its own files; the index, which writes new ones, has none."""
-    server.start()
-    with Api(server) as api:
-        long = [{"role": "user", "content": f"Note {n} about lighthouse {n}. " * 20} for n in range(300)]
-        api.append("s", long, user_id="ada")
-        api.jobs_done("index")
-        disk.fill()
-        for number in (7, 123):
-            found = api.get("/api/search", q=f"lighthouse {number}", user_id="ada")["results"]
-            assert found[0]["content"] == long[number]["content"]
-        segments = list((server.data_dir / "index").rglob("*.seg"))
-        segments[0].write_bytes(b"")  # damaged, too: a job can't make it again yet
-        for number in (8, 124):
-            found = api.get("/api/search", q=f"lighthouse {number}", user_id="ada")["results"]
-            assert found[0]["content"] == long[number]["content"]
-        disk.free()
-        api.append("s", [{"role": "user", "content": "The last lighthouse."}], user_id="ada")
-        api.jobs_done("index", seconds=120.0)
-        assert eventually(lambda: not rows(server, "SELECT 1 FROM messages WHERE indexed_in IS NULL"))
-    assert server.stop() == 0
-    sound(server)
 
 
 @pytest.mark.parametrize("killed", [False, True])  # which leaves SQLite's log

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.figures import seed, size
+from tests.faults import seed, size
 from tests.faults.killing import killed_and_found_whole
 from tests.serving import migrated_server, model_process, model_settings
 

@@ -23,8 +23,8 @@ from statistics import linear_regression
 import httpx2
 import pytest
 
+from tests.faults import report, seed, size
 from tests.faults.chatters import say
-from tests.faults.figures import report, seed, size
 from tests.serving import Api, Server, eventually, migrated_server, model_process, model_settings, rows, sound
 
 pytestmark = pytest.mark.faults

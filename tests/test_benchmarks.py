@@ -1,0 +1,315 @@
+"""The benchmarks: what they count, and a whole run of each, made small."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks import concurrency, filling, prefix, recall, replay, scale, turns
+from benchmarks.calling import Took
+from benchmarks.conversation import Conversation, Question, recall_at
+from benchmarks.model import Call, Json
+from benchmarks.rankings import RECIPES, Corpus, Judge
+from benchmarks.serving import MAIN, MINI, ROOT
+
+OURS = ROOT / "benchmarks" / "conversation.json"
+SOON = ["--set", "SUMMARY_DEBOUNCE=0.1"]
+ASKED = [{"role": "user", "content": "Hello there, you two people."}]
+
+
+# -- make bench
+
+
+def call(begun: float, ended: float, model: str = MAIN) -> Call:
+    return Call(model, begun, ended, ASKED)
+
+
+def test_the_models_time_is_that_in_which_any_call_was_being_answered() -> None:
+    calls = [call(3.0, 4.0), call(0.0, 1.5), call(1.2, 2.0, MINI), call(3.1, 3.2), call(6.0, 9.0)]
+    assert turns.answering(calls, 1.0, 5.0) == pytest.approx(2.0)  # from 1 to 2 and from 3 to 4
+    assert turns.answering(calls, 3.5, 7.0) == pytest.approx(1.5)
+    assert turns.answering([], 1.0, 2.0) == 0.0
+    assert turns.overheads([Took(1.0, None, 5.0), Took(3.5, None, 7.0)], calls) == {
+        "overhead_ms": {"p50": 2_000.0, "p95": 2_000.0},
+        "last_over_first": 1.0,
+    }
+
+
+@pytest.mark.slow
+def test_a_turns_cost_is_measured_on_a_server_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["--turns", "8", "--conversations", "2", "--each", "2", "--slow-turns", "2", "--latency", "0.1"]
+    turns.main([*small, "--set", "SUMMARY_DEBOUNCE=0.1", "--set", "WEB_THREADS=8", "--results", str(tmp_path)])
+    printed = capsys.readouterr().out
+    [file] = tmp_path.glob("turns-*.json")
+    results = json.loads(file.read_text(encoding="utf-8"))
+    recap, alone = results["recap"], results["model_alone"]
+    assert 0 < alone["overhead_ms"]["p50"] < recap["overhead_ms"]["p50"] <= recap["overhead_ms"]["p95"]
+    assert 1 < recap["calls"] <= 2.5
+    assert recap["prompt_tokens"]["8"] > 100
+    assert recap["found_percent"] == 100
+    assert recap["disk_kb"] > 0
+    assert recap["cpu_ms"] > 0 and recap["memory_mb"]["pss"] <= recap["memory_mb"]["rss"]
+    for one in (recap, alone):
+        assert (one["at_once"]["failed"], one["at_once"]["first_failure"]) == (0, None)
+        assert one["at_once"]["turns_per_second"] > 0
+        assert 100 <= one["slow"]["first_text_ms"]["p50"] <= one["slow"]["turn_ms"]["p95"]
+    for said in ("one conversation, 8 turns", "2 at once, 2 turns each", "a model of 100 ms", "model alone", str(file)):
+        assert said in printed
+    assert "SUMMARY_DEBOUNCE=0.1, WEB_THREADS=8" in printed and "Measured on" in printed
+
+
+# -- make bench-scale
+
+
+def test_messages_are_spread_unevenly_and_nobody_loses_any_when_there_are_more() -> None:
+    before = {person.name: 0 for person in scale.spread(1_000, 1_000)}
+    for messages in (1_000, 10_000, 100_000, 1_000_000):
+        people = scale.spread(1_000, messages)
+        counts = [person.messages for person in people]
+        assert sum(counts) == pytest.approx(messages, rel=0.1)
+        assert counts == sorted(counts, reverse=True)
+        assert all(person.messages >= before[person.name] for person in people)
+        before = {person.name: person.messages for person in people}
+    assert 0.03 < counts[0] / sum(counts) < 0.05
+    assert counts[500] < 0.6 * sum(counts) / 1_000 and counts[-1] > 100
+
+
+@pytest.mark.slow
+def test_the_sizes_of_many_people_and_of_one_stand_side_by_side(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filling, "SEARCHES", 5)
+    monkeypatch.setattr(filling, "TURNS", 3)
+    scale.main(["--messages", "20", "40", "--owners", "4", "--single", "30", *SOON, "--results", str(tmp_path)])
+    [file] = tmp_path.glob("scale-*.json")
+    results = json.loads(file.read_text(encoding="utf-8"))
+    assert not results["ended_early"]
+    assert [figures["messages"] for figures in results["many"]] == [20, 40]
+    assert [figures["messages"] for figures in results["single"]] == [30]
+    for figures in (*results["many"], *results["single"]):
+        assert figures["filled_per_second"] > 0
+        assert figures["index_bytes"] > 0 and figures["database_bytes"] > 0
+        assert figures["memory_mb"]["rss"] >= figures["memory_mb"]["pss"] > 0
+        for measured in ("search_ms", "overhead_ms"):
+            assert 0 < figures[measured]["p50"] <= figures[measured]["p95"]
+    printed = capsys.readouterr().out
+    for said in ("4 people", "one person", "rebuild, s", "Whoosh", "2 workers, SUMMARY_DEBOUNCE=0.1."):
+        assert said in printed
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A run that will take hours, in a process of its own and a temporary folder for what it makes."""
+    arguments = ["--messages", "300000", "--owners", "3", "--single", *SOON, "--results", str(tmp_path / "results")]
+    (tmp_path / "made").mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.scale", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path / "made")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=str)
+def test_ended_early_it_prints_what_there_is_and_leaves_nothing_behind(
+    running: subprocess.Popen[str], tmp_path: Path, number: signal.Signals
+) -> None:
+    assert running.stderr is not None
+    shown = ""
+    while not re.search(r" [1-9]\d+/300000 ", shown):  # until messages are brought in
+        shown += running.stderr.read(1)
+        assert running.poll() is None, shown
+    children = [int(one) for one in Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()]
+    assert children
+    running.send_signal(number)
+    printed, _ = running.communicate(timeout=60)
+    assert running.returncode == 1
+    assert "It was ended early" in printed and "Measured on" in printed
+    [file] = (tmp_path / "results").glob("scale-*.json")
+    assert json.loads(file.read_text(encoding="utf-8"))["ended_early"]
+    assert [*(tmp_path / "made").iterdir()] == []
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+
+
+# -- make bench-concurrency
+
+
+@pytest.mark.slow
+def test_conversations_are_held_at_once_and_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    concurrency.main(
+        ["--streams", "3", "--turns", "2", "--seconds", "0.5", "--workers", "1", "--results", str(tmp_path)]
+    )
+    [file] = tmp_path.glob("concurrency-*.json")
+    figures = json.loads(file.read_text(encoding="utf-8"))["figures"]
+    assert (figures["turns"], figures["failed"], figures["at_once"]) == (6, 0, 3)
+    assert figures["ideal_per_second"] == 6.0
+    assert 0 < figures["share_percent"] <= 100
+    assert 0 < figures["first_text_beyond_ms"]["p50"] <= figures["first_text_beyond_ms"]["p95"]
+    shown = capsys.readouterr().out
+    assert "streams at once" in shown and "3 of 3" in shown and "Measured on" in shown
+
+
+# -- make bench-replay
+
+
+def test_recall_is_the_share_of_each_questions_evidence() -> None:
+    questions = [Question("both?", frozenset({"a", "b"}), 1), Question("one?", frozenset({"c"}), 4)]
+    found: list[list[str | None]] = [["a", "x", "b"], ["x", None, "y"]]
+    assert recall_at(found, questions, 2) == 25.0
+    assert recall_at(found, questions, 3) == 50.0
+    assert recall_at([], [], 5) == 0.0
+
+
+@pytest.mark.slow
+def test_the_benchmark_runs_on_a_server_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    replay.main([str(OURS), "--serve", "--turns", "30", "--results", str(tmp_path / "results")])
+    printed = capsys.readouterr().out
+    (file,) = (tmp_path / "results").glob("*.json")
+    results = json.loads(file.read_text())
+    figures = results["conversations"]["conversation"]
+    assert results["model"]["builtin"] is True
+    assert results["machine"]["cores"] >= 1
+    assert 60 < figures["recall"]["5"] <= figures["recall"]["10"] <= figures["recall"]["20"] <= 100
+    assert figures["import_per_second"]["one_session"] > 0
+    assert 0 < figures["took_ms"]["p50"] <= figures["search_ms"]["p50"] <= figures["search_ms"]["p95"]
+    chat = figures["chat"]
+    assert chat["turns"] == 30
+    assert chat["full_history_tokens"] - chat["prompt_tokens"] == chat["saved_tokens"]
+    for said in ("recall@10, %", f"{figures['recall']['10']:.1f}", "search p95, ms", "full history", str(file)):
+        assert said in printed
+
+
+# -- make bench-recall
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return Corpus.of(Conversation.load(OURS, unanswerable=True))
+
+
+def test_what_is_found_is_judged_by_share_order_and_tokens(corpus: Corpus) -> None:
+    said = corpus.documents
+    first, last = said[0], said[-1]
+    ids = frozenset(corpus.conversation.said[one.message_id - 1].external_id for one in (first, last))
+    question = Question("both?", ids, 1)
+    assert corpus.evidence(question) == {first.message_id, last.message_id}
+    judge = Judge(corpus)
+    good = judge.scores(question, [last.message_id, first.message_id])
+    assert {good[name] for name in ("recall@5", "recall@20", "in 500", "in 2000")} == {100.0}
+    assert (good["hit@1"], good["ndcg@5"]) == (1.0, 1.0)
+    other = next(one.message_id for one in said if one.session_id not in (first.session_id, last.session_id))
+    late = judge.scores(question, [other] * 5 + [last.message_id])
+    assert (late["recall@5"], late["recall@10"], late["hit@1"]) == (0.0, 50.0, 0.0)
+    assert 0 < late["ndcg@5"] < 1
+    everything = judge.scores(question, [one.message_id for one in said])
+    assert everything["in 500"] == 50.0  # the last message of them all is not reached
+    assert judge.scores(question, [])["ndcg@5"] == 0.0
+
+
+@pytest.mark.slow
+def test_all_rankings_stand_in_one_table_and_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    talks = tmp_path / "talks"
+    talks.mkdir()
+    for name in ("one", "two"):
+        shutil.copy(OURS, talks / f"{name}.json")
+    recall.main([str(talks), "--leave-one-out", "--results", str(tmp_path / "results")])
+    printed = capsys.readouterr().out
+    (file,) = (tmp_path / "results").glob("recall-*.json")
+    results = json.loads(file.read_text())
+    figures = results["rankings"]
+    assert set(RECIPES) < set(figures) and all(name in printed for name in figures)
+    for one in figures.values():
+        assert 0 <= one["recall@5"] <= one["recall@10"] <= one["recall@20"] <= 100
+        assert 0 <= one["in 500"] <= one["in 1000"] <= one["in 2000"] <= 100
+        assert 0 < one["hit@1"] <= 1 and 0 < one["ndcg@5"] <= 1 and 0 < one["p50"] <= one["p95"]
+    assert figures["default"]["recall@10"] > figures["BM25"]["recall@10"] > 50
+    assert results["index"]["bytes_per_message"] > results["index"]["bytes_per_message_without_vectors"] > 0
+    tuned = results["leave_one_out"]
+    assert set(tuned["chosen"]) == {"one", "two"}
+    assert tuned["defaults"]["recall@10"] == pytest.approx(figures["default"]["recall@10"], abs=0.01)
+    assert "left out" in printed and str(file) in printed
+
+
+# -- make bench-prefix
+
+
+def prompt(*contents: str) -> list[Json]:
+    """A prompt of a system message and the person's and the assistant's words in turn."""
+    roles = ["system", *(["user", "assistant"] * len(contents))]
+    return [{"role": role, "content": content} for role, content in zip(roles, contents, strict=False)]
+
+
+@given(st.binary(max_size=40), st.binary(max_size=40), st.binary(max_size=40))
+def test_the_shared_prefix_is_the_longest_with_which_both_begin(start: bytes, one: bytes, other: bytes) -> None:
+    length = prefix.shared(start + one, start + other)
+    assert length >= len(start)
+    assert (start + one)[:length] == (start + other)[:length]
+    assert (start + one)[: length + 1] != (start + other)[: length + 1] or length == min(len(one), len(other)) + len(
+        start
+    )
+    assert length == prefix.shared(start + other, start + one)
+    assert prefix.shared(start + one, start + one) == len(start + one)
+
+
+def test_prompts_are_compared_within_a_session_and_counted_over_all() -> None:
+    stable, other = prompt("A" * 400, "one"), prompt("B" * 400, "one")
+    together = prefix.figures([[stable, stable, stable], [other, other]])
+    assert (together["prompts"], together["median"], together["p25"]) == (5, 1.0, 1.0)
+    changed = prefix.figures([[stable, other, stable], [other, other]])
+    assert changed["median"] < 0.1 and changed["at_goal_percent"] == pytest.approx(33.3)
+    assert changed["prompt_tokens"] == together["prompt_tokens"]
+    assert changed["new_tokens"] > together["new_tokens"]
+    assert sum(changed["mean"].values()) == pytest.approx(changed["prompt_tokens"] / 5, abs=3)
+
+
+def test_the_baseline_says_the_same_with_all_that_is_remembered_in_the_system_message() -> None:
+    recalled = '<memory now="2026-11-20 14:11 UTC, Friday">\n<chat id="a">\nJo: soup\n</chat>\n</memory>'
+    sent = prompt("Note.\n\n<summary>\nold\n</summary>\n\n<facts>\n- x\n</facts>", "q", "a", f"{recalled}\n\nSoup?")
+    told = prefix.rewritten(sent, {"topic": "soup", "discussed": ["it was good"], "data": []}, "noon")
+    system = "Note.\n\n<summary>\ntopic: soup\ndiscussed:\n- it was good\n</summary>\n\n<facts>\n- x\n</facts>"
+    assert told[0] == {"role": "system", "content": f"{system}\n\n{recalled}\n\nCurrent time: noon"}
+    assert told[1:3] == sent[1:3]
+    assert told[3] == {"role": "user", "content": "Soup?"}
+    bare: list[Json] = [{"role": "user", "content": "Hello"}]
+    assert prefix.rewritten(bare, {}, "noon") == [{"role": "system", "content": "Current time: noon"}, *bare]
+
+
+@pytest.mark.slow
+def test_most_of_each_prompt_has_just_been_seen_by_the_model_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prefix.main([str(OURS), "--limit", "20", "--results", str(tmp_path / "results")])
+    printed = capsys.readouterr().out
+    (file,) = (tmp_path / "results").glob("prefix-*.json")
+    results = json.loads(file.read_text())
+    assert results["machine"]["cores"] >= 1
+    for client in ("newest", "history"):
+        measured = results["conversations"]["conversation"][client]
+        assert measured == results["all"][client]
+        recap, baseline, history = (measured[kind] for kind in ("recap", "baseline", "history"))
+        assert recap["prompts"] == baseline["prompts"] == history["prompts"] == 20
+        assert recap["median"] >= 0.75 > 0.5 > baseline["median"]
+        assert recap["new_tokens"] < baseline["new_tokens"] < baseline["prompt_tokens"]
+        assert history["median"] > 0.99
+        assert f"{recap['prompt_tokens']:,}" in printed
+    for said in ("prefix, median", "rewritten each turn", "newest message only: prompts", "Measured on", str(file)):
+        assert said in printed
