@@ -31,7 +31,7 @@ def backup(file: Path, force: bool) -> None:
         made = back_up(engine().database.engine, file, force=force)
     except (RecapError, OSError) as error:
         raise click.ClickException(_told(error)) from error
-    click.echo(f"{made.path}: {made}.")
+    click.echo(f"{file}: {made}.")
 
 
 @click.command("restore")

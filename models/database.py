@@ -29,8 +29,6 @@ from models.errors import Damage, Trouble, on_read_only_disk, trouble_of
 
 PATIENCE = 15.0  # seconds a write waits for others: longer than any write takes, shorter than a person waits
 WRITE_LOCK = 0x7265636170  # the key of PostgreSQL's advisory lock
-SCRUB_PAUSES = (0.0, 0.2, 1.0)  # seconds before each try to empty the log
-SCRUB_TIMEOUT_MS = 500  # how long one try waits for readers; writers wait as long for it
 
 Transaction = Session
 """SQLAlchemy's session, under another name: in this project a session is a thread of messages."""
@@ -149,23 +147,15 @@ class Database:
         """
         if not self._sqlite:
             return True
-        self._run_outside_transactions("VACUUM", int(PATIENCE * 1000))
-        for pause in SCRUB_PAUSES:
-            time.sleep(pause)
-            busy, _, _ = self._run_outside_transactions("PRAGMA wal_checkpoint(TRUNCATE)", SCRUB_TIMEOUT_MS)
-            if not busy:
-                return True
-        return False
-
-    def _run_outside_transactions(self, statement: str, timeout_ms: int) -> Any:
-        """Run a statement that SQLite refuses within a transaction, and return its first row."""
         with self._write_lock, closing(self.engine.raw_connection()) as connection, closing(connection.cursor()) as raw:
-            raw.execute(f"PRAGMA busy_timeout = {timeout_ms}")
             try:
-                raw.execute(statement)
-                return raw.fetchone()
+                raw.execute(f"PRAGMA busy_timeout = {int(PATIENCE * 1000)}")
+                raw.execute("VACUUM")
             finally:
                 raw.execute(f"PRAGMA busy_timeout = {sqlite.BUSY_TIMEOUT_MS}")
+            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # waits for readers so long, and writers for it
+            ((busy, _, _),) = raw.fetchall()
+            return not busy
 
 
 class Upsert:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -52,7 +51,7 @@ def trouble_of(error: BaseException) -> Trouble | None:
 
 
 class Damage:
-    """Whether SQLite's file was found damaged.  A mark beside the file tells the other processes.
+    """Whether SQLite's file was found damaged.  A mark beside the file tells all processes.
 
     The mark stays until the whole file can be read again, as after a restore; that is checked every RECHECK_SECONDS.
     """
@@ -60,35 +59,26 @@ class Damage:
     def __init__(self, database: Path | None) -> None:
         """`database` is SQLite's file; without one nothing is ever noted."""
         self._mark = database.with_name(f"{database.name}.damaged") if database is not None else None
-        self._noted = False
-        self._rechecking = threading.Lock()
         self._recheck_at = 0.0
 
     def note(self) -> None:
-        """Remember that the file is damaged."""
-        self._noted = self._mark is not None
+        """Remember that the file is damaged, if the disk can be written."""
         if self._mark is not None:
-            with suppress(OSError):  # on a full or read-only disk this process alone knows
+            with suppress(OSError):
                 self._mark.touch()
 
     def stands(self, reads_well: Callable[[], bool]) -> bool:
         """Whether the file is damaged; `reads_well` reads all of it."""
-        if self._mark is None or not (self._noted or self._mark.exists()):
+        if self._mark is None or not self._mark.exists():
             return False
-        with self._rechecking:
-            if time.monotonic() < self._recheck_at:
-                return True
-            try:
-                well = reads_well()
-            except (SQLAlchemyError, sqlite3.Error):
-                well = False
-            if well:
-                self._noted = False
-                with suppress(OSError):
-                    self._mark.unlink(missing_ok=True)
-            else:
-                self._recheck_at = time.monotonic() + RECHECK_SECONDS
-            return not well
+        if time.monotonic() < self._recheck_at:
+            return True
+        self._recheck_at = time.monotonic() + RECHECK_SECONDS
+        with suppress(SQLAlchemyError, sqlite3.Error, OSError):
+            if reads_well():
+                self._mark.unlink(missing_ok=True)
+                return False
+        return True
 
 
 def on_read_only_disk(file: Path) -> bool:

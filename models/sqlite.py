@@ -30,19 +30,9 @@ def prepare(engine: Engine) -> None:
         if opened is not None and _identity(opened[0]) not in (opened[1], None):
             raise DisconnectionError("another file was put in the place of the database")
 
-    def remember_pool(_connection: Any, record: Any) -> None:
-        record.info["pool"] = engine.pool
-
-    def close_after_dispose(_connection: Any, record: Any) -> None:
-        """`Engine.dispose` closes idle connections only; those in use then close when they come back."""
-        if record.info.get("pool") is not engine.pool:
-            record.invalidate()
-
     event.listen(engine, "do_connect", _open_on_read_only_disk)
     event.listen(engine, "connect", _set_up)
-    event.listen(engine, "connect", remember_pool)
     event.listen(engine, "checkout", check)
-    event.listen(engine, "checkin", close_after_dispose)
     event.listen(engine, "begin", _begin)
 
 

@@ -77,22 +77,6 @@ def test_nobody_waits_for_a_connection_that_is_not_in_use(tmp_path: Path, kept: 
     database.close()
 
 
-def test_a_connection_that_is_in_use_when_all_are_closed_is_closed_after_that(tmp_path: Path) -> None:
-    database = _database(tmp_path)
-    with database.write() as tx:
-        with database.read() as idle:
-            used, unused = _driver(tx), _driver(idle)
-        database.close()
-        assert tx.execute(ONE).scalar() == 1, "it comes to its end"
-    for closed in (used, unused):
-        with pytest.raises(sqlite3.ProgrammingError):
-            closed.execute("SELECT 1")
-    with database.read() as tx:
-        assert tx.execute(ONE).scalar() == 1
-    database.close()
-    assert [file.name for file in tmp_path.iterdir()] == ["recap.db"], "and the file is nobody's"
-
-
 def test_after_a_fork_the_parents_connections_are_left_alone(tmp_path: Path) -> None:
     database = _database(tmp_path)
     with database.read() as tx:

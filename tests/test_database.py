@@ -123,8 +123,7 @@ def test_a_scrub_keeps_ids_and_gives_none_out_again(database: Database) -> None:
 def test_others_read_on_during_a_scrub_and_it_says_what_it_could_not_do(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.database.SCRUB_PAUSES", (0.0, 0.01))
-    monkeypatch.setattr("models.database.SCRUB_TIMEOUT_MS", 10)
+    monkeypatch.setattr("models.sqlite.BUSY_TIMEOUT_MS", 10)
     live(database, seed=1)
     with database.read() as tx:
         before = len(tx.scalars(select(OwnerRow.id)).all())

@@ -22,7 +22,6 @@ import search_index.caches
 from app import services_of
 from memory.services import Services
 from models import JobRow, OwnerRow
-from models import database as models_database
 from search_index import IndexBusy
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer
@@ -317,8 +316,7 @@ def reading(app: Flask) -> Iterator[None]:
 def test_a_log_in_use_is_said_and_emptied_later(
     model_app: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(models_database, "SCRUB_PAUSES", (0.0, 0.01))
-    monkeypatch.setattr(models_database, "SCRUB_TIMEOUT_MS", 10)
+    monkeypatch.setattr("models.sqlite.BUSY_TIMEOUT_MS", 10)
     live(model_app, model_server, "ada", SENTINEL, sessions=1)
     client, services = model_app.test_client(), services_of(model_app)
     with reading(model_app):

@@ -4,8 +4,8 @@ A backup is one SQLite file: a snapshot of what was committed when it began, tak
 INTO writes it from the living rows, so nothing that was erased before is in it.
 
 Guarantee: a file under a backup's name is whole, checked, and readable by its owner alone; a backup that fails leaves
-none.  A restore puts a checked copy in place at once or changes nothing, and keeps the database that was there.  It
-drops the search index, which is made again from the rows.
+none.  A restore checks the backup, then puts a copy in place at once or changes nothing.  It keeps the database that
+was there, and drops the search index, which is made again from the rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -24,14 +24,11 @@ from sqlalchemy import Engine
 from memory.errors import Conflict, InvalidRequest
 from memory.ops.data_lock import DataLock
 
-BUSY_SECONDS = 15.0
-
 
 @dataclass(frozen=True)
 class Backup:
     """What a backup holds: the schema's revision, counts, and the time of the newest message."""
 
-    path: Path
     revision: str
     sessions: int
     messages: int
@@ -49,32 +46,25 @@ def back_up(engine: Engine, target: Path, *, force: bool = False) -> Backup:
     OSError when the file cannot be written.  No new file is left then.
     """
     source = database_file(engine)
-    target = target.absolute()
-    if target.resolve() == source.resolve():
-        raise Conflict("backup_exists", f"{target} is the database itself. Nothing was written; choose another name.")
-    if target.exists() and not force:
+    if target.exists() and (not force or (source.exists() and target.samefile(source))):
         raise Conflict(
             "backup_exists",
-            f"{target} is there already. Nothing was written; choose another name, or write over it with --force.",
+            f"{target} is there already, or is the database itself. Nothing was written; choose another name. --force "
+            "writes over any file but the database.",
         )
-    if not source.exists():
-        raise InvalidRequest("no_database", f"There is no database at {source}. Nothing was written.")
     try:
         with _part_of(target) as part:
-            with closing(sqlite3.connect(source, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+            with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True)) as connection:
                 connection.execute("VACUUM INTO ?", (str(part),))
             backup = examine(part)
-            _sync(part)
-            if force or not _linked(part, target):
-                part.replace(target)
-            _sync(target.parent)
+            _put(part, target)
     except sqlite3.DatabaseError as error:
         raise InvalidRequest(
             "backup_failed",
             f"The database could not be backed up: {error}. No backup was written, and the database is as it was. If "
             "it is damaged, stop the server and bring the last backup back with `flask restore`.",
         ) from error
-    return replace(backup, path=target)
+    return backup
 
 
 def restore(
@@ -105,9 +95,12 @@ def restore(
             shutil.copyfile(file, part)
             upgrade(part)
             _release_leases(part)
-            backup = examine(part)
-            _sync(part)
-            former = _put_in_place(part, place, data_dir / "index", now)
+            _refuse_others(place)
+            index = data_dir / "index"
+            if index.exists():
+                shutil.rmtree(index)
+            former = _move_away(place, now) if place.exists() else None
+            _put(part, place)
     return backup, former
 
 
@@ -130,7 +123,7 @@ def examine(file: Path) -> Backup:
             "backup_unusable",
             f"{file} is damaged, or no backup of Recap: {error}. Nothing was changed; take another backup.",
         ) from error
-    return Backup(file, str(revision), sessions, messages, newest)
+    return Backup(str(revision), sessions, messages, newest)
 
 
 def database_file(engine: Engine) -> Path:
@@ -154,41 +147,28 @@ def _release_leases(file: Path) -> None:
         database.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
 
 
-def _put_in_place(part: Path, place: Path, index: Path, now: datetime) -> Path | None:
-    """Rename `part` to `place`, and keep the former database under a dated name."""
-    former = None
-    if place.exists():
-        former = place.with_name(f"{place.stem}-until-{now:%Y%m%dT%H%M%SZ}{place.suffix}")
-        if former.exists():
-            raise Conflict("restored_just_now", f"{former} is there already. Nothing was changed; try again.")
-        _refuse_others(place)
-        if not _linked(place, former):
-            shutil.copyfile(place, former)
-        # SQLite would apply a log that is left here to the restored database.
-        for log, kept in zip(_beside(place), _beside(former), strict=True):
-            if log.exists():
-                log.replace(kept)
-    if index.exists():
-        shutil.rmtree(index)
-    part.replace(place)
-    _sync(place.parent)
+def _move_away(place: Path, now: datetime) -> Path:
+    """Give the database a second, dated name, and take its log away, which SQLite would apply to the restored one."""
+    former = place.with_name(f"{place.stem}-until-{now:%Y%m%dT%H%M%SZ}{place.suffix}")
+    os.link(place, former)  # no rename: there is a database under its name all the time
+    for log, kept in zip(_beside(place), _beside(former), strict=True):
+        if log.exists():
+            log.replace(kept)
     return former
 
 
 def _refuse_others(place: Path) -> None:
     """Raise Conflict when a program without our lock, such as an SQLite shell, has the database open."""
     try:
-        with closing(sqlite3.connect(place, timeout=0.0, isolation_level=None)) as database:
+        with closing(sqlite3.connect(f"{place.absolute().as_uri()}?mode=rw", uri=True, timeout=0.0)) as database:
             database.execute("PRAGMA locking_mode = EXCLUSIVE")
             database.execute("BEGIN EXCLUSIVE")
-            database.execute("ROLLBACK")
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error) or "busy" in str(error):
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
             raise Conflict(
                 "database_in_use", f"Somebody has {place} open. Nothing was changed; stop them first."
             ) from None
-    except sqlite3.DatabaseError:
-        return  # it is too damaged to be opened, which may be why it is replaced
+        # Else it is missing, or too damaged to be opened, which may be why it is replaced.
 
 
 @contextmanager
@@ -208,19 +188,14 @@ def _beside(file: Path) -> tuple[Path, Path]:
     return file.with_name(f"{file.name}-wal"), file.with_name(f"{file.name}-shm")
 
 
-def _linked(path: Path, name: Path) -> bool:
-    """Give a file a second name, unless another file has it (FileExistsError).  False without support for links."""
-    try:
-        os.link(path, name)
-    except FileExistsError:
-        raise
-    except OSError:
-        return False
-    return True
+def _put(part: Path, target: Path) -> None:
+    """Rename a finished file, and wait until the disk has the file and its name."""
+    _sync(part)
+    part.replace(target)
+    _sync(target.parent)
 
 
 def _sync(path: Path) -> None:
-    """Wait until the disk has what was written."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -20,7 +20,7 @@ class DataLock:
     """The lock of one data directory."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._data_dir = data_dir
+        self._file = data_dir / "lock"
         self._descriptor: int | None = None
 
     def share(self) -> None:
@@ -32,7 +32,7 @@ class DataLock:
         except BlockingIOError:
             raise Conflict(
                 "restore_under_way",
-                f"The database in {self._data_dir} is being restored. Nothing was started; start again when `flask "
+                f"The database in {self._file.parent} is being restored. Nothing was started; start again when `flask "
                 "restore` has ended.",
             ) from None
         except OSError:  # the directory cannot be written, which is reported where it matters
@@ -48,19 +48,19 @@ class DataLock:
     def alone(self) -> Iterator[None]:
         """Have the directory without any server.  Raises Conflict when one runs, OSError without locks."""
         try:
-            descriptor = self._lock(fcntl.LOCK_EX)
+            self._descriptor = self._lock(fcntl.LOCK_EX)
         except BlockingIOError:
             raise Conflict(
                 "server_running",
-                f"A server, or `flask jobs work`, runs on {self._data_dir}. Nothing was changed; stop it first.",
+                f"A server, or `flask jobs work`, runs on {self._file.parent}. Nothing was changed; stop it first.",
             ) from None
         try:
             yield
         finally:
-            os.close(descriptor)
+            self.release()
 
     def _lock(self, how: int) -> int:
-        descriptor = os.open(self._data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, how | fcntl.LOCK_NB)
         except OSError:

@@ -208,8 +208,6 @@ def _raised_at(error: BaseException) -> str:
 
 def _short(filename: str) -> str:
     path = Path(filename)
-    if "site-packages" in path.parts:
-        return "/".join(path.parts[path.parts.index("site-packages") + 1 :])
     return str(path.relative_to(_ROOT)) if path.is_relative_to(_ROOT) else path.name
 
 

@@ -12,6 +12,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from prometheus_client import (
 )
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.registry import Collector
 
 from memory.domain import Usage
 
@@ -33,7 +35,8 @@ log = logging.getLogger(__name__)
 
 FOLDER = "metrics"  # in the data directory: what several processes count together
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-ROOM = {"counter": 1 << 18, "histogram": 1 << 19, "gauge_livesum": 1 << 14}  # bytes: three times what all series take
+FILES = ("counter", "histogram", "gauge_livesum")  # prometheus_client writes one for each process
+FILE_BYTES = 1 << 20  # several times what all series take
 CODES_MAX = 200  # more than there are: what is beyond is `other`
 
 # Our own work takes milliseconds, the model's seconds, up to MODEL_TIMEOUT; a histogram of both needs both ends.
@@ -144,8 +147,10 @@ class Metrics:
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for kind, size in ROOM.items():
-                _allocate(folder / f"{kind}_{os.getpid()}.db", size)
+            for name in FILES:  # else prometheus_client maps a sparse file, and a full disk would kill the process
+                file = folder / f"{name}_{os.getpid()}.db"
+                if not file.exists():
+                    file.write_bytes(bytes(FILE_BYTES))
         except OSError as error:
             log.warning("metrics are of each process alone: its folder can't be written (%s)", error.strerror)
             return
@@ -159,7 +164,7 @@ class Metrics:
     def text(self, standing: Standing) -> bytes:
         """All metrics in Prometheus' text format."""
         at_scrape = CollectorRegistry(auto_describe=False)
-        at_scrape.register(_AtScrape(standing, shared=self._folder is not None))
+        at_scrape.register(_AtScrape(standing, self._folder is not None))
         counted = self._registry
         if self._folder is not None:
             counted = CollectorRegistry()
@@ -222,20 +227,20 @@ class Metrics:
         return code
 
 
-class _AtScrape:
+@dataclass(frozen=True, eq=False)  # a registry keeps collectors by identity
+class _AtScrape(Collector):
     """What is looked up when it is asked for, so that it is the same from every process."""
 
-    def __init__(self, standing: Standing, shared: bool) -> None:
-        self._standing = standing
-        self._shared = shared
+    standing: Standing
+    shared: bool
 
     def collect(self) -> Iterator[Metric]:
         build = GaugeMetricFamily("recap_build_info", "1; the version that runs.", labels=["version"])
-        build.add_metric([self._standing.version], 1)
+        build.add_metric([self.standing.version], 1)
         yield build
         shared = "1: these figures are of all worker processes; 0: of the one that answered alone."
-        yield GaugeMetricFamily("recap_metrics_shared", shared, int(self._shared))
-        jobs = self._standing.jobs
+        yield GaugeMetricFamily("recap_metrics_shared", shared, int(self.shared))
+        jobs = self.standing.jobs
         yield GaugeMetricFamily("recap_database_up", "Whether the database can be read.", int(jobs is not None))
         waiting = GaugeMetricFamily("recap_jobs", "Jobs in the database, by state.", labels=["kind", "state"])
         for (kind, state), count in (jobs or {}).items():
@@ -249,12 +254,9 @@ def begin(folder: Path) -> None:
     The counts of a living process that is not of this server (`flask jobs work`) stay.
     """
     for path in folder.glob("*.db"):
-        counted_by = path.stem.rpartition("_")[2]
-        if path.name.startswith("gauge") or not _alive(counted_by):
-            try:
-                path.unlink(missing_ok=True)
-            except OSError:  # read-only: nobody will count there
-                return
+        if path.name.startswith("gauge") or not _alive(int(path.stem.rpartition("_")[2])):
+            with suppress(OSError):  # a read-only disk, where nobody counts
+                path.unlink()
 
 
 def ended(folder: Path, pid: int) -> None:
@@ -262,20 +264,12 @@ def ended(folder: Path, pid: int) -> None:
     mark_process_dead(pid, str(folder))
 
 
-def _alive(pid: str) -> bool:
-    if not pid.isdigit() or int(pid) == os.getpid():
-        return False
+def _alive(pid: int) -> bool:
+    """Whether another process has this id."""
     try:
-        os.kill(int(pid), 0)
+        os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # there is one, of somebody else
+    except PermissionError:  # it is of another account
         return True
-    return True
-
-
-def _allocate(path: Path, size: int) -> None:
-    """Write the whole file in advance.  prometheus_client maps a sparse one, and a process that writes to a mapped page
-    for which the disk has no room is killed."""
-    if not path.exists():
-        path.write_bytes(bytes(size))
+    return pid != os.getpid()
