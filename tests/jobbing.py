@@ -11,6 +11,7 @@ from flask import Flask
 from api.blueprint import EXTENSION
 from app import services_of
 from memory.errors import ModelError
+from memory.jobs.asking import JobRequest
 from memory.jobs.outbox import Job, Lane
 from memory.services import Services
 from models import JobRow, OwnerRow
@@ -66,7 +67,7 @@ class Bench:
     def ask(self, key: str = "a", kind: str = "probe", **options: Any) -> None:
         options.setdefault("owner_id", self.owner_id)
         with self.services.database.write() as tx:
-            self.services.outbox.enqueue(tx, kind, key, **options)
+            self.services.outbox.ask(tx, JobRequest(kind, key, **options))
 
     def take(self, services: Services | None = None) -> JobRow:
         """Have the next job taken by a process that goes no further; its row."""

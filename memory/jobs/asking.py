@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Boolean, bindparam, case, func, or_
 
-from models import JobRow, Transaction, Upsert, UTCDateTime
+from models import JobRow, Transaction, Upsert
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,8 @@ class JobRequest:
     """Work to ask for: one job for each `kind` and `key`, due in `delay` seconds.
 
     If the job waits already, the earlier time holds; with `postpone` and a delay the new one does (a debounce).  A job
-    that failed keeps the pause before its next try, unless the request does `insist`.  The payload of a job without an
-    owner names its `tenant`.
+    that runs will run again then.  A job that failed keeps the pause before its next try, unless the request does
+    `insist`.  The payload of a job without an owner names its `tenant`.
     """
 
     kind: str
@@ -38,13 +38,12 @@ def _merge(new: Any) -> dict[str, Any]:
     running = job.state == "running"
     paused = (job.state == "pending") & (job.attempts > 0) & ~insist
     restarts = (job.state == "failed") | (~running & insist)
-    first_while_running = running & (job.run_at <= bindparam("now", type_=UTCDateTime()))
     earlier = case((job.run_at < new.run_at, job.run_at), else_=new.run_at)
     return {
         "state": case((restarts, "pending"), else_=job.state),
         "attempts": case((restarts, 0), else_=job.attempts),
         "revision": case((running, job.revision + 1), else_=job.revision),
-        "run_at": case((paused, job.run_at), (or_(restarts, first_while_running, postpone), new.run_at), else_=earlier),
+        "run_at": case((paused, job.run_at), (or_(restarts, running, postpone), new.run_at), else_=earlier),
         "payload": func.coalesce(new.payload, job.payload),
         "updated_at": case((paused, job.updated_at), else_=new.updated_at),
     }
@@ -66,7 +65,6 @@ def store(tx: Transaction, requests: Sequence[JobRequest], now: datetime) -> Non
             "run_at": now + timedelta(seconds=request.delay),
             "created_at": now,
             "updated_at": now,
-            "now": now,
             "insist": request.insist,
             "postpone": request.postpone and request.delay > 0,
         }

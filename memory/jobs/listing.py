@@ -16,6 +16,7 @@ from sqlalchemy import func, select
 from memory.access.owners import find_session
 from memory.domain import Caller
 from memory.errors import NotFound
+from memory.jobs.asking import JobRequest
 from memory.jobs.outbox import Outbox
 from memory.paging import Page, decode_cursor, page_of
 from models import Database, JobRow, OwnerRow, SessionRow, Transaction
@@ -104,18 +105,16 @@ class Jobs:
                 raise NotFound("job_not_found", f"There is no job {job_id}; a job that has succeeded is gone.")
             row, public_id = found
             if row.state != "running":
-                self._make_due(row)
-            info = _info(row, public_id)
-        self._outbox.wake()
-        return info
+                self._outbox.ask(tx, _request(row))
+                tx.refresh(row)
+            return _info(row, public_id)
 
     def retry_failed(self) -> int:
         """Make every failed job of all owners due now; returns how many there were."""
         with self._database.write() as tx:
             failed = tx.scalars(select(JobRow).where(JobRow.state == "failed")).all()
-            for row in failed:
-                self._make_due(row)
-        self._outbox.wake()
+            if failed:
+                self._outbox.ask(tx, *map(_request, failed))
         return len(failed)
 
     def backlog(self, tx: Transaction) -> Backlog:
@@ -126,10 +125,6 @@ class Jobs:
         late = self._now() - due if due is not None else timedelta(0)
         busy = any(state == "running" for _, state in counts)
         return Backlog(counts, late if late > LATE and not busy else None)
-
-    def _make_due(self, row: JobRow) -> None:
-        row.state, row.attempts = "pending", 0
-        row.run_at = row.updated_at = self._now()
 
 
 def _visible(caller: Caller | None) -> Any:
@@ -145,6 +140,10 @@ def _visible(caller: Caller | None) -> Any:
     if caller.user_id is not None:
         query = query.where(OwnerRow.kind == "user", OwnerRow.name == caller.user_id)
     return query
+
+
+def _request(row: JobRow) -> JobRequest:
+    return JobRequest(row.kind, row.key, row.owner_id, insist=True)
 
 
 def _info(row: JobRow, public_id: str | None) -> JobInfo:

@@ -9,6 +9,7 @@ so that one with thousands of jobs does not hold up another.  A clock that is pu
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 import time
 from collections import deque
@@ -18,25 +19,25 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, event, func, or_, select
-from sqlalchemy.exc import SQLAlchemyError
 
 from memory.errors import RecapError
 from memory.jobs import asking
 from memory.jobs.asking import JobRequest
-from memory.jobs.reasons import reason
 from memory.leases import Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from models import Database, JobRow, OwnerRow, SessionRow, Transaction
+from search_index import EmbeddingUnavailable, IndexBusy
 
 log = logging.getLogger(__name__)
 
 BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
 POLL_SECONDS = 2.0  # the longest pause between looks for work: other processes may have left some
-TROUBLE_SECONDS = 15.0  # the longest pause while the database fails
+TROUBLE_SECONDS = 10.0  # the pause after looking failed, so that a full disk does not fill the log
 CLOCK_SECONDS = 60.0  # how far the clocks of several machines may differ
 CANDIDATES = 4  # jobs read at a time: other workers may take the first
 SERVED_MAX = 500  # owners remembered in one round
+ERROR_CHARS = 2000
 ABANDONED = "The process that ran it ended before the job was done."
 
 
@@ -84,8 +85,6 @@ class Outbox:
         self._handlers: dict[str, Handler] = {}
         self._lanes: list[Lane] = []
         self._threads: list[threading.Thread] = []
-        self._lock = threading.Lock()
-        self._running: dict[int, Lease] = {}  # by job
         self._stopping = False
 
     def register(self, kind: str, handler: Handler) -> None:
@@ -101,14 +100,10 @@ class Outbox:
         if kinds:
             event.listen(tx, "after_commit", lambda _: self.wake(kinds), once=True)
 
-    def enqueue(self, tx: Transaction, kind: str, key: str | int, **options: Any) -> None:
-        """Ask for one job: see JobRequest."""
-        self.ask(tx, JobRequest(kind, key, **options))
-
-    def wake(self, kinds: set[str] | None = None) -> None:
-        """Wake this process's workers, or those that take some of `kinds`."""
+    def wake(self, kinds: set[str]) -> None:
+        """Wake those of this process's workers that take some of these kinds."""
         for lane in self._lanes:
-            if kinds is None or not kinds.isdisjoint(lane.kinds):
+            if not kinds.isdisjoint(lane.kinds):
                 lane.woken.set()
 
     # -- running it
@@ -125,18 +120,14 @@ class Outbox:
                 thread.start()
 
     def stop(self, timeout: float) -> None:
-        """Take no more jobs.  Those that do not end within `timeout` seconds are left to the next process."""
+        """Take no more jobs.  The lease of one that does not end within `timeout` seconds runs out."""
         self._stopping = True
-        self.wake()
+        self.wake(set(self._handlers))
         deadline = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         self._threads.clear()
         self._lanes.clear()
-        with self._lock:
-            left = tuple(self._running.values())
-        for lease in left:
-            self._hand_back(lease)
 
     def run_due(
         self, kinds: Sequence[str] | None = None, *, each: Callable[[Job, str | None], None] = lambda *_: None
@@ -162,14 +153,11 @@ class Outbox:
         now = self._now()
         owner, waits = func.coalesce(JobRow.owner_id, 0), (JobRow.kind.in_(lane.kinds), JobRow.state == "pending")
         due = select(JobRow.id, owner).where(*waits, _is_due(now)).limit(CANDIDATES)
-        taken = select(JobRow).where(JobRow.kind.in_(lane.kinds), JobRow.state == "running")
-        with self._lock:
-            own = tuple(self._running)
         with self._database.read() as tx:
             candidates = tx.execute(due.order_by(owner.in_(tuple(lane.served)), JobRow.run_at, JobRow.id)).all()
-            of_others = tx.scalars(taken.where(JobRow.id.not_in(own))).all()
+            running = tx.scalars(select(JobRow).where(JobRow.kind.in_(lane.kinds), JobRow.state == "running")).all()
             soonest = tx.scalar(select(func.min(JobRow.run_at)).where(*waits))
-        for row in of_others:
+        for row in running:
             self._check_holder(row)
         if all(owner_id in lane.served for _, owner_id in candidates):
             lane.served.clear()  # a new round
@@ -182,21 +170,14 @@ class Outbox:
         return None, min(POLL_SECONDS, max(0.001, wait))
 
     def _work(self, lane: Lane) -> None:
-        pause = POLL_SECONDS  # grows while the database fails, so that a full disk does not fill the log
         while not self._stopping:
             try:
                 claimed = self._wait_for_job(lane)
                 if claimed:
                     self._run(*claimed)
-                pause = POLL_SECONDS
-            except SQLAlchemyError as error:
-                figures = logs.fields(kinds=lane.kinds, seconds=pause, error=logs.told(error))
-                log.error("jobs: the database failed; trying again", extra=figures)
-                lane.woken.wait(pause)
-                pause = min(TROUBLE_SECONDS, pause * 2)
-            except Exception:  # a worker must survive any mistake
-                log.exception("jobs: looking for work failed; trying again", extra=logs.fields(kinds=lane.kinds))
-                lane.woken.wait(POLL_SECONDS)
+            except Exception:  # a worker must survive any mistake, and a database that fails
+                log.exception("jobs: a worker failed; trying again", extra=logs.fields(kinds=lane.kinds))
+                lane.woken.wait(TROUBLE_SECONDS)
 
     def _wait_for_job(self, lane: Lane) -> tuple[Job, Lease] | None:
         with lane.looking:
@@ -226,8 +207,6 @@ class Outbox:
 
     def _run(self, job: Job, lease: Lease) -> str | None:
         """Run a claimed job and store how it ended; returns its error."""
-        with self._lock:
-            self._running[job.id] = lease
         began, outcome = time.perf_counter(), "done"
         try:
             with logs.about(job=job.id, kind=job.kind, **job.whose):
@@ -241,8 +220,6 @@ class Outbox:
                         outcome = self._settle(row, error)
             self._metrics.job_over(job.kind, outcome, time.perf_counter() - began)
         finally:  # if the end could not be stored, the lease expires and the job runs again
-            with self._lock:
-                self._running.pop(job.id, None)
             self._leases.ended(lease)
         return error
 
@@ -250,11 +227,11 @@ class Outbox:
         try:
             self._handlers[job.kind](job)
         except RecapError as failure:
-            log.warning("job failed", extra=logs.fields(said=reason(failure)))
-            return reason(failure)
+            log.warning("job failed", extra=logs.fields(said=_reason(failure)))
+            return _reason(failure)
         except Exception as failure:  # a job that always fails must not end the worker
             log.exception("job failed")
-            return reason(failure)
+            return _reason(failure)
         return None
 
     def _settle(self, row: JobRow, error: str | None) -> str:
@@ -270,7 +247,7 @@ class Outbox:
         return "dead" if row.state == "failed" else "retried"
 
     def _check_holder(self, row: JobRow) -> None:
-        """Count a try of another process as failed when its lease has expired.
+        """Count a try as failed when its lease has expired.
 
         So a job that kills its worker is retried after a pause, behind other jobs, and not more often than others.
         """
@@ -283,21 +260,6 @@ class Outbox:
                 log.warning("job abandoned", extra=logs.fields(job=row.id, kind=row.kind, tries=row.attempts))
                 self._settle(left, ABANDONED)
                 self._metrics.job_over(row.kind, "abandoned")
-
-    def _hand_back(self, lease: Lease) -> None:
-        """Make a job that this process cannot finish due, as if it had not been claimed."""
-        try:
-            with self._database.write() as tx:
-                row = tx.get(JobRow, lease.row_id)
-                if row is not None and self._leases.holds(row, lease):
-                    self._leases.give_back(row)
-                    row.state, row.updated_at = "pending", self._now()
-                    row.attempts -= 1
-                    log.warning("job did not end in time; it runs again", extra=logs.fields(job=row.id))
-        except SQLAlchemyError as error:
-            figures = logs.fields(job=lease.row_id, error=logs.told(error))
-            log.error("job could not be handed back; it runs again after a pause", extra=figures)
-        self._leases.ended(lease)
 
 
 def _is_due(now: datetime) -> ColumnElement[bool]:
@@ -313,3 +275,16 @@ def _whose(tx: Transaction, row: JobRow) -> dict[str, Any]:
         "owner": logs.Private(owner.kind, owner.tenant, owner.name) if owner else None,
         "session": logs.Private("session", session.tenant, session.public_id) if session else None,
     }
+
+
+def _reason(error: Exception) -> str:
+    """What is stored and shown of an error, in words that repeat nothing of a conversation.
+
+    The messages of our own errors, SQLite and the index repeat none.  A model server's message and that of an
+    unexpected error may, so they are left out.
+    """
+    if isinstance(error, RecapError):
+        return error.kept[:ERROR_CHARS]
+    name = type(error).__name__
+    said = str(error) if isinstance(error, sqlite3.Error | IndexBusy | EmbeddingUnavailable) else logs.told(error)
+    return f"{name}: {said}"[:ERROR_CHARS] if said != name else f"{name}; the log has more, under the job's id."

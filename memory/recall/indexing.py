@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import and_, bindparam, case, exists, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
+from memory.jobs.asking import JobRequest
 from memory.jobs.outbox import Job, Outbox
 from memory.ops import logs
 from memory.sessions.messages import SAID
@@ -177,7 +178,7 @@ class Indexing:
         try:
             with self._database.write() as tx:
                 for owner_id in tx.scalars(indexed).all():
-                    self._outbox.enqueue(tx, "index", owner_id, owner_id=owner_id)
+                    self._outbox.ask(tx, JobRequest("index", owner_id, owner_id))
             self._index.mark_current()
         except (OSError, SQLAlchemyError) as error:  # messages are searched all the same
             log.error("indexes can't be made again yet", extra=logs.fields(error=logs.told(error)))
