@@ -20,8 +20,7 @@ import memory.people.imports
 from app import services_of
 from memory.domain import Caller
 from memory.errors import Conflict
-from memory.leases import Lease
-from memory.people.records import FactRecord
+from memory.people.records import FactRecord, SessionRecord
 from schemas.export import ExportDocument
 from schemas.imports import checked
 from tests.conftest import MakeApp
@@ -275,22 +274,17 @@ def test_a_session_that_stays_busy_ends_the_import(
     assert good(bring_in(client, before))["created"]["messages"] == 0
 
 
-def test_a_person_erased_during_an_import_stays_erased(
-    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(memory.people.imports, "BATCH", 5)
-    leases = services_of(app).leases
-    held = leases.keep
+def test_a_person_erased_during_an_import_stays_erased(app: Flask, client: FlaskClient) -> None:
+    document = checked(io.BytesIO(json.dumps(a_document(a_session(), a_session(id="two"), facts=[a_fact()])).encode()))
 
-    def erased_after_the_first_batch(lease: Lease) -> None:
-        held(lease)
-        monkeypatch.setattr(leases, "keep", held)
-        assert good(app.test_client().delete("/api/users/ada"))["erased"]["messages"] == 5
+    def erased_after_the_first() -> Iterator[SessionRecord]:
+        first, second = document.sessions()
+        yield first
+        assert good(client.delete("/api/users/ada"))["erased"]["messages"] == 1
+        yield second
 
-    monkeypatch.setattr(leases, "keep", erased_after_the_first_batch)
-    document = a_document(a_session(messages=[a_message(content=f"number {n}") for n in range(20)]), facts=[a_fact()])
-    found = error(bring_in(client, document), 409)
-    assert found["code"] == "import_lost"
+    with pytest.raises(Conflict, match="erased during the import"):
+        services_of(app).imports.restore(Caller("default", "ada"), erased_after_the_first(), document.facts())
     assert set(rows_of(services_of(app)).values()) == {0}
 
 

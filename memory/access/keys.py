@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select
 
@@ -72,15 +73,6 @@ class KeyInfo:
     revoked_at: datetime | None
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The rows as read at `at`: whom each digest lets in, and whether a key was ever made."""
-
-    at: float
-    holders: Mapping[str, KeyHolder]
-    any_made: bool
-
-
 class Keys:
     """Makes, revokes and recognises keys.  Thread-safe."""
 
@@ -98,14 +90,15 @@ class Keys:
         self._now = now
         self._clock = clock
         self._lock = threading.Lock()
-        self._rows: _Rows | None = None
+        self._made: Mapping[str, KeyHolder | None] | None = None  # by digest; None: revoked
+        self._made_at = 0.0
 
     # -- at the door
 
     @property
     def required(self) -> bool:
         """Whether callers need a key: one is in the settings, or one was ever made."""
-        return bool(self._configured) or self._known().any_made
+        return bool(self._configured or self._known())
 
     def identify(self, key: str) -> KeyHolder | None:
         """Whom `key` lets in; None for an unknown or revoked one."""
@@ -114,24 +107,15 @@ class Keys:
         for digest, holder in self._configured:  # no early exit: each key takes the same time
             if hmac.compare_digest(digest, given):
                 found = holder
-        return found or self._known().holders.get(given)
+        return found or self._known().get(given)
 
-    def _known(self) -> _Rows:
+    def _known(self) -> Mapping[str, KeyHolder | None]:
         with self._lock:
-            if self._rows is None or self._clock() - self._rows.at >= KNOWN_SECONDS:
-                self._rows = self._read()
-            return self._rows
-
-    def _read(self) -> _Rows:
-        at = self._clock()  # before reading: a key that is revoked meanwhile must not live longer for it
-        with self._database.read() as tx:
-            rows = tx.execute(_MADE).all()
-        holders = {
-            digest: KeyHolder(tenant, user_id, frozenset(scopes.split()), f"made-{row_id}")
-            for digest, row_id, tenant, user_id, scopes, revoked_at in rows
-            if revoked_at is None
-        }
-        return _Rows(at, holders, bool(rows))
+            if self._made is None or self._clock() - self._made_at >= KNOWN_SECONDS:
+                self._made_at = self._clock()  # before reading: a key revoked meanwhile must not live longer for it
+                with self._database.read() as tx:
+                    self._made = {row.digest: _holder(row) for row in tx.execute(_MADE)}
+            return self._made
 
     # -- for the operator
 
@@ -154,7 +138,7 @@ class Keys:
             tx.add(row)
             tx.flush()
             info = _info(row)
-        self._rows = None
+        self._made = None
         return key, info
 
     def all(self) -> list[KeyInfo]:
@@ -170,7 +154,7 @@ class Keys:
                 raise NotFound("key_not_found", f"There is no key {key_id}. `flask keys list` shows those there are.")
             row.revoked_at = row.revoked_at or self._now()
             info = _info(row)
-        self._rows = None
+        self._made = None
         return info
 
 
@@ -187,6 +171,12 @@ def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str
         problem = f"A label is at most {LABEL_CHARS} characters that can be printed.", "label"
     if problem is not None:
         raise InvalidRequest("bad_key", f"{problem[0]} No key was made.", param=problem[1])
+
+
+def _holder(row: Any) -> KeyHolder | None:
+    if row.revoked_at is not None:
+        return None
+    return KeyHolder(row.tenant, row.user_id, frozenset(row.scopes.split()), f"made-{row.id}")
 
 
 def _info(row: KeyRow) -> KeyInfo:

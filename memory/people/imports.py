@@ -1,14 +1,13 @@
 """Bringing in what a person takes along: sessions with their memory, and facts.
 
-Guarantee: the same import a second time changes nothing.  A session that the person has already is continued if it
-begins with the same messages.  If its id is another person's, or the conversation is another one, the session gets a
-new id, the same one each time.  Words, order and times of messages stay.  What was erased here does not come back.
-An import holds each session's lease while it writes, so that no turn comes in between.
+Guarantee: each session is stored whole, in one transaction, and the same import a second time changes nothing.  A
+session that the person has already is continued if it begins with the same messages.  If its id is another person's,
+or the conversation is another one, the session gets a new id, the same one each time.  Words, order and times of
+messages stay.  What was erased here does not come back.
 """
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,19 +15,19 @@ from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import insert, select
 
 from memory.access.owners import find_user
 from memory.domain import Caller
 from memory.errors import Conflict
-from memory.leases import Lease, Leases
+from memory.leases import Leases
 from memory.people.records import FactRecord, SessionRecord, TurnRecord, summary_row
-from memory.sessions.messages import MessageDraft, add_message, figures_of, remains
+from memory.sessions.messages import MessageDraft, appended, figures_of, remains
 from memory.sessions.sessions import APPEND_WAIT, Sessions
 from memory.summary.summaries import skip_erased
 from models import Database, FactRow, MessageRow, OwnerRow, SessionRow, Transaction, TurnRow
 
-BATCH = 500  # rows in one transaction: others write in between
+BATCH = 500  # facts in one transaction: others write in between
 SAME_ID_MAX = 1000  # conversations that may want the same id
 KINDS = ("sessions", "messages", "summaries", "turns", "facts")
 KINDS_KNOWN = ("sessions", "messages", "facts")
@@ -88,51 +87,36 @@ class _Import:
     # -- sessions
 
     def session(self, record: SessionRecord) -> None:
-        """Store what is new of a session, in as many transactions as it needs."""
+        """Store what is new of a session, once no turn is being taken in it."""
         drafts = tuple(record.messages)
-        lease, rest = self._begin(record, drafts)
-        if lease is None:
-            return
-        self.leases.keep(lease)
-        try:
-            for batch in _batches(rest, BATCH):
-                with self.database.write() as tx:
-                    self._store(tx, self._held(tx, lease), batch)
-            with self.database.write() as tx:
-                row = self._held(tx, lease)
-                self._finish(tx, row, record, fresh=True)
-        except BaseException:
-            self.leases.release(lease)
-            raise
-        self.leases.ended(lease)
+        fresh, made = drafts, False
 
-    def _begin(
-        self, record: SessionRecord, drafts: Sequence[MessageDraft]
-    ) -> tuple[Lease | None, Sequence[MessageDraft]]:
-        """Find or make the session and store its first batch.  Returns the lease and the rest, if there is one."""
-        deadline = time.monotonic() + APPEND_WAIT
-        while True:
-            with self.database.write() as tx:
-                row, fresh, made = self._place(tx, record, drafts)
-                lease = self.leases.take(row)
-                if lease is not None:
-                    self._note(record, row, made, len(drafts) - len(fresh))
-                    self._store(tx, row, fresh[:BATCH])
-                    if len(fresh) <= BATCH:
-                        self._finish(tx, row, record, fresh=bool(fresh))
-                        return None, ()
-                    return lease, fresh[BATCH:]
-            if not self.leases.wait_free(SessionRow, row.id, deadline):
-                raise Conflict(
-                    "session_busy",
-                    f"A reply is being written in session {row.public_id!r}. The sessions before it are imported; send "
-                    "the same again later, nothing is stored twice.",
-                    retry_after=5.0,
-                )
+        def find(tx: Transaction) -> SessionRow:
+            nonlocal fresh, made
+            row, fresh, made = self._place(tx, record, drafts)
+            return row
+
+        busy = "The sessions before it are imported; send the same again later, nothing is stored twice."
+        with self.leases.free_session(find, APPEND_WAIT, busy) as (tx, row):
+            if fresh:
+                tx.execute(insert(MessageRow), [appended(row, draft, self.now()) for draft in fresh])
+            self._summaries(tx, row, record)
+            self._turns(tx, row, record.turns)
+            if fresh:
+                if record.updated_at is not None:  # replaced messages may be newer than those stored
+                    row.updated_at = max(row.updated_at, record.updated_at)
+                self.sessions.follow_up(tx, figures_of(row), index_delay=0.0)
+        self.session_rows[record.id] = row.id
+        self.owner_id = row.owner_id
+        (self.created if made else self.known)["sessions"] += 1
+        self.created["messages"] += len(fresh)
+        self.known["messages"] += len(drafts) - len(fresh)
+        if row.public_id != record.id:
+            self.renamed[record.id] = row.public_id
 
     def _place(
-        self, tx: Transaction, record: SessionRecord, drafts: Sequence[MessageDraft]
-    ) -> tuple[SessionRow, Sequence[MessageDraft], bool]:
+        self, tx: Transaction, record: SessionRecord, drafts: tuple[MessageDraft, ...]
+    ) -> tuple[SessionRow, tuple[MessageDraft, ...], bool]:
         """The session's row, the messages that are new to it, and whether the row was made now."""
         for public_id in _ids_like(record.id):
             query = select(SessionRow).where(SessionRow.tenant == self.caller.tenant, SessionRow.public_id == public_id)
@@ -153,27 +137,8 @@ class _Import:
             f"{SAME_ID_MAX:,} other sessions have ids like {record.id!r}. The sessions before it are imported.",
         )
 
-    def _note(self, record: SessionRecord, row: SessionRow, made: bool, known: int) -> None:
-        self.session_rows[record.id] = row.id
-        self.owner_id = row.owner_id
-        (self.created if made else self.known)["sessions"] += 1
-        self.known["messages"] += known
-        if row.public_id != record.id:
-            self.renamed[record.id] = row.public_id
-
-    def _held(self, tx: Transaction, lease: Lease) -> SessionRow:
-        row = tx.get(SessionRow, lease.row_id)
-        if row is None or not self.leases.holds(row, lease):
-            raise _lost()
-        return row
-
-    def _store(self, tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> None:
-        tx.add_all([add_message(row, draft, self.now()) for draft in drafts])
-        tx.flush()
-        self.created["messages"] += len(drafts)
-
-    def _finish(self, tx: Transaction, row: SessionRow, record: SessionRecord, *, fresh: bool) -> None:
-        """Store summaries, unless the session has some already, and turns; give the lease back."""
+    def _summaries(self, tx: Transaction, row: SessionRow, record: SessionRecord) -> None:
+        """Store the summaries, unless the session has some already."""
         summaries = tuple(record.summaries)
         if summaries and not row.summary_version:
             tx.add_all(summary_row(row, version) for version in summaries)
@@ -182,24 +147,14 @@ class _Import:
             row.summary_through = skip_erased(tx, row, min(latest.through, row.message_count))
             row.facts_through = min(record.facts_through, row.message_count)
             self.created["summaries"] += len(summaries)
-        self._turns(tx, row, tuple(record.turns))
-        if fresh and record.updated_at is not None:  # replaced messages may be newer than those stored
-            row.updated_at = max(row.updated_at, record.updated_at)
-        if fresh:
-            self.sessions.follow_up(tx, figures_of(row), index_delay=0.0)
-        row.lease_token = row.lease_until = None
 
-    def _turns(self, tx: Transaction, row: SessionRow, turns: Sequence[TurnRecord]) -> None:
+    def _turns(self, tx: Transaction, row: SessionRow, turns: Iterable[TurnRecord]) -> None:
+        line = select(MessageRow.position, MessageRow.id).where(MessageRow.session_id == row.id, MessageRow.branch == 0)
+        ids = dict(tx.execute(line).all())
         taken = set(tx.scalars(select(TurnRow.user_message_id).where(TurnRow.session_id == row.id)))
-        for some in _batches(turns, BATCH):
-            wanted = {place for turn in some for place in (turn.user_position, turn.reply_position) if place}
-            query = select(MessageRow.position, MessageRow.id).where(
-                MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.position.in_(wanted)
-            )
-            ids = dict(tx.execute(query).all())
-            new = [turn for turn in some if turn.user_position in ids and ids[turn.user_position] not in taken]
-            tx.add_all(turn.to_row(row, ids) for turn in new)
-            self.created["turns"] += len(new)
+        new = [turn for turn in turns if turn.user_position in ids and ids[turn.user_position] not in taken]
+        tx.add_all(turn.to_row(row, ids) for turn in new)
+        self.created["turns"] += len(new)
 
     # -- facts
 
@@ -233,12 +188,11 @@ class _Import:
 
     def link_facts(self) -> None:
         """Link each new fact to the one that superseded it, once all are stored."""
-        for batch in _batches(self.superseded, BATCH):
-            with self.database.write() as tx:
-                for fact_id, successor in batch:
-                    row = tx.get(FactRow, fact_id)
-                    if row is not None and successor in self.fact_rows:
-                        row.superseded_by = self.fact_rows[successor]
+        with self.database.write() as tx:
+            for fact_id, successor in self.superseded:
+                row = tx.get(FactRow, fact_id)
+                if row is not None and successor in self.fact_rows:
+                    row.superseded_by = self.fact_rows[successor]
 
     def _session_row(self, tx: Transaction, session_id: str | None) -> int | None:
         if session_id is None:
@@ -264,8 +218,8 @@ class _Import:
 def _lost() -> Conflict:
     return Conflict(
         "import_lost",
-        "The person, or the session that was being imported, was erased during the import, or this process was "
-        "suspended. What was imported before stays; send the same again to import the rest.",
+        "The person, or a session of the document, was erased during the import. What was imported before stays; send "
+        "the same again to import the rest.",
     )
 
 
@@ -276,21 +230,21 @@ def _ids_like(session_id: str) -> Iterator[str]:
         yield f"{session_id[:120]}-{number}"
 
 
-def _new_by_id(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Sequence[MessageDraft]:
+def _new_by_id(tx: Transaction, row: SessionRow, drafts: tuple[MessageDraft, ...]) -> tuple[MessageDraft, ...]:
     """The messages whose `external_id` the session does not have."""
     query = select(MessageRow.external_id).where(MessageRow.session_id == row.id, MessageRow.external_id.is_not(None))
     known = set(tx.scalars(query))
-    return [draft for draft in drafts if known.isdisjoint({draft.external_id, remains(draft.external_id or "")})]
+    return tuple(draft for draft in drafts if known.isdisjoint({draft.external_id, remains(draft.external_id or "")}))
 
 
-def _new_at_end(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Sequence[MessageDraft] | None:
+def _new_at_end(tx: Transaction, row: SessionRow, drafts: tuple[MessageDraft, ...]) -> tuple[MessageDraft, ...] | None:
     """The messages that continue the session; None when the two are different conversations."""
     query = (
         select(MessageRow.role, MessageRow.created_at, MessageRow.name, MessageRow.content, MessageRow.erased_at)
         .where(MessageRow.session_id == row.id, MessageRow.branch == 0)
         .order_by(MessageRow.position)
     )
-    stored = tx.execute(query.execution_options(yield_per=BATCH))
+    stored = tx.execute(query)
     for (role, said_at, name, content, erased_at), draft in zip(stored, drafts, strict=False):
         place = erased_at is not None or draft.erased_at is not None
         if (role, said_at) != (draft.role, draft.created_at) or not (
@@ -298,7 +252,7 @@ def _new_at_end(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]
         ):
             return None
     rest = drafts[row.message_count :]
-    named = [draft for draft in rest if draft.external_id is not None]
+    named = tuple(draft for draft in rest if draft.external_id is not None)
     # An id may be on a message that was replaced: then the session has gone another way.
     return None if named and len(_new_by_id(tx, row, named)) < len(named) else rest
 
