@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Select, bindparam, select
 
 from memory.domain import Caller
-from memory.errors import NotFound
+from memory.errors import NotFound, user_not_found
 from models import OwnerRow, SessionRow, Transaction
 
 _NAMED = select(SessionRow).where(SessionRow.tenant == bindparam("tenant"), SessionRow.public_id == bindparam("id"))
@@ -24,6 +24,14 @@ def find_user(tx: Transaction, caller: Caller) -> OwnerRow | None:
             OwnerRow.tenant == caller.tenant, OwnerRow.kind == "user", OwnerRow.name == caller.user_id
         )
     )
+
+
+def known_user(tx: Transaction, caller: Caller) -> OwnerRow:
+    """The owner row of the caller's user.  Raises NotFound when nothing was ever stored, or all was erased."""
+    owner = find_user(tx, caller)
+    if owner is None:
+        raise user_not_found(caller.user_id)
+    return owner
 
 
 def owned(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any, ...]]:

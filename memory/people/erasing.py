@@ -21,9 +21,9 @@ from typing import Any
 from sqlalchemy import delete, func, select
 
 from config import Settings
-from memory.access.owners import find_session, find_user, owned
+from memory.access.owners import find_session, known_user, owned
 from memory.domain import Caller
-from memory.errors import NotFound, RecapError, user_not_found
+from memory.errors import NotFound, RecapError
 from memory.facts.corrections import line_up_to, withdraw
 from memory.jobs.asking import JobRequest
 from memory.jobs.outbox import Job, Outbox
@@ -76,9 +76,9 @@ class Erasing:
     def user(self, caller: Caller) -> Receipt:
         """Erase everything of a person, for good.  Raises NotFound."""
         with self._database.read() as tx:
-            held = self._held(_user(tx, caller))
+            held = self._held(known_user(tx, caller))
         with self._database.write() as tx:
-            owner = _user(tx, caller)
+            owner = known_user(tx, caller)
             erased = self._erase_owner(tx, caller, owner, held)
         return self._finish_now(caller, erased, owner.index_key, user_id=owner.name)
 
@@ -208,13 +208,6 @@ def _jobs_after_all(caller: Caller, key: str, **payload: Any) -> list[JobRequest
 def _scrub_job(caller: Caller, delay: float) -> JobRequest:
     """One job a tenant rewrites the files, however much is erased."""
     return JobRequest("scrub", caller.tenant, None, delay=delay, payload={"tenant": caller.tenant})
-
-
-def _user(tx: Transaction, caller: Caller) -> OwnerRow:
-    owner = find_user(tx, caller)
-    if owner is None:
-        raise user_not_found(caller.user_id)
-    return owner
 
 
 def _message(tx: Transaction, row: SessionRow, message_id: int) -> MessageRow:

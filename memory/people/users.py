@@ -9,12 +9,11 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, func, select
 
 from memory.access.budgets import spent_today
-from memory.access.owners import find_user
+from memory.access.owners import known_user
 from memory.domain import Caller
-from memory.errors import user_not_found
 from memory.people.export import Export, export
 from memory.sessions.messages import SAID
-from models import Database, FactRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
+from models import Database, FactRow, MessageRow, SessionRow, SummaryRow, Transaction
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Users:
     def get(self, caller: Caller) -> UserInfo:
         """Raises NotFound when nothing was ever stored, or all was erased."""
         with self._database.read() as tx:
-            owner = _find(tx, caller)
+            owner = known_user(tx, caller)
             sessions = select(SessionRow.id).where(SessionRow.owner_id == owner.id)
             line = (MessageRow.owner_id == owner.id, *SAID)
             messages, first, last = tx.execute(
@@ -64,15 +63,8 @@ class Users:
     def export(self, caller: Caller) -> Export:
         """Everything of the person, as of now, read page by page.  Raises NotFound."""
         with self._database.read() as tx:
-            owner = _find(tx, caller)
+            owner = known_user(tx, caller)
             return export(self._database, tx, owner.name, owner.id, self._now())
-
-
-def _find(tx: Transaction, caller: Caller) -> OwnerRow:
-    owner = find_user(tx, caller)
-    if owner is None:
-        raise user_not_found(caller.user_id)
-    return owner
 
 
 def _count(tx: Transaction, *where: ColumnElement[bool]) -> int:
