@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from app import services_of
 from config import ApiKey
-from memory.ops.metrics import CODES_MAX, Metrics, Standing, TurnFigures, begin
+from memory.ops.metrics import Metrics, Standing, TurnFigures, begin
 from memory.services import Services
 from models import JobRow
 from tests.conftest import MakeApp
@@ -204,18 +204,6 @@ def test_no_label_holds_what_is_anybodys(client: FlaskClient, services: Services
     assert [word for word in personal if word in shown] == []
     known = re.compile(r"[a-z_]+|[0-9]{3}|[A-Z]+|[0-9.]+|\+Inf|/[\w/<>:()=.,-]*")
     assert [value for value in figures.labels if not known.fullmatch(value)] == []
-
-
-def test_codes_are_bounded_whoever_makes_them_up() -> None:
-    metrics = Metrics()
-    for number in range(CODES_MAX + 50):
-        metrics.request_came()
-        metrics.request_over("GET", "/", 400, 0.1, f"code_{number}")
-    metrics.request_over("GET", "/", 400, 0.1, "a sentence of somebody's")
-    figures = Figures(metrics.text(Standing("1", {})).decode())
-    (errors,) = [family for family in figures.families if family.name == "recap_errors"]
-    assert len(errors.samples) == CODES_MAX + 1
-    assert figures("recap_errors_total", code="other") == 51
 
 
 # -- where they can be read

@@ -30,7 +30,7 @@ from sqlalchemy.exc import DBAPIError
 from config import Settings
 from memory.errors import RecapError
 
-SALT_FILE = "log-salt"
+SALT_FILE, SALT_BYTES = "log-salt", 32
 HASH_CHARS = 12  # 48 bits: enough that two of a million people hardly ever share one
 # Their info is no event of ours.
 QUIET = ("httpx2", "httpcore2", "openai", "alembic", "whoosh", "filelock", "flask_cors")
@@ -86,12 +86,12 @@ class Names:
         """With the installation's salt, which is made if there is none; a passing one where it can't be kept."""
         path = data_dir / SALT_FILE
         with contextlib.suppress(OSError):
-            if not path.exists():
-                _make(path)
+            with contextlib.suppress(FileExistsError), open(path, "xb", opener=_for_owner_alone) as file:
+                file.write(secrets.token_bytes(SALT_BYTES))
             salt = path.read_bytes()
-            if len(salt) >= 16:
+            if len(salt) == SALT_BYTES:  # else another process is writing it, or the disk is full
                 return cls(salt)
-        return cls(secrets.token_bytes(32))
+        return cls(secrets.token_bytes(SALT_BYTES))
 
     def hash(self, private: Private) -> str:
         said = "\0".join((private.kind, private.tenant, private.name)).encode("utf-8", "surrogatepass")
@@ -211,13 +211,5 @@ def _short(filename: str) -> str:
     return str(path.relative_to(_ROOT)) if path.is_relative_to(_ROOT) else path.name
 
 
-def _make(path: Path) -> None:
-    """A salt of our own, whichever of several processes is first."""
-    mine = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    with os.fdopen(os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(secrets.token_bytes(32))
-    try:
-        with contextlib.suppress(FileExistsError):
-            os.link(mine, path)
-    finally:
-        mine.unlink()
+def _for_owner_alone(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

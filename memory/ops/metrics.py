@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,7 +36,6 @@ FOLDER = "metrics"  # in the data directory: what several processes count togeth
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 FILES = ("counter", "histogram", "gauge_livesum")  # prometheus_client writes one for each process
 FILE_BYTES = 1 << 20  # several times what all series take
-CODES_MAX = 200  # more than there are: what is beyond is `other`
 
 # Our own work takes milliseconds, the model's seconds, up to MODEL_TIMEOUT; a histogram of both needs both ends.
 PHASE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
@@ -49,8 +47,6 @@ REQUEST_BUCKETS = (0.005, 0.025, 0.1, 0.2, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 TURN_OUTCOMES = ("answered", "interrupted", "replayed", "failed", "refused")
 FACT_OUTCOMES = ("added", "superseded", "repeated", "refused")
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
-_CODE = re.compile(r"[a-z][a-z0-9_]{0,39}")
-
 
 disable_created_metrics()  # a second series for each, which nobody asked for
 
@@ -102,7 +98,7 @@ class Metrics:
         self._requests.labels(method, route, str(status)).inc()
         self._request_seconds.labels(route).observe(seconds)
         if code is not None:
-            self._errors.labels(self._bounded(code)).inc()
+            self._errors.labels(code).inc()
 
     def turn_over(self, turn: TurnFigures) -> None:
         """A turn ended."""
@@ -207,7 +203,6 @@ class Metrics:
         self._facts = counter("facts", "Facts the mini model proposed, by what became of them.", "outcome")
         self._jobs = counter("jobs_run", "Runs of jobs, by how they ended.", "kind", "outcome")
         self._job_seconds = histogram("job_seconds", "Time a run of a job took.", PHASE_BUCKETS, "kind")
-        self._codes: set[str] = set()
         for api in ("chat", "completions"):  # known series begin at 0, so that the first event is an increase
             for outcome in TURN_OUTCOMES:
                 self._turns.labels(api, outcome).inc(0)
@@ -218,13 +213,6 @@ class Metrics:
         self._tokens.labels(model, "prompt").inc(usage.prompt_tokens)
         self._tokens.labels(model, "cached").inc(usage.cached_tokens)
         self._tokens.labels(model, "completion").inc(usage.completion_tokens)
-
-    def _bounded(self, code: str) -> str:
-        if code not in self._codes:
-            if len(self._codes) >= CODES_MAX or not _CODE.fullmatch(code):
-                return "other"
-            self._codes.add(code)
-        return code
 
 
 @dataclass(frozen=True, eq=False)  # a registry keeps collectors by identity
