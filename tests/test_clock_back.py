@@ -89,17 +89,6 @@ def test_turns_go_on_and_messages_keep_their_order(ada: Callable[..., Any], cloc
     assert listed[0]["created_at"] > listed[2]["created_at"], "times are what the clock said then"
 
 
-def test_jobs_asked_for_in_what_is_now_the_future_are_done_now(make: Callable[..., Flask], clock: Clock) -> None:
-    app = make(summary_debounce=30.0)
-    client = app.test_client()
-    chat(client, "My cat is called Miso.", session_id="s", user_id="ada")
-    assert [job["state"] for job in jobs(client)] == ["pending"]
-    clock.set(RIGHT)
-    services_of(app).outbox.run_due()
-    assert jobs(client) == jobs(client, "index") == []
-    assert summary(client, "s")["state"] == "current"
-
-
 def test_facts_that_begin_in_what_is_now_the_future_hold(
     ada: Callable[..., Any], clock: Clock, client: FlaskClient
 ) -> None:

@@ -15,12 +15,12 @@ from app import services_of
 from cli import register_commands
 from config import ApiKey
 from memory.access.keys import KNOWN_SECONDS, PREFIX, SCOPES, KeyHolder, Keys
-from memory.errors import InvalidRequest, NotFound
+from memory.errors import InvalidRequest
 from memory.services import utc_now
 from models import Database
 from tests.resources import append, error, good, said
 from tests.serving import Api, eventually, migrated_server
-from tests.sql import statements, told_of_statements
+from tests.sql import statements
 from tests.talking import failed
 from tests.test_auth import METHODS, with_key
 
@@ -100,14 +100,6 @@ def test_a_revoked_key_is_refused_by_every_process_soon(keys: Keys, database: Da
     assert keys.revoke(info.id).revoked_at == first, "once more changes nothing"
 
 
-def test_a_new_key_is_known_to_every_process_soon(keys: Keys, database: Database, clock: Clock) -> None:
-    other = another_process(database, clock)
-    assert not other.required
-    key, _ = keys.create("acme")
-    clock.seconds += KNOWN_SECONDS
-    assert other.required and other.identify(key)
-
-
 def test_the_check_asks_the_database_once_in_two_seconds_whatever_keys_come(
     keys: Keys, database: Database, clock: Clock
 ) -> None:
@@ -118,23 +110,6 @@ def test_the_check_asks_the_database_once_in_two_seconds_whatever_keys_come(
             assert keys.identify(key)
             assert keys.identify(f"wrong-{number}") is None
     assert len(sent) == 1
-
-
-def test_what_is_revoked_while_the_rows_are_read_is_not_known_for_longer(
-    keys: Keys, database: Database, clock: Clock
-) -> None:
-    """What was read is as old as the beginning of reading it."""
-    other = another_process(database, clock)
-    key, info = keys.create("acme")
-
-    def slowly(_: str) -> None:
-        clock.seconds += KNOWN_SECONDS / 2
-
-    with told_of_statements(database, slowly):
-        assert other.identify(key)
-    keys.revoke(info.id)
-    clock.seconds += KNOWN_SECONDS / 2
-    assert other.identify(key) is None
 
 
 @pytest.mark.parametrize(
@@ -158,11 +133,6 @@ def test_what_no_request_could_be_of_makes_no_key(keys: Keys, change: dict[str, 
         keys.create(**{"tenant": "acme", **change})
     assert caught.value.param == param
     assert keys.all() == []
-
-
-def test_a_key_that_is_not_there_can_not_be_revoked(keys: Keys) -> None:
-    with pytest.raises(NotFound, match="There is no key 7"):
-        keys.revoke(7)
 
 
 def test_the_key_itself_is_in_no_byte_of_the_data(app: Flask, keys: Keys) -> None:

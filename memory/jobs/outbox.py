@@ -35,7 +35,6 @@ BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
 POLL_SECONDS = 2.0  # the longest pause between looks for work: other processes may have left some
 TROUBLE_SECONDS = 10.0  # the pause after looking failed, so that a full disk does not fill the log
 CLOCK_SECONDS = 60.0  # how far the clocks of several machines may differ
-CANDIDATES = 4  # jobs read at a time: other workers may take the first
 SERVED_MAX = 500  # owners remembered in one round
 ERROR_CHARS = 2000
 ABANDONED = "The process that ran it ended before the job was done."
@@ -151,21 +150,21 @@ class Outbox:
         The job that is due for longest comes first, of the owners who had none in this round.
         """
         now = self._now()
-        owner, waits = func.coalesce(JobRow.owner_id, 0), (JobRow.kind.in_(lane.kinds), JobRow.state == "pending")
-        due = select(JobRow.id, owner).where(*waits, _is_due(now)).limit(CANDIDATES)
+        waits = JobRow.kind.in_(lane.kinds), JobRow.state == "pending"
         with self._database.read() as tx:
-            candidates = tx.execute(due.order_by(owner.in_(tuple(lane.served)), JobRow.run_at, JobRow.id)).all()
+            is_due = tx.scalar(select(JobRow.id).where(*waits, _is_due(now)).limit(1)) is not None
             running = tx.scalars(select(JobRow).where(JobRow.kind.in_(lane.kinds), JobRow.state == "running")).all()
             soonest = tx.scalar(select(func.min(JobRow.run_at)).where(*waits))
         for row in running:
             self._check_holder(row)
-        if all(owner_id in lane.served for _, owner_id in candidates):
-            lane.served.clear()  # a new round
-        for job_id, owner_id in candidates:
-            claimed = self._claim(JobRow.id == job_id, JobRow.state == "pending", _is_due(self._now()))
-            if claimed:
-                lane.served.append(owner_id)
-                return claimed, 0.0
+        served = func.coalesce(JobRow.owner_id, 0).in_(tuple(lane.served))
+        claimed = self._claim(*waits, _is_due(now), order=(served, JobRow.run_at, JobRow.id)) if is_due else None
+        if claimed:
+            owner_id = claimed[0].owner_id or 0
+            if owner_id in lane.served:  # so is everyone whose jobs are due: a new round
+                lane.served.clear()
+            lane.served.append(owner_id)
+            return claimed, 0.0
         wait = POLL_SECONDS if soonest is None else (soonest - now).total_seconds()
         return None, min(POLL_SECONDS, max(0.001, wait))
 
@@ -190,10 +189,10 @@ class Outbox:
                 lane.woken.wait(wait)
             return claimed
 
-    def _claim(self, *conditions: ColumnElement[bool]) -> tuple[Job, Lease] | None:
-        """Claim the job that meets the conditions; None when another worker has it, or none does."""
+    def _claim(self, *conditions: ColumnElement[bool], order: Sequence[Any] = ()) -> tuple[Job, Lease] | None:
+        """Claim the first job that meets the conditions; None when none does, or another worker has it."""
         with self._database.write(durable=False) as tx:  # after a power cut the job is claimed again
-            row = tx.scalar(select(JobRow).where(*conditions))
+            row = tx.scalar(select(JobRow).where(*conditions).order_by(*order).limit(1))
             lease = self._leases.take(row) if row is not None else None
             if row is None or lease is None:
                 return None
