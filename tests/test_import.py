@@ -20,7 +20,7 @@ import memory.people.imports
 from app import services_of
 from memory.domain import Caller
 from memory.errors import Conflict
-from memory.people.records import FactRecord, SessionRecord
+from memory.people.records import SessionRecord
 from schemas.export import ExportDocument
 from schemas.imports import checked
 from tests.conftest import MakeApp
@@ -274,17 +274,21 @@ def test_a_session_that_stays_busy_ends_the_import(
     assert good(bring_in(client, before))["created"]["messages"] == 0
 
 
-def test_a_person_erased_during_an_import_stays_erased(app: Flask, client: FlaskClient) -> None:
-    document = checked(io.BytesIO(json.dumps(a_document(a_session(), a_session(id="two"), facts=[a_fact()])).encode()))
+@pytest.mark.parametrize("sessions", [1, 2])
+def test_a_person_erased_during_an_import_stays_erased(app: Flask, client: FlaskClient, sessions: int) -> None:
+    """After the first session, with another or with the facts to come."""
+    whole = a_document(*(a_session(id=f"s{number}") for number in range(sessions)), facts=[a_fact()])
+    document = checked(io.BytesIO(json.dumps(whole).encode()))
 
     def erased_after_the_first() -> Iterator[SessionRecord]:
-        first, second = document.sessions()
+        first, *others = document.sessions()
         yield first
         assert good(client.delete("/api/users/ada"))["erased"]["messages"] == 1
-        yield second
+        yield from others
 
-    with pytest.raises(Conflict, match="erased during the import"):
+    with pytest.raises(Conflict, match="erased during the import") as lost:
         services_of(app).imports.restore(Caller("default", "ada"), erased_after_the_first(), document.facts())
+    assert lost.value.code == "import_lost"
     assert set(rows_of(services_of(app)).values()) == {0}
 
 
@@ -436,16 +440,3 @@ def test_a_session_that_went_another_way_meanwhile_is_left_alone(talk: Flask) ->
     assert good(bring_in(client, before))["renamed"] == {"pets": "pets-2"}
     assert stored(client, "pets")[0] == ("user", "I have a dog.")
     assert stored(client, "pets-2")[0] == ("user", "I have a cat.")
-
-
-def test_a_person_erased_between_sessions_and_facts_stays_erased(app: Flask, client: FlaskClient) -> None:
-    document = checked(io.BytesIO(json.dumps(a_document(a_session(), facts=[a_fact()])).encode()))
-
-    def erased_before_the_facts() -> Iterator[FactRecord]:
-        good(client.delete("/api/users/ada"))
-        yield from document.facts()
-
-    with pytest.raises(Conflict) as lost:
-        services_of(app).imports.restore(Caller("default", "ada"), document.sessions(), erased_before_the_facts())
-    assert lost.value.code == "import_lost"
-    assert set(rows_of(services_of(app)).values()) == {0}

@@ -34,24 +34,17 @@ def bench(app: Flask) -> Iterator[Bench]:
 # -- merging and waiting
 
 
-def test_done_means_gone(bench: Bench) -> None:
-    bench.ask("a", payload={"n": 1})
-    bench.ask("b")
-    assert {job["state"] for job in bench.jobs()} == {"pending"}
-    assert bench.run() == ["a", "b"]
-    assert bench.jobs() == []
-    assert bench.run() == []
-
-
-def test_asking_again_merges(bench: Bench) -> None:
+def test_asking_again_merges_and_done_means_gone(bench: Bench) -> None:
     payloads: list[Any] = []
     bench.work = lambda job: payloads.append(dict(job.payload))
     bench.ask("a", payload={"n": 1})
+    bench.ask("b")
     bench.ask("a")
     bench.ask("a", payload={"n": 2})
-    assert len(bench.jobs()) == 1
-    assert bench.run() == ["a"]
-    assert payloads == [{"n": 2}]
+    assert [job["state"] for job in bench.jobs()] == ["pending"] * 2
+    assert bench.run() == ["a", "b"]
+    assert payloads == [{"n": 2}, {}]
+    assert bench.jobs() == [] and bench.run() == []
 
 
 @pytest.mark.parametrize(
