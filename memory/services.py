@@ -26,7 +26,7 @@ from memory.jobs.outbox import Outbox
 from memory.languages import analysis_in
 from memory.leases import Leases
 from memory.llm import DigestMaterial, LanguageModel, ModelRequest, complete
-from memory.llm.builtin import ExtractiveModel
+from memory.llm.builtin import BuiltinModel
 from memory.llm.counted import CountedModel
 from memory.ops import logs
 from memory.ops.data_lock import DataLock
@@ -215,7 +215,7 @@ def _room(data_dir: Path) -> str:
 
 def stated_facts(messages: Sequence[Message]) -> tuple[str, ...]:
     """What the built-in model takes for facts: a measure for other models, where nobody named the facts."""
-    text, _ = complete(ExtractiveModel(), ModelRequest((), DigestMaterial(Sections(), messages, ())))
+    text, _ = complete(BuiltinModel(), ModelRequest((), DigestMaterial(Sections(), messages, ())))
     return tuple(fact.text for fact in read(text, Sections()).facts)
 
 
@@ -247,7 +247,7 @@ def _embedder(settings: Settings, endpoint: Endpoint | None) -> Embedder | None:
 def _models(settings: Settings) -> tuple[Endpoint | None, LanguageModel, LanguageModel]:
     """The model server, if there is one, and the main and the mini model."""
     if settings.uses_builtin_model:
-        builtin = ExtractiveModel()
+        builtin = BuiltinModel()
         return None, builtin, builtin
     # Imported here, because the openai package takes long to import and the built-in model works without it.
     from memory.llm.client import Endpoint

@@ -1,16 +1,104 @@
-"""Lines of corrections: facts of which each took the place of those before it.
+"""Corrections: which facts a new one takes the place of, and what holds again when a correction is withdrawn.
 
-Guarantee: a fact that is withdrawn is as if it had never been taken: what it corrected goes to the correction after it,
-or if there is none holds again.
+A small model often writes the new fact and forgets the number of the old one.  A rule finds the old one, where it is
+plain: both state a thing of which a person has one at a time (name, home, age, birthday), or the message says that it
+corrects something and both make the same statement with another value.
+
+Guarantee: a statement about somebody else, a second pet or another liking takes nothing's place.  A fact that is
+withdrawn is as if it had never been taken: the next correction of what it corrected counts, or what it corrected holds
+again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy import delete, select
 
+from memory.domain import Fact
+from memory.facts.grounding import DATE, NEGATION
+from memory.facts.words import stems, straight, tokens
 from models import FactRow, Transaction
+
+SAID_MAX = 4000  # characters of a message in which a correction is looked for
+_CORRECTS = re.compile(
+    r"(?:^|[.!?;\n]\s*)(?:no|nope|sorry|wait|oops|correction)\b|\b(?:actually|i meant?|correction|instead|any ?more"
+    r"|no longer|moved|changed|switched|now|make (?:it|that|this)|rather than|used to|in fact|is wrong|was wrong|pushed"
+    r"|postponed|rescheduled|sold)\b|\bnot\b[^.!?]{1,60}\bbut\b|,\s*not\b|不是|不对|改[成为到]|其实|现在",
+    re.I,
+)
+_WHOSE = r"(?:(?:the )?(?:user|person|he|she|they|i)(?:'s)? )?(?:(?:is|now|currently|has|my|their|his|her) )*"
+_SOLE = tuple(  # what a person has one of at a time
+    re.compile(_WHOSE + pattern + r"(?P<value>.+)", re.I)
+    for pattern in (
+        r"(?:lives? in|living in|(?:has )?moved to|based in|home: |city: )",
+        r"(?:name(?: is|:)|called|named) ",
+        r"(?:(?:age(?: is|:)|aged|turned) (?=\d)|(?=\d{1,3} years old))",
+        r"(?:birthday(?: is(?: on)?|:)|born on) ",
+        r"(?:住在|搬到了?|家在)",
+        r"(?:名字是|名叫|叫)",
+    )
+)
+_STATES = frozenset(("is", "are", ":", "：", "是"))
+
+
+def superseded(text: str, said: str, known: Sequence[Fact]) -> list[Fact]:
+    """Those of `known` that no longer hold when `text` does, which was found in the message `said`."""
+    corrects = _CORRECTS.search(straight(said[:SAID_MAX])) is not None
+    sole = _sole(text)
+    if sole is None and not corrects:
+        return []
+    words = _words(text)
+    return [
+        fact
+        for fact in known
+        if (sole is not None and _contradicts(sole, _sole(fact.text)))
+        or (corrects and (_another_value(words, _words(fact.text)) or _opposite(text, fact.text)))
+    ]
+
+
+def _sole(text: str) -> tuple[int, frozenset[str]] | None:
+    """Which sole thing a text states, and the words of its value."""
+    for number, pattern in enumerate(_SOLE):
+        if match := pattern.match(straight(text).strip()):
+            return number % 4 if number < 4 else number - 4, frozenset(
+                word.casefold() for word in tokens(match["value"])
+            )
+    return None
+
+
+def _contradicts(new: tuple[int, frozenset[str]], old: tuple[int, frozenset[str]] | None) -> bool:
+    return old is not None and new[0] == old[0] and not (new[1] <= old[1] or old[1] <= new[1])
+
+
+def _another_value(mine: list[str], theirs: list[str]) -> bool:
+    """Whether two texts are one statement but for a figure, or for what it says that something is."""
+    before = _common(mine, theirs)
+    after = _common(mine[before:][::-1], theirs[before:][::-1])
+    of_mine, of_theirs = mine[before : len(mine) - after], theirs[before : len(theirs) - after]
+    if not of_mine or not of_theirs or not stems(" ".join(mine[:before] + mine[len(mine) - after :])):
+        return False
+    figures = all(any(map(str.isdigit, word)) or DATE.fullmatch(word) for word in (*of_mine, *of_theirs))
+    return figures or (before > 1 and after == 0 and mine[before - 1] in _STATES)
+
+
+def _opposite(text: str, other: str) -> bool:
+    """Whether two texts are one statement, denied in one of them."""
+    denied = [NEGATION.search(straight(one)) is not None for one in (text, other)]
+    return denied[0] != denied[1] and stems(NEGATION.sub(" ", text)) == stems(NEGATION.sub(" ", other)) != []
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for part in re.sub(r"([:：])", r" \1 ", text).split() for word in tokens(part) or [part]]
+
+
+def _common(mine: Sequence[str], theirs: Sequence[str]) -> int:
+    """How many words both begin with."""
+    return next(
+        (at for at, (one, other) in enumerate(zip(mine, theirs, strict=False)) if one != other),
+        min(len(mine), len(theirs)),
+    )
 
 
 def withdraw(tx: Transaction, fact_ids: Iterable[int]) -> None:

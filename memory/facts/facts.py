@@ -19,10 +19,9 @@ from config import Settings
 from memory.access.owners import find_session, find_user, owned
 from memory.domain import Caller, Fact, FactDraft, FactRevision, Message
 from memory.errors import InvalidRequest, NotFound
-from memory.facts.corrections import line_up_to
+from memory.facts.corrections import line_up_to, superseded
 from memory.facts.grounding import Grounding, Ungrounded, repeats, words_of
 from memory.facts.ranking import Ranking, relevant
-from memory.facts.superseding import superseded
 from memory.llm import DigestMaterial
 from memory.paging import Page, decode_cursor, page_of
 from models import Database, FactRevisionRow, FactRow, MessageRow, OwnerRow, SessionRow, Transaction

@@ -24,9 +24,9 @@ from functools import cached_property
 from itertools import pairwise
 
 from memory.domain import Fact, FactDraft, Message
+from memory.facts.words import is_unspaced, names, stem, stems, straight
 from memory.languages import pattern, table
 from memory.llm import DigestMaterial
-from memory.llm.builtin.wording import is_unspaced, names, stem, stems, straight, word_set
 from memory.rendering import one_line, plain, without_blocks
 
 TEXT_CHARS_MAX = 500
@@ -51,7 +51,7 @@ _DIGITS = re.compile(
 _AFTERNOON = re.compile(r"[ap]\.?m\b|o'?clock|noon|evening|night|下午|晚上|:\d\d", re.I)
 _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[,.;:!?。，；！？\n]")
-_SKIPPED = word_set("a an the that to really very even actually any much currently")
+_SKIPPED = frozenset(["a", "an", "the", "that", "to", "really", "very", "even", "actually", "any", "much", "currently"])
 _MID_SENTENCE = re.compile(r"[:.!?;(\"“«]\s*[^\W\d_](?![A-Z])")  # where a capital letter does not make a name
 _OTHER_LETTERS = re.compile(r"(?![a-zA-Z\u3400-\u9fff])[^\W\d_]")  # of languages whose negations are unknown here
 _BEFORE_TOLD = re.compile(

@@ -1,13 +1,7 @@
-"""The built-in model: rules, no network, no key.
+"""The built-in model: it needs no network and no key, so that Recap can be tried within a minute.
 
-model        the door, `ExtractiveModel`         digesting   what messages add and take back: summary and facts
-quoting      the reply, in the person's words    sections, topic   what the summary keeps
-questions    what is asked for                   readings   what a sentence states, by the rules in
-quotable     what could be quoted for it           statements, refusals, corrections; personal*, chinese (tables)
-phrases      its own fixed words                 sentences, wording   where words and sentences begin and meet
-superseding  what a new fact takes the place of
+`statements` and `patterns` read what a person says of themselves, `changes` what they take back; `digest` makes the
+summary and the facts of it, `replies` quotes it.  Only the wiring imports this package.
 """
 
-from memory.llm.builtin.model import ExtractiveModel
-
-__all__ = ["ExtractiveModel"]
+from memory.llm.builtin.model import BuiltinModel as BuiltinModel

@@ -1,8 +1,9 @@
 """The built-in model: rules, no network, no key.
 
-It answers from what Recap remembers by quoting it, and digests conversations by rules; see `quoting` and `digesting`.
-Guarantee: the same request has the same answer, every request has one, and no word of it is made up: it is the
-conversation's, or one of a small set of fixed phrases.
+It answers by quoting what the person said (`replies`) and digests conversations by rules (`digest`).
+
+Guarantee: the same request has the same answer, every request has one, and its words are the conversation's or one of
+a small set of fixed phrases.
 """
 
 from __future__ import annotations
@@ -14,28 +15,25 @@ from collections.abc import Iterator
 from memory import tokens
 from memory.domain import Usage
 from memory.llm import Chunk, DigestMaterial, Finish, ModelRequest, Piece
-from memory.llm.builtin.digesting import digest
-from memory.llm.builtin.quoting import reply
+from memory.llm.builtin.digest import digest
+from memory.llm.builtin.replies import reply
 from memory.llm.passing import in_chunks
 
-# A few words at a time; where words have no spaces, a few characters.
-_WORD_GROUP = re.compile(r"\s*(?:\S{1,24}\s*){1,4}")
+_WORD_GROUP = re.compile(r"\s*(?:\S{1,24}\s*){1,4}")  # of a streamed reply
 
 
-class ExtractiveModel:
-    """A `LanguageModel` by rules.  Never raises, holds no state, and may be shared between threads."""
+class BuiltinModel:
+    """A `LanguageModel` by rules.  It never raises, holds no state, and may be shared between threads."""
 
     name = "recap-extractive"
     can_call_tools = False
 
     def answer(self, request: ModelRequest) -> Iterator[Piece | Chunk | Finish]:
-        """Yield the reply (in several pieces if streamed) or the digest as JSON, then the end.
-
-        Of a client's parameters it follows none but how to stream.
-        """
+        """Yield the reply, in pieces if streamed, or the digest as JSON; then the end."""
         if isinstance(request.material, DigestMaterial):
-            # No "<" as such: who reads it takes "<think>" for a reasoning model's thoughts, and a person may write it.
+            # "<" is escaped: the reader takes "<think>" for a reasoning model's thoughts, and a person may write it.
             text = json.dumps(digest(request.material), ensure_ascii=False).replace("<", "\\u003c")
+            text = text.encode("utf-8", "replace").decode()  # half a surrogate pair is no text
         else:
             text = reply(request.material)
         pieces = _WORD_GROUP.findall(text) if request.stream else [text]

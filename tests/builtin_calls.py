@@ -10,10 +10,10 @@ from typing import Any
 
 from memory.domain import Excerpt, Fact, Message
 from memory.llm import DigestMaterial, ModelRequest, ReplyMaterial, complete
-from memory.llm.builtin import ExtractiveModel
+from memory.llm.builtin import BuiltinModel
 from memory.sections import Sections
 
-MODEL = ExtractiveModel()
+MODEL = BuiltinModel()
 START = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 ADA = ["My name is Ada and I live in Tallinn. I'm allergic to peanuts.", "I work as a nurse. I have a dog named Rex."]
 

@@ -1,0 +1,119 @@
+"""What the built-in model knows of languages: one file of phrases and patterns each, read once.
+
+Patterns of all languages count together, since people mix them; a reply is in one.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from search_index.analysis import ENGLISH
+
+
+def _load(name: str) -> dict[str, Any]:
+    text = Path(__file__).with_name(f"{name}.toml").read_text("utf-8")
+    return tomllib.loads(text.replace("\n  ", ""))
+
+
+_FILES = (_load("en"), _load("zh"))
+ENGLISH_PHRASES, CHINESE_PHRASES = (file["phrases"] for file in _FILES)
+ROWS = [tuple(row.split("  ", 3)) for file in _FILES for row in file["statements"].strip().splitlines()]
+_CAPTURED = ("name", "only", "place", "taste", "what", "label", "figure", "plan", "past")
+_PARTS = (
+    _FILES[0]["parts"]
+    | _FILES[1]["parts"]
+    | {name.upper(): f"(?P<{name}>.+)" for name in _CAPTURED}
+    | {"VALUE": "(?P<v>.+)", "OPTION": "([^,;:!?，。]{2,80}?)"}
+    | {
+        "WHY": r"(?:(?:,? (?:because(?: of)?|since|due to) |,? [–—-] |[,;] |[，,]?(?:因为)?(?=.?太|因为))"
+        r"(.{3,120}))?[\s.!。]*"
+    }
+)
+_NAMED_PART = re.compile("|".join(sorted(_PARTS, key=len, reverse=True)))
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern in which words in capitals stand for parts."""
+    while _NAMED_PART.search(pattern):
+        pattern = _NAMED_PART.sub(lambda part: f"(?:{_PARTS[part.group()]})", pattern)
+    return re.compile(pattern, re.I)
+
+
+def either(table: str, name: str) -> re.Pattern[str]:
+    """A pattern of all languages that have it."""
+    return compiled("|".join(file[table][name] for file in _FILES if name in file.get(table, {})))
+
+
+SOUGHT = {name: either("sought", name) for name in _FILES[0]["sought"]}
+_ASKS = {name: either("asks", name) for name in _FILES[0]["asks"]}
+_SMALL_TALK, _PLEASANTRIES = (set(_FILES[0]["words"][name].split()) for name in ("small_talk", "pleasantries"))
+_CHINESE_SMALL_TALK = re.compile(_FILES[1]["asks"]["small_talk"])
+_ASKING, _CHINESE_ASKING = set(ENGLISH.terms(_FILES[0]["words"]["asking"])), _FILES[1]["words"]["asking"].split()
+_MEANING = {
+    term: ENGLISH.terms(group)[0]
+    for group in _FILES[0]["words"]["meanings"].split(";")
+    for term in ENGLISH.terms(group)
+}
+_OWN = re.compile(
+    "|".join(
+        re.escape(phrase.partition("{")[0])
+        for phrases in (ENGLISH_PHRASES, CHINESE_PHRASES)
+        for name, phrase in phrases.items()
+        if phrase[0] != "{" and name not in ("excluded", "reopened", "dated")
+    )
+    + r"|\S{1,40} said on \d{1,2} \w+ \d{4}: "
+)
+
+
+def asks(name: str, text: str) -> bool:
+    """Whether a text asks, or holds, what a pattern of the table `asks` reads."""
+    return _ASKS[name].search(straight(text)) is not None
+
+
+def found(name: str, text: str) -> set[str]:
+    """The words in a text that a pattern of the table `asks` reads."""
+    return {match.group().lower() for match in _ASKS[name].finditer(straight(text))}
+
+
+def is_question(sentence: str) -> bool:
+    """Whether a sentence asks, with its question mark or without."""
+    bare = straight(sentence).rstrip("\"'”’)*_ 。.!！")
+    return bare.endswith(("?", "？")) or _ASKS["question"].match(bare) is not None
+
+
+def is_small_talk(text: str) -> bool:
+    """Whether a text greets, thanks or nods, and says nothing else."""
+    words = set(re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", straight(text[:300].lower())))
+    usual = words <= _SMALL_TALK and not _PLEASANTRIES.isdisjoint(words)
+    return not words or usual or _CHINESE_SMALL_TALK.fullmatch(text.strip()) is not None
+
+
+def is_own(reply: str) -> bool:
+    """Whether the built-in model wrote a reply: a digest of its own echo would be no news."""
+    return _OWN.match(reply) is not None
+
+
+def straight(text: str) -> str:
+    """`text` with plain apostrophes, at the same length."""
+    return text.replace("’", "'").replace("‘", "'")
+
+
+def terms(text: str) -> list[str]:
+    """The words of `text` as the search index compares them, words of one meaning as one."""
+    for word in _CHINESE_ASKING:
+        text = text.replace(word, " ")
+    return [_MEANING.get(term, term) for term in ENGLISH.terms(straight(text)) if term not in _ASKING]
+
+
+def is_chinese(text: str) -> bool:
+    """Whether an answer to `text` had better be in Chinese."""
+    return 3 * len(re.findall("[\u3400-\u9fff]", text)) > len(re.findall("[A-Za-z]", text))
+
+
+def day(moment: datetime, phrases: dict[str, str]) -> str:
+    """A date as people write it: "20 November 2026"."""
+    return phrases["day"].format(day=moment.day, month=moment.month, name=f"{moment:%B}", year=moment.year)
