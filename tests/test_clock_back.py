@@ -109,7 +109,7 @@ def test_a_correction_counts_once_the_clock_has_passed_what_it_corrects(
     ada("We moved: I live in Lyon now.")
     assert not any("Lyon" in text for text in facts(client))
     clock.set(AHEAD + timedelta(minutes=1))
-    ada("I said that we moved: I live in Lyon now.")
+    ada("Yes, we moved to Lyon.")
     now = facts(client)
     assert any("Lyon" in text for text in now)
     assert not any("Tallinn" in text for text in now)
