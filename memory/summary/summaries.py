@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, bindparam, func, select
+from sqlalchemy import and_, bindparam, func, literal, select
 
 from config import Settings
 from memory import tokens
@@ -21,6 +21,7 @@ from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.jobs.asking import JobRequest
 from memory.jobs.outbox import Outbox
 from memory.paging import Page, decode_cursor, page_of
+from memory.prompts.prompts import SYSTEM_TEXT
 from memory.sections import Sections
 from memory.sessions.head import show_newest
 from memory.sessions.messages import SAID
@@ -73,13 +74,12 @@ class UpdateJob:
     error: str | None
 
 
-_S, _V, _J = SessionRow.__table__, SummaryRow.__table__, JobRow.__table__
+_V, _J = SummaryRow.__table__, JobRow.__table__
 _OF_HEAD = (
-    select(_V.c.sections, _J.c.id, _J.c.state, _J.c.error)
-    .select_from(_S)
-    .outerjoin(_V, and_(_V.c.session_id == _S.c.id, _V.c.version == bindparam("version")))
+    select(_V.c.sections, _J.c.id, _J.c.state, _J.c.error, SYSTEM_TEXT)
+    .select_from(select(literal(1)).subquery())  # always one row
+    .outerjoin(_V, and_(_V.c.session_id == bindparam("session"), _V.c.version == bindparam("version")))
     .outerjoin(_J, and_(_J.c.kind == "summary", _J.c.key == bindparam("key")))
-    .where(_S.c.id == bindparam("session"))
 )
 
 
@@ -215,14 +215,13 @@ def skip_erased(tx: Transaction, row: SessionRow, through: int) -> int:
     return row.message_count if following is None else following - 1
 
 
-def of_head(tx: Transaction, row: SessionRow) -> tuple[Sections, UpdateJob | None]:
-    """The summary that the head shows, and the job that brings, or failed to bring, the newest one up to date."""
-    found = tx.execute(_OF_HEAD, {"session": row.id, "version": row.head_version, "key": str(row.id)}).first()
-    if found is None:
-        return Sections(), None
-    sections, job_id, state, error = found
+def of_head(tx: Transaction, row: SessionRow) -> tuple[Sections, UpdateJob | None, str | None]:
+    """The summary that the head shows, the job that brings, or failed to bring, the newest one up to date, and the
+    tenant's stored system prompt."""
+    named = {"session": row.id, "version": row.head_version, "key": str(row.id), "tenant": row.tenant}
+    sections, job_id, state, error, system = tx.execute(_OF_HEAD, named).one()
     shown = Sections.from_dict(sections) if sections is not None else Sections()
-    return shown, UpdateJob(job_id, state, error) if job_id is not None else None
+    return shown, UpdateJob(job_id, state, error) if job_id is not None else None, system
 
 
 def standing(row: SessionRow, job: UpdateJob | None) -> str:
@@ -238,7 +237,7 @@ def standing(row: SessionRow, job: UpdateJob | None) -> str:
 def state_of(tx: Transaction, row: SessionRow) -> SummaryState:
     """The state of the session's summary, with its newest version."""
     latest = find_version(tx, row, row.summary_version)
-    _, job = of_head(tx, row)
+    _, job, _ = of_head(tx, row)
     return SummaryState(
         session_id=row.public_id,
         latest=as_version(latest) if latest else None,
