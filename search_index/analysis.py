@@ -93,7 +93,7 @@ class Analysis:
         self._english = language == "en"
         self._stop_words = _stop_words_of(language) if stop_words is None else stop_words
         self._stem: Callable[[str], str] = porter2 if self._english else stemmer_for_language(language)
-        self._terms_of = cached(16_384, longest=MAX_TERM)(self._analysed)
+        self._terms_of = cached(16_384)(self._analysed)
 
     def terms(self, text: str, name: str | None = None, *, singles: bool = False) -> list[str]:
         """The terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.
@@ -114,7 +114,9 @@ class Analysis:
         else:
             runs = []
         words = pattern.findall(text)
-        found = [term for word in words for term in self._terms_of(word)]
+        found: list[str] = []
+        for word in words:  # long ones, such as addresses, would fill the cache
+            found += self._terms_of(word) if len(word) <= MAX_TERM else self._analysed(word)
         for run in runs:
             if len(run) > 1:
                 found += map("".join, pairwise(run))

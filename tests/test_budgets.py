@@ -188,7 +188,7 @@ def test_a_client_does_not_get_past_a_spent_day(spending: Any, model_server: Mod
 def test_a_database_that_is_busy_lets_no_client_past_a_spent_day(
     spending: Any, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.turn.admission.CLIENT_PATIENCE", 0.05)
+    monkeypatch.setattr("memory.turn.values.CLIENT_PATIENCE", 0.05)
     app = spending(100)
     client = app.test_client()
     model_server.main.queue(HUNDRED, HUNDRED)

@@ -34,9 +34,9 @@ class Ranking:
 
     def for_message(self, facts: Sequence[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
         """Of facts that are not in the head, those that are pinned or share words with the message."""
-        asked = self._asked(message)
+        asked = self._asked(message) if facts else frozenset[str]()
         fitting = [fact for fact in facts if fact.pinned or not asked.isdisjoint(self._terms(fact.text))]
-        return self.prioritise(fitting, self._budget - self._budget // 2, message=message, now=now)
+        return self._within(self._budget - self._budget // 2, fitting, asked, now)
 
     def prioritise(self, facts: Sequence[Fact], budget: int, *, message: str = "", now: datetime) -> tuple[Fact, ...]:
         """The facts to show within `budget` tokens, best first, each with its score.
@@ -44,7 +44,9 @@ class Ranking:
         Pinned facts come first, then the higher score, then the newer fact.  One that does not fit is passed over for
         a shorter one.
         """
-        asked = self._asked(message)
+        return self._within(budget, facts, self._asked(message), now)
+
+    def _within(self, budget: int, facts: Sequence[Fact], asked: Collection[str], now: datetime) -> tuple[Fact, ...]:
         ranked = [(fact, self._score(fact, asked, now)) for fact in facts]
         ranked.sort(key=lambda pair: (pair[0].pinned, pair[1].total, pair[0].id), reverse=True)
         chosen: list[Fact] = []
@@ -57,7 +59,7 @@ class Ranking:
 
     def scored(self, facts: Sequence[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
         """The facts, in their order, with their scores for `message` (empty: there is none)."""
-        asked = self._asked(message)
+        asked = self._asked(message) if facts else ()
         return tuple(replace(fact, score=self._score(fact, asked, now)) for fact in facts)
 
     def _asked(self, message: str) -> frozenset[str]:

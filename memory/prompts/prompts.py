@@ -31,6 +31,9 @@ _NEWEST = (
     .order_by(PromptRow.version.desc())
     .limit(1)
 )
+SYSTEM_TEXT = _NEWEST.with_only_columns(PromptRow.text).params(name="system").scalar_subquery().label("system_text")
+"""The newest stored text of `system`, as a column for a statement with the parameter `tenant`."""
+
 _VARIABLES: dict[str, Mapping[str, Any]] = {"system": {}, "memory": {}, "repair": {"problem": "It is not JSON."}}
 
 
@@ -117,6 +120,14 @@ class Prompts:
             there = ", ".join(self._names(tx, caller))
             raise NotFound("prompt_not_found", f"There is no prompt {name!r}. There are: {there}.", param="prompt")
         return prompt
+
+    def system(self, stored: str | None) -> str:
+        """The text of `system`, rendered, when `stored` is the newest stored one (see SYSTEM_TEXT)."""
+        if stored is None:
+            prompt = self.from_file("system")
+            assert prompt is not None  # it is packaged
+            stored = prompt.text
+        return sandbox.fixed("system", stored)
 
     def find_summary(self, tx: Transaction, caller: Caller, name: str) -> Prompt:
         """`find` for a summary prompt.  Raises InvalidRequest for a prompt of another purpose."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import and_, bindparam, func, select
+from sqlalchemy import and_, bindparam, func, literal, select
 
 from config import Settings
 from memory import tokens
@@ -21,6 +21,7 @@ from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.jobs.asking import JobRequest
 from memory.jobs.outbox import Outbox
 from memory.paging import Page, decode_cursor, page_of
+from memory.prompts.prompts import SYSTEM_TEXT
 from memory.sections import Sections
 from memory.sessions.head import show_newest
 from memory.sessions.messages import SAID
@@ -53,7 +54,7 @@ _SAME = tuple(field.name for field in fields(SummaryVersion) if field.name not i
 
 @dataclass(frozen=True)
 class SummaryState:
-    """The newest version (None: there is none yet), and its state; see `standing`."""
+    """The newest version (None: there is none yet), and its state, as in `Head`."""
 
     session_id: str
     latest: SummaryVersion | None
@@ -64,22 +65,27 @@ class SummaryState:
     message_count: int
 
 
-@dataclass(frozen=True)
-class UpdateJob:
-    """The job that brings a session's summary up to date, and the error of its last try."""
+class Head(NamedTuple):
+    """What a session's head shows: its summary, how the newest summary stands to the messages, the job that brings that
+    up to date with the error of its last try, and the tenant's stored system prompt.
 
-    id: int
+    `state` is `none` (there is nothing to summarise yet), `current`, `pending` (messages wait to be summarised),
+    `updating` or `failed`.
+    """
+
+    summary: Sections
     state: str
+    job_id: int | None
     error: str | None
+    system_prompt: str | None
 
 
-_S, _V, _J = SessionRow.__table__, SummaryRow.__table__, JobRow.__table__
+_V, _J = SummaryRow.__table__, JobRow.__table__
 _OF_HEAD = (
-    select(_V.c.sections, _J.c.id, _J.c.state, _J.c.error)
-    .select_from(_S)
-    .outerjoin(_V, and_(_V.c.session_id == _S.c.id, _V.c.version == bindparam("version")))
+    select(_V.c.sections, _J.c.id, _J.c.state, _J.c.error, SYSTEM_TEXT)
+    .select_from(select(literal(1)).subquery())  # always one row
+    .outerjoin(_V, and_(_V.c.session_id == bindparam("session"), _V.c.version == bindparam("version")))
     .outerjoin(_J, and_(_J.c.kind == "summary", _J.c.key == bindparam("key")))
-    .where(_S.c.id == bindparam("session"))
 )
 
 
@@ -215,36 +221,29 @@ def skip_erased(tx: Transaction, row: SessionRow, through: int) -> int:
     return row.message_count if following is None else following - 1
 
 
-def of_head(tx: Transaction, row: SessionRow) -> tuple[Sections, UpdateJob | None]:
-    """The summary that the head shows, and the job that brings, or failed to bring, the newest one up to date."""
-    found = tx.execute(_OF_HEAD, {"session": row.id, "version": row.head_version, "key": str(row.id)}).first()
-    if found is None:
-        return Sections(), None
-    sections, job_id, state, error = found
+def of_head(tx: Transaction, row: SessionRow) -> Head:
+    """What the session's head shows."""
+    named = {"session": row.id, "version": row.head_version, "key": str(row.id), "tenant": row.tenant}
+    sections, job_id, job_state, error, system_prompt = tx.execute(_OF_HEAD, named).one()
+    state = "current" if row.summary_version else "none"
+    if job_state in ("failed", "running"):
+        state = "failed" if job_state == "failed" else "updating"
+    elif row.summary_through < row.message_count:
+        state = "pending"
     shown = Sections.from_dict(sections) if sections is not None else Sections()
-    return shown, UpdateJob(job_id, state, error) if job_id is not None else None
-
-
-def standing(row: SessionRow, job: UpdateJob | None) -> str:
-    """How a session's summary stands to its messages: `none` (there is nothing to summarise yet), `current`, `pending`
-    (messages wait to be summarised), `updating` or `failed`."""
-    if job is not None and job.state in ("failed", "running"):
-        return "failed" if job.state == "failed" else "updating"
-    if row.summary_through < row.message_count:
-        return "pending"
-    return "current" if row.summary_version else "none"
+    return Head(shown, state, job_id, error, system_prompt)
 
 
 def state_of(tx: Transaction, row: SessionRow) -> SummaryState:
     """The state of the session's summary, with its newest version."""
     latest = find_version(tx, row, row.summary_version)
-    _, job = of_head(tx, row)
+    head = of_head(tx, row)
     return SummaryState(
         session_id=row.public_id,
         latest=as_version(latest) if latest else None,
-        state=standing(row, job),
-        error=job.error if job is not None else None,
-        job_id=job.id if job is not None else None,
+        state=head.state,
+        error=head.error,
+        job_id=head.job_id,
         head_version=row.head_version,
         message_count=row.message_count,
     )

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import func, select
 
 from memory import tokens
 from memory.access.budgets import owner_of
-from memory.access.owners import find_session, known_session
+from memory.access.owners import find_session
 from memory.branches import replace_from
 from memory.clients.arrival import carried_on, is_errand, opening, repeated, store
 from memory.clients.conversation import Sent
@@ -42,8 +41,6 @@ from memory.turn.prompt import remember
 from memory.turn.values import Admitted, Memory, TurnFinished, TurnRequest
 from models import MessageRow, SessionRow, Transaction, TurnRow
 
-CLIENT_PATIENCE = 5.0  # seconds a client's request waits for the database before it is answered without memory
-
 
 def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | TurnFinished:
     """Begin a turn, or return the end of the turn that this request, sent before, has come to.
@@ -57,11 +54,10 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
     if request.client is None:
         check_size(request.message, "message")
     arrived_at = parts.now()
-    patience = None if request.client is None else CLIENT_PATIENCE
     until = time.monotonic() + (1 + parts.settings.recall_tool_rounds) * parts.settings.model_timeout
     while True:
         # A streamed reply begins before the turn is recorded, so what it answers must survive a power cut by then.
-        with parts.database.write(patience, durable=request.stream) as tx:
+        with parts.database.write(request.patience, durable=request.stream) as tx:
             turn = turns.of_key(tx, caller, request) if request.idempotency_key is not None else None
             if turn is not None and turn.finished_at is not None:
                 return turns.replay(tx, turn)
@@ -82,7 +78,6 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
             )
     if isinstance(admitted, Admitted):
         parts.leases.keep(lease)
-        return replace(admitted, patience=patience)
     return admitted
 
 
@@ -111,13 +106,10 @@ def _session(
     """The session of the turn, made if it is new.  Raises NotFound when it is someone else's."""
     if turn is not None:
         return tx.get_one(SessionRow, turn.session_id)
-    if request.session_id is not None:
-        if request.replaces is not None:  # a new session has nothing to replace
-            return find_session(tx, caller, request.session_id)
-        known = known_session(tx, caller, request.session_id)
-        return known or parts.sessions.make(tx, caller, request.session_id)
-    if request.client is None:
-        return parts.sessions.make(tx, caller, None)
+    if request.session_id is not None and request.replaces is not None:  # a new session has nothing to replace
+        return find_session(tx, caller, request.session_id)
+    if request.session_id is not None or request.client is None:
+        return parts.sessions.find_or_make(tx, caller, request.session_id)
     row = carried_on(tx, caller, request.client, parts.leases, arrived_at)
     if row is None:
         row = parts.sessions.make(tx, caller, None)

@@ -92,7 +92,7 @@ class ChatPipeline:
             )
             answer = Answer(parts, question, tools, course.spent)
             if request.stream:
-                course.text_came()
+                course.first_text = perf_counter()
             started = _started(parts, admitted, prompt, answer, problem)
             listening = True
             events: Iterator[TurnEvent] = chain([started], answer)
@@ -329,7 +329,7 @@ def _store(parts: Parts, caller: Caller, admitted: Admitted, request: TurnReques
     if request.client is not None and request.session_id is None:
         line = [one.said for one in request.client.conversation.messages]
         begun = opening(caller, [*line, said("assistant", draft.content, None, draft.extra)])
-    with parts.database.write(admitted.patience) as tx:
+    with parts.database.write(request.patience) as tx:
         stored = store_reply(tx, lease.row_id, lease.token, draft, now, begun)
         if stored is None:
             raise Conflict(

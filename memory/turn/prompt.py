@@ -28,7 +28,7 @@ from memory.llm import ChatMessage, ReplyMaterial
 from memory.recall.recall import Past, Recalled
 from memory.rendering import block, chat_block, escape, fact_line, spoken, stamp
 from memory.sections import Sections
-from memory.summary.summaries import of_head, standing
+from memory.summary.summaries import of_head
 from memory.turn.parts import Parts
 from memory.turn.report import MemoryReport
 from memory.turn.values import Began, Memory, TurnRequest
@@ -74,8 +74,12 @@ def remember(
         row.head_facts = [fact.id for fact in parts.facts.ranking.for_head(facts, parts.now())]
     by_id = {fact.id: fact for fact in facts}
     head_facts = tuple(by_id.pop(fact_id) for fact_id in row.head_facts if fact_id in by_id)
-    summary, job = of_head(tx, row)
-    system, explained = _system(tx, parts, caller, request, row)
+    summary, state, _, error, stored_prompt = of_head(tx, row)
+    own = request.system_prompt or row.system_prompt or parts.settings.system_prompt
+    explained = request.client is None and not own  # Recap's own prompt tells how to read remembered text
+    if request.client is not None and request.client.conversation.instructions:
+        own = ""  # the client's instructions take the place of any other system prompt
+    system = parts.prompts.system(stored_prompt) if explained else own
     note = ""
     if not explained and (head_facts or not summary.empty):
         note, explained = parts.prompts.find(tx, caller, "memory").render(), True
@@ -102,22 +106,11 @@ def remember(
         dropped=len(unfolded) - len(tail),
         head_version=row.head_version,
         summary_version=row.summary_version,
-        summary_state=standing(row, job),
-        summary_failing=job is not None and job.error is not None,
+        summary_state=state,
+        summary_failing=error is not None,
         began=_began(tx, exchange[0]) if len(exchange) > 1 else None,
         client=client,
     )
-
-
-def _system(tx: Transaction, parts: Parts, caller: Caller, request: TurnRequest, row: SessionRow) -> tuple[str, bool]:
-    """The system prompt, and whether it explains the memory, as Recap's own does.
-
-    A client's own instructions take the place of any other system prompt.
-    """
-    own = request.system_prompt or row.system_prompt or parts.settings.system_prompt
-    if request.client is not None:
-        return "" if request.client.conversation.instructions else own, False
-    return (own, False) if own else (parts.prompts.find(tx, caller, "system").render(), True)
 
 
 def _began(tx: Transaction, message: Message) -> Began | None:

@@ -111,13 +111,13 @@ class Course:
     def __init__(self, running: Running, caller: Caller, request: TurnRequest) -> None:
         self.spent: list[Usage] = []  # by each call of the model
         self.ended: dict[str, float] = {}  # when each phase ended, by `time.perf_counter`
+        self.first_text: float | None = None  # when the first text of a streamed reply was there
         self._running = running
         self._caller = caller
         self._request = request
         self._turn: Admitted | None = None
         self._over = False
         self._began = time.perf_counter()
-        self._first_text: float | None = None
 
     def __enter__(self) -> Course:
         return self
@@ -144,10 +144,6 @@ class Course:
         if turn.lease is not None:
             self._running.watch(turn.lease, call)
 
-    def text_came(self) -> None:
-        """The first text of a streamed reply is there."""
-        self._first_text = time.perf_counter() - self._began
-
     def give_up(self) -> None:
         """Give the lease back, and charge for the calls of a turn that stores no reply."""
         budgets, turn = self._running.budgets, self._turn
@@ -162,10 +158,10 @@ class Course:
 
     def finished(self, finished: TurnFinished) -> None:
         """The turn came to its reply, or had come to it before."""
-        outcome = "interrupted" if finished.finish_reason == INTERRUPTED else "answered"
         if finished.replayed:
             self._report("replayed", finished.started.session_id)
         else:
+            outcome = "interrupted" if finished.finish_reason == INTERRUPTED else "answered"
             self._report(outcome, finished.started.session_id, finished)
 
     def _report(
@@ -181,28 +177,29 @@ class Course:
         began = (self._began, *self.ended.values())
         phases = {phase: end - start for (phase, end), start in zip(self.ended.items(), began, strict=False)}
         figures = TurnFigures(api, outcome, phases)
-        told: dict[str, Any] = {"code": logs.told(error) if error is not None else None}
         if finished is not None:
-            started, spent = finished.started, finished.usage.spent
+            memory = finished.started.memory
             figures = replace(
                 figures,
-                first_text=self._first_text,
-                spent=spent,
+                first_text=self.first_text - self._began if self.first_text is not None else None,
+                spent=finished.usage.spent,
                 full_history_tokens=finished.usage.full_history_tokens,
-                mode=started.memory.recalled.mode,
-                excerpts=len(started.memory.recalled.excerpts) + sum(one.excerpts for one in started.memory.calls),
-                without_memory=started.problem is not None,
+                mode=memory.recalled.mode,
+                excerpts=len(memory.recalled.excerpts) + sum(one.excerpts for one in memory.calls),
+                without_memory=finished.started.problem is not None,
             )
-            told = {
-                "prompt_tokens": spent.prompt_tokens,
-                "completion_tokens": spent.completion_tokens,
-                "saved_tokens": finished.usage.saved_tokens,
-                "recalled": figures.excerpts,
-                "problem": started.problem,
-            }
         self._running.metrics.turn_over(figures)
         level = logging.WARNING if outcome == "failed" else logging.INFO
         if outcome != "refused" and log.isEnabledFor(level):
+            told: dict[str, Any] = {"code": logs.told(error) if error is not None else None}
+            if finished is not None:
+                told = {
+                    "prompt_tokens": finished.usage.spent.prompt_tokens,
+                    "completion_tokens": finished.usage.spent.completion_tokens,
+                    "saved_tokens": finished.usage.saved_tokens,
+                    "recalled": figures.excerpts,
+                    "problem": finished.started.problem,
+                }
             session = logs.Private("session", self._caller.tenant, session_id) if session_id is not None else None
             told |= {f"{phase}_ms": round(seconds * 1000, 1) for phase, seconds in phases.items()}
             log.log(level, "turn", extra=logs.fields(api=api, outcome=outcome, session=session, **told))

@@ -16,6 +16,8 @@ from memory.sections import Sections
 from memory.sessions.messages import MessageDraft
 from memory.turn.report import MemoryReport
 
+CLIENT_PATIENCE = 5.0  # seconds a client's request waits for the database before it is answered without memory
+
 
 @dataclass(frozen=True)
 class TurnRequest:
@@ -41,6 +43,11 @@ class TurnRequest:
     replaces: int | None = None
     unheard: Literal["finish", "interrupt"] = "finish"
     client: ClientRequest | None = None
+
+    @property
+    def patience(self) -> float | None:
+        """How many seconds each write of the turn waits for the database; None for the database's own limit."""
+        return None if self.client is None else CLIENT_PATIENCE
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,6 @@ class Admitted:
 
     `lease` keeps others out of the session and `turn_id` is the turn's row; a temporary turn has neither.
     `session_id` is None outside any session.  `passed_on`: a client's request goes to the model without memory.
-    `patience` is how many seconds the turn may wait for the database, None for the database's own limit.
     """
 
     memory: Memory
@@ -96,7 +102,6 @@ class Admitted:
     lease: Lease | None = None
     turn_id: int | None = None
     passed_on: bool = False
-    patience: float | None = None
 
 
 @dataclass(frozen=True)
