@@ -29,17 +29,15 @@ _CORRECTS = re.compile(
     re.I,
 )
 _WHOSE = r"(?:(?:the )?(?:user|person|he|she|they|i)(?:'s)? )?(?:(?:is|now|currently|has|my|their|his|her) )*"
-_SOLE = tuple(  # what a person has one of at a time
-    re.compile(_WHOSE + pattern + r"(?P<value>.+)", re.I)
-    for pattern in (
-        r"(?:lives? in|living in|(?:has )?moved to|based in|home: |city: )",
-        r"(?:name(?: is|:)|called|named) ",
-        r"(?:(?:age(?: is|:)|aged|turned) (?=\d)|(?=\d{1,3} years old))",
-        r"(?:birthday(?: is(?: on)?|:)|born on) ",
-        r"(?:住在|搬到了?|家在)",
-        r"(?:名字是|名叫|叫)",
+_SOLE = {  # what a person has one of at a time
+    thing: re.compile(rf"(?:{_WHOSE}(?:{english})|{chinese})(?P<value>.+)", re.I)
+    for thing, english, chinese in (
+        ("home", r"(?:lives? in|living in|(?:has )?moved to|based in|home:|city:) ", "住在|搬到了?|家在"),
+        ("name", r"(?:name(?: is|:)|called|named) ", "名字是|名叫|叫"),
+        ("age", r"(?:age(?: is|:)|aged|turned) (?=\d)|(?=\d{1,3} years old)", r"(?=\d{1,3}岁)"),
+        ("birthday", r"(?:birthday(?: is(?: on)?|:)|born on) ", "生日[是：]"),
     )
-)
+}
 _STATES = frozenset(("is", "are", ":", "：", "是"))
 
 
@@ -58,17 +56,15 @@ def superseded(text: str, said: str, known: Sequence[Fact]) -> list[Fact]:
     ]
 
 
-def _sole(text: str) -> tuple[int, frozenset[str]] | None:
+def _sole(text: str) -> tuple[str, frozenset[str]] | None:
     """Which sole thing a text states, and the words of its value."""
-    for number, pattern in enumerate(_SOLE):
-        if match := pattern.match(straight(text).strip()):
-            return number % 4 if number < 4 else number - 4, frozenset(
-                word.casefold() for word in tokens(match["value"])
-            )
+    for thing, stating in _SOLE.items():
+        if match := stating.match(straight(text).strip()):
+            return thing, frozenset(word.casefold() for word in tokens(match["value"]))
     return None
 
 
-def _contradicts(new: tuple[int, frozenset[str]], old: tuple[int, frozenset[str]] | None) -> bool:
+def _contradicts(new: tuple[str, frozenset[str]], old: tuple[str, frozenset[str]] | None) -> bool:
     return old is not None and new[0] == old[0] and not (new[1] <= old[1] or old[1] <= new[1])
 
 

@@ -20,7 +20,6 @@ def _load(name: str) -> dict[str, Any]:
 
 
 _FILES = (_load("en"), _load("zh"))
-ENGLISH_PHRASES, CHINESE_PHRASES = (file["phrases"] for file in _FILES)
 ROWS = [tuple(row.split("  ", 3)) for file in _FILES for row in file["statements"].strip().splitlines()]
 _CAPTURED = ("name", "only", "place", "taste", "what", "label", "figure", "plan", "past")
 _PARTS = (
@@ -28,10 +27,6 @@ _PARTS = (
     | _FILES[1]["parts"]
     | {name.upper(): f"(?P<{name}>.+)" for name in _CAPTURED}
     | {"VALUE": "(?P<v>.+)", "OPTION": "([^,;:!?，。]{2,80}?)"}
-    | {
-        "WHY": r"(?:(?:,? (?:because(?: of)?|since|due to) |,? [–—-] |[,;] |[，,]?(?:因为)?(?=.?太|因为))"
-        r"(.{3,120}))?[\s.!。]*"
-    }
 )
 _NAMED_PART = re.compile("|".join(sorted(_PARTS, key=len, reverse=True)))
 
@@ -45,9 +40,10 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 def either(table: str, name: str) -> re.Pattern[str]:
     """A pattern of all languages that have it."""
-    return compiled("|".join(file[table][name] for file in _FILES if name in file.get(table, {})))
+    return compiled("|".join(file[table][name] for file in _FILES if name in file[table]))
 
 
+SWAPS = [compiled(pattern) for file in _FILES for pattern in file["changes"]["swaps"]]
 SOUGHT = {name: either("sought", name) for name in _FILES[0]["sought"]}
 _ASKS = {name: either("asks", name) for name in _FILES[0]["asks"]}
 _SMALL_TALK, _PLEASANTRIES = (set(_FILES[0]["words"][name].split()) for name in ("small_talk", "pleasantries"))
@@ -61,9 +57,9 @@ _MEANING = {
 _OWN = re.compile(
     "|".join(
         re.escape(phrase.partition("{")[0])
-        for phrases in (ENGLISH_PHRASES, CHINESE_PHRASES)
-        for name, phrase in phrases.items()
-        if phrase[0] != "{" and name not in ("excluded", "reopened", "dated")
+        for file in _FILES
+        for name, phrase in file["phrases"].items()
+        if phrase[0] != "{" and len(phrase) > 4 and name not in ("excluded", "reopened", "dated", "day", "joint")
     )
     + r"|\S{1,40} said on \d{1,2} \w+ \d{4}: "
 )
@@ -109,9 +105,11 @@ def terms(text: str) -> list[str]:
     return [_MEANING.get(term, term) for term in ENGLISH.terms(straight(text)) if term not in _ASKING]
 
 
-def is_chinese(text: str) -> bool:
-    """Whether an answer to `text` had better be in Chinese."""
-    return 3 * len(re.findall("[\u3400-\u9fff]", text)) > len(re.findall("[A-Za-z]", text))
+def phrases_for(text: str) -> dict[str, str]:
+    """The phrases of the language in which an answer to `text` had better be."""
+    chinese = 3 * len(re.findall("[\u3400-\u9fff]", text)) > len(re.findall("[A-Za-z]", text))
+    phrases: dict[str, str] = _FILES[chinese]["phrases"]
+    return phrases
 
 
 def day(moment: datetime, phrases: dict[str, str]) -> str:

@@ -33,7 +33,6 @@ class BuiltinModel:
         if isinstance(request.material, DigestMaterial):
             # "<" is escaped: the reader takes "<think>" for a reasoning model's thoughts, and a person may write it.
             text = json.dumps(digest(request.material), ensure_ascii=False).replace("<", "\\u003c")
-            text = text.encode("utf-8", "replace").decode()  # half a surrogate pair is no text
         else:
             text = reply(request.material)
         pieces = _WORD_GROUP.findall(text) if request.stream else [text]

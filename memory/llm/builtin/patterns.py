@@ -15,19 +15,18 @@ from memory.llm.builtin.statements import Statement, clauses
 
 _ROWS = [(kind, key, text, compiled(pattern)) for kind, key, text, pattern in ROWS]
 _FUTURE, _DATE = compiled("FUTURE"), compiled("MONTH|WEEKDAY")
-_CUT, _VAGUE, _PAST, _NO_NAME, _AFTER_PLACE, _UNKNOWN_THING, _STALE_MOVE = (
-    either("objects", name)
-    for name in ("cut", "vague", "past", "no_name", "after_place", "unknown_thing", "stale_move")
+_CUT, _VAGUE, _UNKNOWN_THING, _NO_NAME, _PAST, _LONG_AGO, _WITH_A_FIGURE = (
+    either("reading", name)
+    for name in ("cut", "vague", "unknown_thing", "no_name", "past", "long_ago", "with_a_figure")
 )
-
-
+MOST_WORDS = 14  # of an object
 _LIST = re.compile(r"(?:[^,]+, )+(?:[^,]+,? )?(?:and|or) [^,]+")
-_HAS_FIGURE = compiled(r"\d|\b(?:MONTH|WEEKDAY|noon|midnight|tomorrow|hundred|thousand)")
-_NAME = re.compile(r"[^\W\d_a-z][\w'-]*(?: (?:(?:de|van|von|der|al|da|di|la|le) )?[^\W\d_a-z][\w'-]*){0,3}")
+_NAME = re.compile(r"[^\W\d_a-z][\w'-]*\.?(?: (?:(?:de|van|von|der|al|da|di|la|le) )?[^\W\d_a-z][\w'-]*){0,3}")
+_AFTER_PLACE = re.compile(r"$|,|\.|\s+(?:with|for|since|and|last|this|about|because|two|three|a|on|near|by|next|\d+)\b")
 _MORE_THAN_NOUN = re.compile(r"^(?:to|an?|my|our|some|\d+|two|three)\b|[A-Z\"“]")
 
 
-def _complete(found: str, most_words: int = 12) -> str:
+def _complete(found: str) -> str:
     """The object without what hangs on it; "" where it is none without its context."""
     if not _LIST.fullmatch(found) or len(found) > 90:
         cut = _CUT.search(found)
@@ -37,7 +36,7 @@ def _complete(found: str, most_words: int = 12) -> str:
             found = "" if re.search(r"\b(?:an?|the) \w+$", found) else found  # "a safe, inviting place"
     found = found.strip(" ,.;:!*_'-")
     found = found[1:-1] if found.count('"') == 2 and found[0] == found[-1] == '"' else found
-    return found if found and len(found.split()) <= most_words and not _VAGUE.search(found) else ""
+    return found if found and len(found.split()) <= MOST_WORDS and not _VAGUE.search(found) else ""
 
 
 def _name(found: str) -> str:
@@ -61,7 +60,7 @@ def _figure(found: str) -> str:
         r"\s*[(;!?]|,\s+(?!\d|and)|\s+(?:because|but|so|and (?:I|we|it)|which|instead|now)\b|\s+[–—-]\s+(?!\d)", found
     )
     found = (found[: cut.start()] if cut else found).strip(" ,.")
-    return found if _HAS_FIGURE.search(found) and len(found.split()) <= 8 and not _VAGUE.search(found) else ""
+    return found if _WITH_A_FIGURE.search(found) and len(found.split()) <= 8 and not _VAGUE.search(found) else ""
 
 
 def _taste(found: str) -> str:
@@ -70,16 +69,14 @@ def _taste(found: str) -> str:
 
 
 def _plan(found: str) -> str:
-    verb = _complete(found.removeprefix("to "), 16)
-    found = f"to {verb}" if verb and found.startswith("to ") else verb
-    return found if _FUTURE.search(found) else ""
+    verb = _complete(found.removeprefix("to "))
+    return found[: found.index(verb)] + verb if verb and _FUTURE.search(verb) else ""
 
 
 def _past(found: str) -> str:
-    found = _complete(found, 14)
-    return (
-        found if _PAST.search(found) and re.match(r"(?:an?|my|two|three|four|five|\d+|[A-Z]|\w+ing)\b", found) else ""
-    )
+    found = _complete(found)
+    begins = re.match(r"(?:an?|my|two|three|four|five|\d+|[A-Z]|\w+ing)\b", found)
+    return found if begins and _PAST.search(found) else ""
 
 
 def _what(found: str) -> str:
@@ -87,23 +84,14 @@ def _what(found: str) -> str:
     return found if _MORE_THAN_NOUN.search(found) and len(found.split()) > 1 else ""
 
 
-# How each captured part is checked: the part as a statement may hold it, or "" where it makes no statement.
+def _capital(found: str) -> str:
+    return _name(found) if found[:1].isupper() else ""
+
+
 _CHECKS: dict[str, Callable[[str], str]] = {
-    "name": _name,
-    "only": lambda found: _name(found) if found[:1].isupper() else "",
-    "place": _place,
-    "figure": _figure,
-    "plan": _plan,
-    "past": _past,
-    "taste": _taste,
-    "what": _what,
-    "label": _what,
-    "v": _complete,
-    "long": lambda found: _complete(found, 16),
-    "limit": lambda found: found if len(found.split()) < 25 else "",
-    "k": str,
-    "han": str,
-}
+    "v": _complete, "long": _complete, "taste": _taste, "what": _what, "label": _what, "plan": _plan, "past": _past,
+    "name": _name, "only": _capital, "place": _place, "figure": _figure, "limit": str, "k": str, "han": str,
+}  # fmt: skip
 
 
 def _third_person(verb: str) -> str:
@@ -135,6 +123,6 @@ def _made(row: tuple[str, str, str, re.Pattern[str]], quote: str, clause: str) -
     value = next((found[name] for name in reversed(found) if name != "k"), found.get("k", ""))
     said = text.format(**parts, K=_third_person(parts.get("k", ""))).strip()
     category, _, importance = kind.partition(" ")
-    mark = key[-1] if key[-1] in "!~-" else ""
-    key = "" if key == "-" or _STALE_MOVE.search(clause) else key.rstrip("!~-").format(**parts).lower()
+    mark = key[-1] if key[-1] in "!~-" and key != "-" else ""
+    key = "" if key == "-" or _LONG_AGO.search(clause) else key.rstrip("!~-").format(**parts).lower()
     return Statement(said[:1].upper() + said[1:], quote, category, int(importance), key, value, mark)
