@@ -78,10 +78,6 @@ class Leases:
         """Clear the lease in the caller's write transaction.  Call `ended` after it has committed."""
         row.lease_token = row.lease_until = None
 
-    def holds(self, row: Leased, lease: Lease) -> bool:
-        """Whether `lease` is still the one on `row`."""
-        return row.lease_token == lease.token
-
     def keep(self, lease: Lease) -> None:
         """Renew `lease` from now on, until `release` or `ended`."""
         with self._changed:

@@ -212,7 +212,7 @@ class Outbox:
                 error = self._call_handler(job)
             with self._database.write(durable=False) as tx:  # after a power cut the job runs once more
                 row = tx.get(JobRow, job.id)
-                if row is not None and self._leases.holds(row, lease):
+                if row is not None and row.lease_token == lease.token:
                     if error is None and row.revision == job.revision:
                         tx.delete(row)
                     else:
