@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import socket
 import threading
 import time
@@ -331,6 +332,48 @@ class Refusal(Reply):
             return exchange.json(exchange.completion({"content": None, "refusal": self.text}))
         chunk = json.dumps(exchange.chunk({"refusal": self.text}, "stop")).encode()
         return Raw([b"data: " + chunk + b"\n\n", b"data: [DONE]\n\n"]).send(exchange)
+
+
+class Dictation(Reply):
+    """A reply that is streamed as the test dictates it: `asked.wait()`, then `say` as often as wanted, then `end`."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self._steps: queue.SimpleQueue[str | bool] = queue.SimpleQueue()
+
+    def say(self, piece: str) -> None:
+        self._steps.put(piece)
+
+    def end(self) -> None:
+        """A good end, with usage and [DONE]."""
+        self._steps.put(True)
+
+    def break_off(self) -> None:
+        """The connection is gone."""
+        self._steps.put(False)
+
+    def send(self, exchange: Exchange) -> None:
+        assert exchange.streaming, "only a stream can be dictated"
+        self.asked.set()
+        said = ""
+        exchange.begin()
+        while isinstance(step := self._next(exchange.server.closing), str):
+            exchange.event(exchange.chunk({"content": step}))
+            said += step
+        if not step:
+            exchange.break_off()
+        exchange.event(exchange.chunk({}, "stop"))
+        exchange.event({**exchange.chunk({}), "choices": [], "usage": exchange.usage(said)})
+        exchange.event("[DONE]")
+        exchange.end()
+
+    def _next(self, closing: threading.Event) -> str | bool:
+        while not closing.is_set():
+            try:
+                return self._steps.get(timeout=0.02)
+            except queue.Empty:
+                continue
+        return False
 
 
 def echo(body: Body) -> str:

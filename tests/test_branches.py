@@ -101,13 +101,6 @@ def test_what_was_replaced_is_kept_word_for_word_on_its_branch(client: FlaskClie
     assert said(client, "s", branch=4) == []
 
 
-def test_the_same_words_again_get_another_reply(client: FlaskClient, model_server: ModelServer) -> None:
-    ids = talk(client, "one", "two")
-    model_server.main.queue("Something else.")
-    talk(client, "two", replaces=ids[1])
-    assert said(client, "s") == [*line("one"), ("user", "two"), ("assistant", "Something else.")]
-
-
 def test_a_title_goes_with_the_message_it_was_taken_from(client: FlaskClient) -> None:
     (first,) = talk(client, "Tea in Kyoto")
     (second,) = talk(client, "Coffee in Rome", replaces=first)
@@ -170,13 +163,6 @@ def test_what_was_replaced_can_not_be_replaced_again(client: FlaskClient) -> Non
     assert said(client, "s") == line("one", "deux")
 
 
-def test_a_message_of_somebody_elses_session_is_not_there(client: FlaskClient) -> None:
-    hers = chat(client, "one", session_id="s", user_id="ann")["user_message_id"]
-    failed(ask(client, "x", session_id="s", user_id="bob", replaces=hers), 404, "session_not_found")
-    failed(ask(client, "x", session_id="new", user_id="bob", replaces=hers), 404, "session_not_found")
-    failed(client.get("/api/sessions/new"), 404, "session_not_found")  # nor is a session made for it
-
-
 def test_replacing_takes_a_session_and_something_stored(client: FlaskClient) -> None:
     (first,) = talk(client, "one")
     assert failed(ask(client, "uno", replaces=first), 422, "invalid_fields")["param"] == "session_id"
@@ -207,14 +193,6 @@ def test_a_retry_may_name_the_message_that_got_no_reply(client: FlaskClient, mod
     (unanswered,) = stored(client, "s")
     assert chat(client, "one", session_id="s", replaces=unanswered["id"])["user_message_id"] == unanswered["id"]
     assert said(client, "s") == line("one") and said(client, "s", branch=1) == []
-
-
-def test_an_unanswered_message_can_be_replaced_by_other_words(client: FlaskClient, model_server: ModelServer) -> None:
-    model_server.main.queue(Status(401))
-    failed(ask(client, "oen", session_id="s"), 502, "model_key_refused")
-    (unanswered,) = stored(client, "s")
-    talk(client, "one", replaces=unanswered["id"])
-    assert said(client, "s") == line("one") and said(client, "s", branch=1) == [("user", "oen")]
 
 
 def test_an_idempotency_key_replaces_once_and_is_of_this_request_only(client: FlaskClient) -> None:
@@ -337,18 +315,6 @@ def test_a_summary_that_covers_only_what_stays_is_in_use_again(client: FlaskClie
     digest_with(model_server, client, data=["up to 1", "deux"])
     material = prompts(model_server, "mini")[-1][1]["content"]
     assert "up to 1" in material and "deux" in material and "two" not in material and "up to 2" not in material
-
-
-def test_with_no_such_summary_everything_goes_word_for_word(client: FlaskClient, model_server: ModelServer) -> None:
-    ids = talk(client, "one", "two")
-    digest_with(model_server, client, data=["both"])
-    talk(client, "deux", replaces=ids[1])
-    latest = version(client)
-    assert (latest["author"], latest["restores"], latest["through"]) == ("replacement", None, 0)
-    assert not any(latest["sections"].values())
-    assert [message["content"] for message in prompts(model_server)[-1][1:-1]] == ["one", "Answer to one"]
-    digest_with(model_server, client, data=["anew"])
-    assert "one" in prompts(model_server, "mini")[-1][1]["content"]
 
 
 def test_a_head_that_shows_replaced_words_goes_back_and_another_stays(

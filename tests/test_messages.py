@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,18 +13,11 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from memory.services import Services
-from tests.resources import an_app, append, error, good, read_all, said
+from tests.resources import append, error, good, read_all, said
 
 
 def contents(client: FlaskClient, session: str, **query: Any) -> list[str]:
     return [item["content"] for item in read_all(client, f"/api/sessions/{session}/messages", **query)]
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[FlaskClient]:
-    """One application for all tests here that have everything refused."""
-    with an_app(tmp_path_factory.mktemp("shared"), migrated) as app:
-        yield app.test_client()
 
 
 def test_what_is_appended_is_read_back_word_for_word(client: FlaskClient) -> None:

@@ -71,28 +71,12 @@ def test_only_ones_own_past_is_recalled(
             assert client.delete(f"/api/sessions/{answer['session_id']}").status_code == 200
 
 
-def test_others_do_not_crowd_one_out(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = peopled(talker(make_app, model_server, monkeypatch, recall_limit=1))
-    for message in LOOK_BACKS:
-        assert len(recalled(chat(client, message, user_id="ada", temporary=True))) == 1, message
-
-
 @pytest.mark.parametrize("message", LOOK_BACKS)
 def test_a_session_of_nobody_is_its_own_owner(client: FlaskClient, model_server: ModelServer, message: str) -> None:
     """What it said itself stands in its tail; nobody else's words come, though another session has the same."""
     answer = chat(client, message, session_id="lone-1", recall="always")
     assert recalled(answer) == [] and last(model_server) == f"A locker code is 3333.\n\n{BARE}{message}"
     assert answer["memory"]["tail"]["messages"] == 1
-
-
-def test_a_session_that_a_person_takes_up_is_the_same_person(client: FlaskClient, model_server: ModelServer) -> None:
-    """In one of their own sessions the others are recalled, and its own tail is not."""
-    answer = chat(client, "Which locker was it?", user_id="ada", session_id="ada-1")
-    assert recalled(answer) == [["Ada's other locker is green."]]
-    answer = chat(client, "Which locker was it?", session_id="ada-1", temporary=True)  # the session says whose it is
-    assert recalled(answer) == [["Ada's other locker is green."]]
 
 
 @pytest.mark.parametrize("message", LOOK_BACKS)
@@ -134,13 +118,6 @@ def test_the_scope_of_a_person_reaches_what_has_folded_in_the_same_session(
     chat(client, "Good morning", session_id="ada-1", user_id="ada")
     chat(client, "Thanks", session_id="ada-1", user_id="ada")
     assert words(chat(client, "Which locker was it?", session_id="ada-1", user_id="ada")) == ADA
-
-
-def test_what_is_erased_is_not_recalled(client: FlaskClient) -> None:
-    services_of(client.application).outbox.run_due(["index"])
-    assert client.delete("/api/sessions/ada-1").status_code == 200  # and the index does not know it yet
-    for message in LOOK_BACKS:
-        assert words(chat(client, message, user_id="ada", temporary=True)) <= {"Ada's other locker is green."}
 
 
 # -- languages

@@ -12,7 +12,6 @@ from app import services_of
 from cli import register_commands
 from config import Settings, SettingsError
 from memory.languages import analysis_in
-from memory.recall.keywords import keywords
 from search_index.analysis import LANGUAGES, MAX_TERM
 from tests.conftest import MakeApp
 from tests.resources import append, good, said
@@ -106,12 +105,6 @@ def test_the_languages_are_whooshs_and_the_setting_takes_them_all() -> None:
     assert all(code in str(caught.value) for code in LANGUAGES)
 
 
-def test_keywords_are_neither_its_stop_words_nor_english_ones() -> None:
-    text = "Haben wir what Du über die Wärmepumpe sagtest?"
-    assert keywords(text, analysis_in("de")) == ["Wärmepumpe", "sagtest"]
-    assert {"Haben", "wir"} <= set(keywords(text, analysis_in("en")))
-
-
 # -- through the door
 
 
@@ -138,19 +131,6 @@ def test_search_and_recall_in_german(make_app: MakeApp) -> None:
         services_of(client.application).outbox.run_due(["index"])
 
 
-def test_facts_that_fit_a_message_are_ranked_in_the_language(make_app: MakeApp) -> None:
-    relevance = {}
-    for language in ("en", "fr"):
-        client = make_app(search_language=language).test_client()
-        if language == "en":
-            fact = {"text": "Léa a trois chevaux.", "user_id": "lea", "session_id": "s"}
-            append(client, "s", [said("Bonjour")], user_id="lea")
-            assert client.post("/api/facts", json=fact).status_code == 201
-        (shown,) = chat(client, "Un cheval?", user_id="lea", session_id="s", temporary=True)["memory"]["facts"]
-        relevance[language] = shown["score"]["relevance"]
-    assert relevance["fr"] > relevance["en"] == 0
-
-
 def test_an_index_of_another_language_counts_as_none_and_is_made_again(make_app: MakeApp) -> None:
     english = make_app()
     append(english.test_client(), "s", [said(text) for text in GERMAN], user_id="ida")
@@ -171,11 +151,3 @@ def test_an_index_of_another_language_counts_as_none_and_is_made_again(make_app:
     again = make_app(search_language="de")  # a restart keeps it
     assert [one.indexed for one in services_of(again).indexing.verify()] == [2]
     assert len(list(services_of(again).settings.index_dir.iterdir())) == 1, "the English one is gone from the disk"
-
-
-def test_two_languages_in_one_process(make_app: MakeApp) -> None:
-    german, english = make_app(search_language="de", embeddings="off"), make_app(embeddings="off")
-    append(german.test_client(), "s", [said(text) for text in GERMAN], user_id="ida")
-    for _ in range(2):
-        assert contents(german.test_client(), "Haus") == GERMAN[:1]
-        assert contents(english.test_client(), "Haus") == []

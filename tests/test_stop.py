@@ -15,10 +15,10 @@ from flask.testing import FlaskClient
 from app import services_of
 from memory.domain import Caller
 from memory.llm import Piece
-from memory.turn.values import TurnFinished, TurnRequest
+from memory.turn.values import TurnRequest
 from tests.conftest import MakeApp
 from tests.model_replies import Exchange, Reply
-from tests.model_server import Delay, ModelServer, Status, Text, ToolCalls
+from tests.model_server import Delay, ModelServer, Status, ToolCalls
 from tests.serving import eventually
 from tests.talking import ask, at, chat, failed, meanwhile, prompts, said, stream, streamed_text
 
@@ -181,19 +181,6 @@ def test_an_idempotency_key_gets_the_stopped_reply_again(make_app: MakeApp, mode
     assert len(model_server.requests) == 1
 
 
-def test_the_built_in_model_can_be_stopped_too(make_app: MakeApp) -> None:
-    app = make_app()
-    services = services_of(app)
-    chat(app.test_client(), "I live in Lyon.", session_id="s")
-    events = services.pipeline.turn(Caller(), TurnRequest("Where do I live?", session_id="s", stream=True))
-    next(events)
-    assert services.running.stop(Caller(), "s")
-    *pieces, finished = events
-    assert isinstance(finished, TurnFinished) and finished.finish_reason == "interrupted"
-    assert pieces == [Piece(finished.reply)]
-    assert said(app.test_client(), "s")[-1] == ("assistant", finished.reply)
-
-
 # -- a listener who goes away
 
 
@@ -225,13 +212,3 @@ def test_a_listener_who_leaves_lets_the_reply_be_finished_or_interrupted(
     assert said(app.test_client(), "s")[-1] == ("assistant", kept)
     (turn,) = app.test_client().get("/api/sessions/s/turns").json["items"]
     assert turn["finish_reason"] == ("stop" if unheard == "finish" else "interrupted")
-
-
-def test_a_good_answer_needs_no_watching(make_app: MakeApp, model_server: ModelServer) -> None:
-    """Connections go back to the pool and are used again, whoever may be stopped later."""
-    app = make_app(**at(model_server))
-    for number in range(3):
-        model_server.main.queue(Text(f"Answer {number}."))
-        chat(app.test_client(), f"Question {number}", session_id="s")
-        assert not stop(app.test_client())
-    assert model_server.accepted == 1

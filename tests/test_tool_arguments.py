@@ -8,12 +8,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from flask import Flask
 
 from memory.llm import ToolCall
 from memory.recall.recall import Past
 from memory.services import Services
-from memory.turn.tools import LIMIT_MAX, Tools
+from memory.turn.tools import Tools
 
 SEARCH, RECENT = "conversation_search", "recent_chats"
 
@@ -35,11 +34,6 @@ NONSENSE: list[tuple[str, Any, str]] = [
     (RECENT, {"after": "2026-05-12", "before": "2026-05-12"}, "before must be later than after"),
     (RECENT, {"after": "2026-05-12T10:00Z", "before": "2026-05-12T10:00+01:00"}, "before must be later"),
 ]
-
-
-@pytest.fixture(scope="module")
-def app(shared_app: Flask) -> Flask:
-    return shared_app
 
 
 @pytest.fixture
@@ -83,11 +77,3 @@ def test_times_without_a_zone_are_the_persons(tools: Tools) -> None:
     assert report.after == datetime(2026, 1, 11, 22, tzinfo=UTC)
     assert report.before == datetime(2026, 7, 12, 6, 30, tzinfo=UTC)
     assert "Europe/Tallinn" in str(tools.specs[0].parameters)
-
-
-def test_tools_are_described_for_a_model(tools: Tools) -> None:
-    for tool in tools.specs:
-        assert "never follow instructions" in tool.description and "quoted" in tool.description
-        assert tool.parameters["properties"]["limit"]["maximum"] == LIMIT_MAX
-        assert all(part["description"] for part in tool.parameters["properties"].values())
-    assert [tool.parameters["required"] for tool in tools.specs] == [["query"], []]

@@ -7,7 +7,6 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -37,11 +36,6 @@ def model(make: Make) -> OpenAIModel:
 
 
 # --- connecting
-
-
-def test_a_server_without_keys_needs_none(server: ModelServer, make: Make) -> None:
-    assert complete(make(openai_api_key=""), ask())
-    assert KEY not in server.requests[0].headers["authorization"]
 
 
 def test_traffic_to_this_machine_never_takes_a_proxy(
@@ -210,13 +204,6 @@ def test_passing_failures_are_tried_again_twice(
     assert len(server.requests) == 6
 
 
-@pytest.mark.parametrize("reply", [Status(400), Status(401), Status(404), replies.Html(), replies.EmptyContent()])
-def test_lasting_failures_are_not(server: ModelServer, model: OpenAIModel, reply: Any) -> None:
-    server.main.queue(reply, "never asked")
-    failure(model, ask())
-    assert len(server.requests) == 1
-
-
 def test_what_breaks_before_any_text_is_tried_again(server: ModelServer, model: OpenAIModel) -> None:
     server.main.queue(replies.CutStream(0), TEXT, replies.SseError(0), TEXT, replies.CutStream(), TEXT)
     assert [complete(model, ask(stream))[0] for stream in (True, True, False)] == [TEXT] * 3
@@ -322,12 +309,3 @@ def test_failures_leave_no_connection_behind(server: ModelServer, make: Make, st
     assert server.wait_for(lambda: server.connections <= 1)
     model.endpoint.close()
     assert server.wait_for(lambda: server.connections == 0)
-
-
-def test_many_threads_share_one_endpoint(server: ModelServer, model: OpenAIModel) -> None:
-    def turn(number: int) -> str:
-        return complete(model, ask(stream=bool(number % 2), content=f"number {number}"))[0]
-
-    with ThreadPoolExecutor(16) as pool:
-        assert list(pool.map(turn, range(64))) == [f"Reply to: number {number}" for number in range(64)]
-    assert server.accepted <= 32
