@@ -82,13 +82,10 @@ def test_no_way_leads_through_an_open_address(client: FlaskClient, address: str)
     [
         ("", "api_key_missing"),
         ("Bearer", "api_key_missing"),
-        ("Bearer  ", "api_key_missing"),
         (f"Basic {ADA}", "api_key_missing"),
         (ADA, "api_key_missing"),
         (f"Bearer {ADA}x", "api_key_unknown"),
-        (f"Bearer {ADA[:-1]}", "api_key_unknown"),
         (f"Bearer {ADA.upper()}", "api_key_unknown"),
-        (f"Bearer acme:{ADA}", "api_key_unknown"),
         (f"Bearer {ADA} {BOB}", "api_key_unknown"),
         ("Bearer clé-à-molette-0123", "api_key_unknown"),
     ],

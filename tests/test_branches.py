@@ -237,44 +237,6 @@ def test_replaced_words_are_not_found_whether_the_index_holds_them_or_not(
     assert [near["content"] for near in result["window"]] == [content for _, content in said(client, "s")]
 
 
-def test_a_message_that_is_replaced_while_it_is_indexed_does_not_stay_in_the_index(
-    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    services = services_of(app)
-    (first,) = talk(client, "zeppelin")
-    add, replaced = services.index.add, list[int]()
-
-    def replace_then(owner: str, documents: Any) -> str:
-        generation = add(owner, documents)
-        if services.index.held(owner)[1] and not replaced:
-            replaced.extend(talk(client, "balloon", replaces=first))
-        return generation
-
-    monkeypatch.setattr(services.index, "add", replace_then)
-    work(client, "index")
-    assert replaced
-    work(client, "index")
-    (verified,) = services.indexing.verify()
-    assert (verified.indexed, verified.waiting, verified.consistent) == (2, 0, True)
-
-
-def test_the_index_lets_go_of_replaced_messages_and_agrees_with_the_rows(app: Flask, client: FlaskClient) -> None:
-    ids = talk(client, "zeppelin", "balloon", "kite")
-    work(client)
-    services = services_of(app)
-    (before,) = services.indexing.verify()
-    assert (before.messages, before.indexed, before.waiting, before.consistent) == (6, 6, 0, True)
-    talk(client, "glider", replaces=ids[1])
-    (meanwhile_,) = services.indexing.verify()
-    assert (meanwhile_.messages, meanwhile_.indexed, meanwhile_.waiting) == (4, 2, 6) and meanwhile_.consistent
-    work(client)
-    (after,) = services.indexing.verify()
-    assert (after.messages, after.indexed, after.waiting, after.consistent) == (4, 4, 0, True)
-    assert dict(services.indexing.rebuild()) == {"session:s": 4}
-    (rebuilt,) = services.indexing.verify()
-    assert (rebuilt.indexed, rebuilt.waiting, rebuilt.consistent) == (4, 0, True)
-
-
 @pytest.mark.parametrize("indexed", [False, True])
 def test_replaced_words_are_not_recalled_by_words_time_or_neighbourhood(
     make_app: MakeApp, model_server: ModelServer, indexed: bool

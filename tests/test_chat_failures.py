@@ -16,7 +16,6 @@ from flask.testing import FlaskClient
 
 from app import create_app, services_of
 from config import Settings
-from models import JobRow
 from tests.conftest import MakeApp
 from tests.model_server import (
     CutStream,
@@ -269,34 +268,3 @@ def test_inline_the_reply_comes_though_the_mini_model_fails(make_app: MakeApp, m
     model_server.mini.default = digest
     chat(client, "And red.", session_id="s")
     assert summary(client, "s")["latest"]["through"] == 6 and summary(client, "s")["error"] is None
-
-
-def make_due(app: Flask) -> None:
-    """Let the pauses between tries be over."""
-    with services_of(app).database.write() as tx:
-        for job in tx.query(JobRow).filter(JobRow.state == "pending"):
-            job.run_at = datetime.now(UTC)
-
-
-def test_a_job_gives_up_after_six_tries_until_somebody_or_something_new_asks(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
-    app = client.application
-    model_server.mini.default = lambda body: Status(401)
-    chat(client, "I like green tea.", session_id="s")
-    pauses = []
-    for attempt in range(1, 7):
-        make_due(app)
-        services_of(app).outbox.run_due(["summary"])
-        (job,) = jobs(client)
-        assert job["attempts"] == attempt and job["state"] == ("failed" if attempt == 6 else "pending")
-        pauses.append((datetime.fromisoformat(job["run_at"]) - datetime.now(UTC)).total_seconds())
-    assert pauses[:5] == sorted(pauses[:5]) and pauses[0] > 1 and pauses[4] > 30
-    assert summary(client, "s")["state"] == "failed"
-    assert client.get("/api/jobs", query_string={"state": "failed"}).json["items"] == [job]
-    make_due(app)
-    assert services_of(app).outbox.run_due(["summary"]) == 0
-    assert chat(client, "More.", session_id="s")["memory"]["summary"]["state"] == "failed"
-    model_server.mini.default = digest
-    services_of(app).outbox.run_due(["summary"])  # the new turn asked for it anew
-    assert summary(client, "s")["state"] == "current" and jobs(client) == []

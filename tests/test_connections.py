@@ -3,19 +3,14 @@ these few only as many are used as there are at once."""
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
 
 import pytest
 from flask import Flask
-from sqlalchemy import create_engine
 
 from app import services_of
-from models import Database, Transaction
 from tests.completing import post, talk
 from tests.model_server import Delay, ModelServer
 from tests.serving import eventually
@@ -41,27 +36,6 @@ def test_turns_hold_no_connection_while_their_models_work(
     for (text,) in answers:
         assert "At last." in text or ('"At"' in text and '" last."' in text), text  # whole, or piece by piece
     assert database.in_use == 0
-
-
-def test_after_a_fork_the_parents_connections_are_left_alone(tmp_path: Path) -> None:
-    database = _database(tmp_path)
-    with database.read() as tx:
-        parents = _driver(tx)
-    database.engine.dispose(close=False)
-    with database.read() as tx:
-        assert _driver(tx) is not parents
-    assert parents.execute("SELECT 1").fetchone() == (1,)
-    database.close()
-
-
-def _database(folder: Path, **pool: Any) -> Database:
-    return Database(create_engine(f"sqlite:///{folder / 'recap.db'}", pool_use_lifo=True, **pool))
-
-
-def _driver(tx: Transaction) -> sqlite3.Connection:
-    driver = tx.connection().connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)
-    return driver
 
 
 def _turn(app: Flask, sort: str, number: int) -> Callable[[], str]:

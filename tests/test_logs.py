@@ -78,9 +78,7 @@ def test_a_request_that_is_no_turn_has_one_line(told: Flask, log: Lines) -> None
     [
         ("GET", "/api/sessions/nobodys", None, "/api/sessions/<session_id>", "404", "session_not_found"),
         ("GET", "/nothing/here", None, "none", "404", "not_found"),
-        ("POST", "/api/chat", {"message": 7}, "/api/chat", "422", "invalid_fields"),
         ("POST", "/api/chat", {"message": "x" * 100_001}, "/api/chat", "413", "message_too_large"),
-        ("BREW", "/api/chat", None, "none", "405", "method_not_allowed"),
     ],
 )
 def test_a_refused_request_has_one_line_with_the_errors_code(

@@ -88,21 +88,6 @@ def test_names_that_cannot_be_stored_stand_for_themselves_all_the_same(client: F
 # -- what is stored
 
 
-def test_a_client_may_send_all_or_the_newest_or_less_and_edit_and_ask_again(client: FlaskClient) -> None:
-    ada = Person(client)
-    ada.says("One.")
-    ada.says("Two.")
-    ada.says("Three.", alone=True)
-    ada.says("Four.", last=3)
-    assert said(client, "s") == ada.said and branches(client) == []
-    ada.edits(4, "Three, no: thirty.")
-    assert said(client, "s") == ada.said
-    assert branches(client) == [["Three.", "Answer 3.", "Four.", "Answer 4."]]
-    ada.regenerates()
-    assert said(client, "s") == ada.said
-    assert branches(client)[1] == ["Three, no: thirty.", "Answer 5."]
-
-
 def test_a_repeated_request_takes_the_place_of_the_first(client: FlaskClient, server: ModelServer) -> None:
     for _ in range(2):
         complete(client, talk("Hello"))

@@ -138,7 +138,6 @@ def test_a_bad_file_is_told_where_it_is_used(make_app: MakeApp, model_server: Mo
         "{{ sections|join(', ', attribute='name') }}",
         "{% if first and max_words > 100 %}long{% elif not first %}short{% endif %}",
         "{# a note #}{% raw %}{{ nobody }}{% endraw %}",
-        "{{ max_words + 1 }} {{ max_words / 2 }}",
     ],
 )
 def test_templates_that_are_fine(shared: FlaskClient, text: str) -> None:

@@ -147,16 +147,6 @@ def test_a_holder_that_died_does_not_block_for_ever(
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_a_failed_turn_gives_its_lease_back_at_once(
-    make_app: MakeApp, model_server: ModelServer, streaming: bool
-) -> None:
-    client = make_app(**at(model_server, model_timeout=0.3)).test_client()
-    model_server.main.queue(Status(401))
-    failed(ask(client, "Hello", session_id="s", stream=streaming), 502, "model_key_refused")
-    chat(client, "Hello", session_id="s")
-
-
-@pytest.mark.parametrize("streaming", [False, True])
 def test_a_lost_lease_overwrites_nothing(make_app: MakeApp, model_server: ModelServer, streaming: bool) -> None:
     """The first process is suspended past its lease's end; the second takes the next turn; the first wakes up."""
     first, second = make_app(**at(model_server)), make_app(**at(model_server))

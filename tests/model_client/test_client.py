@@ -96,11 +96,8 @@ FAILURES = [
     (Status(403, openai_error("model_not_found")), "model_not_found", 502, "gpt-4o"),
     (Status(429), "model_busy", 503, "later"),
     (Status(429, openai_error("insufficient_quota")), "model_quota_exhausted", 503, "credit"),
-    (Status(402), "model_quota_exhausted", 503, "credit"),
     (Status(500), "model_failed", 502, "HTTP 500"),
-    (Status(529, ["odd"]), "model_failed", 502, "odd"),
     (Status(400, openai_error("bad_thing")), "model_rejected_request", 502, "They say no."),
-    (Status(418, {"detail": [{"msg": "missing"}]}), "model_rejected_request", 502, "missing"),
     (Status(400, openai_error("context_length_exceeded")), "model_context_exceeded", 502, "CONTEXT_TOKENS"),
     (Status(400, "maximum context length is 2048"), "model_context_exceeded", 502, "CONTEXT_TOKENS"),
     (replies.Html(), "model_bad_answer", 502, "It works!"),
@@ -116,7 +113,6 @@ FAILURES = [
     (replies.HangUp(), "model_unreachable", 502, "OPENAI_BASE_URL"),
     (replies.SseError(0), "model_failed", 502, "fell over"),
     (replies.SseError(0, {"message": "Slow down", "code": 429}), "model_busy", 503, "Slow down"),
-    (replies.SseError(0, "plain words"), "model_failed", 502, "plain words"),
     (Status(200, {"object": "error", "message": "In here", "code": 404}), "model_not_found", 502, "In here"),
 ]
 
