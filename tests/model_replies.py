@@ -91,7 +91,6 @@ class Text(Reply):
     usage: Any = "words"  # or what to send instead; None sends none
     finish: str | None = "stop"
     done: bool = True
-    before_each: bytes = b""
     seconds_each: float = 0.0
 
     def send(self, exchange: Exchange) -> None:
@@ -103,8 +102,6 @@ class Text(Reply):
         exchange.event(exchange.chunk({"role": "assistant", "content": ""}))
         for piece in self.text.replace(" ", "\0 ").split("\0") if self.text else []:
             time.sleep(self.seconds_each)
-            if self.before_each:
-                exchange.write(self.before_each)
             exchange.event(exchange.chunk({"content": piece}))
         if self.finish:
             exchange.event(exchange.chunk({}, self.finish))
@@ -172,10 +169,6 @@ def NoUsage(text: str = Text.text) -> Text:
 def NoDone(text: str = Text.text) -> Text:
     """A stream with a finish_reason and no [DONE]."""
     return Text(text, done=False)
-
-
-def KeepAliveComments(text: str = Text.text) -> Text:
-    return Text(text, before_each=b": keep-alive\n\n")
 
 
 def EmptyContent(finish: str = "stop") -> Text:

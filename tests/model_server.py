@@ -37,7 +37,6 @@ from tests.model_replies import (  # noqa: F401 - tests take replies from here
     Exchange,
     HangUp,
     Html,
-    KeepAliveComments,
     NoDone,
     NoUsage,
     Prose,

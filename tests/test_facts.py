@@ -121,20 +121,6 @@ def test_what_a_person_pinned_stays_pinned_when_it_is_corrected(talk: Talk) -> N
     assert (new["text"], new["pinned"]) == ("Lives in Oslo", True)
 
 
-def test_erasing_the_session_of_a_correction_takes_the_correction_back(
-    model_app: Flask, model_server: ModelServer
-) -> None:
-    first = Talk(model_app, model_server, "first", "ada")
-    first.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen", scope="user")))
-    (old,) = first.facts()
-    second = Talk(model_app, model_server, "second", "ada")
-    correction = fact("Lives in Oslo", 1, "I moved to Oslo", scope="user", supersedes=[old["id"]])
-    second.hear("I moved to Oslo.", reply=digest_of(correction))
-    assert first.texts() == ["Lives in Oslo"]
-    assert second.client.delete("/api/sessions/second").status_code == 200
-    assert first.texts() == ["Lives in Bergen"]
-
-
 def test_nobody_elses_facts_can_be_superseded(model_app: Flask, model_server: ModelServer) -> None:
     ada = Talk(model_app, model_server, "ada-s", "ada")
     bob = Talk(model_app, model_server, "bob-s", "bob")

@@ -73,15 +73,3 @@ def test_volatile_text_stands_in_the_last_message_only(client: FlaskClient, mode
     assert "7319" in prompts(model_server)[2][-1]["content"]
     tail = prompts(model_server)[3][1:-1]
     assert tail[2] == {"role": "user", "content": "What was my locker code?"}  # without what was recalled for it
-
-
-def test_user_and_assistant_always_take_turns(client: FlaskClient, model_server: ModelServer) -> None:
-    """Some servers refuse anything else; what was never answered goes with the next message."""
-    client.post(
-        "/api/sessions/s/messages",
-        json={"messages": [{"role": role, "content": f"{role} {n}"} for n, role in enumerate(["user", "user"] * 2)]},
-    )
-    chat(client, "Well?", session_id="s")
-    prompt = prompts(model_server)[0]
-    assert [message["role"] for message in prompt] == ["system", "user"]
-    assert prompt[1]["content"].startswith("user 0\n\nuser 1\n\nuser 2\n\nuser 3\n\n<memory now=")

@@ -109,45 +109,4 @@ def test_recall_scope_session_holds_for_the_tools(
             assert ("Ada's locker code is 1111." in last(model_server)) is finds, (scope, who)
 
 
-def test_the_scope_of_a_person_reaches_what_has_folded_in_the_same_session(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = {"tail_messages_max": 2, "tail_messages_min": 0, "summary_mode": "inline"}
-    client = peopled(talker(make_app, model_server, monkeypatch, **settings))
-    model_server.main.default = lambda body: "Noted."
-    chat(client, "Good morning", session_id="ada-1", user_id="ada")
-    chat(client, "Thanks", session_id="ada-1", user_id="ada")
-    assert words(chat(client, "Which locker was it?", session_id="ada-1", user_id="ada")) == ADA
-
-
 # -- languages
-
-
-TONGUES = [  # what was said, and what is asked later
-    ("我的猫叫小白，今年三岁。", "我的猫叫什么名字？"),
-    ("我下周去北京出差。", "我之前说过要去北京吗？"),
-    ("我们决定用FastAPI写后端。", "FastAPI的后端怎么样了？"),
-    ("我们决定用FastAPI写后端。", "How is the FastAPI backend?"),
-    ("用户反馈user-dashboard太慢。", "user-dashboard 还慢吗？"),
-    ("My flight to 上海 is on Friday.", "上海的航班"),
-    ("数据库用的是PostgreSQL 15。", "Which version of postgresql do we use?"),
-    ("新しいカメラを買いました。", "カメラはどこ？"),
-    ("Wir treffen uns im Café in Zürich.", "Which cafe in Zurich?"),
-    ("Ma sœur habite à Orléans.", "ma soeur à Orleans"),
-    ("Mañana viajo a Málaga.", "¿Cuándo viajo a Malaga?"),
-    ("Моя собака любит снег.", "где моя собака"),
-    ("Die Straße heißt Lindenallee.", "strasse lindenallee"),
-]
-
-
-def test_other_languages_and_mixtures_are_recalled(client: FlaskClient, model_server: ModelServer) -> None:
-    for number, (past, _) in enumerate(TONGUES):
-        append(client, f"tongue-{number}", [said(past)], user_id=f"zoe-{number}")
-        others = [said("这个星期天气很好，我们去公园。"), said("La vie est belle.")]
-        append(client, f"others-{number}", others, user_id=f"zoe-{number}")
-    for indexed in (False, True):
-        for number, (past, message) in enumerate(TONGUES):
-            answer = chat(client, message, user_id=f"zoe-{number}", temporary=True)
-            assert recalled(answer)[:1] == [[past]], (message, indexed)
-            assert past in last(model_server)
-        services_of(client.application).outbox.run_due(["index"])

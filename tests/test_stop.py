@@ -12,10 +12,6 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
-from memory.domain import Caller
-from memory.llm import Piece
-from memory.turn.values import TurnRequest
 from tests.conftest import MakeApp
 from tests.model_replies import Exchange, Reply
 from tests.model_server import Delay, ModelServer, Status, ToolCalls
@@ -182,33 +178,3 @@ def test_an_idempotency_key_gets_the_stopped_reply_again(make_app: MakeApp, mode
 
 
 # -- a listener who goes away
-
-
-@pytest.mark.parametrize(("unheard", "kept"), [("finish", "One two three"), ("interrupt", "One two")])
-def test_a_listener_who_leaves_lets_the_reply_be_finished_or_interrupted(
-    make_app: MakeApp, model_server: ModelServer, unheard: Any, kept: str
-) -> None:
-    app = make_app(**at(model_server))
-    release = threading.Event()
-
-    class Two(Reply):
-        def send(self, exchange: Exchange) -> None:
-            exchange.begin()
-            exchange.event(exchange.chunk({"content": "One two"}))
-            release.wait(5.0)
-            exchange.event(exchange.chunk({"content": " three"}, "stop"))
-            exchange.event("[DONE]")
-            exchange.end()
-
-    model_server.main.queue(Two())
-    request = TurnRequest("Count.", session_id="s", stream=True, unheard=unheard)
-    events = services_of(app).pipeline.turn(Caller(), request)
-    next(events)
-    assert next(events) == Piece("One two")
-    if unheard == "finish":
-        release.set()
-    events.close()
-    release.set()
-    assert said(app.test_client(), "s")[-1] == ("assistant", kept)
-    (turn,) = app.test_client().get("/api/sessions/s/turns").json["items"]
-    assert turn["finish_reason"] == ("stop" if unheard == "finish" else "interrupted")

@@ -15,7 +15,7 @@ from memory.llm import ChatMessage, Finish, ModelRequest, Piece, Tool, ToolCall,
 from memory.llm.completions import OpenAIModel
 from memory.llm.tool_calls import PartialCall, collect, whole_calls
 from tests.model_server import ModelServer, Raw, ToolCalls
-from tests.openai_calls import ask, both, chunk, data, failure
+from tests.openai_calls import ask, both, chunk, data
 
 TOOL = Tool("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
 OTHER = Tool("listen", "Listens.", {"type": "object", "properties": {}})
@@ -160,14 +160,6 @@ def test_odd_plain_calls_are_understood(server: ModelServer, model: OpenAIModel,
     assert calls(model, offering(stream))[0] == LOOK
     first = next(model.answer(offering(stream)))
     assert isinstance(first, ToolCall) and first.extra == extra
-
-
-@both
-def test_calls_that_nobody_offered_are_no_answer(server: ModelServer, model: OpenAIModel, stream: bool) -> None:
-    server.main.queue(ToolCalls((LOOK,)))
-    assert failure(model, ask(stream)).code == "model_empty_answer"
-    server.main.queue(ToolCalls((LOOK,), "But I can say this.", "stop"))
-    assert complete(model, ask(stream))[0] == "But I can say this."
 
 
 @both
