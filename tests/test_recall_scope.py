@@ -107,6 +107,3 @@ def test_recall_scope_session_holds_for_the_tools(
             chat(client, "Which locker was it?", user_id="ada", **who)
             assert prompts(model_server)[-1][-1]["role"] == "tool"
             assert ("Ada's locker code is 1111." in last(model_server)) is finds, (scope, who)
-
-
-# -- languages

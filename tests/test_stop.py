@@ -175,6 +175,3 @@ def test_an_idempotency_key_gets_the_stopped_reply_again(make_app: MakeApp, mode
     again = ask(app.test_client(), "Count.", session_id="s", stream=False, key="k").json
     assert (again["reply"], again["choices"][0]["finish_reason"]) == ("One two ", "interrupted")
     assert len(model_server.requests) == 1
-
-
-# -- a listener who goes away
