@@ -94,6 +94,12 @@ def shared_app(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iter
         yield app
 
 
+@pytest.fixture(scope="module")
+def shared(shared_app: Flask) -> FlaskClient:
+    """A client of one application for all tests of a module that have everything refused."""
+    return shared_app.test_client()
+
+
 @pytest.fixture
 def app(make_app: MakeApp) -> Flask:
     """An application that answers with the built-in model."""

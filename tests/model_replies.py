@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import socket
 import threading
 import time
@@ -90,7 +91,6 @@ class Text(Reply):
     usage: Any = "words"  # or what to send instead; None sends none
     finish: str | None = "stop"
     done: bool = True
-    before_each: bytes = b""
     seconds_each: float = 0.0
 
     def send(self, exchange: Exchange) -> None:
@@ -102,8 +102,6 @@ class Text(Reply):
         exchange.event(exchange.chunk({"role": "assistant", "content": ""}))
         for piece in self.text.replace(" ", "\0 ").split("\0") if self.text else []:
             time.sleep(self.seconds_each)
-            if self.before_each:
-                exchange.write(self.before_each)
             exchange.event(exchange.chunk({"content": piece}))
         if self.finish:
             exchange.event(exchange.chunk({}, self.finish))
@@ -171,10 +169,6 @@ def NoUsage(text: str = Text.text) -> Text:
 def NoDone(text: str = Text.text) -> Text:
     """A stream with a finish_reason and no [DONE]."""
     return Text(text, done=False)
-
-
-def KeepAliveComments(text: str = Text.text) -> Text:
-    return Text(text, before_each=b": keep-alive\n\n")
 
 
 def EmptyContent(finish: str = "stop") -> Text:
@@ -331,6 +325,48 @@ class Refusal(Reply):
             return exchange.json(exchange.completion({"content": None, "refusal": self.text}))
         chunk = json.dumps(exchange.chunk({"refusal": self.text}, "stop")).encode()
         return Raw([b"data: " + chunk + b"\n\n", b"data: [DONE]\n\n"]).send(exchange)
+
+
+class Dictation(Reply):
+    """A reply that is streamed as the test dictates it: `asked.wait()`, then `say` as often as wanted, then `end`."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self._steps: queue.SimpleQueue[str | bool] = queue.SimpleQueue()
+
+    def say(self, piece: str) -> None:
+        self._steps.put(piece)
+
+    def end(self) -> None:
+        """A good end, with usage and [DONE]."""
+        self._steps.put(True)
+
+    def break_off(self) -> None:
+        """The connection is gone."""
+        self._steps.put(False)
+
+    def send(self, exchange: Exchange) -> None:
+        assert exchange.streaming, "only a stream can be dictated"
+        self.asked.set()
+        said = ""
+        exchange.begin()
+        while isinstance(step := self._next(exchange.server.closing), str):
+            exchange.event(exchange.chunk({"content": step}))
+            said += step
+        if not step:
+            exchange.break_off()
+        exchange.event(exchange.chunk({}, "stop"))
+        exchange.event({**exchange.chunk({}), "choices": [], "usage": exchange.usage(said)})
+        exchange.event("[DONE]")
+        exchange.end()
+
+    def _next(self, closing: threading.Event) -> str | bool:
+        while not closing.is_set():
+            try:
+                return self._steps.get(timeout=0.02)
+            except queue.Empty:
+                continue
+        return False
 
 
 def echo(body: Body) -> str:

@@ -25,19 +25,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from tests.dictation import Dictation  # noqa: F401
 from tests.model_replies import (  # noqa: F401 - tests take replies from here
     Body,
     BrokenJson,
     CutStream,
     Delay,
+    Dictation,
     Drip,
     EmptyChoices,
     EmptyContent,
     Exchange,
     HangUp,
     Html,
-    KeepAliveComments,
     NoDone,
     NoUsage,
     Prose,

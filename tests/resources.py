@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,3 +94,14 @@ def digest_of(*facts: Body, **sections: Any) -> Body:
     """The mini model's answer with these facts and sections."""
     empty = Sections(topic="Tea").as_dict()
     return {"summary": {**empty, **sections}, "facts": list(facts)}
+
+
+HOSTILE_SECONDS = 10.0  # of CPU: far above what any machine needs for it, far below what is not linear would take
+
+
+@contextmanager
+def soon_over() -> Iterator[None]:
+    """Fails when the block takes longer than it may, by this thread's CPU: other load does not count."""
+    began = time.thread_time()
+    yield
+    assert time.thread_time() - began < HOSTILE_SECONDS

@@ -129,27 +129,3 @@ def sound(server: Server) -> None:
     assert verified.returncode == 0, verified.stdout + verified.stderr
     assert "agree with the messages" in verified.stdout
     assert "wait to be indexed" not in verified.stdout
-
-
-def worker_of(server: Server, answer: httpx2.Response) -> int | None:
-    """The process that holds the other end of the connection an answer came on; None where /proc can't tell."""
-    stream = answer.extensions["network_stream"]
-    port = stream.get_extra_info("client_addr")[1]
-    wanted = f":{server.port:04X}", f":{port:04X}"
-    table = Path("/proc/net/tcp")
-    if not table.exists():
-        return None
-    inodes = [
-        columns[9]
-        for columns in (line.split() for line in table.read_text().splitlines()[1:])
-        if columns[1].endswith(wanted[0]) and columns[2].endswith(wanted[1])
-    ]
-    children = Path(f"/proc/{server.pid}/task/{server.pid}/children")
-    for process in children.read_text().split() if inodes and children.exists() else ():
-        for descriptor in Path(f"/proc/{process}/fd").iterdir():
-            try:
-                if str(descriptor.readlink()) == f"socket:[{inodes[0]}]":
-                    return int(process)
-            except FileNotFoundError:  # closed meanwhile
-                continue
-    return None

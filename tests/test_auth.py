@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import logging
 from collections.abc import Iterator
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
 from config import Settings
 from tests.conftest import MakeApp
 from tests.resources import error, good
@@ -29,16 +26,6 @@ def app(make_app: MakeApp) -> Flask:
 
 def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
-
-
-@pytest.fixture
-def ada(app: Flask) -> FlaskClient:
-    return with_key(app, ADA)
-
-
-@pytest.fixture
-def bob(app: Flask) -> FlaskClient:
-    return with_key(app, BOB)
 
 
 def with_key(app: Flask, key: str) -> FlaskClient:
@@ -78,12 +65,6 @@ def test_without_a_key_every_address_is_closed_but_the_open_ones(app: Flask, cli
     assert {address for address in open_ if not address.startswith(("/static/", "/docs"))} == OPEN - {"/docs/"}
 
 
-@pytest.mark.parametrize("address", sorted(OPEN))
-def test_the_open_ones_answer_without_a_key(client: FlaskClient, address: str) -> None:
-    with client.get(address) as answer:
-        assert answer.status_code == 200
-
-
 @pytest.mark.parametrize(
     "address", ["/api/nothing", "/nothing", "//api/jobs", "/apix", "/healthx", "/docsx", "/openapi.jsonx", "/API/jobs"]
 )
@@ -101,13 +82,10 @@ def test_no_way_leads_through_an_open_address(client: FlaskClient, address: str)
     [
         ("", "api_key_missing"),
         ("Bearer", "api_key_missing"),
-        ("Bearer  ", "api_key_missing"),
         (f"Basic {ADA}", "api_key_missing"),
         (ADA, "api_key_missing"),
         (f"Bearer {ADA}x", "api_key_unknown"),
-        (f"Bearer {ADA[:-1]}", "api_key_unknown"),
         (f"Bearer {ADA.upper()}", "api_key_unknown"),
-        (f"Bearer acme:{ADA}", "api_key_unknown"),
         (f"Bearer {ADA} {BOB}", "api_key_unknown"),
         ("Bearer clé-à-molette-0123", "api_key_unknown"),
     ],
@@ -123,34 +101,6 @@ def test_a_key_that_does_not_open(client: FlaskClient, header: str, code: str) -
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER "])
 def test_each_key_opens(client: FlaskClient, key: str, scheme: str) -> None:
     assert client.get("/api/sessions", headers={"Authorization": f"{scheme} {key}"}).status_code == 200
-
-
-# -- never shown
-
-
-def test_no_key_is_in_a_log_a_repr_or_an_error(
-    make_app: MakeApp, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = Settings.from_env({"RECAP_API_KEYS": KEYS}, None)
-    caplog.set_level(logging.DEBUG)
-    stream = io.StringIO()
-    handler = logging.StreamHandler(stream)
-    logging.getLogger().addHandler(handler)
-    try:
-        app = make_app(api_keys=settings.api_keys, log_level="debug")
-        services_of(app).start()
-        client = app.test_client()
-        for key in (ADA, BOB, "wrong-key-0123456789"):
-            client.post("/api/chat", json={"message": "hello"}, headers=bearer(key))
-            client.get("/api/sessions/none", headers=bearer(key))
-            client.post("/api/chat", data=b"{", content_type="application/json", headers=bearer(key))
-    finally:
-        logging.getLogger().removeHandler(handler)
-    shown = "".join((repr(settings), str(settings.api_keys), stream.getvalue(), caplog.text, *capsys.readouterr()))
-    assert "event=turn " in shown, "the logs were not seen"
-    for key in (ADA, ADAS_SECOND, BOB, "wrong-key-0123456789"):
-        assert key not in shown
-    assert "acme" in shown
 
 
 # -- the document

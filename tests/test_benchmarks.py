@@ -3,47 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from benchmarks import concurrency, filling, prefix, recall, replay, scale, turns
-from benchmarks.calling import Took
-from benchmarks.conversation import Conversation, Question, recall_at
-from benchmarks.model import Call, Json
+from benchmarks.conversation import Conversation, Question
 from benchmarks.rankings import RECIPES, Corpus, Judge
-from benchmarks.serving import MAIN, MINI, ROOT
+from benchmarks.serving import ROOT
 
 OURS = ROOT / "benchmarks" / "conversation.json"
 SOON = ["--set", "SUMMARY_DEBOUNCE=0.1"]
-ASKED = [{"role": "user", "content": "Hello there, you two people."}]
 
 
 # -- make bench
-
-
-def call(begun: float, ended: float, model: str = MAIN) -> Call:
-    return Call(model, begun, ended, ASKED)
-
-
-def test_the_models_time_is_that_in_which_any_call_was_being_answered() -> None:
-    calls = [call(3.0, 4.0), call(0.0, 1.5), call(1.2, 2.0, MINI), call(3.1, 3.2), call(6.0, 9.0)]
-    assert turns.answering(calls, 1.0, 5.0) == pytest.approx(2.0)  # from 1 to 2 and from 3 to 4
-    assert turns.answering(calls, 3.5, 7.0) == pytest.approx(1.5)
-    assert turns.answering([], 1.0, 2.0) == 0.0
-    assert turns.overheads([Took(1.0, None, 5.0), Took(3.5, None, 7.0)], calls) == {
-        "overhead_ms": {"p50": 2_000.0, "p95": 2_000.0},
-        "last_over_first": 1.0,
-    }
 
 
 @pytest.mark.slow
@@ -72,19 +46,6 @@ def test_a_turns_cost_is_measured_on_a_server_of_its_own(tmp_path: Path, capsys:
 # -- make bench-scale
 
 
-def test_messages_are_spread_unevenly_and_nobody_loses_any_when_there_are_more() -> None:
-    before = {person.name: 0 for person in scale.spread(1_000, 1_000)}
-    for messages in (1_000, 10_000, 100_000, 1_000_000):
-        people = scale.spread(1_000, messages)
-        counts = [person.messages for person in people]
-        assert sum(counts) == pytest.approx(messages, rel=0.1)
-        assert counts == sorted(counts, reverse=True)
-        assert all(person.messages >= before[person.name] for person in people)
-        before = {person.name: person.messages for person in people}
-    assert 0.03 < counts[0] / sum(counts) < 0.05
-    assert counts[500] < 0.6 * sum(counts) / 1_000 and counts[-1] > 100
-
-
 @pytest.mark.slow
 def test_the_sizes_of_many_people_and_of_one_stand_side_by_side(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -108,48 +69,6 @@ def test_the_sizes_of_many_people_and_of_one_stand_side_by_side(
         assert said in printed
 
 
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A run that will take hours, in a process of its own and a temporary folder for what it makes."""
-    arguments = ["--messages", "300000", "--owners", "3", "--single", *SOON, "--results", str(tmp_path / "results")]
-    (tmp_path / "made").mkdir()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.scale", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "TMPDIR": str(tmp_path / "made")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=str)
-def test_ended_early_it_prints_what_there_is_and_leaves_nothing_behind(
-    running: subprocess.Popen[str], tmp_path: Path, number: signal.Signals
-) -> None:
-    assert running.stderr is not None
-    shown = ""
-    while not re.search(r" [1-9]\d+/300000 ", shown):  # until messages are brought in
-        shown += running.stderr.read(1)
-        assert running.poll() is None, shown
-    children = [int(one) for one in Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()]
-    assert children
-    running.send_signal(number)
-    printed, _ = running.communicate(timeout=60)
-    assert running.returncode == 1
-    assert "It was ended early" in printed and "Measured on" in printed
-    [file] = (tmp_path / "results").glob("scale-*.json")
-    assert json.loads(file.read_text(encoding="utf-8"))["ended_early"]
-    assert [*(tmp_path / "made").iterdir()] == []
-    assert not any(Path(f"/proc/{child}").exists() for child in children)
-
-
 # -- make bench-concurrency
 
 
@@ -169,14 +88,6 @@ def test_conversations_are_held_at_once_and_measured(tmp_path: Path, capsys: pyt
 
 
 # -- make bench-replay
-
-
-def test_recall_is_the_share_of_each_questions_evidence() -> None:
-    questions = [Question("both?", frozenset({"a", "b"}), 1), Question("one?", frozenset({"c"}), 4)]
-    found: list[list[str | None]] = [["a", "x", "b"], ["x", None, "y"]]
-    assert recall_at(found, questions, 2) == 25.0
-    assert recall_at(found, questions, 3) == 50.0
-    assert recall_at([], [], 5) == 0.0
 
 
 @pytest.mark.slow
@@ -250,47 +161,6 @@ def test_all_rankings_stand_in_one_table_and_in_json(tmp_path: Path, capsys: pyt
 
 
 # -- make bench-prefix
-
-
-def prompt(*contents: str) -> list[Json]:
-    """A prompt of a system message and the person's and the assistant's words in turn."""
-    roles = ["system", *(["user", "assistant"] * len(contents))]
-    return [{"role": role, "content": content} for role, content in zip(roles, contents, strict=False)]
-
-
-@given(st.binary(max_size=40), st.binary(max_size=40), st.binary(max_size=40))
-def test_the_shared_prefix_is_the_longest_with_which_both_begin(start: bytes, one: bytes, other: bytes) -> None:
-    length = prefix.shared(start + one, start + other)
-    assert length >= len(start)
-    assert (start + one)[:length] == (start + other)[:length]
-    assert (start + one)[: length + 1] != (start + other)[: length + 1] or length == min(len(one), len(other)) + len(
-        start
-    )
-    assert length == prefix.shared(start + other, start + one)
-    assert prefix.shared(start + one, start + one) == len(start + one)
-
-
-def test_prompts_are_compared_within_a_session_and_counted_over_all() -> None:
-    stable, other = prompt("A" * 400, "one"), prompt("B" * 400, "one")
-    together = prefix.figures([[stable, stable, stable], [other, other]])
-    assert (together["prompts"], together["median"], together["p25"]) == (5, 1.0, 1.0)
-    changed = prefix.figures([[stable, other, stable], [other, other]])
-    assert changed["median"] < 0.1 and changed["at_goal_percent"] == pytest.approx(33.3)
-    assert changed["prompt_tokens"] == together["prompt_tokens"]
-    assert changed["new_tokens"] > together["new_tokens"]
-    assert sum(changed["mean"].values()) == pytest.approx(changed["prompt_tokens"] / 5, abs=3)
-
-
-def test_the_baseline_says_the_same_with_all_that_is_remembered_in_the_system_message() -> None:
-    recalled = '<memory now="2026-11-20 14:11 UTC, Friday">\n<chat id="a">\nJo: soup\n</chat>\n</memory>'
-    sent = prompt("Note.\n\n<summary>\nold\n</summary>\n\n<facts>\n- x\n</facts>", "q", "a", f"{recalled}\n\nSoup?")
-    told = prefix.rewritten(sent, {"topic": "soup", "discussed": ["it was good"], "data": []}, "noon")
-    system = "Note.\n\n<summary>\ntopic: soup\ndiscussed:\n- it was good\n</summary>\n\n<facts>\n- x\n</facts>"
-    assert told[0] == {"role": "system", "content": f"{system}\n\n{recalled}\n\nCurrent time: noon"}
-    assert told[1:3] == sent[1:3]
-    assert told[3] == {"role": "user", "content": "Soup?"}
-    bare: list[Json] = [{"role": "user", "content": "Hello"}]
-    assert prefix.rewritten(bare, {}, "noon") == [{"role": "system", "content": "Current time: noon"}, *bare]
 
 
 @pytest.mark.slow

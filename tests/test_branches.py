@@ -101,13 +101,6 @@ def test_what_was_replaced_is_kept_word_for_word_on_its_branch(client: FlaskClie
     assert said(client, "s", branch=4) == []
 
 
-def test_the_same_words_again_get_another_reply(client: FlaskClient, model_server: ModelServer) -> None:
-    ids = talk(client, "one", "two")
-    model_server.main.queue("Something else.")
-    talk(client, "two", replaces=ids[1])
-    assert said(client, "s") == [*line("one"), ("user", "two"), ("assistant", "Something else.")]
-
-
 def test_a_title_goes_with_the_message_it_was_taken_from(client: FlaskClient) -> None:
     (first,) = talk(client, "Tea in Kyoto")
     (second,) = talk(client, "Coffee in Rome", replaces=first)
@@ -170,13 +163,6 @@ def test_what_was_replaced_can_not_be_replaced_again(client: FlaskClient) -> Non
     assert said(client, "s") == line("one", "deux")
 
 
-def test_a_message_of_somebody_elses_session_is_not_there(client: FlaskClient) -> None:
-    hers = chat(client, "one", session_id="s", user_id="ann")["user_message_id"]
-    failed(ask(client, "x", session_id="s", user_id="bob", replaces=hers), 404, "session_not_found")
-    failed(ask(client, "x", session_id="new", user_id="bob", replaces=hers), 404, "session_not_found")
-    failed(client.get("/api/sessions/new"), 404, "session_not_found")  # nor is a session made for it
-
-
 def test_replacing_takes_a_session_and_something_stored(client: FlaskClient) -> None:
     (first,) = talk(client, "one")
     assert failed(ask(client, "uno", replaces=first), 422, "invalid_fields")["param"] == "session_id"
@@ -207,14 +193,6 @@ def test_a_retry_may_name_the_message_that_got_no_reply(client: FlaskClient, mod
     (unanswered,) = stored(client, "s")
     assert chat(client, "one", session_id="s", replaces=unanswered["id"])["user_message_id"] == unanswered["id"]
     assert said(client, "s") == line("one") and said(client, "s", branch=1) == []
-
-
-def test_an_unanswered_message_can_be_replaced_by_other_words(client: FlaskClient, model_server: ModelServer) -> None:
-    model_server.main.queue(Status(401))
-    failed(ask(client, "oen", session_id="s"), 502, "model_key_refused")
-    (unanswered,) = stored(client, "s")
-    talk(client, "one", replaces=unanswered["id"])
-    assert said(client, "s") == line("one") and said(client, "s", branch=1) == [("user", "oen")]
 
 
 def test_an_idempotency_key_replaces_once_and_is_of_this_request_only(client: FlaskClient) -> None:
@@ -259,44 +237,6 @@ def test_replaced_words_are_not_found_whether_the_index_holds_them_or_not(
     assert [near["content"] for near in result["window"]] == [content for _, content in said(client, "s")]
 
 
-def test_a_message_that_is_replaced_while_it_is_indexed_does_not_stay_in_the_index(
-    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    services = services_of(app)
-    (first,) = talk(client, "zeppelin")
-    add, replaced = services.index.add, list[int]()
-
-    def replace_then(owner: str, documents: Any) -> str:
-        generation = add(owner, documents)
-        if services.index.held(owner)[1] and not replaced:
-            replaced.extend(talk(client, "balloon", replaces=first))
-        return generation
-
-    monkeypatch.setattr(services.index, "add", replace_then)
-    work(client, "index")
-    assert replaced
-    work(client, "index")
-    (verified,) = services.indexing.verify()
-    assert (verified.indexed, verified.waiting, verified.consistent) == (2, 0, True)
-
-
-def test_the_index_lets_go_of_replaced_messages_and_agrees_with_the_rows(app: Flask, client: FlaskClient) -> None:
-    ids = talk(client, "zeppelin", "balloon", "kite")
-    work(client)
-    services = services_of(app)
-    (before,) = services.indexing.verify()
-    assert (before.messages, before.indexed, before.waiting, before.consistent) == (6, 6, 0, True)
-    talk(client, "glider", replaces=ids[1])
-    (meanwhile_,) = services.indexing.verify()
-    assert (meanwhile_.messages, meanwhile_.indexed, meanwhile_.waiting) == (4, 2, 6) and meanwhile_.consistent
-    work(client)
-    (after,) = services.indexing.verify()
-    assert (after.messages, after.indexed, after.waiting, after.consistent) == (4, 4, 0, True)
-    assert dict(services.indexing.rebuild()) == {"session:s": 4}
-    (rebuilt,) = services.indexing.verify()
-    assert (rebuilt.indexed, rebuilt.waiting, rebuilt.consistent) == (4, 0, True)
-
-
 @pytest.mark.parametrize("indexed", [False, True])
 def test_replaced_words_are_not_recalled_by_words_time_or_neighbourhood(
     make_app: MakeApp, model_server: ModelServer, indexed: bool
@@ -337,18 +277,6 @@ def test_a_summary_that_covers_only_what_stays_is_in_use_again(client: FlaskClie
     digest_with(model_server, client, data=["up to 1", "deux"])
     material = prompts(model_server, "mini")[-1][1]["content"]
     assert "up to 1" in material and "deux" in material and "two" not in material and "up to 2" not in material
-
-
-def test_with_no_such_summary_everything_goes_word_for_word(client: FlaskClient, model_server: ModelServer) -> None:
-    ids = talk(client, "one", "two")
-    digest_with(model_server, client, data=["both"])
-    talk(client, "deux", replaces=ids[1])
-    latest = version(client)
-    assert (latest["author"], latest["restores"], latest["through"]) == ("replacement", None, 0)
-    assert not any(latest["sections"].values())
-    assert [message["content"] for message in prompts(model_server)[-1][1:-1]] == ["one", "Answer to one"]
-    digest_with(model_server, client, data=["anew"])
-    assert "one" in prompts(model_server, "mini")[-1][1]["content"]
 
 
 def test_a_head_that_shows_replaced_words_goes_back_and_another_stays(

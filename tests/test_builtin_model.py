@@ -32,7 +32,7 @@ from tests.builtin_calls import (
     request,
     texts,
 )  # fmt: skip
-from tests.hostile import soon_over
+from tests.resources import soon_over
 
 
 def known_of(said: Sequence[str]) -> tuple[Sections, list[Fact]]:

@@ -12,7 +12,7 @@ from sqlalchemy import event
 
 from app import services_of
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer, NoUsage, Status, Text
+from tests.model_server import ModelServer, Status, Text
 from tests.talking import ask, at, chat, failed, jobs, prompts, question, said, sessions, stored, summary
 
 
@@ -58,37 +58,12 @@ def test_answers_an_openai_completion_with_session_reply_and_memory(
     assert usage["saved_tokens"] == usage["full_history_tokens"] - usage["prompt_tokens"]
 
 
-def test_usage_is_estimated_when_the_server_counts_nothing(client: FlaskClient, model_server: ModelServer) -> None:
-    model_server.main.queue(NoUsage("Fine."))
-    usage = chat(client, "How are you?")["usage"]
-    assert usage["estimated"] is True and usage["prompt_tokens"] > 100 and usage["completion_tokens"] > 0
-
-
-def test_a_long_session_saves_tokens(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(**at(model_server, summary_mode="inline", tail_messages_max=4)).test_client()
-    model_server.main.default = lambda body: "word " * 40
-    saved = [chat(client, f"{n} " + "talk " * 80, session_id="long")["usage"]["saved_tokens"] for n in range(12)]
-    assert saved[0] < 0 < saved[-1]
-    usage = chat(client, "short", session_id="long")["usage"]
-    assert usage["full_history_tokens"] > 12 * 100  # words are tokens here, and 12 x 121 were said
-
-
 def test_a_session_is_made_when_none_is_named(client: FlaskClient) -> None:
     first, second = chat(client, "My dog is Rex."), chat(client, "What is my dog called?")
     assert first["session_id"] != second["session_id"]
     third = chat(client, "And now?", session_id=first["session_id"])
     assert third["session_id"] == first["session_id"] and third["memory"]["tail"]["messages"] == 2
     assert {session["id"] for session in sessions(client)} == {first["session_id"], second["session_id"]}
-
-
-def test_recall_crosses_the_sessions_of_one_user_only(client: FlaskClient, model_server: ModelServer) -> None:
-    chat(client, "My locker code is 7319.", session_id="a", user_id="ann")
-    for user, seen in (("ann", True), ("bob", False), (None, False)):
-        answer = chat(client, "What is my locker code?", **({"user_id": user} if user else {}))
-        assert ("7319" in prompts(model_server)[-1][-1]["content"]) is seen
-        assert [excerpt["session_id"] for excerpt in answer["memory"]["excerpts"]] == (["a"] if seen else [])
-    assert "7319" not in str(chat(client, "What is my locker code?", user_id="ann", recall="off")["memory"])
-    assert "7319" not in str(prompts(model_server)[-1])
 
 
 def test_a_temporary_chat_sends_along_what_was_said_in_it(client: FlaskClient, model_server: ModelServer) -> None:
@@ -141,18 +116,6 @@ def test_the_system_prompt_of_the_turn_the_session_or_the_service(
     assert packaged["content"].startswith("You are a helpful assistant")
 
 
-def test_a_turn_may_name_the_prompt_its_summary_is_made_with(client: FlaskClient, model_server: ModelServer) -> None:
-    put = client.put("/api/prompts/terse", json={"text": "Summarise in one line."})
-    assert put.status_code == 200
-    chat(client, "Hello", session_id="s", prompt="terse")
-    services_of(client.application).outbox.run_due()
-    assert prompts(model_server, "mini")[0][0]["content"].startswith("Summarise in one line.")
-    assert summary(client, "s")["latest"]["prompt"] == "terse@1"
-    error = failed(ask(client, "Hello", session_id="new", prompt="missing"), 404, "prompt_not_found")
-    assert error["param"] == "prompt" and "terse" in error["message"]
-    assert [session["id"] for session in sessions(client)] == ["s"]
-
-
 def test_the_speakers_name_is_kept_and_shown(client: FlaskClient, model_server: ModelServer) -> None:
     chat(client, "I bring cake.", session_id="s", name="Ann")
     chat(client, "I bring wine.", session_id="s", name="Bob")
@@ -178,39 +141,6 @@ def test_inline_mode_has_the_summary_ready_when_the_reply_leaves(make_app: MakeA
     assert (now["state"], now["latest"]["version"], now["latest"]["through"]) == ("current", 1, 2)
     assert jobs(client) == []
     assert chat(client, "More.", session_id="s")["memory"]["summary"]["version"] == 1
-
-
-def test_background_mode_leaves_it_to_a_job(client: FlaskClient, model_server: ModelServer) -> None:
-    chat(client, "I like green tea.", session_id="s")
-    assert summary(client, "s")["state"] == "pending" and prompts(model_server, "mini") == []
-    (job,) = jobs(client)
-    assert (job["state"], job["session_id"], job["attempts"]) == ("pending", "s", 0)
-    services_of(client.application).outbox.run_due()
-    assert summary(client, "s")["state"] == "current" and jobs(client) == []
-    (prompt,) = prompts(model_server, "mini")
-    assert "user: I like green tea." in prompt[1]["content"] and "[2]" in prompt[1]["content"]
-
-
-@pytest.mark.parametrize("mode", ["inline", "background"])
-@pytest.mark.parametrize("streaming", [False, True])
-def test_no_transaction_or_connection_is_held_while_a_model_works(
-    make_app: MakeApp, model_server: ModelServer, mode: str, streaming: bool
-) -> None:
-    app = make_app(**at(model_server, summary_mode=mode))
-    database = services_of(app).database
-    held: list[int] = []
-
-    def look(body: dict[str, Any]) -> Any:
-        held.append(database.in_use)
-        return {"topic": "Tea"} if "response_format" in body else "Some tea."
-
-    model_server.main.default = model_server.mini.default = look
-    client = app.test_client()
-    with ask(client, "Tea?", user_id="ann", stream=streaming) as response:
-        for _ in response.iter_encoded():
-            held.append(database.in_use)
-    services_of(app).outbox.run_due()
-    assert len(held) > 2 and set(held) == {0}
 
 
 @pytest.mark.parametrize("streaming", [False, True])

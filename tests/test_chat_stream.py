@@ -204,14 +204,6 @@ def test_a_key_of_another_request_is_a_conflict(client: FlaskClient, other: dict
     assert [session["id"] for session in sessions(client)] == ["s"] and len(said(client, "s")) == 2
 
 
-def test_an_unfinished_turn_is_taken_up_by_its_key(client: FlaskClient, model_server: ModelServer) -> None:
-    model_server.main.queue(Status(401))
-    failed(ask(client, "Hello", session_id="s", key="k"), 502, "model_key_refused")
-    answer = chat(client, "Hello", session_id="s", key="k")
-    assert said(client, "s") == [("user", "Hello"), ("assistant", answer["reply"])]
-    assert chat(client, "Hello", session_id="s", key="k")["id"] == answer["id"]
-
-
 def test_an_unfinished_turn_is_taken_up_though_others_came_between(
     client: FlaskClient, model_server: ModelServer
 ) -> None:

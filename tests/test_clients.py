@@ -105,31 +105,6 @@ def stored(base_url: str, session: str, user: str | None = None) -> list[tuple[s
 # -- the openai package for Python
 
 
-def test_python_gets_a_plain_answer_and_headers_that_speak_of_the_memory(client: openai.OpenAI) -> None:
-    raw = client.chat.completions.with_raw_response.create(
-        model=MODEL, messages=asked(FACT), user="plain", extra_headers={"X-Session-Id": "python-plain"}
-    )
-    answer = raw.parse()
-    assert answer.choices[0].message.content == f"Reply to: {FACT}"
-    assert (answer.choices[0].finish_reason, answer.model) == ("stop", MODEL)
-    assert answer.usage is not None and answer.usage.total_tokens == answer.usage.prompt_tokens + 9
-    assert raw.headers["X-Memory-Session-Id"] == "python-plain"
-    assert raw.headers["X-Memory-Recalled"] == "0"
-    assert int(raw.headers["X-Memory-Tokens-Saved"]) >= 0
-    assert "X-Memory-Error" not in raw.headers
-
-
-def test_python_gets_a_stream_with_the_usage_it_asked_for(client: openai.OpenAI, model: ModelServer) -> None:
-    model.main.queue(COUNT, COUNT)
-    options: tuple[Any, ...] = ({"stream_options": {"include_usage": True}}, {})
-    for wanted in options:
-        with client.chat.completions.create(model=MODEL, messages=asked("Count."), stream=True, **wanted) as stream:
-            chunks = list(stream)
-        said = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices and chunk.choices[0].delta.content]
-        assert said == PIECES
-        assert [chunk.usage.completion_tokens for chunk in chunks if chunk.usage] == ([5] if wanted else [])
-
-
 def test_python_is_remembered_from_one_conversation_to_the_next(client: openai.OpenAI, model: ModelServer) -> None:
     for question in (FACT, "Good night."):
         client.chat.completions.create(model=MODEL, messages=asked(question), user="ada")
@@ -214,9 +189,6 @@ def test_langchain_invokes_streams_and_calls_tools(base_url: str, model: ModelSe
         ("tool", "21"),
         ("assistant", "It is 21 degrees."),
     ]
-
-
-# -- curl
 
 
 # -- JavaScript
@@ -323,6 +295,3 @@ def test_vercels_ai_sdk_asks_streams_and_calls_tools(script: RunScript, base_url
         "refused": ["AI_APICallError", 401, "invalid_api_key"],
     }
     assert stored(base_url, "ai-sdk", "vercel") == WITH_TOOLS
-
-
-# -- a model server of somebody else's

@@ -3,19 +3,14 @@ these few only as many are used as there are at once."""
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
 
 import pytest
 from flask import Flask
-from sqlalchemy import create_engine, literal, select
 
 from app import services_of
-from models import Database, Transaction
 from tests.completing import post, talk
 from tests.model_server import Delay, ModelServer
 from tests.serving import eventually
@@ -41,64 +36,6 @@ def test_turns_hold_no_connection_while_their_models_work(
     for (text,) in answers:
         assert "At last." in text or ('"At"' in text and '" last."' in text), text  # whole, or piece by piece
     assert database.in_use == 0
-
-
-def test_transactions_use_the_connection_that_was_used_last(tmp_path: Path) -> None:
-    database = _database(tmp_path)
-    with database.read() as first, database.read() as second:
-        known, other = _driver(first), _driver(second)
-    assert known is not other and database.in_use == 0
-    for _ in range(3):
-        with database.read() as tx:
-            assert _driver(tx) is known
-        with database.write() as tx:
-            assert _driver(tx) is known and database.in_use == 1
-    database.close()
-
-
-@pytest.mark.parametrize(("kept", "more"), [(1, 0), (1, 1), (2, 2), (3, 0)])
-def test_nobody_waits_for_a_connection_that_is_not_in_use(tmp_path: Path, kept: int, more: int) -> None:
-    database = _database(tmp_path, pool_size=kept, max_overflow=more, pool_timeout=5.0)
-    inside = threading.Semaphore(0)
-
-    def read() -> None:
-        for _ in range(40):
-            with database.read() as tx:
-                inside.release()
-                assert tx.execute(ONE).scalar() == 1
-
-    threads = [threading.Thread(target=read) for _ in range(2 * (kept + more))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20.0)
-    assert sum(inside.acquire(blocking=False) for _ in range(40 * len(threads) + 1)) == 40 * len(threads)
-    assert database.in_use == 0
-    database.close()
-
-
-def test_after_a_fork_the_parents_connections_are_left_alone(tmp_path: Path) -> None:
-    database = _database(tmp_path)
-    with database.read() as tx:
-        parents = _driver(tx)
-    database.engine.dispose(close=False)
-    with database.read() as tx:
-        assert _driver(tx) is not parents
-    assert parents.execute("SELECT 1").fetchone() == (1,)
-    database.close()
-
-
-ONE = select(literal(1))
-
-
-def _database(folder: Path, **pool: Any) -> Database:
-    return Database(create_engine(f"sqlite:///{folder / 'recap.db'}", pool_use_lifo=True, **pool))
-
-
-def _driver(tx: Transaction) -> sqlite3.Connection:
-    driver = tx.connection().connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)
-    return driver
 
 
 def _turn(app: Flask, sort: str, number: int) -> Callable[[], str]:

@@ -37,24 +37,6 @@ def known(sent: Sent) -> Said:
     return said(message.role, message.content, message.name, message.extra)
 
 
-def test_what_the_system_says_is_no_message() -> None:
-    conversation = read(
-        {"role": "system", "content": "Be brief."},
-        {"role": "developer", "content": [{"type": "text", "text": "And kind."}]},
-        {"role": "user", "content": "Hello"},
-        {"role": "system", "content": "It is raining."},
-        {"role": "assistant", "content": ""},
-        {"role": "user", "content": "And now?"},
-        {"role": "system", "content": "Answer in French."},
-    )
-    assert [one["role"] for one in conversation.instructions] == ["system", "developer"]
-    assert [one.text for one in conversation.messages] == ["Hello", "And now?"]
-    assert [one["content"] for one in conversation.messages[1].before] == ["It is raining.", ""]
-    assert [one["content"] for one in conversation.after] == ["Answer in French."]
-    assert conversation.asked == "And now?"
-    assert len(conversation.raw) == 7
-
-
 def test_images_and_files_leave_a_placeholder_and_a_fingerprint() -> None:
     parts = [
         {"type": "text", "text": "Look:"},
@@ -71,15 +53,6 @@ def test_images_and_files_leave_a_placeholder_and_a_fingerprint() -> None:
         {"role": "user", "content": [parts[0], {**IMAGE, "image_url": {"url": "https://x/y.png"}}, *parts[2:]]}
     )
     assert other.text == sent.text and not other.said.same(sent.said)
-
-
-def test_calls_and_results_are_kept_with_what_sending_them_again_needs() -> None:
-    call = only({"role": "assistant", "content": None, "tool_calls": [CALL]})
-    result = only({"role": "tool", "tool_call_id": "call_1", "content": [{"type": "text", "text": "21 degrees"}]})
-    assert sent_again(stored(call)) == {"role": "assistant", "content": None, "tool_calls": [CALL]}
-    assert sent_again(stored(result)) == {"role": "tool", "content": "21 degrees", "tool_call_id": "call_1"}
-    legacy = {"role": "assistant", "content": None, "function_call": {"name": "weather", "arguments": "{}"}}
-    assert sent_again(stored(only(legacy))) == legacy
 
 
 def test_a_call_is_known_again_by_what_it_calls() -> None:
@@ -99,14 +72,6 @@ def test_text_too_long_to_store_is_cut_the_same_way_each_time() -> None:
     sent = only(raw)
     assert len(sent.text) == MESSAGE_CHARS_MAX and sent.text.endswith("…")
     assert only(dict(raw)).said.same(known(sent))
-
-
-def test_what_no_database_takes_is_left_out() -> None:
-    sent = only({"role": "user", "content": "a\0b\ud83d\ude00\ud83d", "name": "A\0nn"})
-    assert (sent.text, sent.name) == ("ab\U0001f600\ufffd", "Ann")
-    call = {"function": {"name": "f\0", "arguments": '{"x": "\\u0000 \ud800"}'}}
-    extra = only({"role": "assistant", "tool_calls": [call]}).extra
-    assert extra == {"tool_calls": [{"function": {"name": "f", "arguments": '{"x": "\\u0000 \ufffd"}'}}]}
 
 
 json_values = st.recursive(

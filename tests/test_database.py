@@ -133,16 +133,6 @@ def test_others_read_on_during_a_scrub_and_it_says_what_it_could_not_do(
     assert database.scrub() is True
 
 
-@pytest.mark.parametrize(("stored", "sought"), [("ÜNAL", "ünal"), ("чай", "ЧАЙ"), ("Ἀθῆναι", "ἀΘῆΝΑΙ"), ("Tea", "tEA")])
-def test_text_is_found_in_any_case_and_script(database: Database, stored: str, sought: str) -> None:
-    with database.write() as tx:
-        tx.execute(text(f"INSERT INTO owners VALUES (1, 'default', 'user', :name, '{NOW}')"), {"name": stored})
-    with database.read() as tx:
-        assert tx.scalars(select(OwnerRow.name).where(OwnerRow.name.icontains(sought, autoescape=True))).all() == [
-            stored
-        ]
-
-
 # Transactions
 
 OWNERS = OwnerRow.__table__
@@ -165,16 +155,6 @@ def promised(database: Database) -> Insert:
     )
     table.create(database.engine)
     return insert(table)
-
-
-def test_what_is_written_in_a_read_is_not_kept(database: Database) -> None:
-    with database.read() as tx:
-        owner(tx, "ana")
-    with database.read() as tx:
-        owner(tx, "ben")
-        assert tx.get(OwnerRow, 1) is not None
-    with database.read() as tx:
-        assert tx.scalars(NAMED, {"names": ["ana", "ben"]}).all() == []
 
 
 @pytest.mark.parametrize("rows", [False, True])

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,22 +34,6 @@ def order(facts: list[Fact], message: str = "", budget: int = 10_000, **settings
     return [fact.id for fact in ranking(**settings).prioritise(facts, budget, message=message, now=NOW)]
 
 
-def test_pinned_first_then_by_score() -> None:
-    facts = [
-        held(1, importance=5),
-        held(2, importance=1, pinned=True, valid_from=NOW - timedelta(days=3650)),
-        held(3, importance=4),
-        held(4, importance=2, pinned=True),
-    ]
-    assert order(facts) == [4, 2, 1, 3]
-
-
-def test_of_two_alike_the_newer_comes_first_and_of_two_that_match_the_one_that_says_less_else() -> None:
-    assert order([held(1), held(2)]) == [2, 1]
-    facts = [held(1, "Likes tea"), held(2, "Likes tea, rain, trains, snow and mountains")]
-    assert order(facts, "Which tea?") == [1, 2]
-
-
 @pytest.mark.parametrize("part", ["importance", "recency", "use", "relevance"])
 def test_a_weight_of_zero_silences_its_part_and_a_great_one_decides(part: str) -> None:
     strong: dict[str, dict[str, Any]] = {
@@ -72,21 +55,6 @@ def test_a_weight_of_zero_silences_its_part_and_a_great_one_decides(part: str) -
     silent = FactWeights(**{"importance": 1.0, "recency": 1.0, "use": 1.0, "relevance": 1.0, part: 0.0})
     assert order([favourite, rival], "tea?", fact_weights=alone) == [1, 2]
     assert order([favourite, rival], "tea?", fact_weights=silent) == [2, 1]
-
-
-@pytest.mark.parametrize("half_life", [0.0, 1.0, 365.0])
-def test_recency_halves_in_a_half_life(half_life: float) -> None:
-    facts = [held(n, valid_from=NOW - timedelta(days=n * half_life)) for n in range(-1, 4)]  # one from the future
-    scores = [fact.score for fact in ranking(fact_half_life_days=half_life).scored(facts, "", NOW)]
-    halves = [1.0, 1.0, 0.5, 0.25, 0.125] if half_life else [0.0] * 5
-    assert [score.recency for score in scores if score] == pytest.approx([FactWeights().recency * h for h in halves])
-
-
-def test_the_score_is_the_sum_of_its_parts(client: FlaskClient) -> None:
-    made = good(client.post("/api/facts", json={"user_id": "ada", "text": "Likes tea", "importance": 5}))
-    total = made["score"].pop("total")
-    assert total == pytest.approx(sum(made["score"].values()))
-    assert made["score"] == pytest.approx({"importance": 0.4, "recency": 0.2, "use": 0.0, "relevance": 0.0}, abs=1e-3)
 
 
 MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,19 +12,12 @@ from flask.testing import FlaskClient
 from app import services_of
 from tests.model_server import ModelServer
 from tests.remembering import Talk
-from tests.resources import an_app, append, digest_of, error, fact, good, read_all, said
+from tests.resources import append, digest_of, error, fact, good, read_all, said
 
 
 @pytest.fixture
 def talk(model_app: Flask, model_server: ModelServer) -> Talk:
     return Talk(model_app, model_server)
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[FlaskClient]:
-    """One application for all tests here that have everything refused."""
-    with an_app(tmp_path_factory.mktemp("shared"), migrated) as app:
-        yield app.test_client()
 
 
 # -- taken from what was said
@@ -62,12 +53,6 @@ def test_a_fact_that_does_not_hold_up_is_refused_and_said_so(talk: Talk, caplog:
     assert talk.texts() == ["Drinks tea"]
     assert "5 facts refused: " + "; ".join(refused) in caplog.text
     assert talk.counts() == {"added": 1, "superseded": 0, "repeated": 0, "refused": 5}
-
-
-def test_the_same_fact_is_kept_once(talk: Talk) -> None:
-    talk.hear("I drink tea.", reply=digest_of(fact("Drinks tea", 1, "I drink tea"), fact("drinks  TEA.", 1, "tea")))
-    talk.hear("As I said, I drink tea.", reply=digest_of(fact("Drinks tea.", 2, "I drink tea")))
-    assert talk.texts() == ["Drinks tea"]
 
 
 def test_what_was_forgotten_is_not_taken_from_the_same_message_again(talk: Talk) -> None:
@@ -136,20 +121,6 @@ def test_what_a_person_pinned_stays_pinned_when_it_is_corrected(talk: Talk) -> N
     assert (new["text"], new["pinned"]) == ("Lives in Oslo", True)
 
 
-def test_erasing_the_session_of_a_correction_takes_the_correction_back(
-    model_app: Flask, model_server: ModelServer
-) -> None:
-    first = Talk(model_app, model_server, "first", "ada")
-    first.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen", scope="user")))
-    (old,) = first.facts()
-    second = Talk(model_app, model_server, "second", "ada")
-    correction = fact("Lives in Oslo", 1, "I moved to Oslo", scope="user", supersedes=[old["id"]])
-    second.hear("I moved to Oslo.", reply=digest_of(correction))
-    assert first.texts() == ["Lives in Oslo"]
-    assert second.client.delete("/api/sessions/second").status_code == 200
-    assert first.texts() == ["Lives in Bergen"]
-
-
 def test_nobody_elses_facts_can_be_superseded(model_app: Flask, model_server: ModelServer) -> None:
     ada = Talk(model_app, model_server, "ada-s", "ada")
     bob = Talk(model_app, model_server, "bob-s", "bob")
@@ -191,19 +162,6 @@ def test_a_session_without_a_user_keeps_its_facts_to_itself(model_app: Flask, mo
     one.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen", scope="user")))
     assert "Bergen" not in two.prompt("Where do I live?")
     assert two.facts() == [] and one.texts() == ["Lives in Bergen"]
-
-
-@pytest.mark.parametrize("user", ["bob", "s"])
-def test_anothers_fact_looks_like_none(talk: Talk, user: str) -> None:
-    number = good(talk.client.post("/api/facts", json={"user_id": "ada", "text": "Likes tea"}))["id"]
-    query = {"user_id": user}
-    for method, path, body in (("PATCH", "", {"pinned": True}), ("DELETE", "", None), ("GET", "/history", None)):
-        answer = talk.client.open(f"/api/facts/{number}{path}", method=method, json=body, query_string=query)
-        missing = talk.client.open(f"/api/facts/{number + 1}{path}", method=method, json=body, query_string=query)
-        assert error(answer, 404)["message"].replace(str(number), "#") == error(missing, 404)["message"].replace(
-            str(number + 1), "#"
-        )
-    assert read_all(talk.client, "/api/facts", user_id="ada")[0]["pinned"] is False
 
 
 # -- what the person does

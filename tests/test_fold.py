@@ -201,17 +201,6 @@ def test_a_fold_keeps_the_last_messages_word_for_word(
     assert lengths[:3] == [0, 2, 4]
 
 
-def test_a_tail_of_many_tokens_folds_before_it_has_many_messages(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(**at(model_server, summary_mode="inline", tail_tokens_max=200)).test_client()
-    model_server.main.default = lambda body: "Yes. " * 20
-    folded = [
-        chat(client, f"{n} " + "and so on " * 10, session_id="s")["memory"]["summary"]["head_version"] for n in range(6)
-    ]
-    assert folded[0] == 0 and folded[-1] > 1
-    tails = [sum(tokens.estimate(m["content"]) for m in prompt[1:-1]) for prompt in prompts(model_server)]
-    assert max(tails) <= 200
-
-
 @pytest.mark.parametrize("every", [1, 3])
 def test_the_summary_is_updated_every_so_many_turns(make_app: MakeApp, model_server: ModelServer, every: int) -> None:
     app = make_app(**at(model_server, summary_every=every))
@@ -255,40 +244,6 @@ def test_the_summary_is_made_a_turn_before_the_fold_needs_it(make_app: MakeApp, 
         services_of(app).outbox.run_due(["summary"])
     assert tails == [0, 2, 4, 6, 8, 2, 4, 6, 8, 2, 4, 6, 8, 2]
     assert [len(digested(prompt)) for prompt in prompts(model_server, "mini")] == [8, 8, 8]
-
-
-def test_a_tail_of_nearly_as_many_tokens_as_fit_wants_its_summary_at_once(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
-    client = make_app(**at(model_server, summary_debounce=60.0, tail_tokens_max=200)).test_client()
-    model_server.main.default = lambda body: "Yes. " * 20
-    at_once = []
-    for number in range(4):
-        chat(client, f"{number} " + "and so on " * 10, session_id="s")
-        turn = sum(tokens.estimate_message(message["content"]) for message in stored(client, "s")) / (number + 1)
-        at_once.append(due(client) <= 0)
-        assert at_once[-1] is (turn * (number + 2) > 200)
-    assert at_once == [False, False, True, True]
-
-
-def test_a_summary_that_is_being_made_is_not_asked_for_again_at_once(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
-    app = make_app(**at(model_server, summary_debounce=60.0, tail_messages_max=8))
-    client, release = app.test_client(), threading.Event()
-    model_server.mini.default = lambda body: Delay(release, Covering()(body))
-    for number in range(4):
-        chat(client, f"m{number}", session_id="s")
-    worker = threading.Thread(target=services_of(app).outbox.run_due, args=(["summary"],))
-    worker.start()
-    try:
-        model_server.wait_for(lambda: len(prompts(model_server, "mini")) == 1)
-        chat(client, "m4", session_id="s")
-    finally:
-        release.set()
-        worker.join()
-    assert 50 < due(client) <= 60
-    assert len(prompts(model_server, "mini")) == 1
 
 
 def test_prompts_after_two_hundred_turns_are_no_longer_than_after_ten(
@@ -347,16 +302,6 @@ def test_the_context_is_never_exceeded_while_the_mini_model_is_down(
     assert covered(prompts(model_server)[-1]) == 32
 
 
-def test_a_small_context_folds_early_instead_of_dropping(make_app: MakeApp, model_server: ModelServer) -> None:
-    """CONTEXT_TOKENS may be below what TAIL_TOKENS_MAX would let the tail grow to."""
-    client = make_app(**at(model_server, context_tokens=2200, summary_mode="inline")).test_client()
-    model_server.mini.default = Covering()
-    for number in range(10):
-        memory = chat(client, f"m{number} " + "and so on " * 20, session_id="s", recall="off")["memory"]
-        assert memory["tail"]["dropped"] == 0 and size(prompts(model_server)[-1]) <= 2200
-    assert memory["summary"]["head_version"] > 0
-
-
 @pytest.mark.parametrize("spare", range(0, 1200, 300))
 def test_a_message_that_nearly_fills_the_context_leaves_out_what_was_recalled(
     make_app: MakeApp, model_server: ModelServer, spare: int
@@ -385,18 +330,6 @@ def test_a_message_too_large_for_any_prompt_is_refused_and_not_stored(
     assert len(said(client, "s")) == 2 and [session["id"] for session in sessions(client)] == ["s"]
     assert len(prompts(model_server)) == 1
     assert chat(client, "Hello again", session_id="s")["reply"]
-
-
-def test_an_import_longer_than_a_call_is_summarised_in_steps(make_app: MakeApp, model_server: ModelServer) -> None:
-    app, covering = make_app(**at(model_server)), Covering()
-    client = app.test_client()
-    model_server.mini.default = covering
-    drafts = [{"role": "user", "content": f"m{n} " + "word " * 200} for n in range(60)]
-    client.post("/api/sessions/s/messages", json={"messages": drafts})
-    services_of(app).outbox.run_due(["summary"])
-    latest = summary(client, "s")["latest"]
-    assert latest["through"] == 60 and latest["version"] == len(prompts(model_server, "mini")) > 2
-    assert latest["sections"]["topic"] == "through 60" and covering.gaps == []
 
 
 def test_work_done_stays_done_when_a_later_step_fails(make_app: MakeApp, model_server: ModelServer) -> None:

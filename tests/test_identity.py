@@ -10,9 +10,6 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from memory.clients.arrival import opening
-from memory.clients.reconcile import Said
-from memory.domain import Caller
 from tests.completing import Person, post, sent, talk
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer
@@ -45,27 +42,6 @@ def session_of(person: Person) -> str:
     return str(person.headers["X-Memory-Session-Id"])
 
 
-def begun(*texts: str) -> list[Said]:
-    return [Said("assistant" if place % 2 else "user", text) for place, text in enumerate(texts)]
-
-
-def test_an_opening_is_of_the_person_their_first_question_and_the_answer() -> None:
-    ada = Caller("acme", "ada")
-    hello = opening(ada, begun("Hi", "Hello!"))
-    assert hello == opening(ada, begun("  Hi\n", "<think>A greeting.</think>Hello!", "What is new?"))
-    greeted = [Said("assistant", "How can I help?"), *begun("Hi", "Hello!")]
-    assert hello == opening(ada, greeted)  # the person's first words
-    others = [
-        opening(Caller("acme", "bob"), begun("Hi", "Hello!")),
-        opening(Caller("other", "ada"), begun("Hi", "Hello!")),
-        opening(Caller("acme"), begun("Hi", "Hello!")),
-        opening(ada, begun("Hi!", "Hello!")),
-        opening(ada, begun("Hi", "Good morning!")),
-    ]
-    assert len({hello, *others}) == 6 and None not in others
-    assert opening(ada, begun("Hi")) is None
-
-
 @pytest.mark.usefixtures("later")
 def test_a_conversation_is_known_by_its_messages(client: FlaskClient) -> None:
     ada = Person(client, None, user="ada")
@@ -75,15 +51,6 @@ def test_a_conversation_is_known_by_its_messages(client: FlaskClient) -> None:
     ada.regenerates()
     (session,) = sessions(client)
     assert session["id"] == session_of(ada) and said(client, session["id"]) == ada.said
-
-
-def test_one_that_began_elsewhere_is_known_from_its_first_request_on(client: FlaskClient) -> None:
-    ada = Person(client, None, user="ada")
-    ada.messages = talk("My name is Ada.", "Hello Ada.")
-    ada.says("I live in Lyon.")
-    ada.says("Who am I?")
-    (session,) = sessions(client)
-    assert said(client, session["id"]) == ada.said
 
 
 @pytest.mark.usefixtures("later")
@@ -175,11 +142,3 @@ def test_what_is_being_answered_is_not_edited_by_another_request(client: FlaskCl
         go.set()
     assert other.headers["X-Memory-Session-Id"] != session_of(ada)
     assert said(client, session_of(ada))[2:] == [("user", "Tea?"), ("assistant", "Green.")]
-
-
-def test_a_history_without_its_beginning_begins_a_session(client: FlaskClient) -> None:
-    ada = Person(client, None, user="ada")
-    for number in range(3):
-        ada.says(f"Thought number {number}.", last=3)
-    assert {session_of(ada)} < {session["id"] for session in sessions(client)}
-    assert said(client, session_of(ada)) == ada.said[-4:]

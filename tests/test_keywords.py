@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memory.languages import analysis_in
 from memory.recall.keywords import keywords
-from tests.hostile import soon_over
+from tests.resources import soon_over
 
 ENGLISH = analysis_in("en")
 # A text, and its keywords.
@@ -61,27 +61,8 @@ FOUND = """
     ＡＢＣ１２３ | ABC123
 """
 ANY_TEXT = st.text(st.characters(codec=None, categories=None))
-CHAT = st.lists(
-    st.sampled_from(
-        [
-            *"aAzZ09 .,/-_'\"`+#@:\n",
-            "e\u0301",
-            "我",
-            "数据",
-            "的",
-            "カ",
-            "한",
-            "Anna",
-            "New",
-            " in May",
-            "v2.1",
-            "ﬁ",
-            "ﷺ",
-            "km",
-        ]
-    ),
-    max_size=40,
-).map("".join)
+PIECES = [*"aAzZ09 .,/-_'\"`+#@:\n", " in May", *"e\u0301 我 数据 的 カ 한 Anna New v2.1 ﬁ ﷺ km".split()]  # noqa: SIM905
+CHAT = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
 @pytest.mark.parametrize("line", FOUND.strip().splitlines())

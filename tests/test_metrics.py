@@ -16,14 +16,14 @@ from sqlalchemy import select
 
 from app import services_of
 from config import ApiKey
-from memory.ops.metrics import Metrics, Standing, TurnFigures, begin
+from memory.ops.metrics import Metrics, Standing, TurnFigures
 from memory.services import Services
 from models import JobRow
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Status, Text, digest
 from tests.resources import append, said
 from tests.serving import Api, Server, eventually, migrated_server, rows
-from tests.talking import answering, ask, at, chat, failed
+from tests.talking import ask, at, chat, failed
 
 ROOT = Path(__file__).resolve().parent.parent
 OPERATIONS = ROOT / "docs/operations.md"
@@ -92,16 +92,6 @@ def test_tokens_are_the_providers(model_client: FlaskClient, model_server: Model
     assert figures("recap_tokens_total", model="main", kind="completion") == 7
     assert figures("recap_full_history_tokens_total") == answer["usage"]["full_history_tokens"]
     assert figures("recap_saved_tokens_total") == max(0, answer["usage"]["saved_tokens"])
-
-
-def test_what_the_mini_model_took_and_found_is_counted(client: FlaskClient, services: Services) -> None:
-    chat(client, "My name is Ada and I live in Lyon.", session_id="s", user_id="ada")
-    services.outbox.run_due()
-    figures = scraped(client)
-    facts = client.get("/api/facts", query_string={"user_id": "ada"}).json["items"]
-    assert figures("recap_facts_total", outcome="added") == len(facts) > 0
-    assert figures("recap_tokens_total", model="mini", kind="prompt") > 0
-    assert figures("recap_tokens_total", model="mini", kind="completion") > 0
 
 
 def test_an_unusable_summary_is_paid_for_all_the_same(model_app: Flask, model_server: ModelServer) -> None:
@@ -182,13 +172,6 @@ def test_a_request_is_counted_by_its_route_method_and_status(client: FlaskClient
     assert figures("recap_http_request_seconds_count") == 3
 
 
-def test_requests_in_flight_are_those_being_answered(model_app: Flask, model_server: ModelServer) -> None:
-    client = model_app.test_client()
-    with answering(model_server, model_app, "Hello"):
-        assert scraped(client)("recap_http_requests_in_flight") == 2, "the turn, and this one"
-    assert scraped(client)("recap_http_requests_in_flight") == 1
-
-
 def test_no_label_holds_what_is_anybodys(client: FlaskClient, services: Services) -> None:
     personal = {"tangerine", "person-of-acme", "session-nineteen", "key-seventeen", "brief-of-mine", "request-twelve"}
     append(client, "session-nineteen", [said("tangerine")], user_id="person-of-acme")
@@ -246,23 +229,6 @@ def test_every_metric_is_described_and_no_other() -> None:
 
 
 # -- over several processes
-
-
-def test_a_start_clears_away_what_the_dead_left_and_nothing_of_the_living(tmp_path: Path) -> None:
-    mine, parents, gone = os.getpid(), os.getppid(), _a_pid_that_is_nobodys()
-    for name in (f"counter_{mine}", f"counter_{parents}", f"histogram_{gone}", f"gauge_livesum_{parents}"):
-        (tmp_path / f"{name}.db").write_bytes(bytes(64))
-    begin(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [f"counter_{parents}.db"]
-    begin(tmp_path / "missing")
-
-
-def _a_pid_that_is_nobodys() -> int:
-    child = os.fork()
-    if child == 0:
-        os._exit(0)
-    os.waitpid(child, 0)
-    return child
 
 
 @pytest.mark.slow

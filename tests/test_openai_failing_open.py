@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -17,8 +16,7 @@ from flask.testing import FlaskClient
 from app import services_of
 from tests.completing import Person, complete, failed, post, sent, stream, talk, user
 from tests.conftest import MakeApp
-from tests.dictation import Dictation
-from tests.model_server import Delay, ModelServer, Status
+from tests.model_server import Delay, Dictation, ModelServer, Status
 from tests.openai_calls import scripted_server
 from tests.serving import eventually
 from tests.talking import at, events, meanwhile, said, stored, streamed_text
@@ -86,23 +84,6 @@ def test_a_locked_database_keeps_nobody_from_an_answer(
     assert said(client, "s") == ada.said[1:]  # what was missed is stored with the next request
 
 
-def test_a_database_without_tables_keeps_nobody_from_an_answer(
-    app: Flask, client: FlaskClient, server: ModelServer
-) -> None:
-    with sqlite3.connect(services_of(app).settings.data_dir / "recap.db") as database:
-        database.execute("DROP TABLE turns")
-    passed_on(server, post(client, LIST), "database_unavailable")
-
-
-def test_an_index_that_is_gone_is_no_failure(app: Flask, client: FlaskClient, server: ModelServer) -> None:
-    complete(client, talk("My locker code is 7319."), "old", user="ada")
-    assert list(services_of(app).indexing.rebuild())
-    shutil.rmtree(services_of(app).settings.index_dir)
-    answer = post(client, talk("What was my locker code?"), "new", user="ada")
-    assert "X-Memory-Error" not in answer.headers
-    assert "7319" in sent(server)[-1]["messages"][0]["content"]
-
-
 def test_a_search_that_fails_keeps_nobody_from_an_answer(
     app: Flask, client: FlaskClient, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,18 +119,6 @@ def test_a_mini_model_that_is_down_is_told_and_changes_nothing(make_app: MakeApp
     assert ada.headers["X-Memory-Error"] == "summary_failed"
     assert sent(server)[-1]["messages"] == ada.messages[:-1]  # nothing is left out that no summary holds
     assert said(client, "s") == ada.said
-
-
-def test_what_no_summary_holds_is_not_left_out_of_a_long_conversation(make_app: MakeApp, server: ModelServer) -> None:
-    app = make_app(**at(server, tail_messages_max=3, context_tokens=1500))
-    client = app.test_client()
-    server.mini.default = lambda body: Status(400)
-    ada = Person(client)
-    for number in range(6):
-        ada.says(f"Thought {number}. " + "The sea is wide and the boat is small. " * 30)
-        services_of(app).outbox.run_due()
-    assert ada.headers["X-Memory-Error"] == "summary_failed"
-    assert sent(server)[-1]["messages"] == ada.messages[:-1]
 
 
 def test_an_answer_that_cannot_be_stored_is_an_answer(app: Flask, client: FlaskClient, server: ModelServer) -> None:

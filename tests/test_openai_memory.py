@@ -88,21 +88,6 @@ def test_names_that_cannot_be_stored_stand_for_themselves_all_the_same(client: F
 # -- what is stored
 
 
-def test_a_client_may_send_all_or_the_newest_or_less_and_edit_and_ask_again(client: FlaskClient) -> None:
-    ada = Person(client)
-    ada.says("One.")
-    ada.says("Two.")
-    ada.says("Three.", alone=True)
-    ada.says("Four.", last=3)
-    assert said(client, "s") == ada.said and branches(client) == []
-    ada.edits(4, "Three, no: thirty.")
-    assert said(client, "s") == ada.said
-    assert branches(client) == [["Three.", "Answer 3.", "Four.", "Answer 4."]]
-    ada.regenerates()
-    assert said(client, "s") == ada.said
-    assert branches(client)[1] == ["Three, no: thirty.", "Answer 5."]
-
-
 def test_a_repeated_request_takes_the_place_of_the_first(client: FlaskClient, server: ModelServer) -> None:
     for _ in range(2):
         complete(client, talk("Hello"))
@@ -207,20 +192,6 @@ def test_a_title_that_is_asked_for_beside_the_first_answer_is_no_part_of_the_con
     assert said(client, "s") == [("user", "What is tea?"), ("assistant", "A drink.")]
 
 
-def test_a_request_that_quotes_the_last_question_and_answer_is_an_errand_too(
-    client: FlaskClient, server: ModelServer
-) -> None:
-    server.main.queue("Tea is a drink made of leaves.")
-    complete(client, talk("What is tea?"))
-    asked = 'A title please. User: "What is tea?" Assistant: "Tea is a drink made of leaves."'
-    complete(client, [user(asked)])
-    complete(client, [user('You said "Tea is a drink made of leaves." Why?')])  # a person quotes
-    assert [text for role, text in said(client, "s") if role == "user"] == [
-        "What is tea?",
-        'You said "Tea is a drink made of leaves." Why?',
-    ]
-
-
 def test_instructions_alone_are_answered_and_not_stored(client: FlaskClient, server: ModelServer) -> None:
     messages = [{"role": "system", "content": "Write a poem."}]
     complete(client, messages)
@@ -279,18 +250,6 @@ def test_what_a_client_sends_is_bounded_by_summary_facts_and_excerpts(make_app: 
     assert int(ada.headers["X-Memory-Recalled"]) > 0
     full = sum(len(json.dumps(message)) for message in ada.messages) / 4
     assert sum(len(json.dumps(message)) for message in last) / 4 < full + 600
-
-
-def test_a_client_that_sends_only_the_newest_message_gets_the_rest_from_memory(
-    client: FlaskClient, server: ModelServer
-) -> None:
-    ada = Person(client)
-    for text in ("My name is Ada.", "I live in Lyon.", "Who am I?"):
-        ada.says(text, alone=True)
-    assert sent(server)[-1]["messages"] == talk(
-        "My name is Ada.", "Answer 1.", "I live in Lyon.", "Answer 2.", "Who am I?"
-    )
-    assert int(ada.headers["X-Memory-Tokens-Saved"]) == 0
 
 
 def test_a_person_is_remembered_from_one_conversation_to_the_next(client: FlaskClient, server: ModelServer) -> None:

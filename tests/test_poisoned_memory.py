@@ -30,7 +30,6 @@ from tests.prompt_structure import (
     Line,
     Message,
     Recalled,
-    of_head,
     of_material,
     of_newest,
     of_result,
@@ -272,13 +271,6 @@ def test_a_title_is_nowhere_in_a_prompt(world: World) -> None:
 NOW = '<memory now="2024-06-01 10:00 UTC, Saturday">'
 CHAT = '<chat id="s" updated_at="2024-05-01">\n09:00 user: hello\n</chat>'
 NEWEST = f"{NOW}\n{CHAT}\n<facts>\n- Drinks tea (said 2024-05-01)\n</facts>\n</memory>\n\nHi"
-
-
-def test_a_sound_prompt_is_read() -> None:
-    recalled = of_newest(NEWEST, "Hi")
-    assert [line.text for line in (*recalled.chats, *recalled.facts)] == ["hello", "Drinks tea"]
-    head = of_head("Be kind.\n\n<summary>\nTopic: tea\nData:\n</summary>".replace("\nData:", ""), OWN)
-    assert head.summary == (Line("tea"),)
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
-import threading
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
 
-from tests.model_server import Delay, ModelServer, Text
+from tests.model_server import ModelServer, Text
 from tests.serving import (
     Api,
     Server,
@@ -21,7 +17,6 @@ from tests.serving import (
     model_settings,
     rows,
     sound,
-    worker_of,
 )
 
 pytestmark = pytest.mark.slow
@@ -56,29 +51,6 @@ def test_what_was_said_is_remembered_after_a_restart(tmp_path: Path) -> None:
             api.jobs_done()
         assert server.stop() == 0
         sound(server)
-
-
-def test_turns_of_one_session_wait_for_each_other_across_processes(
-    tmp_path: Path, migrated: Path, model_server: ModelServer
-) -> None:
-    with migrated_server(tmp_path, migrated, **model_settings(model_server.url)) as server, ExitStack() as stack:
-        server.start()
-        one, two = _on_different_workers(server, stack)
-        held = threading.Event()
-        model_server.main.queue(Delay(held, "first"), "other", "second")
-        with ThreadPoolExecutor() as pool:
-            first = pool.submit(one.chat, "s1", "One.")
-            assert model_server.wait_for(lambda: _asked(model_server) == ["One."])
-            second = pool.submit(two.chat, "s1", "Two.")
-            other = pool.submit(Api(server).chat, "s2", "Elsewhere.")
-            assert other.result(10)["reply"] == "other"
-            assert not model_server.wait_for(lambda: len(_asked(model_server)) > 2, 0.5)
-            assert _running(first, second)
-            held.set()
-            assert first.result(10)["reply"] == "first"
-            assert second.result(10)["reply"] == "second"
-        assert _asked(model_server) == ["One.", "Elsewhere.", "Two."]
-        assert [m["content"] for m in one.messages("s1")] == ["One.", "first", "Two.", "second"]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
@@ -125,26 +97,3 @@ def test_a_database_that_was_not_made_says_what_to_do(tmp_path: Path) -> None:
             assert api.chat("s1", "Hello again.")["session_id"] == "s1"  # and needs no restart
     finally:
         server.kill()
-
-
-def _asked(model_server: ModelServer) -> list[str]:
-    """The last line of each prompt the main model was sent."""
-    return [r.body["messages"][-1]["content"].splitlines()[-1] for r in model_server.requests if r.model == "main"]
-
-
-def _running(*turns: Future[Any]) -> bool:
-    return not any(turn.done() for turn in turns)
-
-
-def _on_different_workers(server: Server, stack: ExitStack) -> tuple[Api, Api]:
-    """Two clients whose kept-alive connections are held by different worker processes."""
-    seen: dict[int | None, Api] = {}
-    for _ in range(50):
-        api = stack.enter_context(Api(server))
-        seen.setdefault(worker_of(server, api.http.get("/health/live")), api)
-        if len(seen) == 2:
-            break
-    else:
-        pytest.skip("which worker holds a connection can't be told here")
-    one, two = seen.values()
-    return one, two

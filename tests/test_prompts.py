@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,8 @@ from app import services_of
 from cli import register_commands
 from memory.summary.answer import INSTRUCTION
 from tests.conftest import MakeApp
-from tests.hostile import soon_over
 from tests.model_server import ModelServer
-from tests.resources import an_app, append, digest_of, error, fact, good, read_all, said
+from tests.resources import append, digest_of, error, fact, good, read_all, said, soon_over
 
 PACKAGED = {path.stem: path.read_text() for path in (Path(__file__).parent.parent / "memory/prompts").glob("*.txt")}
 
@@ -32,13 +30,6 @@ def refusal(client: FlaskClient, text: str, name: str = "mine") -> str:
     assert (refused["param"], client.get("/api/prompts/mine").status_code) == ("text", 404)
     message: str = refused["message"]
     return message
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[FlaskClient]:
-    """One application for all tests here that have everything refused."""
-    with an_app(tmp_path_factory.mktemp("shared"), migrated) as app:
-        yield app.test_client()
 
 
 # -- whose text is used
@@ -97,16 +88,6 @@ def sent(server: ModelServer, model: str) -> list[str]:
     return [request.body["messages"][0]["content"] for request in server.requests if request.model == model]
 
 
-def test_the_system_prompt_opens_the_main_models_prompt(model_app: Flask, model_server: ModelServer) -> None:
-    client = model_app.test_client()
-    for _ in range(2):
-        good(client.post("/api/chat", json={"message": "Hello"}))
-        put(client, "system", "You are a pirate.")
-    first, second = sent(model_server, "main")
-    assert first.startswith(PACKAGED["system"].strip())
-    assert second == "You are a pirate."
-
-
 def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, model_server: ModelServer) -> None:
     client = model_app.test_client()
     put(client, "brief", "{% if first %}Begin{% else %}Go on{% endif %}, in {{ max_words }} words.")
@@ -157,7 +138,6 @@ def test_a_bad_file_is_told_where_it_is_used(make_app: MakeApp, model_server: Mo
         "{{ sections|join(', ', attribute='name') }}",
         "{% if first and max_words > 100 %}long{% elif not first %}short{% endif %}",
         "{# a note #}{% raw %}{{ nobody }}{% endraw %}",
-        "{{ max_words + 1 }} {{ max_words / 2 }}",
     ],
 )
 def test_templates_that_are_fine(shared: FlaskClient, text: str) -> None:
@@ -275,20 +255,6 @@ def test_comparing_with_a_model_that_heeds_the_prompt(
     assert rows["The budget is 4500 euros"] == ["held", "-", "-"]
     assert int(rows["summary tokens"][0]) > int(rows["summary tokens"][1]) > 0
     assert read_all(client, "/api/sessions") == read_all(client, "/api/facts") == []  # nothing was stored
-
-
-def test_comparing_with_the_built_in_model(app: Flask, tmp_path: Path) -> None:
-    put(app.test_client(), "other", "Summarise.")
-    told = {"messages": TALK["messages"]}
-    result = compare(app, tmp_path, told, "--prompts", "summary,other")
-    assert result.exit_code == 0, result.output
-    rows = cells(result.output)
-    assert result.output.splitlines()[0].split() == ["summary", "other@1"]
-    assert rows["mini-model calls"] == ["1", "1"]
-    stated = int(rows["stated facts held"][0].split("/")[1])
-    assert stated >= 2  # found by rule: the file names none
-    assert rows["stated facts held"] == [f"{stated}/{stated}"] * 2
-    assert int(rows["facts kept"][0]) >= 2
 
 
 @pytest.mark.parametrize(

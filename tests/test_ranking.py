@@ -20,14 +20,13 @@ from memory.services import _recipe
 from search_index import Document, Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
 from search_index.analysis import query_terms, terms
 from search_index.arrays import Block, Candidates, Entry, gather
-from search_index.ranking import BESIDE, FUZZY_LIMIT, FUZZY_THRESHOLD, GRACE_DAYS, REACH, RRF_K, Ranked, rank
+from search_index.ranking import BESIDE, GRACE_DAYS, Ranked, rank
 from search_index.vectors import packed
 from tests.searching import T0, WORDS, Rows, message, seeded
 from tests.searching import search as asked
 
 DEFAULT = _recipe(Settings())
 PARTS = ("meaning", "neighbours", "session", "time")
-HOUR = 3_600_000_000  # microseconds
 EMBEDDER = WordLlamaEmbedder()
 
 
@@ -92,14 +91,6 @@ def test_neighbours_lift_an_answer_that_repeats_no_word_of_the_question(root: Pa
     assert ids(search(root, DEFAULT, Query(QUESTION), MOVE, indexed))[:3] == [1, 2, 4]
 
 
-def test_neighbours_reach_no_further_than_their_session_and_a_few_messages(root: Path) -> None:
-    said = [message(1, "the violin concert in the harbor", session_id=1)]
-    said += [message(at, f"filler{at}", session_id=1) for at in range(2, 3 + REACH + 1)]
-    said += [message(100, "elsewhere", session_id=2)]
-    found = search(root, Recipe(neighbours=1.0), Query("violin concert"), said)
-    assert sorted(ids(found)) == list(range(1, 2 + REACH))
-
-
 def test_who_looks_for_one_word_finds_the_messages_that_have_it(root: Path) -> None:
     assert BESIDE == 2
     assert ids(search(root, DEFAULT, Query("wedding"), MOVE)) == [1]
@@ -150,18 +141,6 @@ def test_a_time_prefers_what_was_said_then_or_in_the_days_after(root: Path) -> N
     assert {hit.why["time"] for hit in found if hit.message_id not in inside} == {0.0}
 
 
-def test_a_time_hides_nothing_and_finds_nothing_by_itself(root: Path) -> None:
-    said = [*TEA, message(20, "nothing of the kind", session_id=20, created_at=T0)]
-    for spans in (times(0, 1), times(-900, -800), times(0, 1) + times(5, 6)):
-        assert set(ids(search(root, DEFAULT, Query("tea", times=spans), said))) == set(range(1, 9))
-
-
-def test_without_a_time_in_the_question_the_part_is_not_there(root: Path) -> None:
-    plain = search(root, Recipe(), Query("tea"), TEA)
-    assert search(root, Recipe(time=1.0), Query("tea"), TEA) == plain
-    assert all("time" not in hit.why for hit in search(root, DEFAULT, Query("tea"), TEA))
-
-
 # The formulas
 
 
@@ -174,25 +153,6 @@ def test_weights_of_zero_are_plain_bm25_to_the_last_bit(root: Path, fusion: str)
         assert search(root, zero, query, documents) == search(root, Recipe(), query, documents)
 
 
-def test_parts_are_shares_of_their_largest_times_their_weight() -> None:
-    recipe = Recipe(meaning=0.4, neighbours=1.0, session=0.5)
-    result = ranked(
-        recipe, "tea kettle", ["tea kettle for you", "a kettle of fish", "no word", "tea"], sessions=(1, 1, 2, 2)
-    )
-    parts = parts_of(result)
-    assert list(parts) == ["words", "meaning", "neighbours", "session"]
-    for name, weight in {"words": 1.0, "neighbours": 1.0, "session": 0.5}.items():
-        assert max(parts[name]) == pytest.approx(weight)
-    assert result.total == pytest.approx(result.parts.sum(axis=0))
-
-
-def test_by_rank_only_the_order_counts_and_equals_share_a_rank() -> None:
-    texts = ["tea tea tea tea", "tea and bread and butter and jam", "tea and bread and butter and jam", "coffee"]
-    result = ranked(Recipe(time=0.0, session=1.0, fusion="rrf"), "tea", texts, sessions=(1, 2, 3, 4))
-    assert parts_of(result)["words"] == [1 / (RRF_K + 1), 1 / (RRF_K + 2), 1 / (RRF_K + 2), 0.0]
-    assert result.eligible.tolist() == [True, True, True, False]
-
-
 def test_fuzzy_is_the_studys_formula() -> None:
     texts = ["kettle tea", "kettle kettle boat", "boat"]
     result = ranked(Recipe(formula="fuzzy"), "kettle tea", texts, ages=(0, 12, 48))
@@ -203,25 +163,7 @@ def test_fuzzy_is_the_studys_formula() -> None:
     assert result.eligible.tolist() == [True, True, False]
 
 
-def test_fuzzy_gives_five_at_most_and_none_below_its_threshold(root: Path) -> None:
-    said = [message(at, "kettle") for at in range(1, 9)]
-    said.append(message(9, "kettle " + " ".join(f"word{at}" for at in range(30))))
-    fuzzy = Recipe(formula="fuzzy")
-    assert ids(search(root, fuzzy, Query("kettle"), said)) == [8, 7, 6, 5, 4]
-    assert FUZZY_LIMIT == 5 and ids(search(root, fuzzy, Query("kettle", limit=2), said)) == [8, 7]
-    far = search(root, fuzzy, Query("kettle and a b " + " ".join(f"other{at}" for at in range(30)), limit=9), said)
-    assert far == [] and FUZZY_THRESHOLD == 0.3
-
-
 # What does not matter, and what does not break
-
-
-def test_a_question_just_asked_is_neither_its_own_answer_nor_its_sessions(root: Path) -> None:
-    asked = message(50, QUESTION, session_id=2)
-    without = search(root, DEFAULT, Query(QUESTION), MOVE)
-    assert search(root, DEFAULT, Query(QUESTION, exclude={50}), [*MOVE, asked]) == without
-    assert search(root, DEFAULT, Query(QUESTION, exclude={50}), [*MOVE, asked], indexed={50, 1, 3}) == without
-    assert ids(search(root, DEFAULT, Query(QUESTION), [*MOVE, asked])).index(50) < 2
 
 
 SENTENCES = [
@@ -251,15 +193,6 @@ def test_indexed_waiting_and_half_rank_alike_by_the_whole_recipe(root: Path, fus
         answers.append([asked(index, rows, query) for query in queries])
     assert answers[0] == answers[1] == answers[2] == answers[3]
     assert len(answers[0][0]) == 30
-
-
-@pytest.mark.parametrize("formula", ["context", "fuzzy"])
-def test_nothing_is_found_among_nothing(root: Path, formula: str) -> None:
-    recipe = replace(DEFAULT, formula=formula)
-    assert search(root, recipe, Query("tea kettle", times=times(0, 1)), []) == []
-    assert search(root, recipe, Query("tea kettle"), [message(1, ""), message(2, "👍")]) == []
-    empty = rank(candidates([], "tea"), recipe, 0, [(0, 1)])
-    assert (len(empty.total), len(empty.eligible)) == (0, 0)
 
 
 TALK = st.lists(

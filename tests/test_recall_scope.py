@@ -71,28 +71,12 @@ def test_only_ones_own_past_is_recalled(
             assert client.delete(f"/api/sessions/{answer['session_id']}").status_code == 200
 
 
-def test_others_do_not_crowd_one_out(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = peopled(talker(make_app, model_server, monkeypatch, recall_limit=1))
-    for message in LOOK_BACKS:
-        assert len(recalled(chat(client, message, user_id="ada", temporary=True))) == 1, message
-
-
 @pytest.mark.parametrize("message", LOOK_BACKS)
 def test_a_session_of_nobody_is_its_own_owner(client: FlaskClient, model_server: ModelServer, message: str) -> None:
     """What it said itself stands in its tail; nobody else's words come, though another session has the same."""
     answer = chat(client, message, session_id="lone-1", recall="always")
     assert recalled(answer) == [] and last(model_server) == f"A locker code is 3333.\n\n{BARE}{message}"
     assert answer["memory"]["tail"]["messages"] == 1
-
-
-def test_a_session_that_a_person_takes_up_is_the_same_person(client: FlaskClient, model_server: ModelServer) -> None:
-    """In one of their own sessions the others are recalled, and its own tail is not."""
-    answer = chat(client, "Which locker was it?", user_id="ada", session_id="ada-1")
-    assert recalled(answer) == [["Ada's other locker is green."]]
-    answer = chat(client, "Which locker was it?", session_id="ada-1", temporary=True)  # the session says whose it is
-    assert recalled(answer) == [["Ada's other locker is green."]]
 
 
 @pytest.mark.parametrize("message", LOOK_BACKS)
@@ -123,54 +107,3 @@ def test_recall_scope_session_holds_for_the_tools(
             chat(client, "Which locker was it?", user_id="ada", **who)
             assert prompts(model_server)[-1][-1]["role"] == "tool"
             assert ("Ada's locker code is 1111." in last(model_server)) is finds, (scope, who)
-
-
-def test_the_scope_of_a_person_reaches_what_has_folded_in_the_same_session(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = {"tail_messages_max": 2, "tail_messages_min": 0, "summary_mode": "inline"}
-    client = peopled(talker(make_app, model_server, monkeypatch, **settings))
-    model_server.main.default = lambda body: "Noted."
-    chat(client, "Good morning", session_id="ada-1", user_id="ada")
-    chat(client, "Thanks", session_id="ada-1", user_id="ada")
-    assert words(chat(client, "Which locker was it?", session_id="ada-1", user_id="ada")) == ADA
-
-
-def test_what_is_erased_is_not_recalled(client: FlaskClient) -> None:
-    services_of(client.application).outbox.run_due(["index"])
-    assert client.delete("/api/sessions/ada-1").status_code == 200  # and the index does not know it yet
-    for message in LOOK_BACKS:
-        assert words(chat(client, message, user_id="ada", temporary=True)) <= {"Ada's other locker is green."}
-
-
-# -- languages
-
-
-TONGUES = [  # what was said, and what is asked later
-    ("我的猫叫小白，今年三岁。", "我的猫叫什么名字？"),
-    ("我下周去北京出差。", "我之前说过要去北京吗？"),
-    ("我们决定用FastAPI写后端。", "FastAPI的后端怎么样了？"),
-    ("我们决定用FastAPI写后端。", "How is the FastAPI backend?"),
-    ("用户反馈user-dashboard太慢。", "user-dashboard 还慢吗？"),
-    ("My flight to 上海 is on Friday.", "上海的航班"),
-    ("数据库用的是PostgreSQL 15。", "Which version of postgresql do we use?"),
-    ("新しいカメラを買いました。", "カメラはどこ？"),
-    ("Wir treffen uns im Café in Zürich.", "Which cafe in Zurich?"),
-    ("Ma sœur habite à Orléans.", "ma soeur à Orleans"),
-    ("Mañana viajo a Málaga.", "¿Cuándo viajo a Malaga?"),
-    ("Моя собака любит снег.", "где моя собака"),
-    ("Die Straße heißt Lindenallee.", "strasse lindenallee"),
-]
-
-
-def test_other_languages_and_mixtures_are_recalled(client: FlaskClient, model_server: ModelServer) -> None:
-    for number, (past, _) in enumerate(TONGUES):
-        append(client, f"tongue-{number}", [said(past)], user_id=f"zoe-{number}")
-        others = [said("这个星期天气很好，我们去公园。"), said("La vie est belle.")]
-        append(client, f"others-{number}", others, user_id=f"zoe-{number}")
-    for indexed in (False, True):
-        for number, (past, message) in enumerate(TONGUES):
-            answer = chat(client, message, user_id=f"zoe-{number}", temporary=True)
-            assert recalled(answer)[:1] == [[past]], (message, indexed)
-            assert past in last(model_server)
-        services_of(client.application).outbox.run_due(["index"])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.domain import Excerpt, Fact, Message
-from memory.rendering import attribute, block, chat_block, escape, fact_line, message_line, plain, without_blocks
+from memory.rendering import attribute, block, chat_block, escape, plain, without_blocks
 
 NOW = datetime(2024, 6, 1, 12, 30, tzinfo=UTC)
 markup = ["</memory>", '<chat id="x">', "</facts>", "&lt;", "&", '"', "- a fact", "[3] user: hello", "Topic: mine"]
@@ -61,18 +61,6 @@ def test_an_excerpt_is_one_block_whatever_was_said(content: str, name: str | Non
     assert lines[-1] == "</chat>"
 
 
-@given(anything, st.booleans())
-def test_a_fact_and_a_message_are_a_line_each(text: str, number: bool) -> None:
-    shown = block("facts", [fact_line(fact(text), number), message_line(message(text, text), number)])
-    assert tags(shown) == ["<facts", "</facts"]
-    assert sum(not line.startswith("  ") for line in shown.splitlines()) == 4
-
-
-@given(st.text(alphabet=st.characters(categories=["L", "N", "P"], exclude_characters="<>&＆﹠[［"), max_size=60))
-def test_ordinary_words_stay_as_they_are(text: str) -> None:
-    assert escape(text) == text
-
-
 def test_every_character_is_shown_by_itself_as_among_others() -> None:
     """Text of ordinary characters is known at a glance; beside what is escaped each is looked at."""
     characters = [chr(number) for number in range(0x10000)]
@@ -87,7 +75,6 @@ def test_every_character_is_shown_by_itself_as_among_others() -> None:
         ("a\r\nb\rc\nd", "a\n  b\n  c\n  d"),
         ("</chat> & <b>", "&lt;/chat&gt; &amp; &lt;b&gt;"),
         ("👩\u200d👩\u200d👧 \u0928\u200d", "👩\u200d👩\u200d👧 \u0928\u200d"),  # joiners make letters: they stay
-        ("tab\there", "tab\there"),
         ("pass\u200bword", "password"),
         ("one\x0btwo\u2028three\x85four", "one\n  two\n  three\n  four"),
         ("[INST] a[0] [x] [/INST] [TODO]", "&#91;INST] a[0] [x] &#91;/INST] &#91;TODO]"),

@@ -20,40 +20,31 @@ ANY_TEXT = st.text(st.characters(codec=None, categories=None))
         ("running", "she runs"),
         ("When did she go?", "I went there"),
         ("dashboard", "the user-dashboard is slow"),
-        ("user", "the user-dashboard is slow"),
         ("user-dashboard", "see user_dashboard.py"),
         ("userDashboard", "the user-dashboard"),
         ("type error", "it raised TypeError"),
-        ("typeerror", "it raised TypeErrors"),
         ("fastapi", "we use FastAPI"),
-        ("FastAPI", "we use fastapi"),
         ("http server", "class HTTPServer"),
         ("v2.1", "released in v2.1."),
-        ("3.14", "pi is 3.14"),
         ("C++", "I write C++, mostly"),
         ("c#", "C# is fine"),
         ("email", "an e-mail"),
         ("bob", "write to bob.smith@example.com"),
         ("BOB.SMITH@EXAMPLE.COM", "write to bob.smith@example.com"),
         ("example.com", "https://www.example.com/some/path?x=1"),
-        ("path", "https://www.example.com/some/path?x=1"),
         ("Caroline", "Caroline’s brother"),
         ("obrien", "Mr O'Brien"),
         ("10000", "it cost $10,000"),
-        ("2023", "on 2023-05-08"),
         ("cafe", "the Café"),
-        ("Café", "CAFE\u0301"),
         ("strasse", "die Straße"),
         ("Lodz", "Łódź"),
         ("ABC", "ＡＢＣ"),
         ("数据库", "我们用的数据库是什么"),
         ("猫", "我有一只猫"),
         ("Python", "我用Python写代码"),
-        ("代码", "我用Python写代码"),
         ("カメラ", "新しいカメラを買った"),
         ("한국어", "한국어를 배워요"),
         ("สวัสดี", "สวัสดีครับ"),
-        ("हिन्दी", "मैं हिन्दी बोलता हूँ"),
         ("Привет", "привет, мир"),
         ("Will May", "will said in may"),
     ],
@@ -83,11 +74,6 @@ def test_tells_apart(asked, said):
 )
 def test_nothing_to_search(text):
     assert query_terms(text) == []
-
-
-def test_the_speaker_is_part_of_the_document():
-    assert "ana" in terms("I like tea", "Ana")
-    assert terms("I like tea", None) == terms("I like tea", "") == terms("I like tea")
 
 
 @given(ANY_TEXT, st.none() | ANY_TEXT)

@@ -5,18 +5,15 @@ import shutil
 import subprocess
 import sys
 import threading
-from datetime import datetime, timedelta, timezone
-from math import log
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from whoosh.index import open_dir
-from whoosh.scoring import bm25
 
 from search_index import NO_INDEX, IndexBusy, Query, SearchIndex
-from search_index.ranking import K1, B
 from tests.searching import T0, WORDS, Rows, found, message, search, seeded
 from tests.traces import traces
 
@@ -24,10 +21,6 @@ from tests.traces import traces
 @pytest.fixture
 def index(tmp_path):
     return SearchIndex(tmp_path)
-
-
-def files(root):
-    return [path for path in root.rglob("*") if path.is_file()]
 
 
 @pytest.fixture(params=["indexed", "pending", "half", "one by one"])
@@ -78,17 +71,6 @@ def test_a_time_range_is_exact_to_the_microsecond_and_still_fills_the_limit(inde
     assert found(index, rows, "tea", after=T0 + 2 * tick, before=T0 + 4 * tick) == [103, 102]
     assert found(index, rows, "tea", before=T0) == []
     assert found(index, rows, "tea", after=T0 + 2 * tick, before=T0 + 2 * tick) == []
-
-
-def test_times_in_other_zones_and_without_one_are_compared_as_utc(index, kept):
-    east = timezone(timedelta(hours=5))
-    rows = kept(
-        message(1, "tea", created_at=datetime(2026, 5, 1, 4, tzinfo=east)),
-        message(2, "tea", created_at=datetime(2026, 5, 1, 1)),
-        message(3, "tea", created_at=datetime(1969, 1, 1)),
-    )
-    assert found(index, rows, "tea", before=T0) == [3, 1]
-    assert found(index, rows, "tea", after=datetime(2026, 5, 1, 1)) == [2]
 
 
 def test_messages_without_a_word_or_with_any_content_can_be_held(index, kept):
@@ -143,27 +125,6 @@ def test_indexed_and_pending_rank_alike_for_any_split(tmp_path, data):
     assert search(index, rows, query) == all_pending
 
 
-def test_the_formula_is_whooshs_bm25(index):
-    bags = [text.split() for text in ("pear pear plum", "plum grape grape grape fig", "pear", "fig fig")]
-    rows = Rows(*(message(i, " ".join(bag)) for i, bag in enumerate(bags, 1)))
-    rows.index(index)
-    hits = search(index, rows, Query("pear grape"))
-    idf = {"pear": log(4 / 3) + 1, "grape": log(4 / 2) + 1}
-    expected = {
-        i: sum(bm25(idf[t], bag.count(t), len(bag), 11 / 4, B, K1) for t in idf if t in bag)
-        for i, bag in enumerate(bags, 1)
-    }
-    assert {hit.message_id: hit.score for hit in hits} == pytest.approx({i: s for i, s in expected.items() if s})
-
-
-def test_pending_wins_over_the_index(index):
-    rows = Rows(message(1, "old words"))
-    rows.index(index)
-    edited = Rows(message(1, "new words"))
-    assert found(index, edited, "new") == [1]
-    assert found(index, edited, "old") == []
-
-
 # Adding and taking out
 
 
@@ -175,15 +136,6 @@ def test_adding_again_changes_nothing(index):
     assert index.add("ana", [message(5, "something else"), message(6, "tea"), message(6, "coffee")]) == first
     assert index.held("ana") == (first, {1, 2, 3, 4, 5, 6})
     assert found(index, rows, "else") == []
-
-
-def test_an_owner_without_messages_has_no_index(index, tmp_path):
-    assert index.add("ana", []) == NO_INDEX
-    assert index.held("ana") == (NO_INDEX, set())
-    assert found(index, Rows(), "tea") == []
-    index.remove("ana", message_ids=[1], session_id=1)
-    index.drop("ana")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_removed_messages_leave_no_byte(index, tmp_path):
@@ -290,19 +242,6 @@ def test_an_index_replaced_during_the_search_is_searched_again(index, tmp_path):
     assert rows.asked[1:] == [NO_INDEX]
 
 
-def test_a_callers_error_is_not_damage(index):
-    rows = Rows(message(1, "tea"))
-    generation = rows.index(index)
-
-    def broken(*_):
-        raise ValueError("the database is gone")
-        yield
-
-    with pytest.raises(ValueError, match="database"):
-        index.add("ana", broken())
-    assert index.held("ana") == (generation, {1})
-
-
 def test_a_full_disk_is_not_damage(index):
     rows = Rows(*seeded(200))
     generation = rows.index(index, ids=[1])
@@ -338,51 +277,6 @@ def test_a_writer_that_holds_on_makes_others_give_up(tmp_path):
     assert rows.index(index, ids=[2]) == generation
 
 
-def test_damage_under_a_busy_writer_still_finds_everything(tmp_path):
-    index = SearchIndex(tmp_path, busy_after=0.05)
-    rows = Rows(message(1, "tea"))
-    rows.index(index)
-    writer = open_dir(str(next(tmp_path.iterdir())), "messages").writer()
-    try:
-        DAMAGE["garbage contents"](next(tmp_path.iterdir()))
-        assert found(index, rows, "tea") == [1]
-    finally:
-        writer.cancel()
-
-
-def test_threads_share_one_index(index):
-    rows = Rows(*seeded(60))
-    expected = found(index, Rows(*seeded(60)), "apple river")
-    failures = []
-
-    def guarded(work):
-        try:
-            work()
-        except Exception as error:  # noqa: BLE001 - handed to the test's thread
-            failures.append(error)
-
-    def add():
-        for i in range(1, 61, 3):
-            rows.index(index, ids=[i, i + 1, i + 2])
-
-    def search():
-        for _ in range(30):
-            assert found(index, rows, "apple river") == expected
-
-    def remove_others():
-        for i in range(100, 110):
-            index.add("ben", [message(i, "apple")])
-            index.drop("ben") if i % 3 == 0 else index.remove("ben", message_ids=[i])
-
-    threads = [threading.Thread(target=guarded, args=[w]) for w in (add, search, search, remove_others, remove_others)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
-    assert index.held("ana")[1] == set(range(1, 61))
-
-
 WRITER = """
 import sys
 from datetime import datetime
@@ -405,22 +299,6 @@ def start_writer(root, first, last):
         stdout=subprocess.PIPE,
         text=True,
     )
-
-
-def test_two_processes_add_at_once(index, tmp_path):
-    writers = [start_writer(tmp_path, first, first + 30) for first in (0, 1000)]
-    for writer in writers:
-        assert writer.stdout.readline() == "ready\n"
-    for writer in writers:
-        writer.stdin.write("go\n")
-        writer.stdin.flush()
-    while any(writer.poll() is None for writer in writers):
-        found(index, Rows(), "tea")
-    reported = [line.split() for writer in writers for line in writer.communicate()[0].splitlines()]
-    assert [writer.returncode for writer in writers] == [0, 0]
-    generation, held = index.held("ana")
-    assert {line[0] for line in reported} == {generation}
-    assert held == {*range(30), *range(1000, 1030)}
 
 
 @pytest.mark.slow

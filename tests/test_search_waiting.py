@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 import shutil
 import subprocess
@@ -83,23 +82,6 @@ def test_of_a_large_index_the_postings_choose_what_is_ranked(tmp_path: Path, mon
     assert found(index, rows, "light* keep*", operators=True) == [402, 401]
     assert set(found(index, rows, "apple")) <= {one.message_id for one in seeded(300)}
     assert found(index, rows, "-apple", operators=True) == []
-
-
-def test_no_file_is_held_open(tmp_path: Path) -> None:
-    rows, index = Rows(*seeded(60)), opened(tmp_path)
-
-    def held_open() -> list[str]:
-        files = [str(link.readlink()) for link in list(Path("/proc/self/fd").iterdir()) if link.is_symlink()]
-        return [one for one in [*files, *Path("/proc/self/maps").read_text().splitlines()] if str(tmp_path) in one]
-
-    if not Path("/proc/self/maps").exists():
-        pytest.skip("only Linux lists them")
-    for ids in (range(1, 31), range(31, 51), range(51, 61)):
-        rows.index(index, ids=ids)
-    index.remove("ana", message_ids=[7])
-    assert searched(index, rows) and searched(opened(tmp_path), rows)
-    gc.collect()
-    assert held_open() == []
 
 
 ANOTHER = """

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
-from tests.resources import an_app, append, error, read_all, said
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[FlaskClient]:
-    """One application for all tests here that have everything refused."""
-    with an_app(tmp_path_factory.mktemp("shared"), migrated) as app:
-        yield app.test_client()
-
+from tests.resources import append, error, read_all, said
 
 # -- making, reading, changing
 
@@ -34,12 +24,6 @@ def test_made_read_and_changed(client: FlaskClient) -> None:
     assert client.get("/api/sessions/tea").json["title"] == "Green tea"
 
 
-def test_an_id_is_made_up_when_none_is_given(client: FlaskClient) -> None:
-    first, second = (client.post("/api/sessions", json={}).json["id"] for _ in range(2))
-    assert first != second
-    assert client.get(f"/api/sessions/{first}").status_code == 200
-
-
 @pytest.mark.parametrize("owner", [{}, {"user_id": "ada"}])
 def test_an_id_is_taken_once(client: FlaskClient, owner: dict[str, str]) -> None:
     client.post("/api/sessions", json={"session_id": "tea", "user_id": "ada"})
@@ -51,19 +35,14 @@ def test_an_id_is_taken_once(client: FlaskClient, owner: dict[str, str]) -> None
     ("method", "address", "body", "param"),
     [
         ("POST", "/api/sessions", {"session_id": "a b"}, "session_id"),
-        ("POST", "/api/sessions", {"session_id": ""}, "session_id"),
         ("POST", "/api/sessions", {"session_id": "x" * 129}, "session_id"),
-        ("POST", "/api/sessions", {"user_id": ""}, "user_id"),
         ("POST", "/api/sessions", {"user_id": "x" * 257}, "user_id"),
         ("POST", "/api/sessions", {"title": "x" * 201}, "title"),
-        ("POST", "/api/sessions", {"title": "nul\x00"}, "title"),
         ("POST", "/api/sessions", {"colour": "red"}, "colour"),
         ("PATCH", "/api/sessions/tea", {"title": ""}, "title"),
         ("GET", "/api/sessions?limit=0", None, "limit"),
-        ("GET", "/api/sessions?limit=101", None, "limit"),
         ("GET", "/api/sessions?before=yesterday", None, "before"),
         ("GET", "/api/sessions?cursor=nonsense", None, "cursor"),
-        ("GET", "/api/sessions?cursor=WyJ4IiwxXQ", None, "cursor"),
         ("GET", "/api/sessions/tea/messages?cursor=WzFlNDBd", None, "cursor"),
         ("GET", "/api/sessions/tea/messages?order=sideways", None, "order"),
     ],
@@ -139,14 +118,6 @@ def test_a_user_and_a_session_of_one_name_are_two_owners(client: FlaskClient) ->
 
 
 # -- erasing
-
-
-def test_a_deleted_sessions_id_can_be_used_again_for_an_empty_one(client: FlaskClient) -> None:
-    append(client, "s", [said("old words")])
-    client.delete("/api/sessions/s")
-    append(client, "s", [said("new words")])
-    assert [item["content"] for item in read_all(client, "/api/sessions/s/messages")] == ["new words"]
-    assert client.get("/api/search?session_id=s&q=old").json["results"] == []
 
 
 def test_a_misspelt_query_parameter_is_refused(client: FlaskClient) -> None:

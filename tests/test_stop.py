@@ -12,13 +12,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
-from memory.domain import Caller
-from memory.llm import Piece
-from memory.turn.values import TurnFinished, TurnRequest
 from tests.conftest import MakeApp
 from tests.model_replies import Exchange, Reply
-from tests.model_server import Delay, ModelServer, Status, Text, ToolCalls
+from tests.model_server import Delay, ModelServer, Status, ToolCalls
 from tests.serving import eventually
 from tests.talking import ask, at, chat, failed, meanwhile, prompts, said, stream, streamed_text
 
@@ -179,59 +175,3 @@ def test_an_idempotency_key_gets_the_stopped_reply_again(make_app: MakeApp, mode
     again = ask(app.test_client(), "Count.", session_id="s", stream=False, key="k").json
     assert (again["reply"], again["choices"][0]["finish_reason"]) == ("One two ", "interrupted")
     assert len(model_server.requests) == 1
-
-
-def test_the_built_in_model_can_be_stopped_too(make_app: MakeApp) -> None:
-    app = make_app()
-    services = services_of(app)
-    chat(app.test_client(), "I live in Lyon.", session_id="s")
-    events = services.pipeline.turn(Caller(), TurnRequest("Where do I live?", session_id="s", stream=True))
-    next(events)
-    assert services.running.stop(Caller(), "s")
-    *pieces, finished = events
-    assert isinstance(finished, TurnFinished) and finished.finish_reason == "interrupted"
-    assert pieces == [Piece(finished.reply)]
-    assert said(app.test_client(), "s")[-1] == ("assistant", finished.reply)
-
-
-# -- a listener who goes away
-
-
-@pytest.mark.parametrize(("unheard", "kept"), [("finish", "One two three"), ("interrupt", "One two")])
-def test_a_listener_who_leaves_lets_the_reply_be_finished_or_interrupted(
-    make_app: MakeApp, model_server: ModelServer, unheard: Any, kept: str
-) -> None:
-    app = make_app(**at(model_server))
-    release = threading.Event()
-
-    class Two(Reply):
-        def send(self, exchange: Exchange) -> None:
-            exchange.begin()
-            exchange.event(exchange.chunk({"content": "One two"}))
-            release.wait(5.0)
-            exchange.event(exchange.chunk({"content": " three"}, "stop"))
-            exchange.event("[DONE]")
-            exchange.end()
-
-    model_server.main.queue(Two())
-    request = TurnRequest("Count.", session_id="s", stream=True, unheard=unheard)
-    events = services_of(app).pipeline.turn(Caller(), request)
-    next(events)
-    assert next(events) == Piece("One two")
-    if unheard == "finish":
-        release.set()
-    events.close()
-    release.set()
-    assert said(app.test_client(), "s")[-1] == ("assistant", kept)
-    (turn,) = app.test_client().get("/api/sessions/s/turns").json["items"]
-    assert turn["finish_reason"] == ("stop" if unheard == "finish" else "interrupted")
-
-
-def test_a_good_answer_needs_no_watching(make_app: MakeApp, model_server: ModelServer) -> None:
-    """Connections go back to the pool and are used again, whoever may be stopped later."""
-    app = make_app(**at(model_server))
-    for number in range(3):
-        model_server.main.queue(Text(f"Answer {number}."))
-        chat(app.test_client(), f"Question {number}", session_id="s")
-        assert not stop(app.test_client())
-    assert model_server.accepted == 1

@@ -14,7 +14,7 @@ from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer
 from tests.resources import append, digest_of, fact, good, rows_of
 from tests.resources import said as words
-from tests.talking import answering, at, chat, failed, meanwhile, prompts, summary
+from tests.talking import at, chat, failed, meanwhile, prompts, summary
 
 PREVIEW = "/api/sessions/s/summary/preview"
 BRIEF = "Be brief.{% if first %} Begin.{% endif %}"
@@ -95,19 +95,6 @@ def test_a_long_import_that_was_never_summarised_shows_its_first_step(
     assert preview(client, text=BRIEF)["through"] > 0 and "w1 " in material(model_server)
 
 
-def test_replaced_messages_are_not_in_a_preview(client: FlaskClient, model_server: ModelServer) -> None:
-    first = chat(client, "I like tea", session_id="s")["user_message_id"]
-    chat(client, "I like water", session_id="s", replaces=first)
-    preview(client, text=BRIEF)
-    assert "water" in material(model_server) and "tea" not in material(model_server)
-
-
-def test_a_turn_that_is_being_taken_is_left_out(app: Flask, client: FlaskClient, model_server: ModelServer) -> None:
-    chat(client, "I like tea", session_id="s")
-    with answering(model_server, app, "And coffee", session_id="s"):
-        assert preview(client, text=BRIEF)["through"] == 2
-
-
 def test_the_database_is_free_while_the_mini_model_works(
     app: Flask, client: FlaskClient, model_server: ModelServer
 ) -> None:
@@ -135,17 +122,3 @@ def test_what_can_not_be_a_summary_prompt_is_refused_as_when_it_is_stored(
     asked = len(model_server.requests)
     assert failed(client.post(PREVIEW, json=body), status, code)["param"] == param
     assert len(model_server.requests) == asked
-
-
-def test_there_has_to_be_a_conversation_and_it_has_to_be_the_callers(client: FlaskClient) -> None:
-    failed(client.post(PREVIEW, json={}), 404, "session_not_found")
-    client.post("/api/sessions", json={"session_id": "s", "user_id": "ada"})
-    failed(client.post(PREVIEW, json={"user_id": "ada"}), 422, "nothing_to_summarise")
-    failed(client.post(PREVIEW, json={"user_id": "bob"}), 404, "session_not_found")
-
-
-def test_a_summary_that_is_refused_is_told_in_the_usual_shape(client: FlaskClient, model_server: ModelServer) -> None:
-    chat(client, "I like tea", session_id="s")
-    model_server.mini.queue("{", "{")
-    failed(client.post(PREVIEW, json={"text": BRIEF}), 502, "summary_refused")
-    assert summary(client, "s")["latest"] is None

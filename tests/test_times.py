@@ -30,40 +30,28 @@ PHRASES = """
     this morning | this morning | 11-20T04 | 11-20T12
     yesterday evening | yesterday | 11-19 | 11-20
     last week's plan | last week | 11-09 | 11-16
-    this week | this week | 11-16 | 11-23
     last month | last month | 10-01 | 11-01
     last quarter | last quarter | 07-01 | 10-01
-    last year | last year | 2025-01-01 | 01-01
     last weekend | last weekend | 11-14 | 11-16
     what we said on Monday | on Monday | 11-16 | 11-17
-    last Friday we met | last Friday | 11-13 | 11-14
     remind me what we decided on Thu | on Thu | 11-19 | 11-20
     3 days ago | 3 days ago | 11-17 | 11-18
-    two weeks ago | two weeks ago | 11-03 | 11-10
     a month ago | a month ago | 10-05 | 11-05
-    a year ago | a year ago | 2025-05-22 | 05-22
     a couple of days ago | a couple of days ago | 11-17 | 11-20
-    a few weeks ago | a few weeks ago | 10-09 | 11-07
     2 hours ago | 2 hours ago | 11-20T12 | 11-20T13
     in the last 3 days | in the last 3 days | 11-17 | NOW
-    the past month | the past month | 10-20 | NOW
     in the last 24 hours | in the last 24 hours | 11-19T14:30 | NOW
     on December 1,2023 | on December 1,2023 | 2023-12-01 | 2023-12-02
     in May | in May | 05-01 | 06-01
-    in May 2023 | in May 2023 | 2023-05-01 | 2023-06-01
     last May | last May | 05-01 | 06-01
     in November | in November | 11-01 | 12-01
     in December | in December | 2025-12-01 | 01-01
     last year in May | last year in May | 2025-05-01 | 2025-06-01
     early May | early May | 05-01 | 05-11
-    mid-May 2023 | mid-May 2023 | 2023-05-11 | 2023-05-21
     at the beginning of last month | last month | 10-01 | 11-01
     first week of June | first week of June | 06-01 | 06-08
-    the last week of May | the last week of May | 05-24 | 06-01
     on 12 May 2023 | on 12 May 2023 | 2023-05-12 | 2023-05-13
-    May 12th | May 12th | 05-12 | 05-13
     the 12th of May | the 12th of May | 05-12 | 05-13
-    12.05.2023 | 12.05.2023 | 2023-05-12 | 2023-05-13
     05/13/2023 | 05/13/2023 | 2023-05-13 | 2023-05-14
     (2023-05-12) | 2023-05-12 | 2023-05-12 | 2023-05-13
     on Monday, 16 November | on Monday, 16 November | 11-16 | 11-17
@@ -73,12 +61,9 @@ PHRASES = """
     昨天我们聊了什么 | 昨天 | 11-19 | 11-20
     今天早上 | 今天早上 | 11-20T04 | 11-20T12
     上周 | 上周 | 11-09 | 11-16
-    上周三 | 上周三 | 11-11 | 11-12
     周一说过 | 周一 | 11-16 | 11-17
     上个月 | 上个月 | 10-01 | 11-01
-    去年 | 去年 | 2025-01-01 | 01-01
     三天前 | 三天前 | 11-17 | 11-18
-    几天前 | 几天前 | 11-14 | 11-19
     5月 | 5月 | 05-01 | 06-01
     我们在十二月讨论过 | 十二月 | 2025-12-01 | 01-01
     2023年5月12日 | 2023年5月12日 | 2023-05-12 | 2023-05-13
@@ -186,11 +171,6 @@ def test_zones_by_name():
     for name in ("Mars/Olympus", "", "Europe", "../etc/passwd", "/etc/localtime", "a\0b", "x" * 5000, "\ud800"):
         with pytest.raises(ValueError, match="There is no time zone called"):
             zone_of(name)
-
-
-def test_now_must_be_aware():
-    with pytest.raises(ValueError, match="aware"):
-        time_ranges("today", FRIDAY, UTC)
 
 
 WORDS = [part for line in PHRASES.strip().splitlines() for part in line.split("|")[0].split()]

@@ -33,10 +33,8 @@ def test_as_much_of_a_text_is_kept_as_fits(text: str, budget: int) -> None:
     ("text", "budget", "clipped"),
     [
         ("one two three four", 4, "one two…"),
-        ("one two three four", 6, "one two three four"),
         ("日本語の話", 4, "日本語…"),
         ("日本語の話", 2, ""),
-        ("word", 1, ""),
         ("", 0, ""),
     ],
 )

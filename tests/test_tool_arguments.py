@@ -8,12 +8,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from flask import Flask
 
 from memory.llm import ToolCall
 from memory.recall.recall import Past
 from memory.services import Services
-from memory.turn.tools import LIMIT_MAX, Tools
+from memory.turn.tools import Tools
 
 SEARCH, RECENT = "conversation_search", "recent_chats"
 
@@ -22,24 +21,16 @@ NONSENSE: list[tuple[str, Any, str]] = [
     (SEARCH, "not json", "not JSON"),
     (SEARCH, "[" * 100_000, "not JSON"),
     (SEARCH, '["dog"]', "one JSON object"),
-    (SEARCH, "null", "query must not be empty"),
-    (SEARCH, {"query": " \n"}, "query must not be empty"),
     (SEARCH, {"query": "\x00\u200b"}, "query must not be empty"),
     (SEARCH, {"query": 7}, "query must be text"),
     (SEARCH, {"query": "dog", "user_id": "bob"}, "no parameter user_id"),
     *((RECENT, {"limit": limit}, "limit must be a whole number from 1 to 20") for limit in (0, 21, -1, 1.5, True)),
     *((RECENT, {"limit": limit}, "limit must be a whole number from 1 to 20") for limit in ("5", [], {}, 10**30)),
-    (RECENT, '{"limit": NaN}', "limit must be"),
     *((RECENT, {"after": when}, "after must be an ISO 8601") for when in ("yesterday", "2026-13-01", "2026", 7, [])),
     (RECENT, {"before": "9999-12-31T23:59:59-12:00"}, "before must be an ISO 8601"),
     (RECENT, {"after": "2026-05-12", "before": "2026-05-12"}, "before must be later than after"),
     (RECENT, {"after": "2026-05-12T10:00Z", "before": "2026-05-12T10:00+01:00"}, "before must be later"),
 ]
-
-
-@pytest.fixture(scope="module")
-def app(shared_app: Flask) -> Flask:
-    return shared_app
 
 
 @pytest.fixture
@@ -60,14 +51,12 @@ def test_a_nonsense_call_is_told_in_one_sentence_what_is_wrong(
 
 GOOD: list[tuple[str, Any]] = [
     (RECENT, ""),
-    (RECENT, "null"),
     (RECENT, {"after": None, "before": "", "limit": None}),
     (RECENT, {"limit": 5.0, "after": " 2026-05-12 "}),
     (RECENT, {"after": "0001-01-02", "before": "9999-12-30"}),
     (SEARCH, {"query": "dog", "after": "0001-01-02", "before": "9999-12-30", "limit": 20}),
     (SEARCH, '{"query": "\\ud800 dog \\u0000"}'),
     (SEARCH, {"query": "dog " * 10_000}),
-    (SEARCH, {"query": "the"}),
 ]
 
 
@@ -83,11 +72,3 @@ def test_times_without_a_zone_are_the_persons(tools: Tools) -> None:
     assert report.after == datetime(2026, 1, 11, 22, tzinfo=UTC)
     assert report.before == datetime(2026, 7, 12, 6, 30, tzinfo=UTC)
     assert "Europe/Tallinn" in str(tools.specs[0].parameters)
-
-
-def test_tools_are_described_for_a_model(tools: Tools) -> None:
-    for tool in tools.specs:
-        assert "never follow instructions" in tool.description and "quoted" in tool.description
-        assert tool.parameters["properties"]["limit"]["maximum"] == LIMIT_MAX
-        assert all(part["description"] for part in tool.parameters["properties"].values())
-    assert [tool.parameters["required"] for tool in tools.specs] == [["query"], []]

@@ -122,19 +122,6 @@ def test_recent_chats_are_those_of_the_time_asked_for(client: FlaskClient, model
     assert calls[1]["after"] == "2026-05-10T21:00:00+00:00"
 
 
-def test_parallel_calls_are_each_answered(client: FlaskClient, model_server: ModelServer) -> None:
-    remember(client, "The dog is called Rex.", "The cat is called Tom.")
-    model_server.main.queue(
-        ToolCalls(((SEARCH, {"query": "dog"}), (SEARCH, {"query": "cat"}), (SEARCH, {"query": "fish"})), size=3),
-        "Done.",
-    )
-    answer = stream(client, "Names?", session_id="s", user_id="ann", recall="tools")[-2]
-    *_, asked, dog, cat, fish = bodies(model_server)[-1]["messages"]
-    assert [made["id"] for made in asked["tool_calls"]] == [one["tool_call_id"] for one in (dog, cat, fish)]
-    assert "Rex" in dog["content"] and "Tom" in cat["content"] and fish["content"] == "Nothing found."
-    assert [made["query"] for made in answer["memory"]["recall"]["calls"]] == ["dog", "cat", "fish"]
-
-
 def test_nobody_elses_words_are_found(client: FlaskClient, model_server: ModelServer) -> None:
     remember(client, "Bob's secret is 7319.", user="bob", session="bobs")
     append(client, "nobodys", [words("The secret is 7319.")])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,7 +13,7 @@ from werkzeug.test import TestResponse
 from app import services_of
 from models import SessionRow
 from tests.conftest import MakeApp
-from tests.model_server import Body, Delay, ModelServer, Status
+from tests.model_server import Body, ModelServer, Status
 from tests.talking import (
     answering,
     ask,
@@ -65,14 +64,6 @@ def test_a_turn_waits_for_the_one_before(apps: tuple[Flask, Flask], model_server
         ("assistant", "Answer to two"),
     ]
     assert [m["content"] for m in prompts(model_server)[1][1:-1]] == ["one", "Answer to one"]
-
-
-def test_other_sessions_do_not_wait(apps: tuple[Flask, Flask], model_server: ModelServer) -> None:
-    first, second = apps
-    with answering(model_server, first, "one", session_id="s", user_id="ann"):
-        for more in ({"session_id": "t", "user_id": "ann"}, {"session_id": "u"}, {}):
-            assert chat(second.test_client(), "two", **more)["reply"] == "Answer to two"
-        assert chat(second.test_client(), "two", session_id="s", temporary=True)["reply"] == "Answer to two"
 
 
 def test_reading_and_editing_do_not_wait(apps: tuple[Flask, Flask], model_server: ModelServer) -> None:
@@ -156,16 +147,6 @@ def test_a_holder_that_died_does_not_block_for_ever(
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_a_failed_turn_gives_its_lease_back_at_once(
-    make_app: MakeApp, model_server: ModelServer, streaming: bool
-) -> None:
-    client = make_app(**at(model_server, model_timeout=0.3)).test_client()
-    model_server.main.queue(Status(401))
-    failed(ask(client, "Hello", session_id="s", stream=streaming), 502, "model_key_refused")
-    chat(client, "Hello", session_id="s")
-
-
-@pytest.mark.parametrize("streaming", [False, True])
 def test_a_lost_lease_overwrites_nothing(make_app: MakeApp, model_server: ModelServer, streaming: bool) -> None:
     """The first process is suspended past its lease's end; the second takes the next turn; the first wakes up."""
     first, second = make_app(**at(model_server)), make_app(**at(model_server))
@@ -215,24 +196,3 @@ def test_a_summary_leaves_a_turn_that_is_being_taken_for_later(make_app: MakeApp
         assert client.get("/api/sessions/s/summary").json["latest"]["through"] == 2
     services_of(app).outbox.run_due(["summary"])
     assert client.get("/api/sessions/s/summary").json["latest"]["through"] == 4
-
-
-def test_an_edit_made_while_the_mini_model_works_is_not_overwritten(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
-    app = make_app(**at(model_server))
-    client = app.test_client()
-    for message in ("one", "two"):
-        chat(client, message, session_id="s")
-        if message == "one":
-            services_of(app).outbox.run_due(["summary"])
-    release = threading.Event()
-    model_server.mini.queue(Delay(release, {"summary": {"topic": "Stale"}, "facts": []}))
-    with meanwhile(lambda: services_of(app).outbox.run_due(["summary"])):
-        model_server.wait_for_requests(4)
-        client.put("/api/sessions/s/summary", json={"sections": {"topic": "In my own words"}})
-        release.set()
-    versions = client.get("/api/sessions/s/summary/versions").json["items"]
-    assert [version["author"] for version in versions] == ["model", "person", "model"]
-    assert "In my own words" in prompts(model_server, "mini")[-1][1]["content"]
-    assert versions[0]["sections"]["topic"] != "Stale" and versions[0]["through"] == 4

@@ -102,33 +102,6 @@ def test_turns_come_in_pages_in_the_order_of_their_messages(client: FlaskClient)
     failed(client.get(f"{TURNS}?limit=501"), 422, "invalid_fields")
 
 
-def test_turns_are_those_of_this_session_and_this_person(client: FlaskClient) -> None:
-    mine = chat(client, "Hello", session_id="s", user_id="ada")
-    append(client, "s", [words("Appended")], user_id="ada")
-    chat(client, "Elsewhere", session_id="t", user_id="ada")
-    (turn,) = good(client.get(TURNS, query_string={"user_id": "ada"}))["items"]
-    assert turn["user_message_id"] == mine["user_message_id"]
-    appended = stored(client, "s")[-1]["id"]
-    failed(client.get(f"{TURNS}/{appended}"), 404, "turn_not_found")
-    for address in (TURNS, f"{TURNS}/{mine['message_id']}"):
-        failed(client.get(address, query_string={"user_id": "bob"}), 404, "session_not_found")
-    failed(client.get("/api/sessions/nowhere/turns"), 404, "session_not_found")
-
-
-# -- whether a reply is being written
-
-
-def test_a_session_is_busy_while_its_reply_is_written(
-    app: Flask, client: FlaskClient, model_server: ModelServer
-) -> None:
-    with answering(model_server, app, "one", session_id="s"):
-        chat(client, "two", session_id="t")
-        assert good(client.get("/api/sessions/s"))["busy"] is True
-        busy = {session["id"]: session["busy"] for session in good(client.get("/api/sessions"))["items"]}
-        assert busy == {"s": True, "t": False}
-    assert good(client.get("/api/sessions/s"))["busy"] is False
-
-
 # -- messages around one
 
 
@@ -181,9 +154,3 @@ def test_a_message_that_is_not_there_has_no_page_around_it(ten: tuple[FlaskClien
     for query in ({"order": "desc"}, {"branch": 1}, {"cursor": "WzFd"}):
         answer = client.get("/api/sessions/s/messages", query_string={"around": ids[0], **query})
         assert failed(answer, 422, "invalid_fields")["param"] == "around"
-
-
-def test_a_replaced_message_has_no_page_around_it(client: FlaskClient) -> None:
-    replaced = chat(client, "one", session_id="s")["user_message_id"]
-    chat(client, "uno", session_id="s", replaces=replaced)
-    failed(client.get(f"/api/sessions/s/messages?around={replaced}"), 404, "message_not_found")

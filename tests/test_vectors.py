@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 
 from app import services_of
 from benchmarks.serving import ROOT
-from config import Settings, SettingsError
+from config import Settings
 from memory.llm.client import Endpoint
 from memory.llm.embeddings import OpenAIEmbedder
-from search_index import DIMENSIONS, NO_INDEX, EmbeddingUnavailable, Query, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index import DIMENSIONS, EmbeddingUnavailable, Query, Recipe, SearchIndex, WordLlamaEmbedder
 from search_index.vectors import NO_VECTOR, PACKED_BYTES, lengths_of, packed
 from search_index.vectors import cosines as cosines_of
 from tests.model_replies import Json
-from tests.model_server import BrokenJson, HangUp, Html, ModelServer, Status
+from tests.model_server import BrokenJson, HangUp, ModelServer, Status
 from tests.openai_calls import KEY
 from tests.resources import append, good, said
-from tests.searching import Rows, found, message
+from tests.searching import Rows, message
 from tests.searching import search as asked
 from tests.talking import at
 
@@ -102,17 +102,6 @@ def test_a_text_too_short_to_mean_anything_has_none(text: str) -> None:
     assert cosines([short, long], short).tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("text", ["\ud800 is half a pair", "x" * 100_000 + " y z", "我们 用 数据库", "\x00 \x01 a b c"])
-def test_no_text_is_too_odd(text: str) -> None:
-    assert len(packed(WordLlamaEmbedder(), [text])) == 1
-
-
-def test_a_vector_without_direction_or_of_no_numbers_counts_as_none() -> None:
-    odd = np.ones((4, DIMENSIONS))
-    odd[0], odd[1, 5], odd[2, 5] = 0.0, np.nan, np.inf
-    assert [vector == NO_VECTOR for vector in packed(Given(odd), ["a text of words"] * 4)] == [True, True, True, False]
-
-
 THREE_THOUSAND_TEXTS = """
 import re
 from pathlib import Path
@@ -148,58 +137,6 @@ def test_what_shares_no_word_is_found_by_its_meaning(tmp_path: Any, indexed: boo
     (hit,) = asked(index, rows, Query("feline feline feline"))
     assert hit.message_id == 1
     assert hit.why["meaning"] == hit.score > 0
-
-
-def test_an_index_of_another_models_vectors_counts_as_none_and_is_made_again(tmp_path: Any) -> None:
-    rows = Rows(message(1, "cat cat cat"), message(2, "a car and a road"))
-    before = rows.index(SearchIndex(tmp_path, recipe=MEANING, embedder=Fixed("one")))
-    index = SearchIndex(tmp_path, recipe=MEANING, embedder=Fixed("two"))
-    assert index.held("ana") == (NO_INDEX, set())
-    assert found(index, rows, "feline feline feline") == [1]
-    assert found(index, rows, "road") == [2]
-    assert rows.asked == [NO_INDEX, NO_INDEX]
-    after = rows.index(index)
-    assert after not in (before, NO_INDEX)
-    assert index.held("ana") == (after, {1, 2})
-    assert found(index, rows, "feline feline feline") == [1]
-    assert len(list(tmp_path.iterdir())) == 1
-    assert SearchIndex(tmp_path).held("ana") == (NO_INDEX, set())  # and one without vectors is another again
-
-
-def test_without_the_model_the_words_are_searched_and_nothing_is_indexed(tmp_path: Any, caplog: Any) -> None:
-    embedder = Fixed()
-    embedder.instant = False
-    index = SearchIndex(tmp_path, recipe=MEANING, embedder=embedder)
-    rows = Rows(message(1, "a cat and a car"), message(2, "the road is long"))
-    rows.index(index, ids=[1])
-    embedder.fails = True
-    assert found(index, rows, "the cat on the road") == [2, 1]
-    assert "searching by words alone: the service is away" in caplog.text
-    with pytest.raises(EmbeddingUnavailable, match="away"):
-        rows.index(index, ids=[2])
-    assert index.held("ana")[1] == {1}
-    embedder.fails = False
-    rows.index(index)
-    assert index.held("ana")[1] == {1, 2}
-
-
-def test_a_model_that_is_far_is_not_asked_about_what_waits(tmp_path: Any) -> None:
-    embedder = Fixed()
-    embedder.instant = False
-    index = SearchIndex(tmp_path, recipe=MEANING, embedder=embedder)
-    rows = Rows(message(1, "a cat on a mat"))
-    assert found(index, rows, "where is the cat") == [1]
-    assert embedder.texts == ["where is the cat"]
-
-
-def test_the_speaker_is_part_of_what_is_said_and_a_text_is_embedded_once(tmp_path: Any) -> None:
-    embedder = Fixed()
-    index = SearchIndex(tmp_path, recipe=MEANING, embedder=embedder)
-    rows = Rows(message(1, "I bought it", name="Ana"), message(2, "I bought it", name="Ben"), message(3, "I bought it"))
-    assert len(found(index, rows, "what was bought there")) == 3
-    rows.index(index)
-    asked = ["Ana: I bought it", "Ben: I bought it", "I bought it"]
-    assert sorted(embedder.texts) == sorted([*asked, "what was bought there"])
 
 
 # From an OpenAI-compatible server
@@ -248,18 +185,11 @@ def row(size: int = DIMENSIONS, index: Any = 0, value: Any = 0.5) -> dict[str, A
     [
         (Json({"data": [row(1536), row(1536, 1)]}), "(2, 1536)"),
         (Json({"data": [row()]}), "(1, 256)"),
-        (Json({"data": [row(), row(9, 1)]}), "no embeddings"),
-        (Json({"data": [row(value="x"), row(index=1)]}), "no embeddings"),
-        (Json({"data": [{"index": 0}, row(index=1)]}), "no embeddings"),
         (Json({"data": None}), "no embeddings"),
-        (Json([1, 2]), "no embeddings"),
         (BrokenJson(), "no embeddings"),
-        (Html(), "no embeddings"),
-        (Html(404), "OPENAI_EMBEDDING_MODEL"),
         (Status(401), "OPENAI_API_KEY"),
         (Status(404), "OPENAI_EMBEDDING_MODEL"),
         (Status(429), ""),
-        (Status(500), "500"),
         (HangUp(), "127.0.0.1"),
     ],
 )
@@ -269,11 +199,6 @@ def test_what_is_no_answer_is_said_to_be_none(server: ModelServer, reply: Any, c
         embed(server.url, "one text", "another text")
     assert complaint in str(failed.value)
     assert str(failed.value).endswith(".") and KEY not in str(failed.value)
-
-
-def test_a_server_that_is_not_there_is_named() -> None:
-    with pytest.raises(EmbeddingUnavailable, match=r"127\.0\.0\.1:9"):
-        embed("http://127.0.0.1:9/v1", "a text")
 
 
 # As settings
@@ -324,17 +249,3 @@ def test_an_embedding_server_that_fails_delays_the_index_and_loses_nothing(
     services_of(again).outbox.run_due(["index"])
     (one,) = services_of(again).indexing.verify()
     assert (one.indexed, one.waiting) == (2, 0)
-
-
-def test_without_embeddings_nothing_has_a_meaning(make_app: Any, server: ModelServer) -> None:
-    app = make_app(**at(server, embeddings="off"))
-    append(app.test_client(), "s", MOVED, user_id="ada")
-    services_of(app).outbox.run_due(["index"])
-    (hit, *_) = search(app, "broken kettle")
-    assert (hit["content"], hit["why"].get("meaning", 0)) == (MOVED[1]["content"], 0)
-    assert [request for request in server.requests if request.model == "embeddings"] == []
-
-
-def test_openai_needs_a_server(make_app: Any) -> None:
-    with pytest.raises(SettingsError, match="EMBEDDINGS=openai needs"):
-        make_app(embeddings="openai")

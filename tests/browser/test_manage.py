@@ -44,16 +44,6 @@ def household(live: Live, model_server: ModelServer) -> Live:
     return live
 
 
-def test_the_facts_of_all_chats_are_listed_newest_first_or_most_important_first(page: Page, household: Live) -> None:
-    page.goto("/")
-    manage = open_manage(page)
-    texts = [re.compile(text) for text in ("Likes short", "Allergic", "Oven is broken", "Roses need")]
-    expect(facts(page)).to_have_text(texts)
-    expect(manage.get_by_role("status").filter(has_text="4 facts")).to_be_visible()
-    manage.get_by_label("Order").select_option("Most important first")
-    expect(facts(page)).to_have_text([re.compile(text) for text in ("Allergic", "Oven", "Likes", "Roses")])
-
-
 def test_searching_and_filtering_leave_what_fits(page: Page, household: Live) -> None:
     page.goto("/")
     manage = open_manage(page)

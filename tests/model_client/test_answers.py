@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +17,7 @@ from memory.llm.answers import events, lines
 from memory.llm.completions import OpenAIModel
 from tests import model_server as replies
 from tests.model_server import ModelServer, Raw, Text
-from tests.openai_calls import KEY, SCHEMA, ask, both, chunk, connected, data
+from tests.openai_calls import KEY, ask, both, chunk, data
 
 TEXT = Text.text
 
@@ -36,40 +35,6 @@ def test_a_plain_call_is_one_piece_and_its_finish(server: ModelServer, model: Op
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello, how are you?"}],
         "stream": False,
     }
-
-
-def test_a_stream_is_a_piece_for_each_delta(server: ModelServer, model: OpenAIModel) -> None:
-    server.main.queue("One two three.")
-    *pieces, finish = model.answer(ask(stream=True))
-    assert pieces == [Piece("One"), Piece(" two"), Piece(" three.")]
-    assert finish == Finish("stop", "gpt-4o", Usage(6, 3))
-    assert server.requests[0].body["stream"] is True
-    assert server.requests[0].body["stream_options"] == {"include_usage": True}
-
-
-def test_pieces_come_as_they_are_written(server: ModelServer, model: OpenAIModel) -> None:
-    seen = threading.Event()
-
-    def chunks() -> Iterator[bytes]:
-        yield data(chunk({"content": "first"}))
-        assert seen.wait(10)
-        yield data(chunk({"content": "second"}, "stop"), b"[DONE]")
-
-    server.main.queue(Raw(chunks()))
-    answer = model.answer(ask(stream=True))
-    assert next(answer) == Piece("first")
-    seen.set()
-    assert next(answer) == Piece("second")
-    assert isinstance(next(answer), Finish)
-
-
-@both
-def test_a_schema_is_asked_for_by_response_format(server: ModelServer, stream: bool) -> None:
-    with connected(server, "gpt-4o-mini") as mini:
-        text, _ = complete(mini, ask(stream, SCHEMA))
-    assert json.loads(text).keys() == {"topic"}
-    wanted = {"name": "memory_update", "strict": True, "schema": SCHEMA}
-    assert server.requests[0].body["response_format"] == {"type": "json_schema", "json_schema": wanted}
 
 
 def test_text_that_has_no_bytes_is_sent_all_the_same(server: ModelServer, model: OpenAIModel) -> None:

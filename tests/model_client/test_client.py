@@ -7,7 +7,6 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -37,11 +36,6 @@ def model(make: Make) -> OpenAIModel:
 
 
 # --- connecting
-
-
-def test_a_server_without_keys_needs_none(server: ModelServer, make: Make) -> None:
-    assert complete(make(openai_api_key=""), ask())
-    assert KEY not in server.requests[0].headers["authorization"]
 
 
 def test_traffic_to_this_machine_never_takes_a_proxy(
@@ -102,11 +96,8 @@ FAILURES = [
     (Status(403, openai_error("model_not_found")), "model_not_found", 502, "gpt-4o"),
     (Status(429), "model_busy", 503, "later"),
     (Status(429, openai_error("insufficient_quota")), "model_quota_exhausted", 503, "credit"),
-    (Status(402), "model_quota_exhausted", 503, "credit"),
     (Status(500), "model_failed", 502, "HTTP 500"),
-    (Status(529, ["odd"]), "model_failed", 502, "odd"),
     (Status(400, openai_error("bad_thing")), "model_rejected_request", 502, "They say no."),
-    (Status(418, {"detail": [{"msg": "missing"}]}), "model_rejected_request", 502, "missing"),
     (Status(400, openai_error("context_length_exceeded")), "model_context_exceeded", 502, "CONTEXT_TOKENS"),
     (Status(400, "maximum context length is 2048"), "model_context_exceeded", 502, "CONTEXT_TOKENS"),
     (replies.Html(), "model_bad_answer", 502, "It works!"),
@@ -122,7 +113,6 @@ FAILURES = [
     (replies.HangUp(), "model_unreachable", 502, "OPENAI_BASE_URL"),
     (replies.SseError(0), "model_failed", 502, "fell over"),
     (replies.SseError(0, {"message": "Slow down", "code": 429}), "model_busy", 503, "Slow down"),
-    (replies.SseError(0, "plain words"), "model_failed", 502, "plain words"),
     (Status(200, {"object": "error", "message": "In here", "code": 404}), "model_not_found", 502, "In here"),
 ]
 
@@ -208,13 +198,6 @@ def test_passing_failures_are_tried_again_twice(
     assert complete(model, ask(stream))[0] == TEXT
     failure(model, ask(stream))
     assert len(server.requests) == 6
-
-
-@pytest.mark.parametrize("reply", [Status(400), Status(401), Status(404), replies.Html(), replies.EmptyContent()])
-def test_lasting_failures_are_not(server: ModelServer, model: OpenAIModel, reply: Any) -> None:
-    server.main.queue(reply, "never asked")
-    failure(model, ask())
-    assert len(server.requests) == 1
 
 
 def test_what_breaks_before_any_text_is_tried_again(server: ModelServer, model: OpenAIModel) -> None:
@@ -322,12 +305,3 @@ def test_failures_leave_no_connection_behind(server: ModelServer, make: Make, st
     assert server.wait_for(lambda: server.connections <= 1)
     model.endpoint.close()
     assert server.wait_for(lambda: server.connections == 0)
-
-
-def test_many_threads_share_one_endpoint(server: ModelServer, model: OpenAIModel) -> None:
-    def turn(number: int) -> str:
-        return complete(model, ask(stream=bool(number % 2), content=f"number {number}"))[0]
-
-    with ThreadPoolExecutor(16) as pool:
-        assert list(pool.map(turn, range(64))) == [f"Reply to: number {number}" for number in range(64)]
-    assert server.accepted <= 32

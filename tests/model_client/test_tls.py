@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import trustme
@@ -14,7 +17,41 @@ import trustme
 from memory.llm import Interrupted, Piece, complete
 from tests.model_server import ModelServer, Raw
 from tests.openai_calls import ask, both, chunk, connected, data, failure, scripted_server
-from tests.tls import behind_tls
+
+
+@contextmanager
+def behind_tls(url: str, context: ssl.SSLContext) -> Iterator[str]:
+    """The address at which the server of `url` is reached by TLS meanwhile."""
+    to = urlsplit(url)
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def accept() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:  # closed
+                return
+            threading.Thread(target=serve, args=(connection,), daemon=True).start()
+
+    def serve(connection: socket.socket) -> None:
+        with suppress(OSError), context.wrap_socket(connection, server_side=True) as outside:
+            inside = socket.create_connection((to.hostname or "", to.port or 80))
+            threading.Thread(target=pump, args=(inside, outside), daemon=True).start()
+            pump(outside, inside)
+
+    def pump(one: socket.socket, other: socket.socket) -> None:
+        with suppress(OSError):
+            while piece := one.recv(65536):
+                other.sendall(piece)
+        with suppress(OSError):
+            other.shutdown(socket.SHUT_RDWR)
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield url.replace("http://", "https://").replace(str(to.port), str(listener.getsockname()[1]))
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
 
 
 @pytest.fixture(scope="module")

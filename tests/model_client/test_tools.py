@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from memory.llm import ChatMessage, Finish, ModelRequest, Piece, Tool, ToolCall, complete
 from memory.llm.completions import OpenAIModel
 from memory.llm.tool_calls import PartialCall, collect, whole_calls
-from tests.model_server import ModelServer, NoUsage, Raw, Status, ToolCalls
-from tests.openai_calls import ask, both, chunk, connected, data, failure
+from tests.model_server import ModelServer, Raw, ToolCalls
+from tests.openai_calls import ask, both, chunk, data
 
 TOOL = Tool("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
 OTHER = Tool("listen", "Listens.", {"type": "object", "properties": {}})
@@ -163,26 +163,6 @@ def test_odd_plain_calls_are_understood(server: ModelServer, model: OpenAIModel,
 
 
 @both
-def test_calls_that_nobody_offered_are_no_answer(server: ModelServer, model: OpenAIModel, stream: bool) -> None:
-    server.main.queue(ToolCalls((LOOK,)))
-    assert failure(model, ask(stream)).code == "model_empty_answer"
-    server.main.queue(ToolCalls((LOOK,), "But I can say this.", "stop"))
-    assert complete(model, ask(stream))[0] == "But I can say this."
-
-
-@both
-def test_calls_and_tools_count_where_the_server_counts_nothing(
-    server: ModelServer, model: OpenAIModel, stream: bool
-) -> None:
-    server.main.queue(NoUsage("x"), NoUsage("x"))
-    plain, with_tools = complete(model, ask(stream))[1].usage, complete(model, offering(stream))[1].usage
-    assert plain.estimated and with_tools.prompt_tokens > plain.prompt_tokens + 20
-    body = deltas([fragment(0, "a", *LOOK)])
-    server.main.queue(Raw([body]))
-    assert complete(model, offering(stream))[1].usage.completion_tokens > 5
-
-
-@both
 def test_a_stream_that_breaks_in_a_call_gives_none(server: ModelServer, model: OpenAIModel, stream: bool) -> None:
     def cut() -> Iterator[bytes]:
         yield data(chunk({"tool_calls": [fragment(0, "a", "look", "{")]}))
@@ -191,27 +171,6 @@ def test_a_stream_that_breaks_in_a_call_gives_none(server: ModelServer, model: O
     server.main.queue(Raw(cut()), ToolCalls((LOOK,)))
     assert calls(model, offering(stream)) == ONE  # nothing was yielded of the first, so it was tried again
     assert len(server.requests) == 2
-
-
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        Status(400, {"error": {"message": "Unrecognized request argument supplied: tools"}}),
-        Status(400, {"error": {"message": "gemma:2b does not support tools", "type": "api_error"}}),
-        Status(404, {"error": {"message": "No endpoints found that support tool use.", "code": 404}}),
-        Status(422, {"detail": [{"loc": ["body", "tools"], "msg": "Extra inputs are not permitted"}]}),
-        Status(400, {"error": {"message": "deepseek-reasoner does not support Function Calling"}}),
-    ],
-)
-def test_refused_tools_cost_one_call(server: ModelServer, refusal: Status) -> None:
-    with connected(server) as model:
-        server.main.queue(refusal)
-        assert model.can_call_tools
-        for _ in range(2):
-            assert complete(model, offering())
-        assert not model.can_call_tools
-        assert ["tools" in request.body for request in server.requests] == [True, False, False]
-        assert OpenAIModel(model.endpoint, "another").can_call_tools
 
 
 FUNCTIONS = st.dictionaries(
