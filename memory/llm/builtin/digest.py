@@ -111,6 +111,10 @@ class Reader:
             correcting = changes.corrects(sentence) or correcting
             if self._place(sentence, message, correcting):
                 correcting = False
+                placed = " ".join(one.statement.text for one in self.noted if one.statement is not None)
+                figures = set(re.findall(r"\d+", sentence)) - set(re.findall(r"\d+", placed))
+                if figures and placed and not any(one.replaced for one in self.noted):
+                    self._add("data", sentence)  # a figure that no statement holds, as in an address
             else:
                 rest.append(f"{before} {sentence}" if before and asks("refers", sentence) else sentence)
             before = sentence
