@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import logging
-import pickle  # nosec B403 - only its error is caught: Whoosh pickles the table of contents
+import pickle  # nosec B403
 import struct
 import time
 import zlib
