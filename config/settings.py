@@ -179,13 +179,13 @@ class Settings(BaseModel):
     """Weight of meaning beside words' 1; without it recall@10 is 1.2 lower."""
 
     rank_neighbours: Weight = 1.0
-    """Weight of the messages around; without it recall@10 is 3.9 lower."""
+    """Weight of the messages around; without it recall@10 is 3.8 lower."""
 
     rank_session: Weight = 1.0
-    """Weight of the whole session; without it recall@10 is 1.7 lower."""
+    """Weight of the whole session; without it recall@10 is 1.8 lower."""
 
     rank_time: Weight = 1.5
-    """Weight of a time the message speaks of; without it recall@10 is 1.4 lower."""
+    """Weight of a time the message speaks of; without it recall@10 is 1.5 lower."""
 
     recall_tokens: int = Field(600, ge=0)
     """Tokens of recalled excerpts in a prompt; two fifths of them for a message that tells more than it asks, a sixth
