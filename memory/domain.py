@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
-
-Role = Literal["user", "assistant", "system", "tool"]
+from typing import Any, NamedTuple
 
 INTERRUPTED = "interrupted"  # the finish_reason of a reply that was stopped, or whose client left
 

@@ -26,7 +26,7 @@ from memory.domain import Caller, Fact, Message
 from memory.errors import TooLarge
 from memory.llm import ChatMessage, ReplyMaterial
 from memory.recall.recall import Past, Recalled
-from memory.rendering import block, chat_block, escape, fact_line, spoken, stamp
+from memory.rendering import block, chat_block, fact_line, spoken, stamp, summary_block
 from memory.sections import Sections
 from memory.summary.summaries import of_head
 from memory.turn.parts import Parts
@@ -201,7 +201,7 @@ def pass_on(parts: Parts, memory: Memory, request: TurnRequest, problem: str | N
 
 def _head(system: str, note: str, summary: Sections, facts: Sequence[Fact]) -> str:
     """The first message: the system prompt and what is remembered, with a note in between that explains it."""
-    remembered = [block("summary", map(escape, summary.lines())), block("facts", map(fact_line, facts))]
+    remembered = [summary_block(summary), block("facts", map(fact_line, facts))]
     return "\n\n".join(filter(None, (system, note if any(remembered) else "", *remembered)))
 
 
