@@ -153,4 +153,4 @@ def stop_reply(query: dict[str, Any], session_id: str) -> dict[str, bool]:
     `interrupted`. If there are none yet, that call fails with `turn_stopped`. The message is kept; send it again to
     get a reply.
     """
-    return {"stopping": services().running.stop(caller(query["user_id"]), session_id)}
+    return {"stopping": services().turns.stop(caller(query["user_id"]), session_id)}

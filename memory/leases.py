@@ -2,11 +2,13 @@
 
 A lease is a token and an expiry in the leased row, so it works between threads, processes and nodes.  One thread of a
 process renews all leases that the process holds; those of a killed process run out after LEASE_SECONDS.  No
-transaction stays open while a lease is held.
+transaction stays open while a lease is held.  Whoever wants a turn to end notes its token in the session's row; the
+thread that renews its lease finds the note and stops it.
 
 Guarantee: leased work ends with a transaction that checks the token, so a holder that was suspended past its expiry
-cannot overwrite what its successor did.  A clock that is put back stalls nobody: whoever waits for a lease brings an
-expiry that is too far ahead back to LEASE_SECONDS from now.
+cannot overwrite what its successor did.  A stop ends only the turn that was running, since no other has its token.  A
+clock that is put back stalls nobody: whoever waits for a lease brings an expiry that is too far ahead back to
+LEASE_SECONDS from now.
 """
 
 from __future__ import annotations
@@ -15,13 +17,13 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import update
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.errors import Conflict
@@ -31,12 +33,15 @@ from models import Database, JobRow, SessionRow, Transaction
 log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 10.0  # three renewals fit into it, so a busy process keeps its leases
-RENEW_PAUSE = 1.0  # seconds until the next try when the database failed
+RENEW_SECONDS = 3.0
+LOOK_SECONDS = 0.25  # between looks for turns to stop
+TROUBLE_SECONDS = 1.0  # until the next try when the database failed
 RELEASE_PATIENCE = 2.0  # seconds that giving a lease back may wait for the database
 POLL_FIRST, POLL_LAST = 0.01, 0.25  # seconds between looks at a lease that another process holds
 _LEASE = timedelta(seconds=LEASE_SECONDS)
 
 Leased = SessionRow | JobRow
+_NOTED = select(SessionRow.stop_token).where(SessionRow.id.in_(bindparam("rows", expanding=True)))
 
 
 @dataclass(frozen=True)
@@ -49,15 +54,15 @@ class Lease:
 
 
 class Leases:
-    """Takes, renews and gives back leases.  Thread-safe."""
+    """Takes, renews and gives back leases, and stops turns.  Thread-safe."""
 
     def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
         self._database = database
         self._now = now
-        self._held: set[Lease] = set()
+        self._held: dict[Lease, Callable[[], None] | None] = {}  # with what stops the work
         self._changed = threading.Condition()
         self._closed = threading.Event()
-        self._renewer: threading.Thread | None = None
+        self._keeper: threading.Thread | None = None
 
     def free(self, row: Leased) -> bool:
         """Whether nobody holds `row` now."""
@@ -78,18 +83,31 @@ class Leases:
         """Clear the lease in the caller's write transaction.  Call `ended` after it has committed."""
         row.lease_token = row.lease_until = None
 
-    def keep(self, lease: Lease) -> None:
-        """Renew `lease` from now on, until `release` or `ended`."""
+    def keep(self, lease: Lease, stop: Callable[[], None] | None = None) -> None:
+        """Renew `lease` until `release` or `ended`, and call `stop` when somebody asks for the end of its turn."""
         with self._changed:
-            self._held.add(lease)
-            if self._renewer is None:
-                self._renewer = threading.Thread(target=self._renew_forever, name="recap-leases", daemon=True)
-                self._renewer.start()
+            self._held[lease] = stop
+            if self._keeper is None:
+                self._keeper = threading.Thread(target=self._keep_forever, name="recap-leases", daemon=True)
+                self._keeper.start()
+
+    def stop(self, find: Callable[[Transaction], SessionRow]) -> bool:
+        """Let the turn end that is being taken in the session that `find` gives; False when none is."""
+        with self._database.write() as tx:
+            row = find(tx)
+            if self.free(row):
+                return False
+            row.stop_token = row.lease_token
+        with self._changed:
+            here = [stop for lease, stop in self._held.items() if lease.token == row.stop_token and stop is not None]
+        for stop in here:  # another process finds the note
+            stop()
+        return True
 
     def ended(self, lease: Lease) -> None:
         """Stop renewing a lease that was given back or lost, and wake those who wait for it in this process."""
         with self._changed:
-            self._held.discard(lease)
+            self._held.pop(lease, None)
             self._changed.notify_all()
 
     def release(self, lease: Lease) -> None:
@@ -152,25 +170,39 @@ class Leases:
         """Stop renewing.  Leases still held run out by themselves."""
         self._closed.set()
 
-    def _renew_forever(self) -> None:
-        pause = LEASE_SECONDS / 3
+    def _keep_forever(self) -> None:
+        pause, renewed, seen = LOOK_SECONDS, time.monotonic(), set[Lease]()
         while not self._closed.wait(pause):
             with self._changed:
-                held = tuple(self._held)
-            pause = LEASE_SECONDS / 3
+                held = dict(self._held)
+            # A turn that is over before the second look costs no query.
+            turns = {lease: stop for lease, stop in held.items() if stop is not None and lease in seen}
+            pause, seen = LOOK_SECONDS, set(held)
             try:
-                if held:
+                if time.monotonic() >= renewed + RENEW_SECONDS:
                     self._renew(held)
+                    renewed = time.monotonic()
+                if turns:
+                    self._stop_noted(turns)
             except SQLAlchemyError as error:
-                pause = RENEW_PAUSE
-                figures = logs.fields(leases=len(held), error=logs.told(error))
-                log.error("leases could not be renewed; trying again", extra=figures)
+                pause = TROUBLE_SECONDS
+                told = logs.fields(leases=len(held), error=logs.told(error))
+                log.error("leases could not be renewed; trying again", extra=told)
 
-    def _renew(self, held: tuple[Lease, ...]) -> None:
+    def _renew(self, held: Iterable[Lease]) -> None:
+        if not held:
+            return
         with self._database.write(durable=False) as tx:
             until = self._now() + _LEASE  # read inside the transaction, since waiting for it takes time
             for lease in held:
                 _change(tx, lease, lease_until=until)
+
+    def _stop_noted(self, turns: Mapping[Lease, Callable[[], None]]) -> None:
+        with self._database.read() as tx:
+            noted = set(tx.scalars(_NOTED, {"rows": [lease.row_id for lease in turns]}))
+        for lease, stop in turns.items():
+            if lease.token in noted:
+                stop()
 
 
 def _change(tx: Transaction, lease: Lease, **values: Any) -> None:

@@ -46,7 +46,6 @@ from memory.summary.summaries import Summaries
 from memory.summary.updates import Updates
 from memory.turn.parts import Parts
 from memory.turn.pipeline import ChatPipeline
-from memory.turn.running import Running
 from memory.turn.turns import Turns
 from models import Database
 from search_index import Embedder, Recipe, SearchIndex, WordLlamaEmbedder
@@ -115,7 +114,6 @@ class Services:
         self.indexing = Indexing(database, index, outbox)
         self.recall = recall = Recall(settings, database, index, outbox)
         self.relay = Relay(self.endpoint, self.main.name)
-        self.running = running = Running(database, leases, budgets, metrics)
         self.pipeline = ChatPipeline(
             Parts(
                 settings=settings,
@@ -125,7 +123,7 @@ class Services:
                 prompts=prompts,
                 recall=recall,
                 leases=leases,
-                running=running,
+                metrics=metrics,
                 outbox=outbox,
                 budgets=budgets,
                 model=self.main,
@@ -169,7 +167,6 @@ class Services:
     def stop(self, timeout: float = STOP_SECONDS) -> None:
         """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""
         self.outbox.stop(timeout)
-        self.running.close()
         self.leases.close()
         if self.endpoint is not None:
             self.endpoint.close()

@@ -189,7 +189,7 @@ def test_renewing_goes_on_after_the_database_failed(
     bench: Bench, other: Services, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("memory.leases.LEASE_SECONDS", 0.03)
-    monkeypatch.setattr("memory.leases.RENEW_PAUSE", 0.01)
+    monkeypatch.setattr("memory.leases.TROUBLE_SECONDS", 0.01)
     renew, tries, renewed = bench.services.leases._renew, [], threading.Event()
 
     def fails_first(held: Any) -> None:

@@ -67,8 +67,7 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
             row = _session(tx, parts, caller, request, turn, arrived_at)
             lease = parts.leases.take(row)
             if lease is not None:
-                admitted = _begin(tx, parts, caller, request, row, turn, lease, arrived_at)
-                break
+                return _begin(tx, parts, caller, request, row, turn, lease, arrived_at)
         if not parts.leases.wait_free(SessionRow, row.id, until):
             raise Conflict(
                 "session_busy",
@@ -76,9 +75,6 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
                 "This message was not stored; send it again later.",
                 retry_after=10.0,
             )
-    if isinstance(admitted, Admitted):
-        parts.leases.keep(lease)
-    return admitted
 
 
 def passed_on(request: TurnRequest, now: datetime) -> Admitted:

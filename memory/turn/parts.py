@@ -12,10 +12,10 @@ from memory.facts.facts import Facts
 from memory.jobs.outbox import Outbox
 from memory.leases import Leases
 from memory.llm import LanguageModel
+from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompts
 from memory.recall.recall import Recall
 from memory.sessions.sessions import Sessions
-from memory.turn.running import Running
 from models import Database
 
 
@@ -30,7 +30,7 @@ class Parts:
     prompts: Prompts
     recall: Recall
     leases: Leases
-    running: Running
+    metrics: Metrics
     outbox: Outbox
     budgets: Budgets
     model: LanguageModel

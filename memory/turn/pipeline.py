@@ -66,7 +66,7 @@ class ChatPipeline:
         kept, and the same request takes the turn up again.
         """
         parts, problem = self.parts, None
-        with Course(parts.running, caller, request) as course:
+        with Course(parts, caller, request) as course:
             try:
                 admitted = admit(parts, caller, request)
             except Exception as error:  # noqa: BLE001 - a client's request fails open, whatever breaks

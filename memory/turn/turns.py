@@ -55,7 +55,7 @@ class TurnInfo:
 
 @dataclass(frozen=True)
 class Turns:
-    """Reads turns on behalf of callers."""
+    """Reads and stops turns on behalf of callers."""
 
     database: Database
     leases: Leases
@@ -94,6 +94,10 @@ class Turns:
                 )
             memory = MemoryReport.from_stored(tx, turn.memory) if turn.memory is not None else None
             return self._info(turn, row, memory)
+
+    def stop(self, caller: Caller, session_id: str) -> bool:
+        """End the reply that is being written in a session; whether there is one.  Raises NotFound."""
+        return self.leases.stop(lambda tx: find_session(tx, caller, session_id))
 
     def _info(self, turn: TurnRow, row: SessionRow, memory: MemoryReport | None = None) -> TurnInfo:
         return TurnInfo(
