@@ -10,9 +10,9 @@ import click
 
 from cli.engine import Commands, engine
 from memory.jobs.listing import JobInfo
-from memory.jobs.outbox import Job
 from memory.ops.metrics import FOLDER
 from memory.services import Services
+from models import JobRow
 
 STATES = ("pending", "running", "failed")
 STOP_CALLS = 2  # of the mini model that a job may still make when its process is told to end: a digest and its repair
@@ -40,7 +40,7 @@ def work(once: bool) -> None:
 def _work_once(services: Services) -> int:
     failures: list[str] = []
 
-    def tell(job: Job, error: str | None) -> None:
+    def tell(job: JobRow, error: str | None) -> None:
         click.echo(f"job {job.id} ({job.kind}): {error or 'done'}")
         failures.extend([error] if error else [])
 

@@ -102,7 +102,7 @@ class Services:
         )
         self.leases = leases = Leases(database, now)
         self.outbox = outbox = Outbox(database, leases, now, settings.job_attempts, metrics)
-        self.jobs = Jobs(database, outbox, now)
+        self.jobs = Jobs(database, now)
         self.keys = Keys(settings.api_keys, database, now)
         budgets = Budgets(settings, database, now)
         variables = [prompt_variables(first) for first in (True, False)]
@@ -195,7 +195,7 @@ class Services:
             database = in_short(error)
         if database == "ok" and self.database.damaged():
             database = DAMAGED
-        return Checked(database, _room(self.settings.data_dir), backlog.by_state, backlog.warning(self.settings.jobs))
+        return Checked(database, _room(self.settings.data_dir), backlog.by_state, backlog.warning)
 
 
 def _room(data_dir: Path) -> str:

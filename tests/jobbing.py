@@ -11,8 +11,7 @@ from flask import Flask
 from api.blueprint import EXTENSION
 from app import services_of
 from memory.errors import ModelError
-from memory.jobs.asking import JobRequest
-from memory.jobs.outbox import Job, Lane
+from memory.jobs.outbox import Lane
 from memory.services import Services
 from models import JobRow, OwnerRow
 from tests.resources import read_all
@@ -42,7 +41,7 @@ class Bench:
         self.services = self.process(app)
         app.extensions[EXTENSION] = self.services
         self.app = app
-        self.work: Callable[[Job], None] = lambda job: None
+        self.work: Callable[[JobRow], None] = lambda job: None
         self.done: list[str] = []
         self.owner_id = self.owner("ada")
 
@@ -60,14 +59,13 @@ class Bench:
         services.outbox.register("probe", self._run)
         return services
 
-    def _run(self, job: Job) -> None:
+    def _run(self, job: JobRow) -> None:
         self.work(job)
         self.done.append(job.key)
 
     def ask(self, key: str = "a", kind: str = "probe", **options: Any) -> None:
-        options.setdefault("owner_id", self.owner_id)
         with self.services.database.write() as tx:
-            self.services.outbox.ask(tx, JobRequest(kind, key, **options))
+            self.services.outbox.ask(tx, kind, key, **{"owner_id": self.owner_id, **options})
 
     def take(self, services: Services | None = None) -> JobRow:
         """Have the next job taken by a process that goes no further; its row."""
@@ -91,5 +89,5 @@ class Bench:
         return dict(job)
 
 
-def fail(job: Job) -> None:
+def fail(job: JobRow) -> None:
     raise ModelError("model_down", "The model is down.")

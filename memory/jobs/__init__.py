@@ -1,5 +1,1 @@
-"""Work that happens after the reply.
-
-outbox    claiming jobs and running them        asking    how a request merges with a job that exists
-listing   what waits, what failed and why
-"""
+"""Work that happens after a reply: the outbox, and its listing."""

@@ -9,23 +9,20 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, Update, func, select, update
 
 from memory.access.owners import find_session
 from memory.domain import Caller
 from memory.errors import NotFound
-from memory.jobs.asking import JobRequest
-from memory.jobs.outbox import Outbox
 from memory.paging import Page, decode_cursor, page_of
 from models import Database, JobRow, OwnerRow, SessionRow, Transaction
 
 LATE = timedelta(seconds=60)  # a worker that lives takes a job sooner, unless it is busy with another
 
 
-@dataclass(frozen=True)
-class JobInfo:
+class JobInfo(NamedTuple):
     """A job as it is shown: what it is, its state, why it failed."""
 
     id: int
@@ -53,27 +50,23 @@ class Backlog:
             totals[state] += count
         return dict(totals)
 
-    def warning(self, who: str) -> str | None:
-        """What is wrong, if jobs are late; `who` is the setting JOBS."""
+    @property
+    def warning(self) -> str | None:
+        """What is wrong, if jobs are late."""
         if self.late is None:
             return None
-        cause = (
-            "No worker seems to run: start `flask --app wsgi jobs work`, or set JOBS=web."
-            if who == "worker"
-            else "The web workers should run them; their log says why they do not."
-        )
         return (
             f"Jobs have been due for {self.late.total_seconds() / 60:.0f} minutes and nobody runs them: summaries are "
-            f"not updated and new messages not indexed, but none is lost and all are searched. {cause}"
+            "not updated and new messages not indexed, but none is lost and all are searched. With JOBS=worker start "
+            "`flask --app wsgi jobs work`; with JOBS=web the log of the web workers says why they do not run them."
         )
 
 
 class Jobs:
     """Reads and retries jobs."""
 
-    def __init__(self, database: Database, outbox: Outbox, now: Callable[[], datetime]) -> None:
+    def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
         self._database = database
-        self._outbox = outbox
         self._now = now
 
     def page(
@@ -94,28 +87,26 @@ class Jobs:
             if session_id is not None:
                 assert caller is not None, "two tenants may each have a session of that id"
                 query = query.where(JobRow.session_id == find_session(tx, caller, session_id).id)
-            infos = [_info(row, public_id) for row, public_id in tx.execute(query)]
+            infos = [JobInfo(*row) for row in tx.execute(query)]
         return page_of(infos, limit, lambda info: (info.id,))
 
     def retry(self, caller: Caller | None, job_id: int) -> JobInfo:
         """Make a failed or waiting job due now.  Raises NotFound."""
+        query = _visible(caller).where(JobRow.id == job_id)
         with self._database.write() as tx:
-            found = tx.execute(_visible(caller).where(JobRow.id == job_id)).first()
-            if found is None:
+            if tx.execute(query).first() is None:
                 raise NotFound("job_not_found", f"There is no job {job_id}; a job that has succeeded is gone.")
-            row, public_id = found
-            if row.state != "running":
-                self._outbox.ask(tx, _request(row))
-                tx.refresh(row)
-            return _info(row, public_id)
+            tx.execute(self._made_due(JobRow.id == job_id, JobRow.state != "running"))
+            return JobInfo(*tx.execute(query).one())
 
     def retry_failed(self) -> int:
         """Make every failed job of all owners due now; returns how many there were."""
         with self._database.write() as tx:
-            failed = tx.scalars(select(JobRow).where(JobRow.state == "failed")).all()
-            if failed:
-                self._outbox.ask(tx, *map(_request, failed))
-        return len(failed)
+            return len(tx.scalars(self._made_due(JobRow.state == "failed").returning(JobRow.id)).all())
+
+    def _made_due(self, *which: ColumnElement[bool]) -> Update:
+        now = self._now()
+        return update(JobRow).where(*which).values(state="pending", attempts=0, run_at=now, updated_at=now)
 
     def backlog(self, tx: Transaction) -> Backlog:
         """How the jobs of all owners stand."""
@@ -127,9 +118,16 @@ class Jobs:
         return Backlog(counts, late if late > LATE and not busy else None)
 
 
+_SHOWN = (
+    *(JobRow.id, JobRow.kind, JobRow.state, SessionRow.public_id, JobRow.attempts, JobRow.run_at, JobRow.error),
+    *(JobRow.created_at, JobRow.updated_at),
+)
+
+
 def _visible(caller: Caller | None) -> Any:
-    query = (
-        select(JobRow, SessionRow.public_id)
+    query: Any = (
+        select(*_SHOWN)
+        .select_from(JobRow)
         .outerjoin(OwnerRow, OwnerRow.id == JobRow.owner_id)
         .outerjoin(SessionRow, SessionRow.id == JobRow.session_id)
     )
@@ -140,13 +138,3 @@ def _visible(caller: Caller | None) -> Any:
     if caller.user_id is not None:
         query = query.where(OwnerRow.kind == "user", OwnerRow.name == caller.user_id)
     return query
-
-
-def _request(row: JobRow) -> JobRequest:
-    return JobRequest(row.kind, row.key, row.owner_id, insist=True)
-
-
-def _info(row: JobRow, public_id: str | None) -> JobInfo:
-    return JobInfo(
-        row.id, row.kind, row.state, public_id, row.attempts, row.run_at, row.error, row.created_at, row.updated_at
-    )

@@ -14,47 +14,51 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, event, func, or_, select
+from sqlalchemy import Boolean, ColumnElement, bindparam, case, func, or_, select
 
 from memory.errors import RecapError
-from memory.jobs import asking
-from memory.jobs.asking import JobRequest
 from memory.leases import Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
-from models import Database, JobRow, OwnerRow, SessionRow, Transaction
+from models import Database, JobRow, OwnerRow, SessionRow, Transaction, Upsert
 from search_index import EmbeddingUnavailable, IndexBusy
 
 log = logging.getLogger(__name__)
 
 BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
-POLL_SECONDS = 2.0  # the longest pause between looks for work: other processes may have left some
+POLL_SECONDS = 2.0  # the longest pause between looks for work
 TROUBLE_SECONDS = 10.0  # the pause after looking failed, so that a full disk does not fill the log
-CLOCK_SECONDS = 60.0  # how far the clocks of several machines may differ
+CLOCK_SECONDS = timedelta(seconds=60)  # how far the clocks of several machines may differ
 SERVED_MAX = 500  # owners remembered in one round
 ERROR_CHARS = 2000
 ABANDONED = "The process that ran it ended before the job was done."
 
-
-@dataclass(frozen=True)
-class Job:
-    """A piece of work as its handler sees it."""
-
-    id: int
-    kind: str
-    key: str
-    owner_id: int | None
-    session_row_id: int | None
-    payload: Mapping[str, Any]
-    revision: int
-    whose: Mapping[str, Any] = field(default_factory=dict)  # for the log
+Handler = Callable[[JobRow], None]
+Claimed = tuple[JobRow, Lease]
 
 
-Handler = Callable[[Job], None]
+def _merge(new: Any) -> dict[str, Any]:
+    """What a request changes in a job that exists; `new` is the row that would have been inserted."""
+    job = JobRow.__table__.c
+    insist, postpone = bindparam("insist", type_=Boolean()), bindparam("postpone", type_=Boolean())
+    running = job.state == "running"
+    paused = (job.state == "pending") & (job.attempts > 0) & ~insist
+    restarts = (job.state == "failed") | (~running & insist)
+    earlier = case((job.run_at < new.run_at, job.run_at), else_=new.run_at)
+    return {
+        "state": case((restarts, "pending"), else_=job.state),
+        "attempts": case((restarts, 0), else_=job.attempts),
+        "revision": case((running, job.revision + 1), else_=job.revision),
+        "run_at": case((paused, job.run_at), (or_(restarts, running, postpone), new.run_at), else_=earlier),
+        "payload": func.coalesce(new.payload, job.payload),
+        "updated_at": case((paused, job.updated_at), else_=new.updated_at),
+    }
+
+
+_ASK = Upsert(JobRow, ("kind", "key"), _merge)
 
 
 class Lane:
@@ -67,7 +71,6 @@ class Lane:
         self.kinds = tuple(kinds)
         self.served: deque[int] = deque(maxlen=SERVED_MAX)
         self.looking = threading.Lock()
-        self.woken = threading.Event()
 
 
 class Outbox:
@@ -82,36 +85,52 @@ class Outbox:
         self._attempts = attempts
         self._metrics = metrics
         self._handlers: dict[str, Handler] = {}
-        self._lanes: list[Lane] = []
         self._threads: list[threading.Thread] = []
-        self._stopping = False
+        self._stopping = threading.Event()
 
     def register(self, kind: str, handler: Handler) -> None:
         """Say what runs jobs of `kind`."""
         self._handlers[kind] = handler
 
-    # -- asking for work
+    def ask(
+        self,
+        tx: Transaction,
+        kind: str,
+        key: str | int,
+        owner_id: int | None,
+        *,
+        session_id: int | None = None,
+        delay: float = 0.0,
+        postpone: bool = False,
+        insist: bool = False,
+        payload: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Ask for a job in the caller's write transaction: one for each `kind` and `key`, due in `delay` seconds.
 
-    def ask(self, tx: Transaction, *requests: JobRequest) -> None:
-        """Ask for jobs in the caller's write transaction.  Its commit wakes this process's workers for what is due."""
-        asking.store(tx, requests, self._now())
-        kinds = {request.kind for request in requests if request.delay < POLL_SECONDS}
-        if kinds:
-            event.listen(tx, "after_commit", lambda _: self.wake(kinds), once=True)
-
-    def wake(self, kinds: set[str]) -> None:
-        """Wake those of this process's workers that take some of these kinds."""
-        for lane in self._lanes:
-            if not kinds.isdisjoint(lane.kinds):
-                lane.woken.set()
-
-    # -- running it
+        If the job waits already, the earlier time holds; with `postpone` the new one does (a debounce).  A job that
+        runs will run again then.  A job that failed keeps the pause before its next try, unless `insist` is set.  The
+        payload of a job without an owner names its `tenant`.
+        """
+        now = self._now()
+        row = {
+            "kind": kind,
+            "key": str(key),
+            "owner_id": owner_id,
+            "session_id": session_id,
+            "payload": payload,
+            "state": "pending",
+            "run_at": now + timedelta(seconds=delay),
+            "created_at": now,
+            "updated_at": now,
+            "insist": insist,
+            "postpone": postpone,
+        }
+        _ASK.execute(tx, [row])
 
     def start(self, lanes: Mapping[Sequence[str], int]) -> None:
         """Start worker threads, so many for the kinds of each lane: slow kinds must not hold up others."""
         for kinds, count in lanes.items():
             lane = Lane(kinds)
-            self._lanes.append(lane)
             for _ in range(count):
                 name = f"recap-jobs-{len(self._threads)}-{'-'.join(kinds)}"
                 thread = threading.Thread(target=self._work, args=(lane,), name=name, daemon=True)
@@ -120,16 +139,14 @@ class Outbox:
 
     def stop(self, timeout: float) -> None:
         """Take no more jobs.  The lease of one that does not end within `timeout` seconds runs out."""
-        self._stopping = True
-        self.wake(set(self._handlers))
+        self._stopping.set()
         deadline = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         self._threads.clear()
-        self._lanes.clear()
 
     def run_due(
-        self, kinds: Sequence[str] | None = None, *, each: Callable[[Job, str | None], None] = lambda *_: None
+        self, kinds: Sequence[str] | None = None, *, each: Callable[[JobRow, str | None], None] = lambda *_: None
     ) -> int:
         """Run every job that is due, in this thread.  Calls `each` with a job and its error; returns how many ran."""
         lane = Lane(tuple(kinds or self._handlers))
@@ -144,71 +161,66 @@ class Outbox:
         claimed = self._claim(JobRow.kind == kind, JobRow.key == str(key))
         return self._run(*claimed) if claimed else None
 
-    def claim_next(self, lane: Lane) -> tuple[tuple[Job, Lease] | None, float]:
+    def claim_next(self, lane: Lane) -> tuple[Claimed | None, float]:
         """Claim the lane's next job; without one, the seconds until it makes sense to look again.
 
         The job that is due for longest comes first, of the owners who had none in this round.
         """
         now = self._now()
+        in_future = now + CLOCK_SECONDS  # who asked then had a clock that was put back since
         waits = JobRow.kind.in_(lane.kinds), JobRow.state == "pending"
         with self._database.read() as tx:
-            is_due = tx.scalar(select(JobRow.id).where(*waits, _is_due(now)).limit(1)) is not None
+            soonest, asked = tx.execute(
+                select(func.min(JobRow.run_at), func.max(JobRow.updated_at)).where(*waits)
+            ).one()
             running = tx.scalars(select(JobRow).where(JobRow.kind.in_(lane.kinds), JobRow.state == "running")).all()
-            soonest = tx.scalar(select(func.min(JobRow.run_at)).where(*waits))
         for row in running:
             self._check_holder(row)
+        if soonest is None:
+            return None, POLL_SECONDS
+        if soonest > now and asked <= in_future:
+            return None, min(POLL_SECONDS, (soonest - now).total_seconds())
+        is_due = or_(JobRow.run_at <= now, JobRow.updated_at > in_future)
         served = func.coalesce(JobRow.owner_id, 0).in_(tuple(lane.served))
-        claimed = self._claim(*waits, _is_due(now), order=(served, JobRow.run_at, JobRow.id)) if is_due else None
+        claimed = self._claim(*waits, is_due, order=(served, JobRow.run_at, JobRow.id))
         if claimed:
             owner_id = claimed[0].owner_id or 0
             if owner_id in lane.served:  # so is everyone whose jobs are due: a new round
                 lane.served.clear()
             lane.served.append(owner_id)
-            return claimed, 0.0
-        wait = POLL_SECONDS if soonest is None else (soonest - now).total_seconds()
-        return None, min(POLL_SECONDS, max(0.001, wait))
+        return claimed, 0.0
 
     def _work(self, lane: Lane) -> None:
-        while not self._stopping:
+        while not self._stopping.is_set():
             try:
-                claimed = self._wait_for_job(lane)
+                with lane.looking:
+                    claimed, wait = self.claim_next(lane) if not self._stopping.is_set() else (None, 0.0)
+                    if claimed is None:
+                        self._stopping.wait(wait)
                 if claimed:
                     self._run(*claimed)
             except Exception:  # a worker must survive any mistake, and a database that fails
                 log.exception("jobs: a worker failed; trying again", extra=logs.fields(kinds=lane.kinds))
-                lane.woken.wait(TROUBLE_SECONDS)
+                self._stopping.wait(TROUBLE_SECONDS)
 
-    def _wait_for_job(self, lane: Lane) -> tuple[Job, Lease] | None:
-        with lane.looking:
-            lane.woken.clear()  # before looking: whoever asks from now on wakes us again
-            if self._stopping:
-                lane.woken.set()  # for the lane's other workers
-                return None
-            claimed, wait = self.claim_next(lane)
-            if claimed is None:
-                lane.woken.wait(wait)
-            return claimed
-
-    def _claim(self, *conditions: ColumnElement[bool], order: Sequence[Any] = ()) -> tuple[Job, Lease] | None:
+    def _claim(self, *conditions: ColumnElement[bool], order: Sequence[Any] = ()) -> Claimed | None:
         """Claim the first job that meets the conditions; None when none does, or another worker has it."""
         with self._database.write(durable=False) as tx:  # after a power cut the job is claimed again
-            row = tx.scalar(select(JobRow).where(*conditions).order_by(*order).limit(1))
-            lease = self._leases.take(row) if row is not None else None
-            if row is None or lease is None:
+            job = tx.scalar(select(JobRow).where(*conditions).order_by(*order).limit(1))
+            lease = self._leases.take(job) if job is not None else None
+            if job is None or lease is None:
                 return None
-            row.state = "running"
-            row.attempts += 1
-            row.run_at = row.updated_at = self._now()
-            payload, whose = row.payload or {}, _whose(tx, row)
-            job = Job(row.id, row.kind, row.key, row.owner_id, row.session_id, payload, row.revision, whose)
+            job.state = "running"
+            job.attempts += 1
+            job.run_at = job.updated_at = self._now()
         self._leases.keep(lease)
         return job, lease
 
-    def _run(self, job: Job, lease: Lease) -> str | None:
+    def _run(self, job: JobRow, lease: Lease) -> str | None:
         """Run a claimed job and store how it ended; returns its error."""
         began, outcome = time.perf_counter(), "done"
         try:
-            with logs.about(job=job.id, kind=job.kind, **job.whose):
+            with logs.about(job=job.id, kind=job.kind, **self._whose(job)):
                 error = self._call_handler(job)
             with self._database.write(durable=False) as tx:  # after a power cut the job runs once more
                 row = tx.get(JobRow, job.id)
@@ -222,7 +234,7 @@ class Outbox:
             self._leases.ended(lease)
         return error
 
-    def _call_handler(self, job: Job) -> str | None:
+    def _call_handler(self, job: JobRow) -> str | None:
         try:
             self._handlers[job.kind](job)
         except RecapError as failure:
@@ -260,20 +272,15 @@ class Outbox:
                 self._settle(left, ABANDONED)
                 self._metrics.job_over(row.kind, "abandoned")
 
-
-def _is_due(now: datetime) -> ColumnElement[bool]:
-    """Its time has come, or it was asked for in the future: then the clock was put back since."""
-    return or_(JobRow.run_at <= now, JobRow.updated_at > now + timedelta(seconds=CLOCK_SECONDS))
-
-
-def _whose(tx: Transaction, row: JobRow) -> dict[str, Any]:
-    """Whose job it is, for the log."""
-    owner = tx.get(OwnerRow, row.owner_id) if row.owner_id else None
-    session = tx.get(SessionRow, row.session_id) if row.session_id else None
-    return {
-        "owner": logs.Private(owner.kind, owner.tenant, owner.name) if owner else None,
-        "session": logs.Private("session", session.tenant, session.public_id) if session else None,
-    }
+    def _whose(self, job: JobRow) -> dict[str, Any]:
+        """Whose job it is, for the log."""
+        with self._database.read() as tx:
+            owner = tx.get(OwnerRow, job.owner_id) if job.owner_id else None
+            session = tx.get(SessionRow, job.session_id) if job.session_id else None
+        return {
+            "owner": logs.Private(owner.kind, owner.tenant, owner.name) if owner else None,
+            "session": logs.Private("session", session.tenant, session.public_id) if session else None,
+        }
 
 
 def _reason(error: Exception) -> str:

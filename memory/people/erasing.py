@@ -25,8 +25,7 @@ from memory.access.owners import find_session, known_user, owned
 from memory.domain import Caller
 from memory.errors import NotFound, RecapError
 from memory.facts.corrections import line_up_to, withdraw
-from memory.jobs.asking import JobRequest
-from memory.jobs.outbox import Job, Outbox
+from memory.jobs.outbox import Outbox
 from memory.leases import Leases
 from memory.people.erased_message import erase_message
 from memory.people.kinds import RECEIPT, Scope, count
@@ -112,7 +111,7 @@ class Erasing:
             message = _message(tx, row, message_id)
             erased = Counter(index_documents=int(message_id in held))
             erased += erase_message(tx, row, message, self._settings, self._now())
-            self._outbox.ask(tx, *self._jobs_after_message(caller, row, rebuild=erased["summaries"] > 0))
+            self._ask_after_message(tx, caller, row, rebuild=erased["summaries"] > 0)
         return self._finish_soon(erased, (INDEX, FILES), session_id=session_id, message_id=message_id)
 
     def fact(self, caller: Caller, fact_id: int) -> Receipt:
@@ -134,11 +133,11 @@ class Erasing:
             revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(line))) or 0
             tx.execute(delete(FactRow).where(FactRow.id.in_(line)))
             if named:
-                self._outbox.ask(tx, _scrub_job(caller, SOON))
+                self._ask_to_scrub(tx, caller, SOON)
         erased = {"facts": len(line), "fact_revisions": revisions}
         return self._finish_soon(erased, (FILES,) if named else (), forgotten=len(named))
 
-    def scrub(self, job: Job) -> None:
+    def scrub(self, job: JobRow) -> None:
         """The job that removes copies of deleted rows from the database's files.  Idempotent."""
         if not self._database.scrub():
             raise RecapError(
@@ -152,7 +151,7 @@ class Erasing:
     def _erase_owner(self, tx: Transaction, caller: Caller, owner: OwnerRow, held: Collection[int]) -> Counter[str]:
         erased = count(tx, Scope.of_owner(owner.id))
         erased["index_documents"] = len(held)
-        self._outbox.ask(tx, *_jobs_after_all(caller, owner.index_key, owner=owner.index_key))
+        self._ask_after_all(tx, caller, owner.index_key, owner=owner.index_key)
         tx.execute(delete(OwnerRow).where(OwnerRow.id == owner.id))
         return erased
 
@@ -163,7 +162,7 @@ class Erasing:
         said = tx.scalars(select(MessageRow.id).where(MessageRow.session_id == row.id))
         erased["index_documents"] = sum(message_id in held for message_id in said)
         withdraw(tx, tx.scalars(select(FactRow.id).where(FactRow.session_id == row.id)))
-        self._outbox.ask(tx, *_jobs_after_all(caller, job_key, owner=row.owner.index_key, session=row.id))
+        self._ask_after_all(tx, caller, job_key, owner=row.owner.index_key, session=row.id)
         tx.execute(delete(SessionRow).where(SessionRow.id == row.id))
         return erased
 
@@ -173,12 +172,21 @@ class Erasing:
 
     # -- what follows
 
-    def _jobs_after_message(self, caller: Caller, row: SessionRow, *, rebuild: bool) -> list[JobRequest]:
-        jobs = [JobRequest("index", row.owner_id, row.owner_id, delay=SOON), _scrub_job(caller, SOON)]
+    def _ask_after_message(self, tx: Transaction, caller: Caller, row: SessionRow, *, rebuild: bool) -> None:
+        self._outbox.ask(tx, "index", row.owner_id, row.owner_id, delay=SOON)
+        self._ask_to_scrub(tx, caller, SOON)
         if rebuild and row.summary_through < row.message_count:
-            debounce = self._settings.summary_debounce
-            jobs.append(JobRequest("summary", row.id, row.owner_id, row.id, delay=debounce, postpone=True))
-        return jobs
+            delay = self._settings.summary_debounce
+            self._outbox.ask(tx, "summary", row.id, row.owner_id, session_id=row.id, delay=delay, postpone=True)
+
+    def _ask_after_all(self, tx: Transaction, caller: Caller, key: str, **payload: Any) -> None:
+        """The jobs that follow an erased owner or session.  `_finish_now` runs them, unless the process ends."""
+        self._outbox.ask(tx, "unindex", key, None, delay=LATER, payload={"tenant": caller.tenant, **payload})
+        self._ask_to_scrub(tx, caller, LATER)
+
+    def _ask_to_scrub(self, tx: Transaction, caller: Caller, delay: float) -> None:
+        """One job a tenant rewrites the files, however much is erased."""
+        self._outbox.ask(tx, "scrub", caller.tenant, None, delay=delay, payload={"tenant": caller.tenant})
 
     def _finish_now(self, caller: Caller, erased: Mapping[str, int], job_key: str, **named: Any) -> Receipt:
         """Run the jobs that were asked for, in this thread, and write the receipt."""
@@ -197,17 +205,6 @@ class Erasing:
 
     def _receipt(self, erased: Mapping[str, int], pending: tuple[str, ...], **named: Any) -> Receipt:
         return Receipt({kind: erased.get(kind, 0) for kind in RECEIPT}, pending, self._now(), **named)
-
-
-def _jobs_after_all(caller: Caller, key: str, **payload: Any) -> list[JobRequest]:
-    """The jobs that follow an erased owner or session.  `_finish_now` does them at once, unless the process ends."""
-    unindex = JobRequest("unindex", key, None, delay=LATER, payload={"tenant": caller.tenant, **payload})
-    return [unindex, _scrub_job(caller, LATER)]
-
-
-def _scrub_job(caller: Caller, delay: float) -> JobRequest:
-    """One job a tenant rewrites the files, however much is erased."""
-    return JobRequest("scrub", caller.tenant, None, delay=delay, payload={"tenant": caller.tenant})
 
 
 def _message(tx: Transaction, row: SessionRow, message_id: int) -> MessageRow:

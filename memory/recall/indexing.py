@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import and_, bindparam, case, exists, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from memory.jobs.asking import JobRequest
-from memory.jobs.outbox import Job, Outbox
+from memory.jobs.outbox import Outbox
 from memory.ops import logs
 from memory.sessions.messages import SAID
 from models import Database, JobRow, MessageRow, OwnerRow, Transaction
@@ -124,7 +123,7 @@ class Indexing:
         self._index = index
         self._outbox = outbox
 
-    def feed(self, job: Job) -> None:
+    def feed(self, job: JobRow) -> None:
         """Index what the job's owner has that is not indexed yet.  Idempotent."""
         with self._database.read() as tx:
             owner = tx.get(OwnerRow, job.owner_id)
@@ -161,13 +160,13 @@ class Indexing:
         batch.erased.extend(found.erased)
         yield from found.messages
 
-    def clear(self, job: Job) -> None:
+    def clear(self, job: JobRow) -> None:
         """Take an erased session, or a whole erased owner, out of the index.  Idempotent."""
-        session = job.payload.get("session")
-        if session is None:
-            self._index.drop(job.payload["owner"])
+        erased = job.payload or {}
+        if "session" in erased:
+            self._index.remove(erased["owner"], session_id=erased["session"])
         else:
-            self._index.remove(job.payload["owner"], session_id=session)
+            self._index.drop(erased["owner"])
         self._index.clear_caches()  # a search may have read it a moment ago, and cached it
 
     def renew(self) -> None:
@@ -178,7 +177,7 @@ class Indexing:
         try:
             with self._database.write() as tx:
                 for owner_id in tx.scalars(indexed).all():
-                    self._outbox.ask(tx, JobRequest("index", owner_id, owner_id))
+                    self._outbox.ask(tx, "index", owner_id, owner_id)
             self._index.mark_current()
         except (OSError, SQLAlchemyError) as error:  # messages are searched all the same
             log.error("indexes can't be made again yet", extra=logs.fields(error=logs.told(error)))

@@ -23,7 +23,6 @@ from memory.domain import Caller, Fact, Message, Usage
 from memory.errors import InvalidRequest
 from memory.facts.facts import Facts
 from memory.facts.grounding import told_back, words_of
-from memory.jobs.outbox import Job
 from memory.leases import Leases
 from memory.llm import DigestMaterial, LanguageModel
 from memory.llm.counted import CountedModel
@@ -37,7 +36,7 @@ from memory.summary.answer import Digest
 from memory.summary.digest import digest
 from memory.summary.material import material_since, starting_point
 from memory.summary.summaries import add_version, find_version
-from models import Database, MessageRow, SessionRow, SummaryRow, Transaction
+from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +91,7 @@ class Updates:
     metrics: Metrics
     now: Callable[[], datetime]
 
-    def run(self, job: Job) -> None:
+    def run(self, job: JobRow) -> None:
         """Bring the job's session up to date, with one call of the mini model for each batch of messages.  Idempotent.
 
         Messages that arrive meanwhile are left to the job of their own turn, which waits for the end of a burst.
@@ -143,13 +142,13 @@ class Updates:
             current_version=step.version,
         )
 
-    def _next_step(self, job: Job) -> _Step | None:
+    def _next_step(self, job: JobRow) -> _Step | None:
         """The next messages to digest; None when there are none, or the session was erased."""
         with self.database.read() as tx:
-            row = tx.get(SessionRow, job.session_row_id)
+            row = tx.get(SessionRow, job.session_id)
             if row is None:
                 return None
-            name = job.payload.get("prompt") or self.settings.summary_prompt
+            name = (job.payload or {}).get("prompt") or self.settings.summary_prompt
             newest = find_version(tx, row, row.summary_version)
             return self._step(tx, row, newest, self.prompts.find(tx, Caller(row.tenant), name))
 
@@ -171,10 +170,10 @@ class Updates:
         usage = {"prompt_tokens": total.prompt_tokens, "completion_tokens": total.completion_tokens}
         return made, {**usage, "calls": len(spent)}
 
-    def _store(self, job: Job, step: _Step, made: Digest, usage: Mapping[str, Any]) -> None:
+    def _store(self, job: JobRow, step: _Step, made: Digest, usage: Mapping[str, Any]) -> None:
         """Store the new version and its facts, unless the session changed meanwhile."""
         with self.database.write() as tx:
-            row = tx.get(SessionRow, job.session_row_id)
+            row = tx.get(SessionRow, job.session_id)
             if row is None or row.summary_version != step.version or not _all_there(tx, step.material.messages):
                 log.info("the session changed while its summary was being updated; doing it again")
                 return
