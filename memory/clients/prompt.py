@@ -11,7 +11,7 @@ without its call is quoted, and a call without its results is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,7 +47,7 @@ def client_messages(
         if recalled and message.id == newest.id and message.role == "user":
             shown = _with_recalled(shown, recalled)
         messages.append(shown)
-    return joined(in_sequence([*messages, *map(_plain, client.conversation.after)]))
+    return in_sequence([*messages, *map(_plain, client.conversation.after)])
 
 
 def unmodified(conversation: Conversation) -> tuple[ChatMessage, ...]:
@@ -76,20 +76,6 @@ def in_sequence(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         elif message.content.strip():
             out.append(_without_calls(message))
         out += [_quoted(one) if one.role == "tool" and _answers(one) not in wanted else one for one in following]
-    return out
-
-
-def joined(messages: Iterable[ChatMessage]) -> Sequence[ChatMessage]:
-    """Neighbours of one role as one message, since some servers insist that user and assistant take turns.
-
-    A client's own messages stay as they are.
-    """
-    out: list[ChatMessage] = []
-    for message in messages:
-        if out and out[-1].role == message.role and out[-1].raw is None and message.raw is None:
-            out[-1] = ChatMessage(message.role, f"{out[-1].content}\n\n{message.content}")
-        else:
-            out.append(message)
     return out
 
 

@@ -25,6 +25,7 @@ from memory.clients.prompt import ClientView
 from memory.domain import INTERRUPTED, Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases import Lease
+from memory.recall.recall import Past
 from memory.sessions.head import fold
 from memory.sessions.messages import (
     LINE_AFTER,
@@ -83,7 +84,7 @@ def passed_on(request: TurnRequest, now: datetime) -> Admitted:
     client = ClientView(request.client.conversation)
     size = sum(tokens.estimate_message(one.text) for one in client.conversation.messages)
     asked = Message(0, "", 1, "user", request.message, now, size)
-    memory = Memory(0, "", None, (asked,), size, size + client.instruction_tokens, client=client)
+    memory = Memory(Past(0, ""), (asked,), size, size + client.instruction_tokens, client=client)
     return Admitted(memory, request.session_id, passed_on=True)
 
 

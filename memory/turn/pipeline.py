@@ -39,10 +39,10 @@ from memory.sessions.messages import MessageDraft, store_reply
 from memory.turn import turns
 from memory.turn.admission import admit, passed_on
 from memory.turn.parts import Parts
-from memory.turn.prompt import Prompt, compose, look_back, pass_on, past_of
+from memory.turn.prompt import Prompt, compose, look_back, pass_on
 from memory.turn.running import Course
-from memory.turn.tools import ROOM_MIN, RecallCall, Tools
-from memory.turn.values import Admitted, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
+from memory.turn.tools import ROOM_MIN, Tools
+from memory.turn.values import Admitted, RecallCall, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 
 log = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ def _tools(parts: Parts, admitted: Admitted, request: TurnRequest) -> Tools | No
         return None
     if not (settings.recall_limit and settings.recall_tokens):
         return None
-    return Tools(parts.recall, past_of(admitted.memory), limit=settings.recall_limit, zone=request.timezone)
+    return Tools(parts.recall, admitted.memory.past, limit=settings.recall_limit, zone=request.timezone)
 
 
 def _prompt(parts: Parts, admitted: Admitted, request: TurnRequest, tools: Tools | None, course: Course) -> Prompt:

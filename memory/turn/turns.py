@@ -1,5 +1,7 @@
 """Turns as rows: which request each one answers, how it ended, what it cost, and what its prompt showed of the memory.
 
+What was shown is stored by ids and scores alone, so what is erased later is gone from here too.
+
 Guarantee: a request with the Idempotency-Key of another request is refused, and one sent again finds its own turn.  A
 turn belongs to the line that its message is on: turns of replaced messages are kept, and not listed.
 """
@@ -7,8 +9,8 @@ turn belongs to the line that its message is on: turns of replaced messages are 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,16 +19,18 @@ from sqlalchemy.orm import aliased
 
 from memory.access.owners import find_session
 from memory.clients.conversation import calls_of
-from memory.domain import INTERRUPTED, Caller, Message
+from memory.domain import INTERRUPTED, Caller, Excerpt, Fact, FactScore, Message
 from memory.errors import Conflict, NotFound
+from memory.facts.facts import as_fact
 from memory.leases import Lease, Leases
 from memory.llm import Finish, Piece
 from memory.llm.passing import in_chunks
 from memory.paging import Page, decode_cursor, page_of
-from memory.sessions.messages import remains
-from memory.turn.report import MemoryReport
-from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
-from models import Database, MessageRow, SessionRow, Transaction, TurnRow
+from memory.recall.excerpts import shown_in_part
+from memory.recall.recall import Recalled
+from memory.sessions.messages import as_message, remains
+from memory.turn.values import MemoryReport, RecallCall, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
+from models import Database, FactRow, MessageRow, SessionRow, Transaction, TurnRow
 
 _T = TurnRow.__table__
 _INSERT = insert(_T).returning(_T.c.id)
@@ -92,7 +96,7 @@ class Turns:
                     f"Message {message_id} is of no turn in session {session_id!r}: it was not said there, or appended "
                     "without a model, or it was replaced or erased.",
                 )
-            memory = MemoryReport.from_stored(tx, turn.memory) if turn.memory is not None else None
+            memory = report_of(tx, turn.memory) if turn.memory is not None else None
             return self._info(turn, row, memory)
 
     def stop(self, caller: Caller, session_id: str) -> bool:
@@ -187,7 +191,7 @@ def finish(tx: Transaction, turn_id: int, reply_id: int, finished: TurnFinished,
         "completion_id": finished.started.completion_id,
         "finish_reason": finished.finish_reason,
         "model": finished.model,
-        "memory": finished.started.memory.to_stored(),
+        "memory": _stored_report(finished.started.memory),
         "usage": finished.usage.to_stored(),
         "started_at": finished.started.created_at,  # so that a retry shows the same time
         "finished_at": now,
@@ -205,7 +209,7 @@ def replay(tx: Transaction, turn: TurnRow) -> TurnFinished:
         user_message_id=turn.user_message_id,
         model=turn.model or "",
         created_at=turn.started_at,
-        memory=MemoryReport.from_stored(tx, turn.memory or {}),
+        memory=report_of(tx, turn.memory or {}),
     )
     return TurnFinished(
         started=started,
@@ -245,3 +249,82 @@ def _fingerprint(caller: Caller, request: TurnRequest) -> str:
     replaces = () if request.replaces is None else (request.replaces,)  # stored fingerprints stay as they are
     parts = (caller.user_id, request.session_id, request.message, request.system_prompt, request.prompt, *replaces)
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# -- what a turn showed of the memory
+
+
+def _stored_report(report: MemoryReport) -> dict[str, Any]:
+    """The report as JSON's types, without any remembered words."""
+    return {
+        "summary_version": report.summary_version,
+        "head_version": report.head_version,
+        "state": report.state,
+        "tail_messages": report.tail_messages,
+        "tail_dropped": report.tail_dropped,
+        "mode": report.recalled.mode,
+        "reason": report.recalled.reason,
+        "calls": [
+            {
+                "name": call.name,
+                "after": call.after.isoformat() if call.after else None,
+                "before": call.before.isoformat() if call.before else None,
+                "limit": call.limit,
+                "excerpts": call.excerpts,
+                "error": call.error,
+            }
+            for call in report.calls
+        ],
+        "facts": [
+            [fact.id, *(round(part, 4) for part in vars(fact.score).values())] for fact in report.facts if fact.score
+        ],
+        "excerpts": [
+            {
+                "messages": [message.id for message in excerpt.messages],
+                "hits": list(excerpt.hits),
+                "score": round(excerpt.score, 4),
+                "why": {name: round(part, 4) for name, part in excerpt.why.items()},
+            }
+            for excerpt in report.recalled.excerpts
+        ],
+    }
+
+
+def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
+    """A stored report as it was, with the words that are still there."""
+    calls = [
+        {**call, **{name: datetime.fromisoformat(call[name]) for name in ("after", "before") if call[name]}}
+        for call in stored.get("calls", ())
+    ]
+    return MemoryReport(
+        summary_version=stored["summary_version"],
+        head_version=stored["head_version"],
+        state=stored["state"],
+        facts=_facts(tx, stored["facts"]),
+        recalled=Recalled(_excerpts(tx, stored["excerpts"]), stored["mode"], stored["reason"]),
+        tail_messages=stored["tail_messages"],
+        tail_dropped=stored["tail_dropped"],
+        calls=tuple(RecallCall(**call) for call in calls),
+    )
+
+
+def _facts(tx: Transaction, stored: list[list[Any]]) -> tuple[Fact, ...]:
+    query = select(FactRow, SessionRow.public_id).outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
+    rows = tx.execute(query.where(FactRow.id.in_([fact_id for fact_id, *_ in stored])))
+    there = {row.id: as_fact(row, session_id) for row, session_id in rows}
+    return tuple(replace(there[fact_id], score=FactScore(*score)) for fact_id, *score in stored if fact_id in there)
+
+
+def _excerpts(tx: Transaction, stored: list[dict[str, Any]]) -> tuple[Excerpt, ...]:
+    query = select(MessageRow, SessionRow).join(SessionRow, SessionRow.id == MessageRow.session_id)
+    query = query.where(MessageRow.id.in_([message_id for item in stored for message_id in item["messages"]]))
+    rows = tx.execute(query.where(MessageRow.erased_at.is_(None)))
+    there: dict[int, tuple[Message, str]] = {row.id: (as_message(row, session), session.title) for row, session in rows}
+    found = []
+    for item in stored:
+        shown = [there[message_id] for message_id in item["messages"] if message_id in there]
+        if shown:
+            messages = tuple(shown_in_part(message, found=message.id in item["hits"]) for message, _ in shown)
+            (first, title), hits = shown[0], tuple(item["hits"])
+            found.append(Excerpt(first.session_id, title, messages, hits, item["score"], item["why"]))
+    return tuple(found)

@@ -12,9 +12,9 @@ from memory.clients.prompt import ClientView
 from memory.domain import Fact, Message, Usage
 from memory.leases import Lease
 from memory.llm import Chunk, Piece, ToolCall
+from memory.recall.recall import Past, Recalled
 from memory.sections import Sections
 from memory.sessions.messages import MessageDraft
-from memory.turn.report import MemoryReport
 
 CLIENT_PATIENCE = 5.0  # seconds a client's request waits for the database before it is answered without memory
 
@@ -51,6 +51,39 @@ class TurnRequest:
 
 
 @dataclass(frozen=True)
+class RecallCall:
+    """A model's call: the tool, what it asked for as far as that was understood, and how many excerpts it was given, or
+    the `error` that it was told.  `query` is None when the words are not kept."""
+
+    name: str
+    query: str | None = None
+    after: datetime | None = None
+    before: datetime | None = None
+    limit: int | None = None
+    excerpts: int = 0
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class MemoryReport:
+    """The `memory` of a reply.
+
+    `summary_version` is the one stored when the turn began, `state` how it stood, `head_version` the one that the
+    prompt showed.  `tail_dropped` counts messages that did not fit CONTEXT_TOKENS.  `calls` are the model's own looks
+    back; their words are not stored.
+    """
+
+    summary_version: int
+    head_version: int
+    state: str
+    facts: tuple[Fact, ...]
+    recalled: Recalled
+    tail_messages: int
+    tail_dropped: int
+    calls: tuple[RecallCall, ...] = ()
+
+
+@dataclass(frozen=True)
 class Began:
     """What the prompt showed of the memory when an exchange began that goes on now, and when that was."""
 
@@ -62,15 +95,14 @@ class Began:
 class Memory:
     """What a session remembers at the start of a turn, read in one transaction.
 
-    `head` is the first message of the prompt; `explained` says that it tells how to read remembered text.  `tail` is
-    what fits of the messages since the head's summary, `dropped` counts the others.  `exchange` is the new message,
-    in a client's conversation followed by calls of tools and their results.  `tokens` is the estimated size of all
-    these in the prompt, `full_history_tokens` that of every message instead.
+    `past` is where the turn may look back: not at the messages that the prompt shows anyway.  `head` is the first
+    message of the prompt; `explained` says that it tells how to read remembered text.  `tail` is what fits of the
+    messages since the head's summary, `dropped` counts the others.  `exchange` is the new message, in a client's
+    conversation followed by calls of tools and their results.  `tokens` is the estimated size of all these in the
+    prompt, `full_history_tokens` that of every message instead.
     """
 
-    owner_id: int
-    owner_key: str
-    session_row_id: int | None
+    past: Past
     exchange: tuple[Message, ...]
     tokens: int
     full_history_tokens: int
