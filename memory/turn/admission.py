@@ -13,8 +13,6 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import func, select
-
 from memory import tokens
 from memory.access.budgets import owner_of
 from memory.access.owners import find_session
@@ -29,7 +27,6 @@ from memory.recall.recall import Past
 from memory.sessions.head import fold
 from memory.sessions.messages import (
     LINE_AFTER,
-    SAID,
     MessageDraft,
     as_message,
     check_size,
@@ -135,17 +132,17 @@ def _begin(
             return turns.replay(tx, again)
         parts.budgets.check(tx, row.owner_id)
         last, sent = store(tx, row, request.client, parts.settings, parts.now(), again=again is not None)
-        line = _line(tx, row, _first_of_exchange(tx, row, last) - 1)
+        line = _line(tx, row)
         exchange, known = _exchange(line, last), True  # it may have been sent before
     else:
         parts.budgets.check(tx, row.owner_id)
         draft = MessageDraft("user", request.message, request.name)
-        line = _line(tx, row, row.message_count - 1)
+        line = _line(tx, row)
         message = _unanswered(tx, row, request, turn, line)
         known = message is not None
         if message is None and request.replaces is not None:
             message = _replace(tx, parts, row, request.replaces, draft)
-            line = _line(tx, row, row.message_count - 1)
+            line = _line(tx, row)
         exchange = (message or store_message(tx, row, draft, parts.now()),)
     turn_id = turns.begin(tx, caller, request, row, exchange[-1], lease, parts.now(), keyed=turn, known=known)
     fold(tx, row, parts.settings, exchange)
@@ -158,9 +155,9 @@ def _begin(
 # -- the message
 
 
-def _line(tx: Transaction, row: SessionRow, after: int) -> list[Message]:
-    """The messages after the head, or after position `after` if that comes first."""
-    found = tx.execute(LINE_AFTER, {"session": row.id, "after": min(row.head_through, after)})
+def _line(tx: Transaction, row: SessionRow) -> list[Message]:
+    """The messages after the head, and the last message in any case."""
+    found = tx.execute(LINE_AFTER, {"session": row.id, "after": min(row.head_through, row.message_count - 1)})
     return [of_columns(columns) for columns in found]
 
 
@@ -221,21 +218,11 @@ def _to_replace(tx: Transaction, row: SessionRow, message_id: int) -> MessageRow
     return message
 
 
-def _first_of_exchange(tx: Transaction, row: SessionRow, last: Message) -> int:
-    """The position of the person's message that an exchange up to `last` begins with; `last` itself without one."""
-    if last.role == "user":
-        return last.position
-    said = MessageRow.session_id == row.id, *SAID, MessageRow.role == "user", MessageRow.position < last.position
-    return tx.scalar(select(func.max(MessageRow.position)).where(*said)) or last.position
-
-
 def _exchange(line: Sequence[Message], last: Message) -> tuple[Message, ...]:
     """The messages to answer: what the person said last, and what followed up to `last`."""
-    if last.role == "user":
-        return (last,)
     until = [message for message in line if message.position <= last.position]
     first = max((place for place, message in enumerate(until) if message.role == "user"), default=-1)
-    return tuple(until[first:])
+    return tuple(until[first:]) or (last,)
 
 
 def _admit_temporary(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted:
@@ -258,6 +245,6 @@ def _admit_temporary(parts: Parts, caller: Caller, request: TurnRequest) -> Admi
             )
             for position, draft in enumerate(drafts, row.message_count + 1)
         ]
-        line = [*_line(tx, row, row.head_through), *history] if known else history
+        line = [*_line(tx, row), *history] if known else history
         memory = remember(tx, parts, caller, request, row, line, (message,), {})
     return Admitted(memory, known.public_id if known else None)
