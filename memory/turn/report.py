@@ -60,9 +60,7 @@ class MemoryReport:
                 }
                 for call in self.calls
             ],
-            "facts": [
-                [fact.id, *(round(part, 4) for part in vars(fact.score).values())] for fact in self.facts if fact.score
-            ],
+            "facts": [[fact.id, *(round(part, 4) for part in vars(fact.score).values())] for fact in self.facts],
             "excerpts": [
                 {
                     "messages": [message.id for message in excerpt.messages],
