@@ -51,21 +51,16 @@ class Message(NamedTuple):
     external_id: str | None = None
     extra: Mapping[str, Any] | None = None
 
-    @property
-    def speaker(self) -> str:
-        """Who is speaking, as a person would call them."""
-        return self.name or self.role
-
 
 @dataclass(frozen=True)
 class FactScore:
     """Why a fact is ranked where it is: the weighted parts and their sum.  Pinned facts come before all others."""
 
-    total: float
-    importance: float
-    recency: float
-    use: float
-    relevance: float
+    total: float = 0.0
+    importance: float = 0.0
+    recency: float = 0.0
+    use: float = 0.0
+    relevance: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ class Fact:
     recalled_count: int = 0
     valid_to: datetime | None = None
     superseded_by: int | None = None
-    score: FactScore | None = None
+    score: FactScore = FactScore()
 
 
 @dataclass(frozen=True)

@@ -13,33 +13,21 @@ class RecapError(Exception):
     """An error with a stable `code` for programs and a `message` for people.
 
     `status` is its HTTP status, `retry_after` the seconds worth waiting (None: waiting won't help), `param` the request
-    field that caused it.
+    field that caused it, and `kept` the message as it may be stored and logged.
     """
 
     status = 500
     type = "server_error"
 
     def __init__(
-        self,
-        code: str,
-        message: str,
-        *,
-        param: str | None = None,
-        retry_after: float | None = None,
-        status: int | None = None,
+        self, code: str, message: str, *, param: str | None = None, retry_after: float | None = None, status: int = 0
     ) -> None:
         super().__init__(message)
         self.code = code
-        self.message = message
+        self.message = self.kept = message
         self.param = param
         self.retry_after = retry_after
-        if status is not None:
-            self.status = status
-
-    @property
-    def kept(self) -> str:
-        """The message as it may be stored and logged."""
-        return self.message
+        self.status = status or self.status
 
 
 class InvalidRequest(RecapError):
@@ -109,25 +97,19 @@ class Upstream:
 class ModelError(RecapError):
     """The model server failed: 502 it answered badly, 503 it is busy, 504 it took too long.
 
-    `upstream` is the server's own answer, if there was one, and `quoted` the part of it that the message repeats.
+    `upstream` is the server's own answer, if there was one.  What the message quotes of it may repeat the conversation,
+    so it is not `kept`.
     """
 
     status = 502
     type = "model_error"
+    upstream: Upstream | None = None
 
     def __init__(self, code: str, message: str, *, status: int = 502, quoted: str = "") -> None:
         super().__init__(code, message, status=status)
-        self.upstream: Upstream | None = None
-        self.quoted = quoted
-
-    @property
-    def kept(self) -> str:
-        """The message without the server's words, which may repeat the conversation."""
-        return self.message.replace(f": {self.quoted}", "") if self.quoted else self.message
+        if quoted:
+            self.kept = message.replace(f": {quoted}", "")
 
 
-class SummaryRefused(RecapError):
+class SummaryRefused(ModelError):
     """The mini model's answer can't replace the last good summary."""
-
-    status = 502
-    type = "model_error"

@@ -3,8 +3,8 @@
 Guarantee: remembered text cannot close the block it is quoted in, open another block, start a line of its own, name
 another speaker, or contain a marker of a server's chat template (`<|im_start|>`, `[INST]`).  Angle brackets and
 ampersands are escaped, also the ones that tokenisers fold into ASCII.  Every line end becomes one newline, indented.
-Invisible characters, which can hide text from a reader and show it to a model, are removed: control characters,
-overrides of the writing direction, zero-width characters, tags.  They stay where they shape a letter or an emoji.
+Invisible characters can hide text from a reader and show it to a model.  They are removed, except where they shape a
+letter or an emoji.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
-from typing import Any
 
 from memory.domain import Excerpt, Fact, Message
 from memory.sections import Sections
@@ -22,29 +21,24 @@ from memory.sections import Sections
 GAP = "..."  # stands for messages that are left out
 BLOCKS = ("memory", "chat", "message", "summary", "facts")
 
-_LINE_END = re.compile("\r\n?|[\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_JOINERS = "\u200c\u200d"
-_VARIATIONS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_LINE_ENDS = "\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"  # besides the newline
+_HIDDEN = (
+    "\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufff9-\ufffb"
+    # and Unicode's Default_Ignorable_Code_Point
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
 _UNSEEN = re.compile(
     "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
     "|\U000e0077\U000e006c\U000e0073)\U000e007f"  # the flags of England, Scotland and Wales
-    "|[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufff9-\ufffb"
-    # and Unicode's Default_Ignorable_Code_Point
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
-    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    f"|(?P<joiner>[\u200c\u200d])|(?P<selector>[\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef])|[{_HIDDEN}]"
 )
-_JOINING = re.compile(f"[{_JOINERS}]"), ("Lo", "Mn", "Mc", "So", "Sk")
-_VARYING = re.compile(f"[{_VARIATIONS}]"), ("Lo", "So", "Sm", "Po")
-_KEYCAP = "\ufe0f\u20e3"
+_SHAPED = {"joiner": ("Lo", "Mn", "Mc", "So", "Sk"), "selector": ("Lo", "So", "Sm", "Po", "Nd")}
 
-_ESCAPED = (
-    {"&": "&amp;", "＆": "&amp;", "﹠": "&amp;"} | dict.fromkeys("<＜﹤", "&lt;") | dict.fromkeys(">＞﹥", "&gt;")
-)
+_ESCAPED = dict.fromkeys("&＆﹠", "&amp;") | dict.fromkeys("<＜﹤", "&lt;") | dict.fromkeys(">＞﹥", "&gt;")
+_ESCAPES = str.maketrans(_ESCAPED)
 _MARK = re.compile(r"[\[［](?=/?[A-Z][A-Z_]{2,}[\]］])")  # [INST], [/INST], [TOOL_CALLS], [SEP]
-_ORDINARY = re.compile(  # text with nothing to remove or escape, as nearly all text is
-    r"[\t\n !-%'-;=?-Z\\-~\xa0-\xac\xae-\u034e\u0350-\u061b\u061d-\u115e\u1161-\u17b3\u17b6-\u180a\u1810-\u200a"
-    r"\u2010-\u2027\u202f-\u205f\u2070-\u3163\u3165-\ud7ff\uff01-\uff05\uff07-\uff1b\uff1d\uff1f-\uff3a\uff3c-\uff9f]*"
-)
+_SPECIAL = re.compile(f"[{_HIDDEN}{_LINE_ENDS}{''.join(_ESCAPED)}\\[［]")  # nearly all text has none of these
 _OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,400}})?>\n")
 
 
@@ -53,17 +47,16 @@ _OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,400}})?>\n")
 
 def plain(text: str) -> str:
     """`text` without invisible characters, and with one kind of line end.  Tabs stay."""
-    if _ORDINARY.fullmatch(text):
+    if not _SPECIAL.search(text):
         return text
-    return _UNSEEN.sub(_shaping, _LINE_END.sub("\n", text))
+    return _UNSEEN.sub(_shaping, re.sub(f"\r\n|[{_LINE_ENDS}]", "\n", text))
 
 
 def _shaping(unseen: re.Match[str]) -> str:
-    """The invisible character where it shapes the character before it, else nothing."""
-    found, text = unseen.group(), unseen.string
-    before = unicodedata.category(text[unseen.start() - 1]) if unseen.start() else ""
-    shapes = any(kind.match(found) and before in after for kind, after in (_JOINING, _VARYING))
-    return found if len(found) > 1 or shapes or text.startswith(_KEYCAP, unseen.start()) else ""
+    """The invisible character where it shapes the character before it, or the flag; else nothing."""
+    found, start = unseen.group(), unseen.start()
+    before = unicodedata.category(unseen.string[start - 1]) if start else ""
+    return found if len(found) > 1 or before in _SHAPED.get(unseen.lastgroup or "", ()) else ""
 
 
 def one_line(text: str) -> str:
@@ -73,11 +66,8 @@ def one_line(text: str) -> str:
 
 def escape(text: str) -> str:
     """`text` as it may stand inside a block."""
-    if not _ORDINARY.fullmatch(text):
-        text = plain(text)
-        for character, escaped in _ESCAPED.items():  # "&" comes first
-            text = text.replace(character, escaped)
-        text = _MARK.sub("&#91;", text)
+    if _SPECIAL.search(text):
+        text = _MARK.sub("&#91;", plain(text).translate(_ESCAPES))
     return text.replace("\n", "\n  ")
 
 
@@ -112,41 +102,32 @@ def stamp(time: datetime) -> str:
     return time.strftime("%Y-%m-%d %H:%M")
 
 
-def message_line(message: Message, number: bool = False, *, on: date | None = None) -> str:
-    """One message as a line: when, who, what.  With `number` its position comes first, so that models can refer to it.
-
-    The day is left out where it is `on`, the day of the line before.
-    """
-    said = message.created_at
-    prefix = f"[{message.position}] " if number else ""
-    day = "" if said.date() == on else f"{said:%Y-%m-%d} "
-    return f"{prefix}{day}{undated_line(message)}"
-
-
 def undated_line(message: Message) -> str:
     """One message as a line without its day.  Quotes around a name tell it from the role and from the words."""
     name = f' "{attribute(message.name)}"' if message.name else ""
     return f"{message.created_at:%H:%M} {message.role}{name}: {escape(message.content)}"
 
 
-def numbered(messages: Iterable[Message]) -> Iterator[str]:
-    """Messages as lines with their positions.  A line has its day where it is not the day of the line before."""
-    on: date | None = None
+def message_lines(messages: Iterable[Message], on: date | None = None, *, numbered: bool = False) -> Iterator[str]:
+    """Messages as lines: when, who, what.  `GAP` stands for those left out; `numbered` lines have their positions.
+
+    The day is left out where it is `on`, the day of the line before.
+    """
+    last = 0
     for message in messages:
-        yield message_line(message, number=True, on=on)
-        on = message.created_at.date()
+        if numbered:
+            number = f"[{message.position}] "
+        else:
+            number = f"{GAP}\n" if last and message.position > last + 1 else ""
+        said, last = message.created_at.date(), message.position
+        yield f"{number}{'' if said == on else f'{said} '}{undated_line(message)}"
+        on = said
 
 
 def chat_block(excerpt: Excerpt) -> str:
-    """An excerpt as a block that names its session and the day of its last message; `GAP` stands for gaps."""
-    on = updated = excerpt.messages[-1].created_at.date()
-    parts: list[str] = []
-    for at, message in enumerate(excerpt.messages):
-        if at and message.position > excerpt.messages[at - 1].position + 1:
-            parts.append(GAP)
-        parts.append(message_line(message, on=on))
-        on = message.created_at.date()
-    lines = "\n".join(parts)
+    """An excerpt as a block that names its session and the day of its last message."""
+    updated = excerpt.messages[-1].created_at.date()
+    lines = "\n".join(message_lines(excerpt.messages, updated))
     return f'<chat id="{attribute(excerpt.session_id)}" updated_at="{updated}">\n{lines}\n</chat>'
 
 
@@ -183,13 +164,5 @@ def summary_block(summary: Sections) -> str:
 
 def summary_json(summary: Sections) -> str:
     """The filled sections as JSON on one line: the mini model reads a summary in the shape it answers in."""
-    filled = {name: _on_one_line(value) for name, value in summary.as_dict().items() if value}
-    return escape(json.dumps(filled, ensure_ascii=False)) if filled else ""
-
-
-def _on_one_line(value: Any) -> Any:
-    if isinstance(value, str):
-        return one_line(value)
-    if isinstance(value, list):
-        return [_on_one_line(item) for item in value]
-    return {name: _on_one_line(item) for name, item in value.items()}
+    filled = {name: value for name, value in summary.as_dict().items() if value}
+    return escape(one_line(json.dumps(filled, ensure_ascii=False))) if filled else ""

@@ -40,8 +40,7 @@ from memory.recall.indexing import Indexing
 from memory.recall.recall import Recall
 from memory.sections import Sections
 from memory.sessions.sessions import Sessions
-from memory.summary.answer import read
-from memory.summary.digest import prompt_variables
+from memory.summary.digest import prompt_variables, read
 from memory.summary.summaries import Summaries
 from memory.summary.updates import Updates
 from memory.turn.parts import Parts

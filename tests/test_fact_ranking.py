@@ -31,7 +31,7 @@ def held(number: int, text: str = "Likes tea", valid_from: datetime = NOW, **mor
 
 
 def order(facts: list[Fact], message: str = "", budget: int = 10_000, **settings: Any) -> list[int]:
-    return [fact.id for fact in ranking(**settings).prioritise(facts, budget, message=message, now=NOW)]
+    return [fact.id for fact in ranking(**settings).prioritise(facts, message, budget, NOW)]
 
 
 @pytest.mark.parametrize("part", ["importance", "recency", "use", "relevance"])
@@ -78,7 +78,7 @@ def test_the_budget_holds_and_the_order_of_arrival_does_not_matter(
     facts: list[Fact], budget: int, message: str, chance: random.Random
 ) -> None:
     rank = ranking().prioritise
-    chosen = rank(facts, budget, message=message, now=NOW)
+    chosen = rank(facts, message, budget, NOW)
     assert sum(tokens.estimate(fact_line(fact)) for fact in chosen) <= budget
     assert {fact.id for fact in chosen} <= {fact.id for fact in facts}
     order = [(fact.pinned, fact.score.total) for fact in chosen if fact.score]
@@ -90,7 +90,7 @@ def test_the_budget_holds_and_the_order_of_arrival_does_not_matter(
     )  # nothing that still fits is left out
     shuffled = list(facts)
     chance.shuffle(shuffled)
-    assert rank(shuffled, budget, message=message, now=NOW) == chosen
+    assert rank(shuffled, message, budget, NOW) == chosen
 
 
 @pytest.mark.parametrize("budget", [0, 40, 200])

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from cli import register_commands
-from memory.summary.answer import INSTRUCTION
+from memory.summary.digest import INSTRUCTION
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.resources import append, digest_of, error, fact, good, read_all, said, soon_over

@@ -11,8 +11,8 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from memory import tokens
-from memory.summary.answer import INSTRUCTION, SCHEMA
-from memory.summary.material import BATCH_TOKENS
+from memory.summary.digest import INSTRUCTION, SCHEMA
+from memory.summary.updates import BATCH_TOKENS
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Prose, Status
 from tests.resources import append, digest_of, error, fact, good, read_all, said

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memory import tokens
 from memory.domain import FACT_CATEGORIES
 from memory.sections import ITEM_CHARS_MAX, Excluded, Sections
-from memory.summary.answer import (
+from memory.summary.digest import (
     FACTS_MAX,
     INSTRUCTION,
     SCHEMA,

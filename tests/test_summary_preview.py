@@ -9,7 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import services_of
-from memory.summary.material import BATCH_TOKENS
+from memory.summary.updates import BATCH_TOKENS
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer
 from tests.resources import append, digest_of, fact, good, rows_of

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import delete, select
 
-from memory.domain import Fact
+from memory.domain import Fact, FactDraft, Message
 from memory.facts.grounding import DATE, NEGATION
 from memory.facts.words import stems, straight, tokens
-from models import FactRow, Transaction
+from models import FactRow, MessageRow, Transaction
 
 SAID_MAX = 4000  # characters of a message in which a correction is looked for
 _CORRECTS = re.compile(
@@ -41,18 +41,26 @@ _SOLE = {  # what a person has one of at a time
 _STATES = frozenset(("is", "are", ":", "：", "是"))
 
 
-def superseded(text: str, said: str, known: Sequence[Fact]) -> list[Fact]:
-    """Those of `known` that no longer hold when `text` does, which was found in the message `said`."""
-    corrects = _CORRECTS.search(straight(said[:SAID_MAX])) is not None
-    sole = _sole(text)
-    if sole is None and not corrects:
-        return []
-    words = _words(text)
+def corrected_by(tx: Transaction, draft: FactDraft, source: Message, known: Iterable[Fact]) -> list[Fact]:
+    """The known facts that a draft corrects: those it names, and those of the same speaker it plainly contradicts."""
+    older = [fact for fact in known if fact.valid_from <= source.created_at]
+    corrects = _CORRECTS.search(straight(source.content[:SAID_MAX])) is not None
+    sole, words = _sole(draft.text), _words(draft.text)
+    contradicted = {
+        fact.id: fact.source_message_id
+        for fact in older
+        if fact.source_message_id != source.id
+        and (
+            _contradicts(sole, _sole(fact.text))
+            or (corrects and (_another_value(words, _words(fact.text)) or _opposite(draft.text, fact.text)))
+        )
+    }
+    by_speaker = (MessageRow.id.in_(contradicted.values()), MessageRow.name.is_not_distinct_from(source.name))
+    theirs = {None, *tx.scalars(select(MessageRow.id).where(*by_speaker))}  # None: stated through the API
     return [
         fact
-        for fact in known
-        if (sole is not None and _contradicts(sole, _sole(fact.text)))
-        or (corrects and (_another_value(words, _words(fact.text)) or _opposite(text, fact.text)))
+        for fact in older
+        if fact.id in draft.supersedes or (fact.id in contradicted and contradicted[fact.id] in theirs)
     ]
 
 
@@ -64,8 +72,9 @@ def _sole(text: str) -> tuple[str, frozenset[str]] | None:
     return None
 
 
-def _contradicts(new: tuple[str, frozenset[str]], old: tuple[str, frozenset[str]] | None) -> bool:
-    return old is not None and new[0] == old[0] and not (new[1] <= old[1] or old[1] <= new[1])
+def _contradicts(new: tuple[str, frozenset[str]] | None, old: tuple[str, frozenset[str]] | None) -> bool:
+    """Whether both state the same sole thing, with different values."""
+    return bool(new and old and new[0] == old[0] and not (new[1] <= old[1] or old[1] <= new[1]))
 
 
 def _another_value(mine: list[str], theirs: list[str]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
@@ -19,26 +19,17 @@ from config import Settings
 from memory.access.owners import find_session, find_user, owned
 from memory.domain import Caller, Fact, FactDraft, FactRevision, Message
 from memory.errors import InvalidRequest, NotFound
-from memory.facts.corrections import line_up_to, superseded
+from memory.facts.corrections import corrected_by, line_up_to
 from memory.facts.grounding import Grounding, Ungrounded, repeats, words_of
-from memory.facts.ranking import Ranking, relevant
+from memory.facts.ranking import Ranking
 from memory.llm import DigestMaterial
 from memory.paging import Page, decode_cursor, page_of
-from models import Database, FactRevisionRow, FactRow, MessageRow, OwnerRow, SessionRow, Transaction
+from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction
 
 log = logging.getLogger(__name__)
 
 READ_MAX = 500  # facts of one session and its person that are read at once, the most important first
 DIGEST_TOKENS = 600  # of known facts that the mini model sees, so that it can say which of them changed
-
-
-@dataclass(frozen=True)
-class Accepted:
-    """What became of a digest's facts: the counts that a version of the summary keeps, and the new words of each fact
-    that was corrected."""
-
-    counts: Mapping[str, int]
-    corrected: Mapping[Fact, str]
 
 
 class Facts:
@@ -68,37 +59,25 @@ class Facts:
         With `session_id`: that session's facts and those its person has everywhere.  With `q`: facts whose text has
         all of its words, or parts of words.  Raises NotFound.
         """
+        query = _of_caller(caller).where(*(FactRow.text.icontains(word, autoescape=True) for word in (q or "").split()))
+        if as_of is None:  # without the clock, which may have been set back since a fact was said
+            query = query.where(FactRow.valid_to.is_(None))
+        else:
+            query = query.where(or_(FactRow.valid_to.is_(None), FactRow.valid_to > as_of), FactRow.valid_from <= as_of)
+        if category is not None:
+            query = query.where(FactRow.category == category)
+        if cursor is not None:
+            query = query.where(FactRow.id < decode_cursor(cursor, int)[0])
         with self._database.read() as tx:
-            query = _of_caller(caller)
-            if as_of is None:  # without the clock, which may have been set back since a fact was said
-                query = query.where(FactRow.valid_to.is_(None))
-            else:
-                query = query.where(or_(FactRow.valid_to.is_(None), FactRow.valid_to > as_of))
-                query = query.where(FactRow.valid_from <= as_of)
             if session_id is not None:
                 session = find_session(tx, caller, session_id)
                 query = query.where(_in_scope(session.id, session.owner_id))
-            for word in (q or "").split():
-                query = query.where(FactRow.text.icontains(word, autoescape=True))
-            if category is not None:
-                query = query.where(FactRow.category == category)
-            if cursor is not None:
-                query = query.where(FactRow.id < decode_cursor(cursor, int)[0])
             rows = tx.execute(query.order_by(FactRow.id.desc()).limit(limit + 1))
             page = page_of([as_fact(row, public_id) for row, public_id in rows], limit, lambda fact: (fact.id,))
         return Page(self.ranking.scored(page.items, "", as_of or self._now()), page.next_cursor)
 
-    def add(
-        self,
-        caller: Caller,
-        *,
-        text: str,
-        session_id: str | None = None,
-        category: str = "other",
-        importance: int = 3,
-        pinned: bool = False,
-    ) -> Fact:
-        """A fact that the person states, for one session or (without) for all of theirs.
+    def add(self, caller: Caller, *, session_id: str | None = None, **stated: Any) -> Fact:
+        """A fact that the person states, for one session or (without) for all of theirs; `stated` are its columns.
 
         Raises NotFound, and InvalidRequest when neither a session nor a user is named.
         """
@@ -112,15 +91,15 @@ class Facts:
                 owner = OwnerRow(tenant=caller.tenant, kind="user", name=caller.user_id, created_at=now)
                 tx.add(owner)
                 tx.flush()
-            scope = "session" if session is not None else "user"
-            row = FactRow(owner_id=owner.id, session_id=session.id if session is not None else None, valid_from=now)
-            self._make(tx, row, FactDraft(text, 0, "", category, importance, scope), pinned, "person")
+            of_session = {"session_id": session.id, "scope": "session"} if session is not None else {"scope": "user"}
+            row = FactRow(owner_id=owner.id, **of_session, **stated, valid_from=now, created_at=now)
+            _keep(tx, row, "made", "person", now)
             return self.ranking.scored([as_fact(row, session_id)], "", now)[0]
 
     def change(self, caller: Caller, fact_id: int, changes: Mapping[str, Any]) -> Fact:
         """Set the text, category, importance, scope or pin.  Raises NotFound, InvalidRequest."""
         with self._database.write() as tx:
-            row, public_id = self._find(tx, caller, fact_id)
+            row, session_id = _find(tx, caller, fact_id)
             if changes.get("scope") == "session" and row.session_id is None:
                 raise InvalidRequest(
                     "fact_has_no_session",
@@ -131,13 +110,13 @@ class Facts:
             for name, value in changes.items():
                 setattr(row, name, value)
             if changes:
-                self._keep(tx, row, "edited", "person")
-            return self.ranking.scored([as_fact(row, public_id)], "", self._now())[0]
+                _keep(tx, row, "edited", "person", self._now())
+            return self.ranking.scored([as_fact(row, session_id)], "", self._now())[0]
 
     def history(self, caller: Caller, fact_id: int) -> list[FactRevision]:
         """Every change to the fact and to those it superseded, oldest first.  Raises NotFound."""
         with self._database.read() as tx:
-            self._find(tx, caller, fact_id)
+            _find(tx, caller, fact_id)
             line = line_up_to(tx, [fact_id])
             rows = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(line)).order_by(FactRevisionRow.id)
             return list(map(as_revision, tx.scalars(rows)))
@@ -151,18 +130,18 @@ class Facts:
     def for_digest(self, tx: Transaction, session: SessionRow, messages: Sequence[Message]) -> tuple[Fact, ...]:
         """The known facts that the mini model sees beside `messages`."""
         said = " ".join(message.content for message in messages)
-        return self.ranking.prioritise(_current(tx, session, READ_MAX), DIGEST_TOKENS, message=said, now=self._now())
+        return self.ranking.prioritise(_current(tx, session, READ_MAX), said, DIGEST_TOKENS, self._now())
 
     def accept(
         self, tx: Transaction, session: SessionRow, drafts: Sequence[FactDraft], material: DigestMaterial
-    ) -> Accepted:
+    ) -> tuple[dict[str, int], dict[Fact, str]]:
         """Store the drafts that are grounded in what the mini model was shown, and close the facts they correct.
 
-        Facts are taken from each message once, and none is stored that only repeats known facts.
+        Facts are taken from each message once, and none is stored that only repeats known facts.  Returns counts of
+        what became of the drafts, and the new words of each fact that was corrected.
         """
-        grounding = Grounding(material, session.facts_through)
+        grounding, now = Grounding(material, session.facts_through), self._now()
         known = {fact.id: fact for fact in _current(tx, session, READ_MAX)}
-        words = {fact.id: words_of(fact) for fact in known.values()}
         added, repeated, refused = 0, 0, list[str]()
         corrected: dict[Fact, str] = {}
         for draft in drafts:
@@ -171,75 +150,51 @@ class Facts:
             except Ungrounded as reason:
                 refused.append(str(reason))
                 continue
-            if repeats(draft.text, set[str]().union(*words.values())):
+            if repeats(draft.text, frozenset[str]().union(*map(words_of, known.values()))):
                 repeated += 1
                 continue
-            replaced = _corrected_by(tx, draft, source, known.values())
+            replaced = corrected_by(tx, draft, source, known.values())
             new = FactRow(
                 owner_id=session.owner_id,
                 session_id=session.id,
                 source_message_id=source.id,
                 valid_from=source.created_at,
+                created_at=now,
+                pinned=any(old.pinned for old in replaced),  # the person's pin stays when a fact is corrected
+                **{name: getattr(draft, name) for name in ("text", "quote", "category", "importance", "scope")},
             )
-            pinned = any(old.pinned for old in replaced)  # the person's pin stays when a fact is corrected
-            self._make(tx, new, draft, pinned, "model")
+            _keep(tx, new, "made", "model", now)
             for old in replaced:
-                self._supersede(tx, old.id, new)
+                row = tx.get_one(FactRow, old.id)
+                row.valid_to, row.superseded_by = new.valid_from, new.id
+                _keep(tx, row, "superseded", "model", now)
                 corrected[known.pop(old.id)] = draft.text
-                del words[old.id]
             known[new.id] = as_fact(new, session.public_id)
-            words[new.id] = words_of(known[new.id])
             added += 1
         session.facts_through = max(session.facts_through, material.messages[-1].position)
         if refused:
             log.info("%d facts refused: %s", len(refused), "; ".join(refused))
         counts = {"added": added, "superseded": len(corrected), "repeated": repeated, "refused": len(refused)}
-        return Accepted(counts, corrected)
+        return counts, corrected
 
     def count_use(self, tx: Transaction, shown: Iterable[Fact]) -> None:
         """Count the use of those facts of a prompt that were relevant to its message."""
-        used = [fact.id for fact in shown if relevant(fact)]
+        used = [fact.id for fact in shown if fact.score.relevance > 0]
         if used:
             more = {"recalled_count": FactRow.recalled_count + 1}
             tx.execute(update(FactRow).where(FactRow.id.in_(used)).values(more))
 
-    # -- rows
 
-    def _find(self, tx: Transaction, caller: Caller, fact_id: int) -> tuple[FactRow, str | None]:
-        found = tx.execute(_of_caller(caller).where(FactRow.id == fact_id)).first()
-        if found is None:
-            raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
-        return found[0], found[1]
+# -- rows
 
-    def _make(self, tx: Transaction, row: FactRow, draft: FactDraft, pinned: bool, author: str) -> None:
-        """Store a new fact: what `draft` says, in a `row` that knows whose it is and where it comes from."""
-        row.text, row.quote = draft.text, draft.quote
-        row.category, row.importance, row.scope = draft.category, draft.importance, draft.scope
-        row.pinned, row.created_at = pinned, self._now()
-        self._keep(tx, row, "made", author)
 
-    def _supersede(self, tx: Transaction, old_id: int, new: FactRow) -> None:
-        old = tx.get_one(FactRow, old_id)
-        old.valid_to = new.valid_from
-        old.superseded_by = new.id
-        self._keep(tx, old, "superseded", "model")
-
-    def _keep(self, tx: Transaction, row: FactRow, action: str, author: str) -> None:
-        """Write `row`, and a revision that says how it is now."""
-        tx.add(row)
-        tx.flush()
-        revision = FactRevisionRow(
-            fact_id=row.id,
-            action=action,
-            author=author,
-            text=row.text,
-            category=row.category,
-            importance=row.importance,
-            pinned=row.pinned,
-            at=self._now(),
-        )
-        tx.add(revision)
-        tx.flush()
+def _keep(tx: Transaction, row: FactRow, action: str, author: str, now: datetime) -> None:
+    """Write `row`, and a revision that says how it is now."""
+    tx.add(row)
+    tx.flush()
+    same = {name: getattr(row, name) for name in ("text", "category", "importance", "pinned")}
+    tx.add(FactRevisionRow(fact_id=row.id, action=action, author=author, at=now, **same))
+    tx.flush()
 
 
 def _of_caller(caller: Caller) -> Select[Any]:
@@ -248,15 +203,21 @@ def _of_caller(caller: Caller) -> Select[Any]:
     return query.outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
 
 
+def _find(tx: Transaction, caller: Caller, fact_id: int) -> tuple[FactRow, str | None]:
+    found = tx.execute(_of_caller(caller).where(FactRow.id == fact_id)).first()
+    if found is None:
+        raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
+    return found[0], found[1]
+
+
 def _in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
     """A session's own facts and its person's; both are ids, or parameters for them."""
     return or_(FactRow.session_id == session, and_(FactRow.owner_id == owner, FactRow.scope == "user"))
 
 
 _FIELDS = [field.name for field in fields(Fact) if field.name != "score"]
-_OPEN = [name for name in _FIELDS if name not in ("valid_to", "superseded_by")]  # fields of a fact that holds
 _CURRENT = (
-    select(*(SessionRow.public_id if name == "session_id" else getattr(FactRow, name) for name in _OPEN))
+    select(*(SessionRow.public_id if name == "session_id" else getattr(FactRow, name) for name in _FIELDS))
     .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
     .where(FactRow.valid_to.is_(None), _in_scope(bindparam("session"), bindparam("owner")))
     .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
@@ -278,18 +239,3 @@ def as_fact(row: FactRow, session_id: str | None) -> Fact:
 
 def as_revision(row: FactRevisionRow) -> FactRevision:
     return FactRevision(row.fact_id, row.action, row.author, row.text, row.category, row.importance, row.pinned, row.at)
-
-
-def _corrected_by(tx: Transaction, draft: FactDraft, source: Message, known: Iterable[Fact]) -> list[Fact]:
-    """The known facts that a draft corrects: those it names, and those of the same speaker it plainly contradicts."""
-    older = [fact for fact in known if fact.valid_from <= source.created_at]
-    contradicted = superseded(
-        draft.text, source.content, [fact for fact in older if fact.source_message_id != source.id]
-    )
-    sources = [fact.source_message_id for fact in contradicted if fact.source_message_id is not None]
-    speakers: dict[int | None, str | None] = {None: source.name}
-    if sources:
-        found = tx.execute(select(MessageRow.id, MessageRow.name).where(MessageRow.id.in_(sources)))
-        speakers.update((message_id, name) for message_id, name in found)
-    theirs = {fact.id for fact in contradicted if speakers.get(fact.source_message_id) == source.name}
-    return [fact for fact in older if fact.id in theirs or fact.id in draft.supersedes]

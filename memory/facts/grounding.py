@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence, Set
+from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import pairwise
 
@@ -272,17 +273,10 @@ def _denied(text: str, said: str) -> bool:
     mine = [stem(word.casefold()) for word in _WORD.findall(text)]
     spoken = [word.casefold() for word in _WORD.findall(said)]
     theirs = [stem(word) for word in spoken]
-    telling = set(stems(text))
-    for length in range(min(len(mine), len(theirs)), 0, -1):
-        runs = {run for run in _runs(mine, length) if telling.intersection(run)}
-        places = [place for place, run in enumerate(_runs(theirs, length)) if run in runs]
-        if places:
-            return all(_after_not(spoken[:place]) for place in places)
-    return False
-
-
-def _runs(words: Sequence[str], length: int) -> list[tuple[str, ...]]:
-    return [tuple(words[start : start + length]) for start in range(len(words) - length + 1)]
+    start, _, length = SequenceMatcher(None, mine, theirs, autojunk=False).find_longest_match()
+    run = mine[start : start + length]
+    places = [place for place in range(len(theirs)) if theirs[place : place + length] == run]
+    return not set(run).isdisjoint(stems(text)) and all(_after_not(spoken[:place]) for place in places)
 
 
 def _after_not(before: Sequence[str]) -> bool:

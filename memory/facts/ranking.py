@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from config import Settings
 from memory import tokens
 from memory.domain import Fact, FactScore
+from memory.facts.grounding import TEXT_CHARS_MAX
 from memory.languages import analysis_in
 from memory.rendering import fact_line
 from search_index.caches import cached
 
 OFTEN = 32  # times that a fact was relevant, beyond which more make no difference
-TEXTS_KEPT = 2048  # facts whose words are cached: consecutive turns rank the same ones
+TEXTS_KEPT = 2048  # texts whose words are cached: consecutive turns rank the same facts
 
 
 class Ranking:
@@ -25,47 +26,40 @@ class Ranking:
         self._budget = settings.fact_tokens
         self._weights = settings.fact_weights
         self._half_life_days = settings.fact_half_life_days
-        self._analysis = analysis_in(settings.search_language)
-        self._terms = cached(TEXTS_KEPT)(lambda text: frozenset(self._analysis.terms(text)))
+        analysis = analysis_in(settings.search_language)
+        self._words = cached(TEXTS_KEPT, TEXT_CHARS_MAX)(lambda text: frozenset(analysis.terms(text)))
 
     def for_head(self, facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
         """The facts of the head, whatever the message."""
-        return self.prioritise(facts, self._budget // 2, now=now)
+        return self.prioritise(facts, "", self._budget // 2, now)
 
     def for_message(self, facts: Sequence[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
         """Of facts that are not in the head, those that are pinned or share words with the message."""
-        asked = self._asked(message) if facts else frozenset[str]()
-        fitting = [fact for fact in facts if fact.pinned or not asked.isdisjoint(self._terms(fact.text))]
-        return self._within(self._budget - self._budget // 2, fitting, asked, now)
+        asked = self._words(message) if facts else frozenset()
+        fitting = [fact for fact in facts if fact.pinned or not asked.isdisjoint(self._words(fact.text))]
+        return self.prioritise(fitting, message, self._budget - self._budget // 2, now)
 
-    def prioritise(self, facts: Sequence[Fact], budget: int, *, message: str = "", now: datetime) -> tuple[Fact, ...]:
+    def prioritise(self, facts: Sequence[Fact], message: str, budget: int, now: datetime) -> tuple[Fact, ...]:
         """The facts to show within `budget` tokens, best first, each with its score.
 
         Pinned facts come first, then the higher score, then the newer fact.  One that does not fit is passed over for
         a shorter one.
         """
-        return self._within(budget, facts, self._asked(message), now)
-
-    def _within(self, budget: int, facts: Sequence[Fact], asked: Collection[str], now: datetime) -> tuple[Fact, ...]:
-        ranked = [(fact, self._score(fact, asked, now)) for fact in facts]
-        ranked.sort(key=lambda pair: (pair[0].pinned, pair[1].total, pair[0].id), reverse=True)
         chosen: list[Fact] = []
-        for fact, score in ranked:
+        ranked = self.scored(facts, message, now)
+        for fact in sorted(ranked, key=lambda fact: (fact.pinned, fact.score.total, fact.id), reverse=True):
             cost = tokens.estimate(fact_line(fact))
             if cost <= budget:
-                chosen.append(replace(fact, score=score))
+                chosen.append(fact)
                 budget -= cost
         return tuple(chosen)
 
     def scored(self, facts: Sequence[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
         """The facts, in their order, with their scores for `message` (empty: there is none)."""
-        asked = self._asked(message) if facts else ()
+        asked = self._words(message) if facts else frozenset()
         return tuple(replace(fact, score=self._score(fact, asked, now)) for fact in facts)
 
-    def _asked(self, message: str) -> frozenset[str]:
-        return frozenset(self._analysis.query_terms(message))
-
-    def _score(self, fact: Fact, asked: Collection[str], now: datetime) -> FactScore:
+    def _score(self, fact: Fact, asked: frozenset[str], now: datetime) -> FactScore:
         """The weighted parts, each in 0..1 times its weight, and their sum.
 
         importance: of 5; recency: halves every FACT_HALF_LIFE_DAYS; use: the logarithm of how often the fact was
@@ -73,17 +67,12 @@ class Ranking:
         """
         weights, half_life = self._weights, self._half_life_days
         days = max(timedelta(), now - fact.valid_from) / timedelta(days=1)
-        terms = self._terms(fact.text) if asked else frozenset[str]()
-        shared = len(terms.intersection(asked))
+        words = self._words(fact.text) if asked else asked
+        shared = len(words & asked)
         parts = (
             weights.importance * fact.importance / 5,
             weights.recency * 0.5 ** (days / half_life if half_life else math.inf),
             weights.use * min(1.0, math.log1p(fact.recalled_count) / math.log(OFTEN)),
-            weights.relevance * (shared / math.sqrt(len(asked) * len(terms)) if shared else 0.0),
+            weights.relevance * (shared / math.sqrt(len(asked) * len(words)) if shared else 0.0),
         )
         return FactScore(sum(parts), *parts)
-
-
-def relevant(fact: Fact) -> bool:
-    """Whether a fact shares words with the message it was scored for."""
-    return fact.score is not None and fact.score.relevance > 0

@@ -2,6 +2,5 @@
 
 summaries   versions, and what callers do with them
 updates     the mini model brings a summary up to date; previews
-material    what the mini model reads            digest   one call of it
-answer      its schema, and reading its answers  compare  several prompts on one conversation
+digest      one call of it                  compare  several prompts on one conversation
 """

@@ -24,7 +24,7 @@ from memory.prompts.prompts import SYSTEM_TEXT
 from memory.sections import Sections
 from memory.sessions.head import show_newest
 from memory.sessions.messages import SAID
-from memory.summary.answer import SUMMARY_TOKENS_MAX
+from memory.summary.digest import SUMMARY_TOKENS_MAX
 from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
 
 

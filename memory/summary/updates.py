@@ -31,15 +31,15 @@ from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt, Prompts
 from memory.sections import SECTIONS, Sections
 from memory.sessions.head import show_newest
-from memory.sessions.messages import SAID
-from memory.summary.answer import Digest
-from memory.summary.digest import digest
-from memory.summary.material import material_since, starting_point
+from memory.sessions.messages import LINE_AFTER, SAID, of_columns
+from memory.summary.digest import Digest, digest
 from memory.summary.summaries import add_version, find_version
 from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
 
 log = logging.getLogger(__name__)
 
+BATCH_TOKENS = 6000  # of messages in one call, so that a small model can read them
+_BATCH_MESSAGES = BATCH_TOKENS // tokens.MESSAGE_OVERHEAD
 GIVEN = "preview"  # the name of a prompt that is tried as a text
 
 
@@ -123,7 +123,7 @@ class Updates:
             else:
                 self.prompts.check(GIVEN, text)
                 instruction = Prompt(GIVEN, 0, text, source="given")
-            since = starting_point(tx, row)
+            since = _starting_point(tx, row)
             step = self._step(tx, row, since, instruction)
         if step is None:
             raise InvalidRequest(
@@ -153,9 +153,14 @@ class Updates:
             return self._step(tx, row, newest, self.prompts.find(tx, Caller(row.tenant), name))
 
     def _step(self, tx: Transaction, row: SessionRow, since: SummaryRow | None, prompt: Prompt) -> _Step | None:
-        material = material_since(tx, row, since, self.facts, self.leases)
-        if material is None:
+        """The next messages after version `since` (None: after no summary); None when there are none."""
+        messages = _batch(tx, row, since.through if since else 0)
+        if messages and messages[-1].role == "user" and not self.leases.free(row):
+            messages.pop()  # a turn is about to answer it
+        if not messages:
             return None
+        previous = Sections.from_dict(since.sections) if since else Sections()
+        material = DigestMaterial(previous, tuple(messages), self.facts.for_digest(tx, row, messages))
         repair = self.prompts.find(tx, Caller(row.tenant), "repair")
         return _Step(row.summary_version, row.message_count, row.owner_id, material, prompt, repair)
 
@@ -177,26 +182,57 @@ class Updates:
             if row is None or row.summary_version != step.version or not _all_there(tx, step.material.messages):
                 log.info("the session changed while its summary was being updated; doing it again")
                 return
-            accepted = self.facts.accept(tx, row, made.facts, step.material)
+            counts, corrected = self.facts.accept(tx, row, made.facts, step.material)
             add_version(
                 tx,
                 row,
-                _corrected(made.sections, accepted.corrected),
+                _corrected(made.sections, corrected),
                 step.through,
                 self.now(),
                 author="model",
                 model=made.model,
                 prompt=step.prompt.label,
-                usage={**usage, "facts": accepted.counts},
+                usage={**usage, "facts": counts},
             )
-            if accepted.corrected:
+            if corrected:
                 show_newest(tx, row, self.settings)  # a true head matters more than a stable one
-        self.metrics.facts_taken(accepted.counts)
-        figures = {f"facts_{outcome}": count for outcome, count in accepted.counts.items()}
-        log.info(
-            "summary",
-            extra=logs.fields(version=step.version + 1, through=step.through, model=made.model, **figures),
-        )
+        self.metrics.facts_taken(counts)
+        figures = {f"facts_{outcome}": count for outcome, count in counts.items()}
+        of_version = logs.fields(version=step.version + 1, through=step.through, model=made.model, **figures)
+        log.info("summary", extra=of_version)
+
+
+def _batch(tx: Transaction, row: SessionRow, through: int) -> list[Message]:
+    """The messages after `through`, BATCH_TOKENS of them at most; a larger message is a batch by itself."""
+    batch: list[Message] = []
+    budget = BATCH_TOKENS
+    following = tx.execute(LINE_AFTER.limit(_BATCH_MESSAGES), {"session": row.id, "after": through})
+    for message in map(of_columns, following):
+        if batch and message.tokens > budget:
+            break
+        budget -= message.tokens
+        batch.append(message)
+    return batch
+
+
+def _starting_point(tx: Transaction, row: SessionRow) -> SummaryRow | None:
+    """The earliest version of the summary (None: the beginning) after which one call can read all messages since.
+
+    Where there is no such version, the last one that does not cover everything.
+    """
+    if row.tokens <= BATCH_TOKENS:
+        return None
+    left = select(func.sum(MessageRow.tokens)).where(
+        MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.position > SummaryRow.through
+    )
+    partial = select(SummaryRow).where(
+        SummaryRow.session_id == row.id, SummaryRow.branch == 0, SummaryRow.through < row.message_count
+    )
+    fitting = partial.where(left.scalar_subquery() <= BATCH_TOKENS).order_by(
+        SummaryRow.through, SummaryRow.version.desc()
+    )
+    last = partial.order_by(SummaryRow.through.desc(), SummaryRow.version.desc())
+    return tx.scalar(fitting.limit(1)) or tx.scalar(last.limit(1))
 
 
 def _all_there(tx: Transaction, messages: Sequence[Message]) -> bool:

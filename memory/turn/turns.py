@@ -275,9 +275,7 @@ def _stored_report(report: MemoryReport) -> dict[str, Any]:
             }
             for call in report.calls
         ],
-        "facts": [
-            [fact.id, *(round(part, 4) for part in vars(fact.score).values())] for fact in report.facts if fact.score
-        ],
+        "facts": [[fact.id, *(round(part, 4) for part in vars(fact.score).values())] for fact in report.facts],
         "excerpts": [
             {
                 "messages": [message.id for message in excerpt.messages],
