@@ -1,13 +1,16 @@
 """Reads a chat completion, in whatever form the server sends it: server-sent events, or one JSON object.
 
 Guarantee: whatever the bytes are, `read` yields what a `LanguageModel` yields, or raises ModelError.  Unknown fields,
-nulls, comments and missing usage do no harm.  Text has no lone surrogates and no NUL, which databases refuse.
+nulls, comments and missing usage do no harm.  Text has no lone surrogates and no NUL, which databases refuse.  Every
+call of a tool has a name and an id of its own.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -15,13 +18,13 @@ from memory import tokens
 from memory.domain import Usage
 from memory.errors import ModelError
 from memory.llm.failures import Failures
-from memory.llm.model import Chunk, Finish, ModelRequest, Piece, ToolCall
-from memory.llm.passing import as_completion, for_client
-from memory.llm.tool_calls import PartialCall, collect, estimate_call, estimate_prompt, whole_calls
+from memory.llm.model import Chunk, Finish, ModelRequest, Piece, ToolCall, estimate_prompt
+from memory.llm.passing import as_completion, for_client, is_object
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _MOST_TOKENS = 2**31
+_NAME_CHARS = 200  # of the model's name
 
 
 def read(
@@ -33,24 +36,22 @@ def read(
     choices the first is read.
     """
     client = request.client
-    text, calls, sent = list[str](), list[PartialCall](), list[dict[str, Any]]()
-    reason: str | None = None
-    model: str | None = None
+    text, calls, sent = list[str](), list[_PartialCall](), list[dict[str, Any]]()
+    reason = model = ""
     usage: Usage | None = None
-    chosen = False
+    message: Any = None
     data: dict[str, Any] = {}
     try:
         for data in _objects(chunks, failures):
-            model = model or _text(data.get("model"))
+            model = model or _text(data.get("model"))[:_NAME_CHARS]
             usage = _usage(data.get("usage")) or usage
             choice = _first_choice(data)
-            if choice is not None and not (client is not None and choice.get("index")):
-                chosen = True
+            if choice is not None:
                 reason = _text(choice.get("finish_reason")) or reason
-                message = choice.get("delta") or choice.get("message")
-                if request.tools or client is not None:
-                    collect(calls, message)
-                if piece := _clean(_content(message)):
+                message = _dict(choice.get("delta") or choice.get("message"))
+                if (fragments := message.get("tool_calls")) and (request.tools or client is not None):
+                    _collect(calls, fragments)
+                if piece := _content(message):
                     text.append(piece)
                     yield Piece(piece)
             if client is not None:
@@ -58,60 +59,52 @@ def read(
                 if request.stream and (chunk := for_client(data, client)):
                     yield Chunk(chunk)
     except ModelError:
-        if reason is None:  # with a reason to end, the answer is complete
+        if not reason:  # with a reason to end, the answer is complete
             raise
-    if not chosen:
+    if message is None:
         raise failures.bad_answer("it holds no message", json.dumps(data, ensure_ascii=False))
-    said = "".join(text)
-    made = whole_calls(calls, _clean) if calls else []
-    if client is None and not made and (not said or said.isspace()):
+    said, made = "".join(text), _whole(calls)
+    if client is None and not made and not said.strip():
         raise failures.empty_answer(reason)
     if made:  # many servers say "stop"
         reason = "tool_calls"
     elif reason not in ("length", "content_filter"):
         reason = "stop"
     if usage is None:
-        completion = tokens.estimate(said) + sum(map(estimate_call, made))
+        completion = tokens.estimate(said + "".join(call.name + call.arguments for call in made))
         usage = Usage(estimate_prompt(request), completion, estimated=True)
-    finish = Finish(reason, _clean(model[:200]) if model else failures.model, usage)
+    finish = Finish(reason, model or failures.model, usage)
     if client is not None and not request.stream:
         yield Chunk(as_completion(sent, said, finish, made))
     yield from made
     yield finish
 
 
-def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines that end in LF or CRLF, without their ends.
-
-    Not httpx2's `iter_lines`: it also splits at U+2028, which JSON may hold.
-    """
-    pending = bytearray()
-    for chunk in chunks:
-        pending += chunk
-        if b"\n" in chunk:
-            *ended, pending = pending.split(b"\n")
-            for line in ended:
-                yield bytes(line).removesuffix(b"\r")
-    if pending:
-        yield bytes(pending)
+# -- bytes
 
 
-def events(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
+def events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str]]:
     """Server-sent events as (name, data), by the WHATWG's rules.
 
-    Not openai's `Stream`: it closes the connection at `[DONE]`, and the next call opens a new one.
+    Not openai's `Stream`: it closes the connection at `[DONE]`, and the next call opens a new one.  Not httpx2's
+    `iter_lines` either: it also splits at U+2028, which JSON may hold.
     """
-    name, data = "", list[bytes]()
-    for line in chain(lines, (b"",)):  # some servers leave out the last empty line
-        key, _, value = line.partition(b":")
-        if key == b"data":
-            data.append(value.removeprefix(b" "))
-        elif key == b"event":
-            name = value.removeprefix(b" ").decode("utf-8", "replace")
-        elif not line:
-            if data:
-                yield name, b"\n".join(data).decode("utf-8", "replace").strip()
-            name, data = "", []
+    name, data, pending = "", list[str](), bytearray()
+    for chunk in chain(chunks, (b"\n\n",)):  # some servers leave out the last empty line
+        pending += chunk
+        if b"\n" not in chunk:
+            continue
+        *lines, pending = pending.split(b"\n")
+        for line in lines:
+            key, colon, value = line.removesuffix(b"\r").decode("utf-8", "replace").partition(":")
+            if key == "data":
+                data.append(value.removeprefix(" "))
+            elif key == "event":
+                name = value.removeprefix(" ")
+            elif not key and not colon:
+                if data:
+                    yield name, "\n".join(data).strip()
+                name, data = "", []
 
 
 def _objects(chunks: Iterable[bytes], failures: Failures) -> Iterator[dict[str, Any]]:
@@ -120,76 +113,136 @@ def _objects(chunks: Iterable[bytes], failures: Failures) -> Iterator[dict[str, 
     The first line tells: content types are often wrong, and some servers stream unasked or answer a streamed request
     with one object.
     """
-    rest = lines(chunks)
-    first = next(filter(bytes.strip, rest), b"").removeprefix(_BOM)
-    streamed, began = first.startswith(_FIELDS), False
-    if streamed:
-        payloads = events(chain((first,), rest))
-    else:
-        payloads = iter([("", b"\n".join((first, *rest)).decode("utf-8", "replace"))])
-    for name, payload in payloads:
+    rest, read_on = iter(chunks), bytearray()
+    for chunk in rest:
+        read_on += chunk
+        if b"\n" in chunk and read_on.strip():
+            break
+    start = bytes(read_on).lstrip().removeprefix(_BOM)
+    if not start.startswith(_FIELDS):
+        yield _object("", (start + b"".join(rest)).decode("utf-8", "replace"), failures)
+        return
+    began = False
+    for name, payload in events(chain((start,), rest)):
         if payload == "[DONE]":
             return
-        try:
-            data = json.loads(payload)
-        except (ValueError, RecursionError):
-            if name == "error":
-                raise failures.told(payload) from None
-            if began:  # half an event after good ones means that the connection broke
-                raise failures.cut_off() from None
-            raise failures.bad_answer("not JSON" if payload else "nothing at all", payload) from None
-        if not isinstance(data, dict):
-            raise failures.bad_answer("not an object", payload)
-        # Some servers answer 200 and put the error into the body.
-        error = data.get("error") or (data if name == "error" or data.get("object") == "error" else None)
-        if error:
-            raise failures.told(error)
+        yield _object(name, payload, failures, began)
         began = True
-        yield data
-    if streamed:
-        raise failures.cut_off()
+    raise failures.cut_off()
+
+
+def _object(name: str, payload: str, failures: Failures, began: bool = False) -> dict[str, Any]:
+    try:
+        data = json.loads(payload)
+    except (ValueError, RecursionError):
+        if name == "error":
+            raise failures.told(payload) from None
+        if began:  # half an event after good ones means that the connection broke
+            raise failures.cut_off() from None
+        raise failures.bad_answer("not JSON" if payload else "nothing at all", payload) from None
+    if not isinstance(data, dict):
+        raise failures.bad_answer("not an object", payload)
+    # Some servers answer 200 and put the error into the body.
+    if error := data.get("error") or ((name == "error" or data.get("object") == "error") and data):
+        raise failures.told(error)
+    return data
+
+
+# -- fields
 
 
 def _first_choice(data: dict[str, Any]) -> dict[str, Any] | None:
-    """The first choice with a message or a part of one."""
+    """The first choice with a message or a part of one; None where there is none, or it belongs to a later choice."""
     choices = data.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return first if isinstance(first, dict) and ("delta" in first or "message" in first) else None
+    choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}
+    return choice if ("delta" in choice or "message" in choice) and not choice.get("index") else None
 
 
-def _content(message: Any) -> str:
+def _content(message: dict[str, Any]) -> str:
     """The words of a message or delta, without its reasoning."""
-    if not isinstance(message, dict):
-        return ""
     content = message.get("content")
     if isinstance(content, list):  # of Mistral's reasoning models
-        parts = (part for part in content if isinstance(part, dict) and part.get("type") == "text")
-        content = "".join(_text(part.get("text")) or "" for part in parts)
-    return _text(content) or _text(message.get("refusal")) or ""
+        content = "".join(_text(_dict(part).get("text")) for part in content if _dict(part).get("type") == "text")
+    return _text(content) or _text(message.get("refusal"))
 
 
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
-def _clean(text: str) -> str:
-    """`text` without NUL, and with U+FFFD for each half of a surrogate pair."""
-    if not text.isascii():
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.replace("\0", "")
+def _text(value: Any) -> str:
+    """`value` if it is text, without NUL, and with U+FFFD for each half of a surrogate pair."""
+    if not isinstance(value, str):
+        return ""
+    if not value.isascii():
+        value = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return value.replace("\0", "")
 
 
 def _usage(value: Any) -> Usage | None:
     """What the server counted, if it counted both prompt and completion."""
-    if not isinstance(value, dict):
-        return None
-    prompt, completion = _count(value.get("prompt_tokens")), _count(value.get("completion_tokens"))
+    counted = _dict(value)
+    prompt, completion = _count(counted.get("prompt_tokens")), _count(counted.get("completion_tokens"))
     if prompt is None or completion is None:
         return None
-    details = value.get("prompt_tokens_details")
-    cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else None
+    cached = _count(_dict(counted.get("prompt_tokens_details")).get("cached_tokens"))
     return Usage(prompt, completion, cached_tokens=min(cached or 0, prompt))
 
 
 def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and 0 <= value < _MOST_TOKENS else None
+
+
+# -- calls of tools
+
+
+@dataclass
+class _PartialCall:
+    """A call of which more fragments may come."""
+
+    index: int | None
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+    extra: Any = None
+
+
+def _collect(calls: list[_PartialCall], fragments: Any) -> None:
+    """Add what a message holds of calls, whole ones or fragments, which `index` tells apart.
+
+    Of a call's fragments the first has the id and name, the others have more of the arguments.  Servers deviate: no
+    index, whole calls in one chunk, one index for parallel calls, the name repeated in every fragment, no id.
+    """
+    for fragment in filter(None, map(_dict, fragments if isinstance(fragments, list) else ())):
+        function = fragment.get("function")
+        if not isinstance(function, dict):
+            continue
+        index = fragment["index"] if isinstance(fragment.get("index"), int) else None
+        call_id, name, arguments = _text(fragment.get("id")), _text(function.get("name")), function.get("arguments")
+        arguments = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else _text(arguments)
+        call = next((call for call in reversed(calls) if index is None or call.index == index), None)
+        if call is None or _is_another(call, call_id, name, arguments):
+            call = _PartialCall(index)
+            calls.append(call)
+        call.id = call.id or call_id
+        call.name = call.name or name
+        call.extra = call.extra or fragment.get("extra_content")
+        call.arguments.append(arguments)
+
+
+def _is_another(call: _PartialCall, call_id: str, name: str, arguments: str) -> bool:
+    """Whether a fragment begins a call of its own, rather than to continue `call`."""
+    if call_id and call.id:
+        return call_id != call.id
+    named_twice = bool(name and call.name)
+    return named_twice and (name != call.name or bool(arguments and is_object("".join(call.arguments))))
+
+
+def _whole(calls: Sequence[_PartialCall]) -> list[ToolCall]:
+    """The calls that have a name."""
+    whole: dict[str, ToolCall] = {}
+    for call in calls:
+        call_id = call.id if call.id and call.id not in whole else f"call_{uuid.uuid4().hex[:24]}"
+        if call.name:
+            whole[call_id] = ToolCall(call_id, call.name, "".join(call.arguments), call.extra)
+    return list(whole.values())

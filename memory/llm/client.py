@@ -1,8 +1,8 @@
 """The one place that knows the `openai` package: requests to a model server, and the bytes of its responses.
 
-Requests go through the package's low-level `post` with `cast_to`, which sends a body unchanged.  The typed calls, as
-`chat.completions.create`, take several times as long.  `answers` reads the bytes instead of the package, because it
-reports the deviations of servers as unrelated errors.
+Requests go through the package's low-level `post`, which sends a body unchanged and gives httpx2's response.  The typed
+calls, as `chat.completions.create`, take several times as long.  `answers` reads the bytes instead of the package,
+because it reports the deviations of servers as unrelated errors.
 
 Guarantee: whatever happens to a request raises ModelError.  A response ends by its deadline; one that is not read
 ahead may stay silent for as long again before that is noticed.
@@ -11,7 +11,6 @@ ahead may stay silent for as long again before that is noticed.
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import queue
 import socket
@@ -34,6 +33,10 @@ OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 5.0
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 _MOST_BYTES = 64 * 1024 * 1024  # of one response; real ones have a thousandth of that
+
+_OF_THIS_MACHINE = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version")
+# What the package would tell every server; no server needs it.
+_UNSENT = {f"X-Stainless-{name}": openai.Omit() for name in (*_OF_THIS_MACHINE, "Async", "Retry-Count", "Read-Timeout")}
 
 Body = Mapping[str, Any]
 
@@ -84,20 +87,13 @@ class Endpoint:
 
         A stop of `call` breaks the connection once the response has begun.  So does closing the generator early.
         """
-        left = max(0.001, deadline - time.monotonic())
-        timeout = openai.Timeout(left, connect=min(left, CONNECT_SECONDS))
-        how: Any = {"cast_to": object, "stream": True, "stream_cls": openai.Stream[object]}
-        send, size = self._client.get, 0
-        if body is not None:
-            # As bytes: the package fails to encode half a surrogate pair, which careless frontends send.
-            content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-            send = functools.partial(self._client.post, content=content)
+        size = 0
         try:
             with (
-                send(path, options={"timeout": timeout}, **how) as stream,
-                call.on_stop(lambda: _hang_up(stream.response)),
+                contextlib.closing(self._send(path, body, deadline)) as response,
+                call.on_stop(lambda: _hang_up(response)),
             ):
-                for chunk in stream.response.iter_bytes():
+                for chunk in response.iter_bytes():
                     size += len(chunk)
                     if size > _MOST_BYTES:
                         raise failures.bad_answer("it is too long")
@@ -120,42 +116,50 @@ class Endpoint:
     def chunks_ahead(
         self, path: str, body: Body | None, failures: Failures, deadline: float, call: Call
     ) -> Generator[bytes, None, None]:
-        """As `chunks`, but read in a thread of their own.  A stop of `call` and the deadline end them at once.
+        """As `chunks`, but read in a thread of their own: a stop of `call` and the deadline end them at once.
 
         When the generator is closed, the thread reads on: if nothing more comes, the connection can be used again.
-        Before the response begins, the thread can't be woken by public means, and ends with its read timeout.
+        A thread that waits for a silent server ends with its read timeout.
         """
         arrived = queue.SimpleQueue[bytes | ModelError | None]()
-        reading, closed = Call(), threading.Event()
+        closed = threading.Event()
 
         def read_all() -> None:
-            problem: ModelError | None = None
             try:
-                with contextlib.closing(self.chunks(path, body, failures, deadline, reading)) as chunks:
+                with contextlib.closing(self.chunks(path, body, failures, deadline, call)) as chunks:
                     for chunk in chunks:
                         if closed.is_set():
                             break
                         arrived.put(chunk)
             except ModelError as error:
-                problem = error
+                arrived.put(error)
             finally:
-                arrived.put(problem)
+                arrived.put(None)
 
         threading.Thread(target=read_all, name="recap-model", daemon=True).start()
         try:
-            with call.on_stop(reading.stop), reading.on_stop(lambda: arrived.put(None)):
+            with call.on_stop(lambda: arrived.put(None)):
                 while (item := arrived.get(timeout=max(0.0, deadline - time.monotonic()))) is not None:
                     if isinstance(item, ModelError):
                         raise item
                     yield item
         except queue.Empty:
-            reading.stop()
             raise failures.timed_out() from None
         finally:
             closed.set()
 
     def close(self) -> None:
         self._client.close()
+
+    def _send(self, path: str, body: Body | None, deadline: float) -> httpx2.Response:
+        """The response to a request, of which the head has come.  Raises what the package raises."""
+        left = max(0.001, deadline - time.monotonic())
+        options: Any = {"timeout": openai.Timeout(left, connect=min(left, CONNECT_SECONDS)), "headers": _UNSENT}
+        if body is None:
+            return self._client.get(path, cast_to=httpx2.Response, stream=True, options=options)
+        # As bytes: the package fails to encode half a surrogate pair, which careless frontends send.
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        return self._client.post(path, cast_to=httpx2.Response, stream=True, content=content, options=options)
 
 
 def _hang_up(response: httpx2.Response) -> None:

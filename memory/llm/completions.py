@@ -10,7 +10,6 @@ that the server refuses for the first time.  MODEL_TIMEOUT bounds all of them to
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import random
 import time
 from collections.abc import Collection, Iterator
@@ -20,8 +19,8 @@ from memory.errors import ModelError
 from memory.llm.answers import read
 from memory.llm.client import Endpoint
 from memory.llm.failures import WORTH_ANOTHER_TRY
-from memory.llm.model import ChatMessage, Chunk, Finish, Interrupted, ModelRequest, Piece, ToolCall
-from memory.llm.tool_calls import sent_call, sent_tool
+from memory.llm.model import ChatMessage, Chunk, Finish, Interrupted, ModelRequest, Piece, Tool, ToolCall
+from memory.llm.passing import sent_call
 
 TRIES = 3
 LONGEST_PAUSE = 5.0  # seconds; a server that asks for a longer one is reported
@@ -55,11 +54,7 @@ class OpenAIModel:
         return "tools" not in self._refused
 
     def answer(self, request: ModelRequest) -> Iterator[Piece | Chunk | ToolCall | Finish]:
-        """See `LanguageModel`.  Closing the iterator early closes the connection.
-
-        A failure that may pass is retried as long as nothing was yielded, there is time left, and the server does not
-        ask for a pause longer than LONGEST_PAUSE.
-        """
+        """See `LanguageModel`.  Closing the iterator early closes the connection."""
         chunks_of = self.endpoint.chunks_ahead if request.stream else self.endpoint.chunks
         deadline = time.monotonic() + self.endpoint.timeout
         without, tries, began = self._refused, 0, False
@@ -86,8 +81,8 @@ class OpenAIModel:
             pause = error.retry_after
             if pause is None:  # with jitter, so that callers who failed together do not return together
                 pause = self._backoff * 2 ** (tries - 1) * (1 + random.random() / 4)  # nosec B311 # a pause
-            lasting = error.code not in WORTH_ANOTHER_TRY or pause > LONGEST_PAUSE
-            if began or lasting or tries == TRIES or time.monotonic() + pause >= deadline:
+            lasting = began or error.code not in WORTH_ANOTHER_TRY or pause > LONGEST_PAUSE
+            if lasting or tries == TRIES or time.monotonic() + pause >= deadline:
                 if error.code == "model_busy" and error.retry_after is None:
                     error.retry_after = BUSY_SECONDS
                 raise error
@@ -98,19 +93,18 @@ class OpenAIModel:
         """What is sent: a client's own parameters, and ours except those in `without`."""
         ours: dict[str, Any] = {"model": self.name}
         if request.tools:
-            ours["tools"] = [sent_tool(tool) for tool in request.tools]
+            ours["tools"] = list(map(_sent_tool, request.tools))
         if request.stream:
             ours["stream_options"] = {"include_usage": True}
-        if (key := request.cache_key) is not None:
-            ours["prompt_cache_key"] = key if len(key) <= CACHE_KEY_CHARS else hashlib.sha256(key.encode()).hexdigest()
+        if request.cache_key is not None:
+            ours["prompt_cache_key"] = request.cache_key[:CACHE_KEY_CHARS]
         if request.schema is not None:
-            schema = {"name": "memory_update", "strict": True, "schema": dict(request.schema)}
+            schema = {"name": "memory_update", "strict": True, "schema": request.schema}
             ours["response_format"] = {"type": "json_schema", "json_schema": schema}
-        ours = {name: value for name, value in ours.items() if name not in without}
-        theirs = dict(request.client or {})
-        if request.stream and isinstance(options := theirs.get("stream_options"), dict):
-            theirs["stream_options"] = {**options, "include_usage": True}
-        return {**ours, **theirs, "messages": list(map(_sent, request.messages)), "stream": request.stream}
+        body = {name: value for name, value in ours.items() if name not in without} | dict(request.client or {})
+        if request.client is not None and request.stream and isinstance(body.get("stream_options"), dict):
+            body["stream_options"] = {**body["stream_options"], "include_usage": True}
+        return body | {"messages": list(map(_sent, request.messages)), "stream": request.stream}
 
 
 def _parameter_refused(error: ModelError, ours: Collection[str]) -> str | None:
@@ -129,7 +123,12 @@ def _sent(message: ChatMessage) -> dict[str, Any]:
         return dict(message.raw)
     sent: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:  # some servers refuse empty text, and all accept none beside calls
-        sent |= {"content": message.content or None, "tool_calls": [sent_call(call) for call in message.tool_calls]}
+        sent |= {"content": message.content or None, "tool_calls": list(map(sent_call, message.tool_calls))}
     if message.tool_call_id is not None:
         sent["tool_call_id"] = message.tool_call_id
     return sent
+
+
+def _sent_tool(tool: Tool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}

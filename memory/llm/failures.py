@@ -7,7 +7,6 @@ message.  Guarantee: no error quotes a secret, even if the server sends it back.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -66,7 +65,7 @@ class Failures:
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def unreachable(self, why: str) -> ModelError:
-        return self._error("model_unreachable", self.quote(why))
+        return self._error("model_unreachable", self._quote(why))
 
     def timed_out(self) -> ModelError:
         return self._error("model_timeout", f"{self.seconds:g}")
@@ -75,15 +74,21 @@ class Failures:
         return self._error("model_cut_off")
 
     def bad_answer(self, what: str, came: str = "") -> ModelError:
-        quoted = repr(self.quote(came)) if came else ""
-        return self._error("model_bad_answer", what, quoted=quoted)
+        return self._error("model_bad_answer", what, quoted=repr(self._quote(came)) if came else "")
 
-    def empty_answer(self, reason: str | None) -> ModelError:
-        return self._error("model_empty_answer", _WHY_EMPTY.get(reason or "", "it ended at once. Try again"))
+    def empty_answer(self, reason: str) -> ModelError:
+        return self._error("model_empty_answer", _WHY_EMPTY.get(reason, "it ended at once. Try again"))
 
     def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
         """The error for an HTTP status other than success."""
-        error = self._refusal(status, _detail(body))
+        detail: Any = body.decode("utf-8", "replace")
+        try:
+            detail = json.loads(detail)
+        except (ValueError, RecursionError):
+            pass
+        if isinstance(detail, dict):
+            detail = detail.get("error") or detail.get("detail") or detail
+        error = self._refusal(status, detail)
         error.retry_after = _retry_after(headers) if error.code in WORTH_ANOTHER_TRY else None
         return error
 
@@ -95,18 +100,27 @@ class Failures:
         return self._refusal(status, detail)
 
     def _refusal(self, status: int, detail: Any) -> ModelError:
-        said = _said(detail)
-        quoted = self.quote(said.rstrip("."), _LONGEST_REASON)
-        error = self._error(_code(status, detail, said), status=status, quoted=quoted)
-        named = {name: detail.get(name) for name in ("type", "param", "code")} if isinstance(detail, dict) else {}
+        named = detail if isinstance(detail, dict) else {}
+        said = named.get("message") or named.get("error") or "" if named else detail
+        said = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+        said = "" if said.lstrip().startswith("<") else said.strip()  # an HTML page explains nothing
+        quoted = self._quote(said.rstrip("."), _LONGEST_REASON)
+        error = self._error(_code(status, named, said), status=status, quoted=quoted)
+        given = {name: named.get(name) for name in ("type", "param", "code")}
         error.upstream = Upstream(
             status,
-            self.quote(said, _LONGEST_MESSAGE) or f"The model server answered with HTTP status {status}.",
-            **{name: self.quote(str(value)) for name, value in named.items() if isinstance(value, str | int)},
+            self._quote(said, _LONGEST_MESSAGE) or f"The model server answered with HTTP status {status}.",
+            **{name: self._quote(str(value)) for name, value in given.items() if isinstance(value, str | int)},
         )
         return error
 
-    def quote(self, text: str, longest: int = _LONGEST_QUOTE) -> str:
+    def _error(self, code: str, why: str = "", status: int = 0, quoted: str = "") -> ModelError:
+        """The error of a code.  `quoted` is the server's own words, which follow `why` in the message."""
+        why = f"{why}: {quoted}" if quoted else why
+        values = {"address": self.address, "model": self.model, "setting": self.setting, "why": why, "status": status}
+        return ModelError(code, _SENTENCES[code].format(**values), status=_OWN_STATUS.get(code, 502), quoted=quoted)
+
+    def _quote(self, text: str, longest: int = _LONGEST_QUOTE) -> str:
         """`text` fit to be shown: no secrets, one line, printable, at most `longest` characters."""
         for secret in self.secrets:
             # A short one ("ollama", "x") is no secret, and only struck out as a word of its own.
@@ -115,16 +129,10 @@ class Failures:
         line = " ".join("".join(c if c.isprintable() else " " for c in text[: 20 * longest]).split())
         return line if len(line) <= longest else line[: longest - 1] + "…"
 
-    def _error(self, code: str, why: str = "", status: int = 0, quoted: str = "") -> ModelError:
-        """The error of a code.  `quoted` is the server's own words, which follow `why` in the message."""
-        why = f"{why}: {quoted}" if quoted else why
-        values = {"address": self.address, "model": self.model, "setting": self.setting, "why": why, "status": status}
-        return ModelError(code, _SENTENCES[code].format(**values), status=_OWN_STATUS.get(code, 502), quoted=quoted)
 
-
-def _code(status: int, detail: Any, said: str) -> str:
+def _code(status: int, named: Mapping[str, Any], said: str) -> str:
     """The code of our error for what the server said."""
-    theirs = {str(detail.get(name)) for name in ("code", "type")} if isinstance(detail, dict) else set()
+    theirs = {str(named.get(name)) for name in ("code", "type")}
     if status == 402 or "insufficient_quota" in theirs:
         return "model_quota_exhausted"
     if status == 429 or "rate_limit_exceeded" in theirs:
@@ -140,26 +148,10 @@ def _code(status: int, detail: Any, said: str) -> str:
     return "model_rejected_request"
 
 
-def _detail(body: bytes) -> Any:
-    """What the server says of an error: its `error`, its `detail`, or the whole body."""
-    try:
-        data = json.loads(body)
-    except (ValueError, RecursionError):
-        return body.decode("utf-8", "replace")
-    return data.get("error") or data.get("detail") or data if isinstance(data, dict) else data
-
-
-def _said(detail: Any) -> str:
-    if isinstance(detail, dict):
-        detail = detail.get("message") or detail.get("error") or ""
-    text = detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)
-    return "" if text.lstrip().startswith("<") else text.strip()  # an HTML page explains nothing
-
-
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """The seconds that a server asks to wait; None if it names no sensible number."""
     try:
         seconds = float(headers.get("retry-after", ""))
     except ValueError:
         return None
-    return min(max(seconds, 0.0), _LONGEST_WAIT) if math.isfinite(seconds) else None
+    return seconds if 0 <= seconds <= _LONGEST_WAIT else None

@@ -6,6 +6,7 @@ Interrupted.  Replies are always consumed as an iterator, streamed or not, so th
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
+from memory import tokens
 from memory.domain import Excerpt, Fact, Message, Usage
 from memory.sections import Sections
 
@@ -183,3 +185,12 @@ def complete(model: LanguageModel, request: ModelRequest) -> tuple[str, Finish]:
     *parts, finish = model.answer(request)
     assert isinstance(finish, Finish)
     return "".join(part.text for part in parts if isinstance(part, Piece)), finish
+
+
+def estimate_prompt(request: ModelRequest) -> int:
+    """The estimated tokens of a request's messages and tools."""
+    total = sum(tokens.estimate(json.dumps([one.name, one.description, one.parameters])) for one in request.tools)
+    for message in request.messages:
+        calls = "".join(call.name + call.arguments for call in message.tool_calls)
+        total += tokens.estimate_message(message.content + calls)
+    return total

@@ -1,21 +1,24 @@
-"""Puts an answer into the form that an OpenAI client asked for.
+"""Puts answers and calls of tools into the form of OpenAI's protocol.
 
-A server's answer almost always has that form already, and every field of it is passed on.  But some servers answer a
-streamed request with one object, or stream unasked, and a client may not want the usage that Recap asks for.
-Guarantee: no input raises an error.
+A server's answer to a client's request almost always has the form that the client asked for, and every field of it is
+passed on.  But some servers answer a streamed request with one object, or stream unasked, and a client may not want the
+usage that Recap asks for.  Guarantee: no input raises an error.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memory.llm.model import Chunk, Finish, Piece, ToolCall
-from memory.llm.tool_calls import sent_call
 
 CHUNK, COMPLETION = "chat.completion.chunk", "chat.completion"
+_NAME_CHARS = 64  # OpenAI's limit
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def in_chunks(
@@ -33,21 +36,21 @@ def in_chunks(
         yield Piece(text)
         yield Chunk(_completion(text, end, calls, id))
         return
-    common = _common(end, id)
-
-    def chunk(delta: dict[str, Any], finish: str | None = None) -> Chunk:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return Chunk({**common, "object": CHUNK, "choices": [choice]})
-
-    yield chunk({"role": "assistant", "content": ""})
+    common = _common(CHUNK, end, id)
+    yield _delta(common, {"role": "assistant", "content": ""})
     for piece in pieces:
         yield Piece(piece)
-        yield chunk({"content": piece})
+        yield _delta(common, {"content": piece})
     if calls:
-        yield chunk({"tool_calls": [{"index": place, **sent_call(call)} for place, call in enumerate(calls)]})
-    yield chunk({}, end.reason)
-    if last := for_client({**common, "object": CHUNK, "choices": [], "usage": _usage(end)}, client):
+        yield _delta(common, {"tool_calls": [{"index": place, **sent_call(one)} for place, one in enumerate(calls)]})
+    yield _delta(common, {}, end.reason)
+    if last := for_client({**common, "choices": [], "usage": _usage(end)}, client):
         yield Chunk(last)
+
+
+def last_chunk(before: Mapping[str, Any], finish: str) -> dict[str, Any]:
+    """The chunk that ends a stream which broke off after the chunk `before`."""
+    return dict(_delta({**before, "object": CHUNK}, {}, finish).data)
 
 
 def as_completion(
@@ -57,12 +60,6 @@ def as_completion(
     if len(sent) == 1 and any("message" in choice for choice in _choices(sent[0])):
         return sent[0]
     return _completion(text, end, calls, next((str(part["id"]) for part in sent if part.get("id")), None))
-
-
-def last_chunk(before: Mapping[str, Any], finish: str) -> dict[str, Any]:
-    """The chunk that ends a stream which broke off after the chunk `before`."""
-    choice = {"index": 0, "delta": {}, "finish_reason": finish}
-    return {**before, "object": CHUNK, "choices": [choice]}
 
 
 def for_client(data: Mapping[str, Any], client: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -78,6 +75,29 @@ def for_client(data: Mapping[str, Any], client: Mapping[str, Any]) -> dict[str, 
     return chunk
 
 
+def sent_call(call: ToolCall) -> dict[str, Any]:
+    """A call in the form of an assistant's message.
+
+    Servers refuse a conversation with a bad name or arguments that are no object, so bad ones are replaced.
+    """
+    name = _NOT_IN_NAMES.sub("_", call.name)[:_NAME_CHARS]
+    function = {"name": name, "arguments": call.arguments if is_object(call.arguments) else "{}"}
+    extra = {} if call.extra is None else {"extra_content": call.extra}
+    return {"id": call.id, "type": "function", "function": function, **extra}
+
+
+def is_object(text: str) -> bool:
+    """Whether `text` is a whole JSON object, as the arguments of a call must be."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _delta(common: Mapping[str, Any], delta: dict[str, Any], finish: str | None = None) -> Chunk:
+    return Chunk({**common, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+
+
 def _as_delta(choice: Mapping[str, Any]) -> dict[str, Any]:
     message = dict(choice.get("message") or {})
     calls = message.get("tool_calls")
@@ -91,11 +111,11 @@ def _completion(text: str, end: Finish, calls: Sequence[ToolCall], id: str | Non
     if calls:
         message["tool_calls"] = [sent_call(call) for call in calls]
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": end.reason}
-    return {**_common(end, id), "object": COMPLETION, "choices": [choice], "usage": _usage(end)}
+    return {**_common(COMPLETION, end, id), "choices": [choice], "usage": _usage(end)}
 
 
-def _common(end: Finish, id: str | None) -> dict[str, Any]:
-    return {"id": id or f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": end.model}
+def _common(kind: str, end: Finish, id: str | None) -> dict[str, Any]:
+    return {"id": id or f"chatcmpl-{uuid.uuid4().hex}", "object": kind, "created": int(time.time()), "model": end.model}
 
 
 def _usage(end: Finish) -> dict[str, int]:

@@ -30,8 +30,8 @@ from memory.clients.conversation import reply_extra, said, storable
 from memory.domain import INTERRUPTED, Caller, Usage
 from memory.errors import Conflict, RecapError
 from memory.llm import Call, ChatMessage, Chunk, Finish, Interrupted, ModelRequest, Piece, ToolCall
+from memory.llm.model import estimate_prompt
 from memory.llm.passing import in_chunks, last_chunk
-from memory.llm.tool_calls import estimate_prompt
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
 from memory.recall.recall import Recalled

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memory import tokens
 from memory.domain import Usage
 from memory.llm import Finish, Piece, complete
-from memory.llm.answers import events, lines
+from memory.llm.answers import events
 from memory.llm.completions import OpenAIModel
 from tests import model_server as replies
 from tests.model_server import ModelServer, Raw, Text
@@ -130,4 +130,4 @@ def test_events_do_not_depend_on_how_the_bytes_arrive(written: list[bytes], draw
     body = b"".join(line + end for line, end in zip(written, ends, strict=True))
     cuts = sorted(draw.draw(st.lists(st.integers(0, len(body)))))
     parts = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
-    assert list(events(lines(part for part in parts if part))) == list(events(lines([body] if body else [])))
+    assert list(events(part for part in parts if part)) == list(events([body] if body else []))

@@ -213,14 +213,13 @@ def test_a_short_retry_after_is_waited_for(server: ModelServer, model: OpenAIMod
     assert third - second >= 0.2
 
 
-@pytest.mark.parametrize(("asked", "told"), [("30", 30), ("1e12", 86_400)])
-def test_a_long_one_is_reported(server: ModelServer, model: OpenAIModel, asked: str, told: float) -> None:
-    server.main.queue(Status(429, headers={"Retry-After": asked}))
-    assert failure(model, ask()).retry_after == told
+def test_a_long_one_is_reported(server: ModelServer, model: OpenAIModel) -> None:
+    server.main.queue(Status(429, headers={"Retry-After": "30"}))
+    assert failure(model, ask()).retry_after == 30
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("value", ["soon", "", "nan", "inf", "Wed, 99 Foo 2026 00:00:00 GMT"])
+@pytest.mark.parametrize("value", ["soon", "", "nan", "inf", "1e12", "-1", "Wed, 99 Foo 2026 00:00:00 GMT"])
 def test_a_senseless_one_is_passed_over(server: ModelServer, model: OpenAIModel, value: str) -> None:
     server.main.default = lambda body: Status(429, headers={"Retry-After": value})
     assert failure(model, ask()).retry_after == BUSY_SECONDS

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.llm import ChatMessage, Finish, ModelRequest, Piece, Tool, ToolCall, complete
+from memory.llm.answers import read
 from memory.llm.completions import OpenAIModel
-from memory.llm.tool_calls import PartialCall, collect, whole_calls
+from memory.llm.failures import Failures
 from tests.model_server import ModelServer, Raw, ToolCalls
 from tests.openai_calls import ask, both, chunk, data
 
@@ -173,6 +174,7 @@ def test_a_stream_that_breaks_in_a_call_gives_none(server: ModelServer, model: O
     assert len(server.requests) == 2
 
 
+FAILURES = Failures("http://127.0.0.1/v1", "gpt-4o", "OPENAI_MODEL", 1.0)
 FUNCTIONS = st.dictionaries(
     st.sampled_from(["name", "arguments"]), st.one_of(st.none(), st.text(), st.integers(), st.just({"a": 1}))
 )
@@ -182,9 +184,7 @@ FRAGMENTS = st.dictionaries(st.sampled_from(["index", "id", "function", "x"]), V
 
 @given(st.lists(st.lists(FRAGMENTS)))
 def test_whatever_comes_calls_have_names_and_ids_of_their_own(chunks: list[list[dict[str, Any]]]) -> None:
-    collected: list[PartialCall] = []
-    for fragments in chunks:
-        collect(collected, {"tool_calls": fragments})
-    made = whole_calls(collected, str)
+    body = data(chunk({"content": "Hi"}), *(chunk({"tool_calls": fragments}) for fragments in chunks), b"[DONE]")
+    made = [part for part in read([body], offering(), FAILURES) if isinstance(part, ToolCall)]
     assert all(one.name and one.id and isinstance(one.arguments, str) for one in made)
     assert len({one.id for one in made}) == len(made)
