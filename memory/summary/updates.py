@@ -97,11 +97,12 @@ class Updates:
         Messages that arrive meanwhile are left to the job of their own turn, which waits for the end of a burst.
         Raises ModelError and SummaryRefused; steps that were done stay done.
         """
-        until = None
-        while (step := self._next_step(job)) is not None and (until is None or step.through <= until):
-            until = until or step.message_count
+        step = self._next_step(job)
+        until = step.message_count if step is not None else 0
+        while step is not None and step.through <= until:
             made, usage = self._digest(step)
-            self._store(job, step, made, usage)
+            stored = self._store(job, step, made, usage)
+            step = None if stored and step.through == until else self._next_step(job)
 
     def preview(
         self, caller: Caller, session_id: str, *, prompt: str | None = None, text: str | None = None
@@ -175,13 +176,13 @@ class Updates:
         usage = {"prompt_tokens": total.prompt_tokens, "completion_tokens": total.completion_tokens}
         return made, {**usage, "calls": len(spent)}
 
-    def _store(self, job: JobRow, step: _Step, made: Digest, usage: Mapping[str, Any]) -> None:
-        """Store the new version and its facts, unless the session changed meanwhile."""
+    def _store(self, job: JobRow, step: _Step, made: Digest, usage: Mapping[str, Any]) -> bool:
+        """Store the new version and its facts; False when the session changed meanwhile."""
         with self.database.write() as tx:
             row = tx.get(SessionRow, job.session_id)
             if row is None or row.summary_version != step.version or not _all_there(tx, step.material.messages):
                 log.info("the session changed while its summary was being updated; doing it again")
-                return
+                return False
             counts, corrected = self.facts.accept(tx, row, made.facts, step.material)
             add_version(
                 tx,
@@ -200,6 +201,7 @@ class Updates:
         figures = {f"facts_{outcome}": count for outcome, count in counts.items()}
         of_version = logs.fields(version=step.version + 1, through=step.through, model=made.model, **figures)
         log.info("summary", extra=of_version)
+        return True
 
 
 def _batch(tx: Transaction, row: SessionRow, through: int) -> list[Message]:
