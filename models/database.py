@@ -44,7 +44,7 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._sqlite = engine.dialect.name == "sqlite"
-        self._write_lock = threading.Lock()
+        self._queue = threading.Lock()
         name = engine.url.database if self._sqlite else None
         self._file = Path(name) if name and name != ":memory:" else None
         self._damage = Damage(self._file)
@@ -71,28 +71,21 @@ class Database:
 
         Raises OperationalError when other writers keep it waiting for PATIENCE, or for `patience` seconds.
         """
-        with self._alone(patience), _session(self._durable if durable else self._relaxed) as tx:
-            self._lock(tx, PATIENCE if patience is None else patience)
-            yield tx
-            tx.flush()
-            try:
-                tx.commit()
-            except DBAPIError:
-                tx.invalidate()  # SQLAlchemy would pool the connection with the transaction still open
-                raise
-
-    @contextmanager
-    def _alone(self, patience: float | None) -> Iterator[None]:
-        """Queue this process's writers in memory: that is fair, and SQLite's lock is polled by one thread only."""
-        if not self._sqlite:
-            yield
-            return
-        if not self._write_lock.acquire(timeout=-1 if patience is None else patience):
+        # This process's writers queue in memory: that is fair, and the database's lock is polled by one thread only.
+        if not self._queue.acquire(timeout=-1 if patience is None else patience):
             raise OperationalError("BEGIN IMMEDIATE", None, TimeoutError("other writes of this process take too long"))
         try:
-            yield
+            with _session(self._durable if durable else self._relaxed) as tx:
+                self._lock(tx, PATIENCE if patience is None else patience)
+                yield tx
+                tx.flush()
+                try:
+                    tx.commit()
+                except DBAPIError:
+                    tx.invalidate()  # SQLAlchemy would pool the connection with the transaction still open
+                    raise
         finally:
-            self._write_lock.release()
+            self._queue.release()
 
     def _lock(self, tx: Transaction, patience: float) -> None:
         """Begin the transaction and take the database's write lock."""
@@ -147,7 +140,7 @@ class Database:
         """
         if not self._sqlite:
             return True
-        with self._write_lock, closing(self.engine.raw_connection()) as connection, closing(connection.cursor()) as raw:
+        with self._queue, closing(self.engine.raw_connection()) as connection, closing(connection.cursor()) as raw:
             try:
                 raw.execute(f"PRAGMA busy_timeout = {int(PATIENCE * 1000)}")
                 raw.execute("VACUUM")
