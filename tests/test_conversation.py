@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.clients.conversation import Conversation, Sent, said, sent_again
+from memory.clients.conversation import Conversation, Sent, said
+from memory.clients.prompt import ClientView, client_messages
 from memory.clients.reconcile import Said
 from memory.domain import Message
 from memory.sessions.messages import MESSAGE_CHARS_MAX
@@ -33,8 +34,7 @@ def stored(sent: Sent) -> Message:
 
 
 def known(sent: Sent) -> Said:
-    message = stored(sent)
-    return said(message.role, message.content, message.name, message.extra)
+    return said(sent.draft)
 
 
 def test_images_and_files_leave_a_placeholder_and_a_fingerprint() -> None:
@@ -45,14 +45,14 @@ def test_images_and_files_leave_a_placeholder_and_a_fingerprint() -> None:
         {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
     ]
     sent = only({"role": "user", "content": parts})
-    assert sent.text == "Look:\n[image]\n[file report.pdf]\n[audio]"
+    assert sent.draft.content == "Look:\n[image]\n[file report.pdf]\n[audio]"
     assert sent.raw["content"] == parts
-    assert sent.extra is not None and len(sent.extra["attachments"]) == 3
-    assert "base64" not in str(sent.extra)
+    assert sent.draft.extra is not None and len(sent.draft.extra["attachments"]) == 3
+    assert "base64" not in str(sent.draft.extra)
     other = only(
         {"role": "user", "content": [parts[0], {**IMAGE, "image_url": {"url": "https://x/y.png"}}, *parts[2:]]}
     )
-    assert other.text == sent.text and not other.said.same(sent.said)
+    assert other.draft.content == sent.draft.content and not other.said.same(sent.said)
 
 
 def test_a_call_is_known_again_by_what_it_calls() -> None:
@@ -70,7 +70,7 @@ def test_a_call_is_known_again_by_what_it_calls() -> None:
 def test_text_too_long_to_store_is_cut_the_same_way_each_time() -> None:
     raw = {"role": "user", "content": "word " * MESSAGE_CHARS_MAX}
     sent = only(raw)
-    assert len(sent.text) == MESSAGE_CHARS_MAX and sent.text.endswith("…")
+    assert len(sent.draft.content) == MESSAGE_CHARS_MAX and sent.draft.content.endswith("…")
     assert only(dict(raw)).said.same(known(sent))
 
 
@@ -95,8 +95,7 @@ def test_nothing_that_comes_in_is_too_odd_to_read(raw: list[dict[str, Any]]) -> 
     counted = [*conversation.instructions, *conversation.after]
     for one in conversation.messages:
         counted += [*one.before, one.raw]
-        one.text.encode()  # can be stored
-        assert stored(one).content == one.text
+        one.draft.content.encode()  # can be stored
         assert one.said.same(known(one))
-        assert sent_again(stored(one))["role"] == one.role
+        assert client_messages(ClientView(conversation), "Memory.", [stored(one)], stored(one), "Recalled.")
     assert sorted(map(id, counted)) == sorted(map(id, raw))  # each once, nothing lost

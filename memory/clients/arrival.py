@@ -1,7 +1,7 @@
 """Arrival: which session a client's request belongs to, and how the messages it brings are stored.
 
-A request that names no session is known by its conversation: see `carried_on`.  What was sent is reconciled with what
-is stored (see `reconcile`): new messages are appended, changed ones replace the old ones, which stay on a branch.
+A request that names no session is known by its conversation (`carried_on`).  What was sent is reconciled with what is
+stored: new messages are appended, changed ones replace the old ones, which stay on a branch.
 
 Frontends also send errands: a request for a title, for tags, for the next question.  An errand is a single message
 that quotes the last exchange or has a known form.  It is answered without memory, and nothing of it is stored.
@@ -14,10 +14,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Select, or_, select
+from sqlalchemy import select
 
 from config import Settings
 from memory.access.owners import known_session, owned
@@ -26,7 +25,7 @@ from memory.clients.conversation import ClientRequest, Sent, said
 from memory.clients.reconcile import Said, common, reconcile
 from memory.domain import INTERRUPTED, Caller, Message
 from memory.leases import Leases
-from memory.sessions.messages import add_message, as_message
+from memory.sessions.messages import MessageDraft, add_message, as_message
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow
 
 AGAIN_SECONDS = 2.0  # nobody reads an answer and repeats the question in this time: it is a program or a double click
@@ -39,13 +38,6 @@ ERRANDS = (  # how errands of Open WebUI and LibreChat begin, and what they cont
     ("Provide a concise, 5-word-or-less title for the conversation", " User: "),
     ("Analyze this conversation and provide:", " User: "),
 )
-
-
-@dataclass(frozen=True)
-class _Stored:
-    id: int
-    position: int
-    said: Said
 
 
 def opening(caller: Caller, sent: Sequence[Said]) -> str | None:
@@ -73,29 +65,24 @@ def carried_on(
     """
     sent = [one.said for one in client.conversation.messages]
     begun = opening(caller, sent)
-    best: tuple[bool, int] = (False, 0)
-    found: SessionRow | None = None
-    for row in tx.scalars(_candidates(caller, client, begun, arrived_at)).unique().all():
-        line = [one.said for one in _line(tx, row)]
-        shared = common(line, sent)
-        all_sent = shared == len(line)
-        busy = not leases.free(row)
-        if busy and not (all_sent and (begun or client.retried)):
-            continue
-        if (all_sent or caller.user_id is not None) and (all_sent, shared) > best:
-            best, found = (all_sent, shared), row
-    return found
-
-
-def _candidates(caller: Caller, client: ClientRequest, begun: str | None, arrived_at: datetime) -> Select[SessionRow]:
     sessions = owned(select(SessionRow).join(OwnerRow), caller)
     if begun is not None:
-        return sessions.where(SessionRow.opening == begun).order_by(SessionRow.id.desc()).limit(OPENINGS_MAX)
-    began = sessions.join(TurnRow, TurnRow.session_id == SessionRow.id)
-    began = began.where(TurnRow.fingerprint == client.fingerprint).order_by(TurnRow.id.desc()).limit(1)
-    if client.retried:
-        return began
-    return began.where(or_(TurnRow.finished_at.is_(None), TurnRow.finished_at > _again_since(arrived_at)))
+        query = sessions.where(SessionRow.opening == begun).order_by(SessionRow.id.desc()).limit(OPENINGS_MAX)
+        rows = tx.scalars(query).unique().all()
+    else:
+        query = sessions.add_columns(TurnRow).join(TurnRow, TurnRow.session_id == SessionRow.id)
+        query = query.where(TurnRow.fingerprint == client.fingerprint).order_by(TurnRow.id.desc()).limit(1)
+        rows = [row for row, turn in tx.execute(query).unique() if _is_again(turn, client, arrived_at)]
+    best: tuple[bool, int] = (False, 0)
+    found: SessionRow | None = None
+    for row in rows:
+        line = list(_line(tx, row).values())
+        shared = common(line, sent)
+        all_sent = shared == len(line)
+        meant = all_sent and (begun or client.retried) if not leases.free(row) else all_sent or caller.user_id
+        if meant and (all_sent, shared) > best:
+            best, found = (all_sent, shared), row
+    return found
 
 
 def is_errand(tx: Transaction, caller: Caller, session_id: str | None, client: ClientRequest) -> bool:
@@ -103,13 +90,13 @@ def is_errand(tx: Transaction, caller: Caller, session_id: str | None, client: C
     messages = client.conversation.messages
     if client.temporary or not messages:
         return True
-    if len(messages) != 1 or messages[0].role != "user":
-        return False
     asked = messages[0].said.words
+    if len(messages) != 1 or messages[0].said.role != "user":
+        return False
     if any(asked.startswith(beginning) and inside in asked for beginning, inside in ERRANDS):
         return True
     row = known_session(tx, caller, session_id) if session_id is not None else None
-    line = [one.said for one in _line(tx, row, TURN_MESSAGES)] if row is not None else []
+    line = list(_line(tx, row, TURN_MESSAGES).values()) if row is not None else []
     if not line or line[-1].role != "assistant" or len(line[-1].words) < QUOTED_MIN:
         return False
     question = next((one.words for one in reversed(line) if one.role == "user"), "")
@@ -125,10 +112,16 @@ def repeated(tx: Transaction, row: SessionRow, client: ClientRequest, arrived_at
         .order_by(TurnRow.user_message_id.desc())
         .limit(1)
     )
-    if turn is None or turn.fingerprint != client.fingerprint:
-        return None
-    again = client.retried or turn.finished_at is None or turn.finished_at > _again_since(arrived_at)
-    return turn if again else None
+    return turn if turn is not None and _is_again(turn, client, arrived_at) else None
+
+
+def _is_again(turn: TurnRow, client: ClientRequest, arrived_at: datetime) -> bool:
+    """Whether this request is the one that began the turn, sent again: it says so, or it came too soon for a person."""
+    if turn.fingerprint != client.fingerprint:
+        return False
+    return (
+        client.retried or turn.finished_at is None or turn.finished_at > arrived_at - timedelta(seconds=AGAIN_SECONDS)
+    )
 
 
 def store(
@@ -141,48 +134,37 @@ def store(
     sent = client.conversation.messages
     alone = len(sent) == 1 and not client.whole
     line = _line(tx, row, LATEST if alone else None)
-    plan = reconcile([one.said for one in line], [one.said for one in sent], again=again, whole=client.whole)
-    as_sent = {line[here].id: sent[there] for here, there in plan.places.items()}
+    ids, before = list(line), row.message_count - len(line)  # so many messages come before these
+    plan = reconcile(list(line.values()), [one.said for one in sent], again=again, whole=client.whole)
+    as_sent = {ids[here]: sent[there] for here, there in plan.places.items()}
     new = sent[plan.new :]
     rows: list[MessageRow] = []
     if plan.keep < len(line):
         new = new or sent[-1:]  # for another answer the question is stored again in the place of its first copy
-        position = line[plan.keep - (plan.new == len(sent))].position
+        position = before + plan.keep + 1 - (plan.new == len(sent))
         rows = [replace_from(tx, row, position, new[0].draft, settings, now)]
     for one in new[len(rows) :]:
         rows.append(add_message(row, one.draft, now))
         tx.add(rows[-1])
     tx.flush()
     if not rows:
-        return as_message(tx.get_one(MessageRow, line[-1].id), row), as_sent
+        return as_message(tx.get_one(MessageRow, ids[-1]), row), as_sent
     as_sent |= {stored.id: one for stored, one in zip(rows, new, strict=True)}
     return as_message(rows[-1], row), as_sent
 
 
-def _again_since(arrived_at: datetime) -> datetime:
-    return arrived_at - timedelta(seconds=AGAIN_SECONDS)
-
-
-def _line(tx: Transaction, row: SessionRow, last: int | None = None) -> list[_Stored]:
-    """The session's stored messages as they are compared: all, or the `last` ones."""
+def _line(tx: Transaction, row: SessionRow, last: int | None = None) -> dict[int, Said]:
+    """The session's stored messages by their ids, in order, as they are compared: all, or the `last` ones."""
+    columns = (MessageRow.id, MessageRow.role, MessageRow.content, MessageRow.name, MessageRow.extra)
     query = (
-        select(
-            MessageRow.id,
-            MessageRow.position,
-            MessageRow.role,
-            MessageRow.content,
-            MessageRow.name,
-            MessageRow.extra,
-            MessageRow.erased_at,
-            TurnRow.finish_reason,
-        )
+        select(*columns, MessageRow.erased_at, TurnRow.finish_reason)
         .outerjoin(TurnRow, TurnRow.reply_message_id == MessageRow.id)
         .where(MessageRow.session_id == row.id, MessageRow.branch == 0)
         .order_by(MessageRow.position)
     )
     if last is not None:
         query = query.where(MessageRow.position > row.message_count - last)
-    return [
-        _Stored(id, position, said(role, text, name, extra, cut=reason == INTERRUPTED, erased=erased is not None))
-        for id, position, role, text, name, extra, erased, reason in tx.execute(query)
-    ]
+    return {
+        id: said(MessageDraft(role, text, name, extra=extra, erased_at=erased_at), cut=reason == INTERRUPTED)
+        for id, role, text, name, extra, erased_at, reason in tx.execute(query)
+    }

@@ -3,9 +3,9 @@
 As it came, a message goes on to the model.  Stored are its words, with `[image]` where an image stood, and in `extra`
 what it takes to recognise the message and to send it again:
 
-    tool_calls, function_call    the assistant's calls, as they came
-    tool_call_id                 the call that a tool's result answers
-    attachments                  a fingerprint of each image, file or recording; these themselves are not stored
+    tool_calls      the assistant's calls, as they came
+    tool_call_id    the call that a tool's result answers
+    attachments     a fingerprint of each image, file or recording; these themselves are not stored
 
 Messages of the system or the developer are instructions for this request: they go to the model and are not stored.
 The same goes for messages with nothing in them.
@@ -24,17 +24,15 @@ from functools import cached_property
 from typing import Any
 
 from memory.clients.reconcile import Said
-from memory.domain import Message
-from memory.llm import ChatMessage, ToolCall
+from memory.llm import ToolCall
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 
 Raw = Mapping[str, Any]
 
-ROLES = {"user": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}  # of what is stored
-_KEPT = ("tool_calls", "function_call", "tool_call_id")
-_PLACEHOLDERS = {"image_url": "image", "input_image": "image", "input_audio": "audio", "video_url": "video"}
-_TEXTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+STORED_ROLES = ("user", "assistant", "tool")
+KEPT = ("tool_calls", "tool_call_id")
+_TEXTS = ("text", "refusal", "input_text", "output_text")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL, and halves of surrogate pairs: no database takes them
 
 
 @dataclass(frozen=True)
@@ -45,19 +43,12 @@ class Sent:
     """
 
     raw: Raw
-    role: str
-    text: str
-    name: str | None
-    extra: dict[str, Any] | None
+    draft: MessageDraft
     before: tuple[Raw, ...] = ()
 
     @cached_property
     def said(self) -> Said:
-        return said(self.role, self.text, self.name, self.extra)
-
-    @property
-    def draft(self) -> MessageDraft:
-        return MessageDraft(self.role, self.text, self.name, extra=self.extra)
+        return said(self.draft)
 
 
 @dataclass(frozen=True)
@@ -75,11 +66,11 @@ class Conversation:
         messages: list[Sent] = []
         waiting: list[Raw] = []
         for one in raw:
-            sent = _sent(one, tuple(waiting))
-            if sent is None:
+            draft = _draft(one)
+            if draft is None:
                 waiting.append(one)
             else:
-                messages.append(sent)
+                messages.append(Sent(one, draft, tuple(waiting)))
                 waiting.clear()
         if not messages:
             return cls(tuple(raw), tuple(waiting), (), ())
@@ -89,7 +80,7 @@ class Conversation:
     @property
     def asked(self) -> str:
         """What the person said last; "" when there is nothing of theirs."""
-        return next((one.text for one in reversed(self.messages) if one.role == "user"), "")
+        return next((one.draft.content for one in reversed(self.messages) if one.draft.role == "user"), "")
 
 
 @dataclass(frozen=True)
@@ -108,12 +99,12 @@ class ClientRequest:
     temporary: bool = False
 
 
-def said(role: str, text: str, name: str | None, extra: Raw | None, *, cut: bool = False, erased: bool = False) -> Said:
-    """A message as it is compared; `cut`: it is an answer that was interrupted, `erased`: only its place is left."""
-    if not extra:
-        return Said(role, text, name, cut=cut, erased=erased)
-    answers = _text(extra.get("tool_call_id")) or None
-    return Said(role, text, name, _calls(extra), tuple(extra.get("attachments") or ()), answers, cut)
+def said(message: MessageDraft, *, cut: bool = False) -> Said:
+    """A message as it is compared; `cut`: it is an answer that was interrupted."""
+    extra, erased = message.extra or {}, message.erased_at is not None
+    calls = tuple((call.name, _canonical(call.arguments)) for call in calls_of(extra))
+    attachments = tuple(extra.get("attachments") or ())
+    return Said(message.role, message.content, message.name, calls, attachments, answered(extra), cut, erased)
 
 
 def text_of(raw: Raw) -> str:
@@ -121,56 +112,49 @@ def text_of(raw: Raw) -> str:
     return _content(raw.get("content"))[0]
 
 
-def sent_again(message: Message) -> Raw:
-    """A stored message as it is sent to a model: with its calls, and placeholders where its images stood."""
-    extra = message.extra or {}
-    again = {"role": message.role, "content": message.content, **{name: extra[name] for name in _KEPT if name in extra}}
-    if message.name and message.role == "user":
-        again["content"] = f"{message.name}: {message.content}"
-    if message.role == "assistant" and not message.content:
-        again["content"] = None
-    return again
-
-
-def as_chat_message(message: Message, raw: Raw) -> ChatMessage:
-    """`message` for a prompt, to be sent as `raw`; its other fields are for estimates."""
-    calls = tuple(ToolCall("", name, arguments) for name, arguments in _calls(message.extra))
-    return ChatMessage(message.role, message.content, calls, (message.extra or {}).get("tool_call_id"), raw)
-
-
-def reply_extra(calls: Sequence[ToolCall]) -> dict[str, Any] | None:
-    """What a reply has beside its words, from the model's calls."""
-    sent = []
-    for call in calls:  # as the model wrote them, so that they are the same when the client sends them back
-        extra = {"extra_content": call.extra} if call.extra else {}
-        function = {"name": call.name, "arguments": call.arguments}
-        sent.append({"id": call.id, "type": "function", "function": function, **extra})
-    return {"tool_calls": sent} if sent else None
+def answered(extra: Raw | None) -> str | None:
+    """The id of the call that a tool's result answers."""
+    return _text((extra or {}).get("tool_call_id")) or None
 
 
 def calls_of(extra: Raw | None) -> tuple[ToolCall, ...]:
-    """The calls that `reply_extra` kept."""
+    """The calls of tools that a message has beside its words."""
+    calls = (extra or {}).get("tool_calls")
     found = []
-    for call in (extra or {}).get("tool_calls") or ():
-        function = call.get("function") or {}
-        name, arguments = _text(function.get("name")), _text(function.get("arguments"))
-        found.append(ToolCall(_text(call.get("id")), name, arguments, call.get("extra_content")))
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if isinstance(function, Mapping):
+            name, arguments = _text(function.get("name")), _text(function.get("arguments"))
+            found.append(ToolCall(_text(call.get("id")), name, arguments, call.get("extra_content")))
     return tuple(found)
 
 
-def _sent(raw: Raw, before: tuple[Raw, ...]) -> Sent | None:
-    role = ROLES.get(str(raw.get("role")))
-    if role is None:
+def reply_extra(calls: Sequence[ToolCall]) -> dict[str, Any]:
+    """What a reply has beside its words: its calls as the model wrote them, as the client will send them back."""
+    sent = []
+    for call in calls:
+        extra = {"extra_content": call.extra} if call.extra else {}
+        function = {"name": call.name, "arguments": call.arguments}
+        sent.append({"id": call.id, "type": "function", "function": function, **extra})
+    return {"tool_calls": sent}
+
+
+def _draft(raw: Raw) -> MessageDraft | None:
+    """A message as it is stored; None for one that is not."""
+    role = raw.get("role")
+    if role not in STORED_ROLES:
         return None
     text, attachments = _content(raw.get("content"))
     text = text or _text(raw.get("refusal"))
-    extra = {name: _storable_json(raw[name]) for name in _KEPT if raw.get(name)}
+    extra = {name: raw[name] for name in KEPT if raw.get(name)}
     if attachments:
         extra["attachments"] = attachments
     if not text.strip() and not extra:
         return None
     name = _text(raw.get("name"))[:128] if role == "user" else ""
-    return Sent(raw, role, _clipped(storable(text)), storable(name) or None, extra or None, before)
+    if len(text) > MESSAGE_CHARS_MAX:
+        text = text[: MESSAGE_CHARS_MAX - 1] + "…"
+    return MessageDraft(role, _storable(text), _storable(name) or None, extra=_storable(extra) or None)
 
 
 def _content(content: Any) -> tuple[str, list[str]]:
@@ -181,54 +165,35 @@ def _content(content: Any) -> tuple[str, list[str]]:
     for part in content:
         kind = str(part.get("type", "text")) if isinstance(part, Mapping) else "text"
         if kind in _TEXTS:
-            words.append(_text(part.get(_TEXTS[kind])) if isinstance(part, Mapping) else _text(part))
+            words.append(_text((part.get("text") or part.get("refusal")) if isinstance(part, Mapping) else part))
             continue
         file = part.get("file")
         name = f" {_text(file.get('filename'))}" if isinstance(file, Mapping) and file.get("filename") else ""
-        words.append(f"[{_PLACEHOLDERS.get(kind, kind)}{name}]")
+        words.append(f"[{kind.removeprefix('input_').removesuffix('_url')}{name}]")
         attachments.append(hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:16])
     return "\n".join(filter(None, words)), attachments
 
 
-def _calls(extra: Raw | None) -> tuple[tuple[str, str], ...]:
-    """The calls of a message by name and arguments.  Ids are not compared: some clients give calls new ones."""
-    if not extra:
-        return ()
-    calls = extra.get("tool_calls")
-    functions = [call.get("function") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
-    found = [one for one in (*functions, extra.get("function_call")) if isinstance(one, Mapping)]
-    return tuple((_text(one.get("name")), _canonical(one.get("arguments"))) for one in found)
-
-
-def _canonical(arguments: Any) -> str:
+def _canonical(arguments: str) -> str:
     """Arguments in one form, whatever white space and order they came in."""
     try:
-        value = json.loads(arguments) if isinstance(arguments, str) else arguments
+        return json.dumps(json.loads(arguments), sort_keys=True)
     except (ValueError, RecursionError):
-        return _text(arguments).strip()
-    return json.dumps(value, sort_keys=True)
+        return arguments.strip()
 
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _clipped(text: str) -> str:
-    return text if len(text) <= MESSAGE_CHARS_MAX else text[: MESSAGE_CHARS_MAX - 1] + "…"
-
-
-def storable(text: str) -> str:
-    """`text` without what no database takes: NUL, and halves of surrogate pairs."""
-    if not _UNSTORABLE.search(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").replace("\0", "")
-
-
-def _storable_json(value: Any) -> Any:
+def _storable(value: Any) -> Any:
+    """A text, or JSON with texts in it, without what no database takes."""
     if isinstance(value, str):
-        return storable(value)
+        if not _UNSTORABLE.search(value):
+            return value
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").replace("\0", "")
     if isinstance(value, list):
-        return [_storable_json(item) for item in value]
+        return [_storable(item) for item in value]
     if isinstance(value, Mapping):
-        return {storable(str(name)): _storable_json(item) for name, item in value.items()}
+        return {_storable(str(name)): _storable(item) for name, item in value.items()}
     return value

@@ -108,30 +108,57 @@ def reconcile(line: Sequence[Said], sent: Sequence[Said], *, again: bool = False
 
     `again`: it is known that the last request is repeated.  `whole`: the client never sends only its newest messages.
     """
-    walk = _Walk(line, sent)
-    walk.side_by_side()
-    if walk.at == len(line):
-        return walk.plan
-    if _at(line, len(line), sent):
-        return _once_more(len(line), sent)
-    no_history = not any(one.role == "assistant" for one in sent) and (not walk.new or len(sent) == 1)
-    if no_history and not whole:
-        return _only_new(line, sent, again)
-    while walk.over_an_abridgement():
-        walk.side_by_side()
-    return walk.plan
+    shared = common(line, sent)
+    if shared < len(line):
+        if _ends_with(line, len(line), sent):
+            return _once_more(len(line), sent)
+        no_history = not any(one.role == "assistant" for one in sent) and (not shared or len(sent) == 1)
+        if no_history and not whole:
+            return _only_new(line, sent, again)
+    beginnings: dict[str, list[int]] = defaultdict(list)  # the places in the line where texts begin in one way
+    for place, one in enumerate(line[shared:], shared):
+        beginnings[_beginning(one)].append(place)
+    at, new, alike, places = 0, 0, shared, dict[int, int]()
+    while True:
+        places |= {at + step: new + step for step in range(alike)}
+        at, new = at + alike, new + alike
+        abridged = [
+            (_goes_on(line, sent, there, here), -here, there)
+            for here in range(new, min(new + NOTES_MAX, len(sent)))
+            for there in beginnings.get(_beginning(sent[here]), ())[-PLACES_MAX:]
+            if there - at > here - new
+        ]
+        length, here, there = max(abridged, default=(0, 0, 0))
+        if not length:
+            return Plan(at, new, places)
+        at, new = there, -here
+        alike = common(line, sent, at, new)
 
 
-def common(line: Sequence[Said], sent: Sequence[Said]) -> int:
-    """How many messages the two have in common at their start."""
-    walk = _Walk(line, sent)
-    walk.side_by_side()
-    return walk.at
+def common(line: Sequence[Said], sent: Sequence[Said], at: int = 0, new: int = 0, most: int | None = None) -> int:
+    """How many messages, at `most`, are the same in both from there on."""
+    length = 0
+    while length != most and at + length < len(line) and new + length < len(sent):
+        stored, one = line[at + length], sent[new + length]
+        newest = new + length == len(sent) - 1
+        if not one.same(stored) or (newest and stored.erased):
+            break
+        length += 1
+    return length
+
+
+def _goes_on(line: Sequence[Said], sent: Sequence[Said], at: int, new: int) -> int:
+    """How long the two are alike from there; 0 if that does not tell: an answer must be in it, and not alone."""
+    length = common(line, sent, at, new, STRETCH_MAX)
+    pairs = zip(sent[new : new + length], line[at : at + length], strict=True)
+    alike = [one for one, stored in pairs if not stored.erased]
+    tells = len(alike) > 1 or at + length == len(line)
+    return length if tells and any(one.role != "user" for one in alike) else 0
 
 
 def _only_new(line: Sequence[Said], sent: Sequence[Said], again: bool) -> Plan:
     asked = next((place for place in range(len(line), 0, -1) if line[place - 1].role != "assistant"), 0)
-    known = _at(line, asked, sent) and all(
+    known = _ends_with(line, asked, sent) and all(
         one.answers == stored.answers for one, stored in zip(sent, line[asked - len(sent) :], strict=False)
     )
     if known and (again or asked == len(sent) or any(one.role == "tool" for one in sent)):
@@ -139,7 +166,7 @@ def _only_new(line: Sequence[Said], sent: Sequence[Said], again: bool) -> Plan:
     return Plan(len(line), 0)
 
 
-def _at(line: Sequence[Said], end: int, sent: Sequence[Said]) -> bool:
+def _ends_with(line: Sequence[Said], end: int, sent: Sequence[Said]) -> bool:
     """Whether `line[:end]` ends with the list."""
     first = end - len(sent)
     if first < 0 or line[end - 1].erased:
@@ -149,63 +176,6 @@ def _at(line: Sequence[Said], end: int, sent: Sequence[Said]) -> bool:
 
 def _once_more(end: int, sent: Sequence[Said]) -> Plan:
     return Plan(end, len(sent), {end - len(sent) + place: place for place in range(len(sent))})
-
-
-class _Walk:
-    """Line and list side by side: `line[:at]` stays, `sent[:new]` is stored or of no account."""
-
-    def __init__(self, line: Sequence[Said], sent: Sequence[Said]) -> None:
-        self._line, self._sent = line, sent
-        self.at = self.new = 0
-        self.places: dict[int, int] = {}
-
-    @property
-    def plan(self) -> Plan:
-        return Plan(self.at, self.new, self.places)
-
-    def side_by_side(self) -> None:
-        """Go on as long as the two are the same."""
-        while self._alike(self.at, self.new):
-            self.places[self.at] = self.new
-            self.at, self.new = self.at + 1, self.new + 1
-
-    def over_an_abridgement(self) -> bool:
-        """Step to where the two go on alike the longest, if the line has more messages before it than the list has;
-        whether there is such a place."""
-        shared = (
-            (self._goes_on(at, new), -new, at)
-            for new in range(self.new, min(self.new + NOTES_MAX, len(self._sent)))
-            for at in self._where.get(_beginning(self._sent[new]), ())[-PLACES_MAX:]
-            if at - self.at > new - self.new
-        )
-        length, new, at = max(shared, default=(0, 0, 0))
-        if length:
-            self.at, self.new = at, -new
-        return length > 0
-
-    def _goes_on(self, at: int, new: int) -> int:
-        """How long the two are alike from there; 0 if that does not tell: an answer must be in it, and not alone."""
-        length, certain, answered = 0, 0, False
-        while length < STRETCH_MAX and self._alike(at + length, new + length):
-            if not self._line[at + length].erased:
-                certain += 1
-                answered = answered or self._sent[new + length].role != "user"
-            length += 1
-        return length if answered and (certain > 1 or at + length == len(self._line)) else 0
-
-    def _alike(self, at: int, new: int) -> bool:
-        if at >= len(self._line) or new >= len(self._sent):
-            return False
-        asked_now = new == len(self._sent) - 1
-        return self._sent[new].same(self._line[at]) and not (asked_now and self._line[at].erased)
-
-    @cached_property
-    def _where(self) -> Mapping[str, Sequence[int]]:
-        """The places in the line where texts begin in one way."""
-        places: dict[str, list[int]] = defaultdict(list)
-        for place, one in enumerate(self._line):
-            places[_beginning(one)].append(place)
-        return places
 
 
 def _beginning(one: Said) -> str:

@@ -79,7 +79,7 @@ def passed_on(request: TurnRequest, now: datetime) -> Admitted:
     """A client's request that is answered as it came, without memory."""
     assert request.client is not None
     client = ClientView(request.client.conversation)
-    size = sum(tokens.estimate_message(one.text) for one in client.conversation.messages)
+    size = sum(tokens.estimate_message(one.draft.content) for one in client.conversation.messages)
     asked = Message(0, "", 1, "user", request.message, now, size)
     memory = Memory(Past(0, ""), (asked,), size, size + client.instruction_tokens, client=client)
     return Admitted(memory, request.session_id, passed_on=True)

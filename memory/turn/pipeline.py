@@ -26,7 +26,7 @@ from typing import Any
 
 from memory import tokens
 from memory.clients.arrival import opening
-from memory.clients.conversation import reply_extra, said, storable
+from memory.clients.conversation import reply_extra, said
 from memory.domain import INTERRUPTED, Caller, Usage
 from memory.errors import Conflict, RecapError
 from memory.llm import Call, ChatMessage, Chunk, Finish, Interrupted, ModelRequest, Piece, ToolCall
@@ -323,12 +323,10 @@ def _store(parts: Parts, caller: Caller, admitted: Admitted, request: TurnReques
     """The stored reply's id."""
     lease, now, begun = admitted.lease, parts.now(), None
     assert lease is not None and admitted.turn_id is not None
-    draft = MessageDraft(
-        "assistant", storable(finished.reply), extra=reply_extra(finished.calls) if finished.calls else None
-    )
+    draft = MessageDraft("assistant", finished.reply, extra=reply_extra(finished.calls) if finished.calls else None)
     if request.client is not None and request.session_id is None:
         line = [one.said for one in request.client.conversation.messages]
-        begun = opening(caller, [*line, said("assistant", draft.content, None, draft.extra)])
+        begun = opening(caller, [*line, said(draft)])
     with parts.database.write(request.patience) as tx:
         stored = store_reply(tx, lease.row_id, lease.token, draft, now, begun)
         if stored is None:
