@@ -112,7 +112,7 @@ class Services:
         self.facts = facts = Facts(settings, database, now)
         self.summaries = Summaries(settings, database, outbox, budgets, now)
         self.updates = Updates(settings, database, prompts, facts, leases, mini, budgets, metrics, now)
-        self.indexing = Indexing(database, index, outbox)
+        self.indexing = Indexing(database, index)
         self.recall = recall = Recall(settings, database, index, outbox)
         self.relay = Relay(self.endpoint, self.main.name)
         self.pipeline = ChatPipeline(
@@ -156,7 +156,6 @@ class Services:
             if found != "ok":
                 log.error("the %s is not fit for use: %s", part, found)
         self.index.warm_up()
-        self.indexing.renew()
         if worker or self.settings.jobs == "web":
             self.outbox.start({("index", "unindex", "scrub"): 1, ("summary",): SUMMARY_WORKERS})
 

@@ -2,14 +2,13 @@
 
 Guarantee: the index is derived data.  It may be missing, behind, damaged or deleted at any moment, and a search still
 finds every message: the caller passes in what the index does not hold, and it is searched with the same analysis.
-A damaged index is put away and a new, empty generation takes its place.
+A damaged index is deleted and a new, empty generation takes its place.
 """
 
 from search_index.arrays import Document
-from search_index.directory import NO_INDEX, IndexBusy
 from search_index.index import Hit, Prepared, Query, SearchIndex
 from search_index.ranking import Recipe
-from search_index.store import IndexLost
+from search_index.store import NO_INDEX, IndexBusy, IndexLost
 from search_index.vectors import DIMENSIONS, Embedder, EmbeddingUnavailable, WordLlamaEmbedder
 
 __all__ = [

@@ -1,14 +1,9 @@
 """From text to the terms that are indexed and searched.
 
-One analysis serves documents and queries, in the index and outside it: what a document's words became when it was
-written is what the same words become when they are asked for.  Words of one language are stemmed and its stop words
-left out; names of things (`user-dashboard`, `TypeError`, `v2.1`) are found whole and by their parts; scripts written
-without spaces become pairs of characters; accents and the many spellings of one character count as one.
+One analysis serves documents and queries, in the index and outside it.  Words of one language are stemmed and its stop
+words left out; names of things (`user-dashboard`, `TypeError`, `v2.1`) are found whole and by their parts; scripts
+written without spaces become pairs of characters; accents and the many spellings of one character count as one.
 Nothing here raises, whatever the text.
-
-The language is a value that is passed in, an `Analysis` from `analysis_for`, and no state of this module: documents and
-queries are analysed by the index that was made with it, and two applications in one process can have two languages.
-`terms` and `query_terms` are English, for what only speaks of English words.
 """
 
 from __future__ import annotations
@@ -16,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import lru_cache
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -27,13 +23,13 @@ from whoosh.lang.snowball import classes
 from search_index.caches import cached
 
 MAX_TERM = 64
-"""Characters of a term that count; what is longer is a key or a blob, and its start is enough to find it by."""
+"""Characters of a term that count: what is longer is a key or a blob."""
 
 LANGUAGES = tuple(sorted(classes))
-"""What `analysis_for` takes: the languages that Whoosh has a Snowball stemmer for, by ISO 639-1 code."""
+"""The languages that Whoosh has a Snowball stemmer for, by ISO 639-1 code."""
 
 NAME_WEIGHT = 2
-"""How often the speaker's name counts: having said it is more than being mentioned once.  No more than measured."""
+"""How often the speaker's name counts: having said it is more than being mentioned once."""
 
 # A question names the event ("when did she go", "what did he buy"), the message tells it in the past ("I went", "I
 # bought"), and no stemmer knows that these are one word.  The commonest irregular verbs and plurals of speech, the
@@ -91,7 +87,10 @@ class Analysis:
         """`stop_words` are left out of the terms; without them Whoosh's list for the language serves."""
         self.language = language
         self._english = language == "en"
-        self._stop_words = _stop_words_of(language) if stop_words is None else stop_words
+        if stop_words is None:
+            with suppress(NoStopWords):  # Romanian has none
+                stop_words = frozenset(_normalised(word).casefold() for word in stopwords_for_language(language))
+        self._stop_words = stop_words or frozenset[str]()
         self._stem: Callable[[str], str] = porter2 if self._english else stemmer_for_language(language)
         self._terms_of = cached(16_384)(self._analysed)
 
@@ -102,20 +101,15 @@ class Analysis:
         A run of an unspaced script gives its pairs of neighbouring characters, a character that stands alone itself;
         `singles` adds every character of a run, for documents, so that a query of one character finds them.
         """
-        if text.isascii():
-            pattern = _ASCII_WORD
-        else:
-            text = _normalised(text)
-            pattern = _WORD
+        pattern, runs = _ASCII_WORD, []
+        if not text.isascii():
+            text, pattern = _normalised(text), _WORD
+            runs = _UNSPACED.findall(text)
+            text = _UNSPACED.sub(" ", text)
         if "," in text:
             text = _THOUSANDS.sub("", text)
-        if pattern is _WORD and (runs := _UNSPACED.findall(text)):
-            text = _UNSPACED.sub(" ", text)
-        else:
-            runs = []
-        words = pattern.findall(text)
         found: list[str] = []
-        for word in words:  # long ones, such as addresses, would fill the cache
+        for word in pattern.findall(text):  # long ones, such as addresses, would fill the cache
             found += self._terms_of(word) if len(word) <= MAX_TERM else self._analysed(word)
         for run in runs:
             if len(run) > 1:
@@ -185,14 +179,6 @@ def analysis_for(language: str, stop_words: frozenset[str] | None = None) -> Ana
     return Analysis(language, stop_words)
 
 
-def _stop_words_of(language: str) -> frozenset[str]:
-    """Whoosh's list, spelt as words come to be compared with it; Romanian has none."""
-    try:
-        return frozenset(_normalised(word).casefold() for word in stopwords_for_language(language))
-    except NoStopWords:
-        return frozenset()
-
-
 def _normalised(text: str) -> str:
     """One spelling for what looks the same: compatibility forms, accents, apostrophes and dashes folded."""
     if len(text) > _CHUNK:
@@ -202,4 +188,3 @@ def _normalised(text: str) -> str:
 
 
 ENGLISH = analysis_for("en")
-terms, query_terms = ENGLISH.terms, ENGLISH.query_terms

@@ -8,9 +8,11 @@ together, by one formula over joint statistics.  So an index may lag, fail or va
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+import secrets
+import sys
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from time import time_ns
@@ -19,15 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from whoosh.index import FileIndex
-from whoosh.reading import IndexReader
+from whoosh.query import And, AndMaybe, Or, Term
 
+from search_index import operators
 from search_index.analysis import ENGLISH, Analysis
 from search_index.arrays import Block, Candidates, Document, Entry, gather, microseconds, role_number
-from search_index.caches import ClearNotice, SizedCache, clear_all
-from search_index.directory import NO_INDEX, IndexBusy, sweep
-from search_index.operators import Words
+from search_index.caches import SizedCache, clear_all
 from search_index.ranking import FUZZY_LIMIT, Recipe, rank
-from search_index.store import FORMAT, TEXT_FIELD, IndexLost, Store, best, blocks_of, matching
+from search_index.store import FORMAT, NO_INDEX, TEXT_FIELD, IndexBusy, IndexLost, Store, best, blocks_of, matching
 from search_index.vectors import NO_VECTOR, Embedder, EmbeddingUnavailable, packed
 
 log = logging.getLogger(__name__)
@@ -61,11 +62,12 @@ class Query:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A query, its words analysed, and its vector."""
+    """A query, the terms to rank by, the vector of its text, and its operators if it has any."""
 
     query: Query
-    words: Words
-    vector: bytes = NO_VECTOR
+    terms: list[str]
+    vector: bytes
+    operators: operators.Operators | None
 
 
 class Hit(NamedTuple):
@@ -121,11 +123,8 @@ class SearchIndex:
         self._made_with = f"{FORMAT} {analysis.language} {embedder.name if embedder else 'no vectors'}"
         self._snapshots: SizedCache[_Snapshot] = SizedCache(ARRAYS_BYTES)
         self._entries: SizedCache[Entry] = SizedCache(ENTRIES_BYTES)
-        self._notice = ClearNotice(root / ".forget")
-        try:
-            sweep(root)
-        except OSError as error:  # a folder that can't be written can still be searched
-            log.error("leftovers of the search index can't be cleared away: %s", error)
+        self._notice = root / ".forget"  # written anew when all processes must clear their caches
+        self._noticed = _content(self._notice)
 
     def warm_up(self) -> None:
         """Load what the first search would have to wait for: a local model takes half a second."""
@@ -134,7 +133,8 @@ class SearchIndex:
 
     def generation(self, owner: str) -> str:
         """The generation of the owner's index; NO_INDEX where there is none, or none that can be read."""
-        if self._notice.is_new():
+        if (notice := _content(self._notice)) != self._noticed:
+            self._noticed = notice
             clear_all()
         try:
             return self._store(owner).generation()
@@ -144,14 +144,14 @@ class SearchIndex:
 
     def prepare(self, query: Query) -> Prepared:
         """The query, ready for `search`.  May call an embedding service; `search` never does."""
-        words = (Words.parsed if query.operators else Words.plain)(query.text, self._analysis)
-        vector = NO_VECTOR
-        if self._embedder is not None and self._recipe.meaning and words.searchable:
+        text, typed = operators.parsed(query.text, self._analysis) if query.operators else (query.text, None)
+        terms, vector = self._analysis.query_terms(text), NO_VECTOR
+        if self._embedder is not None and self._recipe.meaning and terms:
             try:
-                (vector,) = packed(self._embedder, [words.text])
+                (vector,) = packed(self._embedder, [text])
             except EmbeddingUnavailable as error:
                 log.warning("searching by words alone: %s", error)
-        return Prepared(query, words, vector)
+        return Prepared(query, terms, vector, typed)
 
     def search(
         self,
@@ -169,22 +169,23 @@ class SearchIndex:
         IndexLost when the index is of another generation by now, is damaged, or can't be read: then search again with
         NO_INDEX and all messages.
         """
-        query, words = prepared.query, prepared.words
-        if not words.searchable or query.limit < 1:
+        query, typed = prepared.query, prepared.operators
+        required = typed is not None and bool(typed.required)
+        if query.limit < 1 or not (prepared.terms or required):  # exclusions alone ask for nothing
             return []
         exclude = {*query.exclude, *gone}
         entries = self._analysed([one for one in waiting if one.message_id not in exclude], self._quick_embedder)
         columns = ([one.row for one in entries], [one.bag for one in entries], [one.vector for one in entries])
-        blocks, matching = self._indexed(owner, generation, words) if generation != NO_INDEX else ([], set())
-        candidates = gather(blocks, Block.of(*columns), words.terms, prepared.vector, exclude)
+        blocks, matches = self._indexed(owner, generation, prepared) if generation != NO_INDEX else ([], set())
+        candidates = gather(blocks, Block.of(*columns), prepared.terms, prepared.vector, exclude)
         times = [(microseconds(after), microseconds(before)) for after, before in query.times]
         ranked = rank(candidates, self._recipe, time_ns() // 1_000, times)
         eligible = _passing(query, candidates)
-        if words.restricts:
-            matching.difference_update(one.message_id for one in waiting)
-            matching.update(one.document.message_id for one in entries if words.match(one.terms))
-            eligible &= np.isin(candidates.rows["id"], np.fromiter(matching, np.int64, len(matching)))
-        if not words.required:
+        if typed is not None:
+            matches.difference_update(one.message_id for one in waiting)
+            matches.update(one.document.message_id for one in entries if typed.match(one.terms))
+            eligible &= np.isin(candidates.rows["id"], np.fromiter(matches, np.int64, len(matches)))
+        if not required:
             eligible &= ranked.eligible
         at = eligible.nonzero()[0]
         limit = min(query.limit, FUZZY_LIMIT) if self._recipe.formula == "fuzzy" else query.limit
@@ -197,7 +198,8 @@ class SearchIndex:
 
     def highlights(self, prepared: Prepared, text: str) -> list[str]:
         """The words of `text` that a query looked for, as they are written there, in their order."""
-        return self._analysis.highlights(text, prepared.words.terms, prepared.words.prefixes)
+        required = prepared.operators.required if prepared.operators else []
+        return self._analysis.highlights(text, prepared.terms, tuple(part.prefix for part in required if part.prefix))
 
     def add(self, owner: str, documents: Iterable[Document]) -> str:
         """Index `documents` in one commit and return the generation that now holds them.
@@ -207,15 +209,7 @@ class SearchIndex:
         what a `remove` or `drop` has taken out.  Raises IndexBusy when another writer holds the lock for too long, and
         OSError when the disk is full or forbidden; nothing is changed then.
         """
-        given: dict[int, Document] | None = None
-
-        def fresh(is_held: Callable[[int], bool]) -> list[Entry]:
-            nonlocal given
-            if given is None:  # called again after damage
-                given = {document.message_id: document for document in documents}
-            return self._analysed([one for one in given.values() if not is_held(one.message_id)], self._embedder)
-
-        return self._store(owner).add(fresh)
+        return self._store(owner).add(documents, lambda fresh: self._analysed(fresh, self._embedder))
 
     def remove(
         self, owner: str, *, message_ids: Collection[int] = (), session_id: int | None = None, scrub: bool = True
@@ -235,53 +229,41 @@ class SearchIndex:
         look into an index.  Caches fill again by themselves."""
         clear_all()
         try:
-            self._notice.post()
+            self._root.mkdir(parents=True, exist_ok=True)
+            new = self._root / f".forget-{secrets.token_hex(8)}"
+            new.write_text(secrets.token_hex(8))
+            new.replace(self._notice)
         except OSError as error:
             log.error("other processes could not be told to clear their caches: %s", error)
 
     def held(self, owner: str) -> tuple[str, set[int]]:
         """The index's generation and the ids of all messages it holds, read from the disk.
 
-        A damaged index is put away first, as in `search`; one that is not there is (NO_INDEX, set()).
+        A damaged index is deleted first, as in `search`; one that is not there is (NO_INDEX, set()).
         """
         store = self._store(owner)
         while (generation := store.generation()) != NO_INDEX:
             with suppress(IndexLost):
-                blocks = store.read(store.open(generation), generation, lambda reader: blocks_of(reader, {}))
-                return generation, {message_id for block in blocks.values() for message_id in block.rows["id"].tolist()}
+                blocks = store.read(generation, lambda: blocks_of(store.open(), {}, sys.maxsize)) or {}
+                return generation, {one for block in blocks.values() for one in block.rows["id"].tolist()}
         return NO_INDEX, set()
-
-    def is_current(self) -> bool:
-        """Whether the last `mark_current` was by an index of this format, analysis and embedder."""
-        try:
-            return (self._root / ".made-with").read_text("utf-8") == self._made_with
-        except OSError:
-            return False
-
-    def mark_current(self) -> None:
-        """Note for the next start that the indexes of this way of making them were asked for."""
-        self._root.mkdir(parents=True, exist_ok=True)
-        (self._root / ".made-with").write_text(self._made_with, "utf-8")
 
     def _store(self, owner: str) -> Store:
         return Store(self._root, owner, self._busy_after, self._made_with)
 
-    def _indexed(self, owner: str, generation: str, words: Words) -> tuple[list[Block], set[int]]:
-        """The indexed messages to rank; and if the words restrict what is found, the ids that they leave.
-
-        Raises IndexLost.
-        """
-        store = self._store(owner)
+    def _indexed(self, owner: str, generation: str, prepared: Prepared) -> tuple[list[Block], set[int]]:
+        """The indexed messages to rank; and if the query has operators, the ids that they leave.  Raises IndexLost."""
+        store, typed = self._store(owner), prepared.operators
+        accepted = typed.query(TEXT_FIELD) if typed else None
         try:
             snapshot = self._snapshot(store, (owner, generation))
             if snapshot.blocks is None:
-                query = words.query(TEXT_FIELD, any_term=True)
-                block, ids = store.read(snapshot.index, generation, lambda reader: best(reader, query, CANDIDATES))
+                wanted = Or([Term(TEXT_FIELD, term) for term in prepared.terms])
+                if typed:
+                    wanted = AndMaybe(accepted, wanted) if typed.required else And([accepted, wanted])
+                block, ids = store.read(generation, lambda: best(snapshot.index, wanted, CANDIDATES))
                 return [block], ids
-            ids = set()
-            if words.restricts:
-                query = words.query(TEXT_FIELD)
-                ids = store.read(snapshot.index, generation, lambda reader: matching(reader, query))
+            ids = store.read(generation, lambda: matching(snapshot.index, accepted)) if accepted else set()
             return list(snapshot.blocks.values()), ids
         except (IndexBusy, OSError) as error:
             log.error("the search index can't be read; messages are searched without it: %s", error)
@@ -290,17 +272,14 @@ class SearchIndex:
     def _snapshot(self, store: Store, key: tuple[str, str]) -> _Snapshot:
         """The latest commit of the index; segments that were read before are not read again."""
         _, generation = key
-        known = self._snapshots.get(key) or _Snapshot(store.open(generation))
+        known = self._snapshots.get(key) or _Snapshot(store.read(generation, store.open))
         commit = known.index.latest_generation()  # a commit between this and the read is read once more next time
         if commit == known.commit:
             return known
-
-        def read(reader: IndexReader) -> dict[Any, Block] | None:
-            return blocks_of(reader, known.blocks or {}) if reader.doc_count() <= RANKED_WHOLE else None
-
-        snapshot = _Snapshot(known.index, commit, store.read(known.index, generation, read))
+        blocks = store.read(generation, lambda: blocks_of(known.index, known.blocks or {}, RANKED_WHOLE))
+        snapshot = _Snapshot(known.index, commit, blocks)
         if snapshot.nbytes > ARRAYS_BYTES:  # messages of books: to read them all for each search would take too long
-            snapshot = replace(snapshot, blocks=None)
+            snapshot = _Snapshot(known.index, commit)
         self._snapshots.put(key, snapshot)
         return snapshot
 
@@ -315,6 +294,14 @@ class SearchIndex:
             entries[one] = entry = Entry.of(one, terms, vectors.get(one.spoken, NO_VECTOR))
             self._entries.put((one, embedder is not None), entry)
         return [entry for entry in entries.values() if entry is not None]
+
+
+def _content(file: Path) -> str:
+    """What a file says; nothing if nobody wrote it yet or this process may not read it."""
+    try:
+        return file.read_text("utf-8")
+    except OSError:
+        return ""
 
 
 def _passing(query: Query, candidates: Candidates) -> NDArray[np.bool_]:

@@ -47,6 +47,11 @@ def found(index, rows, text, owner="ana", **narrowed):
     return [hit.message_id for hit in search(index, rows, Query(text, **narrowed), owner)]
 
 
+def folders(root):
+    """The directories of all owners' indexes."""
+    return list(root.glob("[!.]*"))
+
+
 def seeded(count, seed=1):
     """Messages of a small vocabulary with a heavy head, as speech has."""
     pick = random.Random(seed)

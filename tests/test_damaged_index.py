@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from search_index import NO_INDEX, SearchIndex
-from tests.searching import Rows, found, message, seeded
+from tests.searching import Rows, folders, found, message, seeded
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_whichever_byte_is_overwritten_the_same_is_found(tmp_path: Path, seed: i
     rows.index(index, ids=range(1, 20))
     rows.index(index)
     kind = chance.choice(["*.seg", "*.seg", "*.seg", "*.toc"])
-    file = chance.choice(sorted(next(tmp_path.iterdir()).glob(kind)))
+    file = chance.choice(sorted(folders(tmp_path)[0].glob(kind)))
     overwrite(file, chance.randrange(file.stat().st_size), chance)
     assert [found(index, rows, text) for text in ("lighthouse", "apple river", "tea")] == expected
 
@@ -45,7 +45,7 @@ def test_whichever_byte_is_overwritten_the_same_is_found(tmp_path: Path, seed: i
 def test_what_was_overwritten_is_noticed_also_after_a_merge(index: SearchIndex, tmp_path: Path) -> None:
     rows = Rows(*(message(number, "tea") for number in range(1, 40)))
     before = rows.index(index, ids=range(1, 39))
-    (file,) = next(tmp_path.iterdir()).glob("*.seg")
+    (file,) = folders(tmp_path)[0].glob("*.seg")
     overwrite(file, column_of(file, 7), random.Random(1))
     rows.index(index, ids=[39])
     index.remove("ana", message_ids=[1])  # which writes all segments anew
@@ -60,7 +60,7 @@ def test_an_index_that_cannot_be_read_is_done_without(
 ) -> None:
     rows = Rows(*seeded(30), message(31, "lighthouse"))
     rows.index(index)
-    (file,) = next(tmp_path.iterdir()).glob(what)
+    (file,) = folders(tmp_path)[0].glob(what)
     file.unlink()
     file.mkdir()  # opening it fails, as a forbidden file or a failing disk would
     for _ in range(3):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from config import Settings
 from memory.services import _recipe
 from search_index import Document, Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
-from search_index.analysis import query_terms, terms
+from search_index.analysis import ENGLISH
 from search_index.arrays import Block, Candidates, Entry, gather
 from search_index.ranking import BESIDE, GRACE_DAYS, Ranked, rank
 from search_index.vectors import packed
@@ -38,9 +38,9 @@ def candidates(
     for at, (text, vector) in enumerate(zip(texts, packed(EMBEDDER, texts), strict=True)):
         said = datetime(1970, 1, 1) - timedelta(hours=ages[at] if ages else 0)
         document = message(at + 1, text, sessions[at] if sessions else 1, created_at=said)
-        entries.append(Entry.of(document, terms(text), vector))
+        entries.append(Entry.of(document, ENGLISH.terms(text), vector))
     block = Block.of(*([getattr(one, column) for one in entries] for column in ("row", "bag", "vector")))
-    return gather([], block, query_terms(query), packed(EMBEDDER, [query])[0])
+    return gather([], block, ENGLISH.query_terms(query), packed(EMBEDDER, [query])[0])
 
 
 def ranked(recipe: Recipe, query: str, texts: Sequence[str], **more: Any) -> Ranked:
@@ -246,5 +246,5 @@ def test_what_is_excluded_was_never_said_and_a_time_hides_nothing(
     assert ids(hits) == ids(asked(index, Rows(*left), replace(query, exclude=())))
     if recipe.formula == "context":
         assert set(ids(asked(index, Rows(*documents), replace(query, times=())))) <= set(ids(hits))
-        held = {one.message_id for one in left if set(terms(one.content)) & set(query_terms(text))}
+        held = {one.message_id for one in left if set(ENGLISH.terms(one.content)) & set(ENGLISH.terms(text))}
         assert held <= set(ids(hits))

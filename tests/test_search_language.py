@@ -15,6 +15,7 @@ from memory.languages import analysis_in
 from search_index.analysis import LANGUAGES, MAX_TERM
 from tests.conftest import MakeApp
 from tests.resources import append, good, said
+from tests.searching import folders
 from tests.talking import chat
 
 
@@ -145,4 +146,4 @@ def test_an_index_of_another_language_counts_as_none_and_is_made_again(make_app:
 
     again = make_app(search_language="de")  # a restart keeps it
     assert [one.indexed for one in services_of(again).indexing.verify()] == [2]
-    assert len(list(services_of(again).settings.index_dir.iterdir())) == 1, "the English one is gone from the disk"
+    assert len(folders(services_of(again).settings.index_dir)) == 1, "the English one is gone from the disk"

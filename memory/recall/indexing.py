@@ -13,10 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sqlalchemy import and_, bindparam, case, exists, or_, select, update
-from sqlalchemy.exc import SQLAlchemyError
 
-from memory.jobs.outbox import Outbox
-from memory.ops import logs
 from memory.sessions.messages import SAID
 from models import Database, JobRow, MessageRow, OwnerRow, Transaction
 from search_index import NO_INDEX, Document, SearchIndex
@@ -118,10 +115,9 @@ class Verified:
 class Indexing:
     """Feeds, clears, verifies and rebuilds."""
 
-    def __init__(self, database: Database, index: SearchIndex, outbox: Outbox) -> None:
+    def __init__(self, database: Database, index: SearchIndex) -> None:
         self._database = database
         self._index = index
-        self._outbox = outbox
 
     def feed(self, job: JobRow) -> None:
         """Index what the job's owner has that is not indexed yet.  Idempotent."""
@@ -168,19 +164,6 @@ class Indexing:
         else:
             self._index.drop(erased["owner"])
         self._index.clear_caches()  # a search may have read it a moment ago, and cached it
-
-    def renew(self) -> None:
-        """Ask for all indexes to be made again if those on the disk have another format, language or embedder."""
-        if self._index.is_current():
-            return
-        indexed = select(MessageRow.owner_id).where(MessageRow.indexed_in.is_not(None)).distinct()
-        try:
-            with self._database.write() as tx:
-                for owner_id in tx.scalars(indexed).all():
-                    self._outbox.ask(tx, "index", owner_id, owner_id)
-            self._index.mark_current()
-        except (OSError, SQLAlchemyError) as error:  # messages are searched all the same
-            log.error("indexes can't be made again yet", extra=logs.fields(error=logs.told(error)))
 
     def verify(self) -> Iterator[Verified]:
         """Compare every owner's index with the rows."""
