@@ -94,6 +94,8 @@ class Services:
         self.database = database = Database(engine)
         self.metrics = metrics = Metrics()
         self.endpoint, self.main, mini = _models(settings)
+        # What to say wherever the built-in model answers, so that nobody takes it for more than it is.
+        self.notice = BUILTIN if self.endpoint is None else None
         self.mini = mini = CountedModel(mini, metrics.digested)
         self.index = index = SearchIndex(
             settings.index_dir,
@@ -140,11 +142,6 @@ class Services:
         outbox.register("unindex", self.indexing.clear)
         outbox.register("scrub", self.erasing.scrub)
         outbox.register("summary", self.updates.run)
-
-    @property
-    def notice(self) -> str | None:
-        """What to say wherever the built-in model answers, so that nobody takes it for more than it is."""
-        return BUILTIN if self.endpoint is None else None
 
     def start(self, *, worker: bool = False) -> None:
         """Start what this process does in the background, and log which models answer.
