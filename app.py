@@ -8,11 +8,9 @@ from typing import Any
 from flask import Flask
 from flask_migrate import Migrate
 from flask_sqlalchemy import SQLAlchemy
-from flask_swagger_ui import get_swaggerui_blueprint
 
 import api
 import web
-from api import door
 from api.blueprint import EXTENSION
 from config import Settings
 from memory.ops import logs
@@ -44,11 +42,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     Migrate(app, database, directory=str(Path(__file__).parent / "migrations"))
     with app.app_context():
         api.register(app, Services(settings, database.engine))
-    # Without the first, the page would send the document to a site to be checked; the second keeps its script the same.
-    config = {"app_name": "Recap", "validatorUrl": None, "oauth2RedirectUrl": None}
-    docs = get_swaggerui_blueprint("/docs", "/openapi.json", config=config)
-    docs.after_request(door.protect_docs)
-    app.register_blueprint(docs)
+    app.register_blueprint(web.docs)
     app.register_blueprint(web.blueprint)
     return app
 

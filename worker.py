@@ -97,4 +97,4 @@ class EventLogger(Logger):
     """gunicorn's log of its own events."""
 
     def access(self, *_: Any) -> None:
-        """Nothing: api.requests logs the requests."""
+        """Nothing: api.door logs the requests."""

@@ -12,7 +12,6 @@ from flask import Flask
 from flask_smorest import Api
 
 from api import (
-    auth,
     chat,
     door,
     errors,
@@ -22,7 +21,6 @@ from api import (
     openai_compat,
     ops,
     prompts,
-    requests,
     search,
     sessions,
     summary,
@@ -33,6 +31,12 @@ from api.blueprint import EXTENSION, Int64
 from memory.services import Services
 from schemas.errors import Error
 
+_SCHEME = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A key made with `flask keys create`, or one of RECAP_API_KEYS. A server without any key needs "
+    "none, and serves only its own machine.",
+}
 _RESOURCES = (chat, sessions, turns, summary, facts, search, users, prompts, jobs, me, openai_compat, ops)
 
 
@@ -45,8 +49,7 @@ def register(app: Flask, services: Services) -> None:
     app.add_url_rule("/metrics", view_func=ops.metrics)
     app.add_url_rule("/openapi.json", "openapi", lambda: _document(app.config["API_VERSION"]))
     errors.register(app)
-    requests.register(app, services.metrics)
-    door.register(app, services.keys, services.settings)
+    door.register(app, services)
 
 
 class _Api(Api):
@@ -63,7 +66,7 @@ def _document(version: str) -> dict[str, Any]:
     app.config.update(API_TITLE="Recap", API_VERSION=version, OPENAPI_VERSION="3.0.3")
     app.url_map.converters["int64"] = Int64
     api = _Api(app)
-    api.spec.components.security_scheme("bearer", auth.SCHEME)
+    api.spec.components.security_scheme("bearer", _SCHEME)
     api.register_converter(Int64, lambda converter: converter.documented)
     for module in _RESOURCES:
         api.register_blueprint(module.blueprint)

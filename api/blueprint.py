@@ -10,14 +10,13 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, cast
 
-from flask import current_app, g
+from flask import current_app, g, request
 from flask_smorest import Blueprint
 from marshmallow import RAISE, Schema
 from webargs.flaskparser import FlaskParser
 from werkzeug.exceptions import BadRequest
 from werkzeug.routing import IntegerConverter
 
-from api import auth
 from memory.access.keys import ADMIN, READ, KeyHolder
 from memory.domain import Caller
 from memory.errors import Forbidden, user_not_found
@@ -26,10 +25,25 @@ from memory.services import Services
 from schemas.errors import Error
 
 EXTENSION = "recap"
+ANY_SCOPE = "any"  # for a call that every key may make
+NOT_LOCAL = "On a server without keys: the request does not come from the server's own machine."
 ID = "<int64:%s>"  # an id in a path: what can't be an id is answered with 404, like an id that nobody has
 DAY_SPENT = "Too many requests, or the person's daily tokens (DAILY_TOKENS) are spent. Retry-After says when to retry."
+RETRY_KEY_CHARS = 256
+RETRY_KEY = {
+    "in": "header",
+    "name": "Idempotency-Key",
+    "description": "The same request with the same key gets the first answer again.",
+    "schema": {"type": "string"},
+}
+EVENTS = {  # the schema of each event of a stream
+    "type": "object",
+    "properties": {
+        "data": {"type": "string", "description": "A chunk or an error as JSON. The last event has `[DONE]`."}
+    },
+}
 _EVERY_CALL = {
-    401: auth.REFUSED,
+    401: "The API key is missing, unknown or revoked.",
     429: "Too many requests by this caller, or too many wrong keys from this address. Retry-After says when to retry.",
     503: "The database can't be used right now. Nothing was stored.",
 }
@@ -72,21 +86,33 @@ class Resource(Blueprint):
         *,
         scope: str | None = None,
         errors: Mapping[int, str] | None = None,
+        streams: bool = False,
+        keyed: bool = False,
         **options: Any,
     ) -> None:
-        """As `Blueprint.add_url_rule`, with the scope the call asks for, and a description of each error it answers."""
+        """As `Blueprint.add_url_rule`, with the scope the call asks for and a description of each error it answers.
+
+        `streams` documents the events it answers with `stream`, `keyed` the header Idempotency-Key.
+        """
         methods = set(options.get("methods", ["GET"]))
         scope = scope or (READ if methods == {"GET"} else ADMIN)
-        lacking = f"The key lacks the scope `{scope}`. " if scope != auth.ANY_SCOPE else ""
-        descriptions = {**_EVERY_CALL, 403: lacking + auth.NOT_LOCAL}
+        lacking = f"The key lacks the scope `{scope}`. " if scope != ANY_SCOPE else ""
+        descriptions = {**_EVERY_CALL, 403: lacking + NOT_LOCAL}
         if methods & {"POST", "PUT", "PATCH"}:
             descriptions |= _EVERY_BODY
         descriptions |= errors or {}
         content = {"application/json": {"schema": Error}}
-        responses = {status: {"description": text, "content": content} for status, text in descriptions.items()}
-        document = self.doc(responses=responses, security=[{"bearer": []}], **{"x-scope": scope})
-        view = document(view_func)
-        view.scope = scope  # for `api.auth`
+        described: dict[str, Any] = {
+            "responses": {status: {"description": text, "content": content} for status, text in descriptions.items()},
+            "security": [{"bearer": []}],
+            "x-scope": scope,
+        }
+        if streams:
+            described["responses"][200] = {"content": {"text/event-stream": {"schema": EVENTS}}}
+        if keyed:
+            described["parameters"] = [RETRY_KEY]
+        view = self.doc(**described)(view_func)
+        view.scope = scope  # for the door
         super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
 
 
@@ -125,9 +151,13 @@ def whole_tenant() -> Caller:
     return caller(None)
 
 
-def retry_key(given: str | None) -> str | None:
-    """An Idempotency-Key as it is stored: a key of one person gets a namespace of its own within the tenant."""
-    own = g.holder.user_id
-    if given is None or own is None:
+def retry_key() -> str | None:
+    """The request's Idempotency-Key as it is stored.
+
+    A key of one person has a namespace of its own in the tenant, by a hash.  So has a key that is too long to store.
+    """
+    given, own = request.headers.get("Idempotency-Key") or None, g.holder.user_id
+    if given is None or (own is None and len(given) <= RETRY_KEY_CHARS):
         return given
+    own = own or ""
     return hashlib.sha256(f"{len(own)} {own} {given}".encode("utf-8", "surrogatepass")).hexdigest()

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from flask import Response
+from flask import Response, jsonify
 
 from api.blueprint import DAY_SPENT, caller, resource, retry_key, services
 from api.errors import error_body
-from api.streaming import EVENTS, event_stream
+from api.streaming import event_stream
 from memory.access.keys import CHAT
 from memory.llm import Piece
-from memory.services import Services
 from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted
-from schemas.chat import ChatHeaders, ChatReply, ChatRequest, ChatUsage, Memory
+from schemas.chat import ChatReply, ChatRequest, ChatUsage, Memory
 
 blueprint = resource("chat", "Send a message, get a reply that remembers.")
 _memory, _usage = Memory(), ChatUsage()
@@ -23,6 +22,8 @@ _memory, _usage = Memory(), ChatUsage()
 @blueprint.post(
     "/chat",
     scope=CHAT,
+    streams=True,
+    keyed=True,
     errors={
         404: "The session does not exist or belongs to someone else, or it has no message `replaces`.",
         409: "The session is busy; or another request had this Idempotency-Key; or the reply was stopped before its "
@@ -35,10 +36,8 @@ _memory, _usage = Memory(), ChatUsage()
     },
 )
 @blueprint.arguments(ChatRequest())
-@blueprint.arguments(ChatHeaders(), location="headers")
 @blueprint.response(200, ChatReply)
-@blueprint.alt_response(200, schema=EVENTS, content_type="text/event-stream", success=True)
-def chat(body: dict[str, Any], headers: dict[str, Any]) -> Response | dict[str, Any]:
+def chat(body: dict[str, Any]) -> Response:
     """Send a message and get the reply
 
     A session that does not exist is created. Recap recalls what fits the message, the main model answers, and the
@@ -46,19 +45,19 @@ def chat(body: dict[str, Any], headers: dict[str, Any]) -> Response | dict[str, 
     an earlier one and of everything after it. Replaced messages are kept, but no longer shown, recalled or summarised.
     """
     whose = caller(body.pop("user_id"))
-    request = TurnRequest(**body, idempotency_key=retry_key(headers["idempotency_key"]))
+    request = TurnRequest(**body, idempotency_key=retry_key())
     engine = services()
+    notice = {"notice": engine.notice} if engine.notice else {}
     events = engine.pipeline.turn(whose, request)
     started = next(events)  # a failure before the first word still has its own status
     assert isinstance(started, TurnStarted)
     if request.stream:
-        return event_stream(_chunks(started, events, _notice(engine)), events, error_body)
+        return event_stream(_chunks(started, events, notice), events, error_body)
     end = next(event for event in events if isinstance(event, TurnFinished))
-    return _completion(end) | _notice(engine)
+    return jsonify(_completion(end) | notice)
 
 
 def _completion(end: TurnFinished) -> dict[str, Any]:
-    """What ChatReply dumps."""
     started = end.started
     message = {"role": "assistant", "content": end.reply}
     return {
@@ -67,12 +66,12 @@ def _completion(end: TurnFinished) -> dict[str, Any]:
         "created": int(started.created_at.timestamp()),
         "model": end.model,
         "choices": [{"index": 0, "message": message, "finish_reason": end.finish_reason}],
-        "usage": end.usage,
+        "usage": _usage.dump(end.usage),
         "session_id": started.session_id,
         "user_message_id": started.user_message_id,
         "message_id": end.reply_message_id,
         "reply": end.reply,
-        "memory": started.memory,
+        "memory": _memory.dump(started.memory),
     }
 
 
@@ -104,7 +103,3 @@ def _chunks(started: TurnStarted, events: Iterator[TurnEvent], notice: dict[str,
             again = {"memory": _memory.dump(memory)} if memory.calls else {}
             usage = _usage.dump(part.usage)
             yield chunk({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
-
-
-def _notice(engine: Services) -> dict[str, str]:
-    return {"notice": engine.notice} if engine.notice else {}

@@ -1,46 +1,46 @@
-"""The door: what every request passes before a handler sees it, and the headers that every answer carries.
+"""The door: what every request passes on its way in and out.
 
-In this order: the caller's address is read behind TRUSTED_PROXIES; an address that tries keys is refused; the key says
-who is calling and whether they may (`auth`); a caller above RATE_LIMIT is refused; a body has to be JSON.
+A request gets an id and a place in the metrics.  Then its key says who is calling and whether they may, a caller above
+a limit is refused (`api.limits`), and a body has to be JSON.  Where there are keys, every address asks for one but
+those that match OPEN, and a call asks for the scope that its route names, or for `admin`.  So a new route is never
+open, or open to too many, by oversight.
 
-Guarantee: a refused request has done nothing.  Pages of other sites read nothing unless CORS_ORIGINS lists their site.
-No browser or proxy keeps an answer that carries someone's words, and no other site shows one in a frame.
+Guarantee: a refused request has done nothing.  No key, right or wrong, gets into a log, an error or a repr.  Pages of
+other sites read nothing unless CORS_ORIGINS lists their site.  No browser or proxy keeps an answer that carries
+someone's words, and no other site shows one in a frame.  A request that was refused or failed has exactly one line in
+the log, at info or above, with the pattern of its route, its status and the error's code: no address, no body, no
+name.  A request that took a turn has the turn's line instead.
 """
 
 from __future__ import annotations
 
-import base64
-import functools
 import hashlib
-import ipaddress
+import hmac
 import logging
+import random
 import re
-import threading
 import time
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from flask import Flask, Request, Response, g, request
+from flask import Flask, Request, Response, current_app, g, request
 from flask_cors import CORS
-from limits import RateLimitItem, RateLimitItemPerMinute, parse_many
-from limits.errors import StorageError
-from limits.storage import MemoryStorage, storage_from_string
-from limits.strategies import FixedWindowRateLimiter, RateLimiter
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge, UnsupportedMediaType
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from api import auth
+from api.blueprint import ANY_SCOPE
+from api.limits import Limits
 from config import Settings
-from memory.access.anonymous import is_loopback
-from memory.access.keys import Keys
-from memory.errors import LimitReached
+from memory.access.anonymous import foreign
+from memory.access.keys import ADMIN, ANYONE, KeyHolder, Keys
+from memory.errors import Forbidden, Unauthenticated
+from memory.ops import logs
+from memory.ops.metrics import Metrics
+from memory.services import Services
 
 log = logging.getLogger(__name__)
 
-USUAL = "6000 per minute"  # where RATE_LIMIT is empty
-WRONG_KEYS = 20  # a minute and address: a person who mistypes makes a few, a program that guesses makes thousands
-LOCAL = "local"  # the network of this machine
-REDIS_SECONDS = 1  # that a request waits for the Redis before it is counted here
-AWAY_SECONDS = 5.0  # for which a Redis that did not answer is not asked again
 # HSTS is for the proxy to say, which has the certificate.
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -48,38 +48,79 @@ HEADERS = {
     "Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",  # data, which no page needs to show
+}
+DATA_HEADERS = {  # of data, which no page needs to show; the pages and their files have their own
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
 }
 # What a listed site's scripts may read of an answer, beside its body.
 EXPOSED = ["X-Request-ID", "Retry-After", "Content-Disposition"]
 EXPOSED += [f"X-Memory-{name}" for name in ("Session-Id", "Recalled", "Tokens-Saved", "Error")]
 
+METRICS = "/metrics"  # it covers all tenants, so no tenant's key opens it
+OPEN = re.compile(r"/|/openapi\.json|/(static|health|docs)(/.*)?", re.DOTALL)  # paths without anybody's words
+# Turns have a line of their own; the others are asked for all the time.
+QUIET = ("/api/chat", "/v1/chat/completions", "/health/live", "/health/ready", "/metrics", "/static/<path:filename>")
+_REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
 
-def register(app: Flask, keys: Keys, settings: Settings) -> None:
+
+@dataclass
+class _Watched:
+    """The request that is being answered.  `code` is that of its error, if it has one."""
+
+    id: str
+    began: float
+    code: str | None = None
+
+
+def failed(code: str) -> None:
+    """Record the error code of the current request."""
+    watched: _Watched = g.watched
+    watched.code = code
+
+
+def register(app: Flask, services: Services) -> None:
     """Let every request of `app` come in, and every answer go out, through the door."""
+    settings, metrics = services.settings, services.metrics
     app.request_class = WholeRequest
     if settings.trusted_proxies:
         # For the address alone: a host or scheme that the proxy does not set would be the caller's own word.
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=settings.trusted_proxies, x_proto=0)  # type: ignore[method-assign]
-    guesses = WrongKeys(settings)
-    limited = RateLimit(settings)
+    limits = Limits(settings)
+    limited = settings.rate_limit or settings.allow_anonymous  # else who needs no key comes from this machine
 
     def come_in() -> None:
-        if not (auth.OPEN.fullmatch(request.path) or request.method == "OPTIONS"):  # browsers send no key with OPTIONS
+        given = request.headers.get("X-Request-ID", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"  # nosec B311
+        g.watched = _Watched(request_id, time.perf_counter())
+        metrics.request_came()
+        logs.begin()
+        logs.add(request=request_id)
+        method, path = request.method, request.path
+        if not (OPEN.fullmatch(path) or method == "OPTIONS"):  # browsers send no key with OPTIONS
             if "Authorization" in request.headers:
-                guesses.check()
-            auth.identify(keys, settings)
-            limited.check()
+                limits.check_wrong_keys()
+            holder = _identify(path, services.keys, settings)
+            if limited or holder is not ANYONE:
+                limits.check(holder)
         has_body = request.content_length or "Transfer-Encoding" in request.headers
-        if has_body and request.method in ("POST", "PUT", "PATCH") and not request.is_json:
+        if has_body and method in ("POST", "PUT", "PATCH") and not request.is_json:
             raise UnsupportedMediaType
 
     def go_out(response: Response) -> Response:
+        watched: _Watched = g.watched
+        headers, route = response.headers, request.url_rule.rule if request.url_rule is not None else "none"
         if response.status_code == 401 and "Authorization" in request.headers and "holder" not in g:
-            guesses.count()
-        for name, value in HEADERS.items():
-            response.headers.setdefault(name, value)  # the page has a policy of its own, and its files are kept
+            limits.count_wrong_key()
+        headers.extend(HEADERS)
+        headers["X-Request-ID"] = watched.id
+        for name, value in DATA_HEADERS.items():
+            headers.setdefault(name, value)
+        over = partial(_over, metrics, watched, request.method, route, response)
+        if response.is_streamed:
+            response.call_on_close(over)  # when the answer has left, or its reader has gone
+        else:
+            over()
         return response
 
     app.before_request(come_in)
@@ -89,6 +130,91 @@ def register(app: Flask, keys: Keys, settings: Settings) -> None:
         origins = [re.compile(rf"{re.escape(origin)}\Z") for origin in settings.cors_origins]
         methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
         CORS(app, origins=origins, methods=methods, expose_headers=EXPOSED, max_age=600, always_send=False)
+
+
+def _identify(path: str, keys: Keys, settings: Settings) -> KeyHolder | None:
+    """The holder of the request's key, also as `g.holder`; None for METRICS_KEY.  Raises Unauthenticated, Forbidden."""
+    if path == METRICS and _has_metrics_key(settings.metrics_key):
+        return None  # also while the database, which has the other keys, can't be read
+    if not keys.required:
+        if not settings.allow_anonymous:
+            _check_local(settings)
+        g.holder = ANYONE
+        return ANYONE
+    if path == METRICS:
+        raise Unauthenticated(
+            "metrics_key_missing",
+            "The metrics cover all tenants, so no API key opens them. Send the server's METRICS_KEY as "
+            "`Authorization: Bearer <METRICS_KEY>`.",
+        )
+    g.holder = holder = _holder(keys)
+    _check_scope(holder)
+    return holder
+
+
+def _holder(keys: Keys) -> KeyHolder:
+    key = _bearer()
+    if not key:
+        raise Unauthenticated(
+            "api_key_missing",
+            "This server asks for an API key. Nothing was done. Send it as `Authorization: Bearer <key>`.",
+        )
+    holder = keys.identify(key)
+    if holder is None:
+        raise Unauthenticated(
+            "api_key_unknown",
+            "This API key is unknown or was revoked. Nothing was done. Ask the server's operator for a key.",
+        )
+    return holder
+
+
+def _bearer() -> str:
+    """The key that was sent, or an empty string."""
+    # By hand: werkzeug does not read a token with an equals sign inside.
+    scheme, _, key = request.headers.get("Authorization", "").strip().partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else ""
+
+
+def _has_metrics_key(key: str) -> bool:
+    given = hashlib.sha256(_bearer().encode("utf-8", "surrogatepass")).digest()
+    return bool(key) and hmac.compare_digest(given, hashlib.sha256(key.encode()).digest())
+
+
+def _check_scope(holder: KeyHolder) -> None:
+    if request.endpoint is None:
+        return  # answered with 404 or 405
+    scope = getattr(current_app.view_functions[request.endpoint], "scope", ADMIN)
+    if scope != ANY_SCOPE and scope not in holder.scopes:
+        own = " and ".join(f"`{one}`" for one in sorted(holder.scopes))
+        raise Forbidden(
+            "scope_missing",
+            f"This call needs a key with the scope `{scope}`; this key has {own}. Nothing was done. Ask the server's "
+            "operator for another key.",
+        )
+
+
+def _check_local(settings: Settings) -> None:
+    headers = request.headers
+    forwarded, origin = headers.get("X-Forwarded-For", ""), headers.get("Origin")
+    problem = foreign(request.remote_addr or "", forwarded, request.host, origin, settings.cors_origins)
+    if problem is not None:
+        raise Forbidden(
+            "not_local",
+            f"A server without API keys serves only its own machine, and {problem}. Nothing was done. Make a key with "
+            "`flask --app wsgi keys create`, or set RECAP_ALLOW_ANONYMOUS=1 if everyone who reaches this server may "
+            "do everything.",
+        )
+
+
+def _over(metrics: Metrics, watched: _Watched, method: str, route: str, response: Response) -> None:
+    """Count a request and log it."""
+    seconds, status, code = time.perf_counter() - watched.began, response.status_code, watched.code
+    metrics.request_over(method, route, status, seconds, code)
+    quiet = status < 400 and code is None and route in QUIET
+    level = logging.DEBUG if quiet else logging.INFO  # an error's cause has a line of its own, at its own level
+    if log.isEnabledFor(level):
+        figures = {"method": method, "route": route, "status": status, "seconds": seconds, "code": code}
+        log.log(level, "request", extra=logs.fields(**figures, bytes=response.content_length))
 
 
 class WholeRequest(Request):
@@ -107,118 +233,3 @@ class WholeRequest(Request):
         elif arrived < expected:
             raise ClientDisconnected
         return data.decode("utf-8", "replace") if as_text else data
-
-
-class RateLimit:
-    """Refuses requests above RATE_LIMIT, counted by key, or by address where no key is asked for.
-
-    This machine itself is not limited where no key is asked for, unless RATE_LIMIT says so.  While RATE_LIMIT_STORAGE
-    can't be reached, each worker counts for itself.
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        off = settings.rate_limit == "off"
-        self._limits = [] if off else sorted(parse_many(settings.rate_limit or USUAL))  # the shortest time first
-        self._everyone = bool(settings.rate_limit)
-        address = settings.rate_limit_storage
-        remote = address.startswith("redis")
-        timeouts = {"socket_timeout": REDIS_SECONDS, "socket_connect_timeout": REDIS_SECONDS} if remote else {}
-        self._shared = FixedWindowRateLimiter(storage_from_string(address, wrap_exceptions=True, **timeouts))
-        self._own = FixedWindowRateLimiter(MemoryStorage())
-        self._retry_at = 0.0  # by time.monotonic(): the shared storage is not asked before
-
-    def check(self) -> None:
-        """Raises LimitReached."""
-        if request.endpoint is None:
-            return
-        key = g.holder.key if "holder" in g else None
-        if key is not None:
-            who = f"key {g.holder.tenant} {key}"
-        else:
-            network = _network(request.remote_addr or "")
-            if network == LOCAL and not self._everyone:
-                return
-            who = f"address {network}"
-        for limit in self._limits:
-            opens = self._hit(limit, who)
-            if opens is not None:
-                raise LimitReached(
-                    "rate_limit_exceeded",
-                    "Too many requests. Nothing was done. Send this again after as many seconds as Retry-After says.",
-                    retry_after=opens - time.time(),
-                )
-
-    def _hit(self, limit: RateLimitItem, who: str) -> float | None:
-        """Count one more.  None within the limit; above it the time.time() at which it opens again."""
-        if time.monotonic() >= self._retry_at:
-            try:
-                return _hit(self._shared, limit, who)
-            except StorageError:  # not logged: its text may hold the storage's password
-                self._retry_at = time.monotonic() + AWAY_SECONDS
-                log.warning("RATE_LIMIT_STORAGE is unreachable: each worker counts for itself")
-        return _hit(self._own, limit, who)
-
-
-class WrongKeys:
-    """Refuses addresses that try keys.
-
-    Each worker counts for itself: what keeps guessers out must not depend on another server.
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        self._counter = FixedWindowRateLimiter(MemoryStorage())
-        self._limit = RateLimitItemPerMinute(WRONG_KEYS)
-        self._behind_known_proxies = bool(settings.trusted_proxies)
-        self._warned = threading.Event()
-
-    def check(self) -> None:
-        """To be called before `auth`, so that no key is tried.  Raises LimitReached."""
-        address = _network(request.remote_addr or "")
-        if self._counter.test(self._limit, address):
-            return
-        if "X-Forwarded-For" in request.headers and not self._behind_known_proxies and not self._warned.is_set():
-            self._warned.set()
-            log.warning("all who come through a proxy count as one address, and are turned away: set TRUSTED_PROXIES")
-        raise LimitReached(
-            "too_many_wrong_keys",
-            "Too many wrong API keys came from this address. Nothing was done. Check the key, and send this again "
-            "after as many seconds as Retry-After says.",
-            retry_after=self._counter.get_window_stats(self._limit, address).reset_time - time.time(),
-        )
-
-    def count(self) -> None:
-        """Count a key that was refused."""
-        self._counter.hit(self._limit, _network(request.remote_addr or ""))
-
-
-def _hit(counter: RateLimiter, limit: RateLimitItem, who: str) -> float | None:
-    if counter.hit(limit, "recap", who):
-        return None
-    return counter.get_window_stats(limit, "recap", who).reset_time
-
-
-@functools.lru_cache(maxsize=64)
-def _network(address: str) -> str:
-    """What counts as one caller: this machine, an IPv4 address, or an IPv6 network, whose holder has all of it."""
-    if not address or is_loopback(address):  # a Unix socket has no address
-        return LOCAL
-    try:
-        ip = ipaddress.ip_address(address)
-    except ValueError:  # a proxy may name anything
-        return "unknown"
-    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is None:
-        return str(ipaddress.ip_network((ip, 64), strict=False))
-    return str(ip)
-
-
-def protect_docs(response: Response) -> Response:
-    """Set the policy of Swagger UI's page: its own files, the one script within it, and styles it writes itself."""
-    if response.mimetype == "text/html":
-        scripts = re.findall(r"<script>(.*?)</script>", response.get_data(as_text=True), re.DOTALL)
-        digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
-        allowed = " ".join(["'self'", *(f"'sha256-{digest}'" for digest in digests)])
-        response.headers["Content-Security-Policy"] = (
-            f"default-src 'none'; script-src {allowed}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-            "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        )
-    return response

@@ -13,7 +13,7 @@ from flask import Flask, Response, jsonify, request
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import ClientDisconnected, HTTPException
 
-from api import requests
+from api import door
 from memory.errors import ModelError, RecapError, Unauthenticated, Upstream
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
@@ -78,7 +78,7 @@ def _openai_type(status: int) -> str:
 
 
 def _respond(error: RecapError) -> Response:
-    requests.failed(error.code)
+    door.failed(error.code)
     body, status = openai_error(error) if request.path.startswith("/v1/") else (error_body(error), error.status)
     response = jsonify(body)
     response.status_code = status

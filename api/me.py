@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from flask import g
 
-from api.auth import ANY_SCOPE
-from api.blueprint import resource
+from api.blueprint import ANY_SCOPE, resource
 from memory.access.keys import KeyHolder
 from schemas.me import Me
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from flask import Response, jsonify, request
 
 from api.blueprint import DAY_SPENT, caller, resource, retry_key, services
 from api.errors import openai_error
-from api.streaming import EVENTS, event_stream
+from api.streaming import event_stream
 from memory.access.keys import CHAT
 from memory.llm import Chunk
 from memory.turn.values import TurnFinished, TurnStarted
@@ -23,6 +22,7 @@ NO_SERVER = "The model server could not be reached, or its answer was not valid.
 @blueprint.post(
     "/chat/completions",
     scope=CHAT,
+    streams=True,
     errors={
         400: REFUSED,
         404: "The session or the person belongs to someone else, or the model server does not know the model.",
@@ -34,7 +34,6 @@ NO_SERVER = "The model server could not be reached, or its answer was not valid.
 )
 @blueprint.arguments(CompletionRequest)
 @blueprint.response(200, Completion)
-@blueprint.alt_response(200, schema=EVENTS, content_type="text/event-stream", success=True)
 def complete(body: dict[str, Any]) -> Response:
     """Chat as with OpenAI, and be remembered
 
@@ -44,8 +43,7 @@ def complete(body: dict[str, Any]) -> Response:
     The X-Memory-* headers of the reply give the session, the number of recalled messages and the saved tokens. If the
     memory fails, the model gets the request unchanged, and X-Memory-Error says why.
     """
-    user_id, asked = turn_of(body, request.headers, request.get_data())
-    asked = replace(asked, idempotency_key=retry_key(asked.idempotency_key))
+    user_id, asked = turn_of(body, request.headers, request.get_data(), retry_key())
     events = services().pipeline.turn(caller(user_id), asked)
     started = next(events)  # a failure before the first word still has its own status
     assert isinstance(started, TurnStarted)

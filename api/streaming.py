@@ -9,19 +9,12 @@ from typing import Any
 
 from flask import Response, stream_with_context
 
-from api import requests
+from api import door
 from memory.errors import RecapError
 from memory.ops import logs
 from memory.turn.values import TurnEvent
 
 log = logging.getLogger(__name__)
-
-EVENTS = {  # the schema of each event
-    "type": "object",
-    "properties": {
-        "data": {"type": "string", "description": "A chunk or an error as JSON. The last event has `[DONE]`."}
-    },
-}
 
 
 def event_stream(
@@ -39,7 +32,7 @@ def event_stream(
             for chunk in chunks:
                 yield f"data: {json.dumps(chunk)}\n\n"
         except RecapError as error:
-            requests.failed(error.code)
+            door.failed(error.code)
             yield f"data: {json.dumps(error_body(error))}\n\n"
         else:
             yield "data: [DONE]\n\n"

@@ -8,6 +8,8 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
+from memory.domain import Excerpt as ExcerptValue
+from memory.domain import Fact as FactValue
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from schemas.facts import Fact
 from schemas.fields import (
@@ -99,6 +101,17 @@ class ShownFact(Fact):
     class Meta:
         fields = ("id", "text", "category", "pinned", "valid_from", "score")
 
+    def dump(self, obj: FactValue, *, many: bool | None = None) -> dict[str, Any]:
+        """Written out here, as below: every reply has these, and field by field they would be most of its work."""
+        return {
+            "id": obj.id,
+            "text": obj.text,
+            "category": obj.category,
+            "pinned": obj.pinned,
+            "valid_from": obj.valid_from.isoformat(),
+            "score": obj.score and vars(obj.score),
+        }
+
 
 class ExcerptMessage(Message):
     """A message within an excerpt."""
@@ -116,6 +129,20 @@ class Excerpt(Schema):
     hits = fields.List(fields.Integer(), metadata=about("The ids of the messages that the search found."))
     score = fields.Float()
     why = fields.Dict(keys=fields.String(), values=fields.Float())
+
+    def dump(self, obj: ExcerptValue, *, many: bool | None = None) -> dict[str, Any]:
+        messages = [
+            {
+                "id": message.id,
+                "position": message.position,
+                "role": message.role,
+                "name": message.name,
+                "content": message.content,
+                "created_at": message.created_at.isoformat(),
+            }
+            for message in obj.messages
+        ]
+        return {**vars(obj), "messages": messages}
 
 
 class RecallCall(Schema):
@@ -207,12 +234,3 @@ class ChatReply(Schema):
     reply = fields.String()
     memory = fields.Nested(Memory)
     notice = fields.String(metadata=about("Only present when the built-in model answers; says so."))
-
-
-class ChatHeaders(Schema):
-    idempotency_key = Text(
-        data_key="Idempotency-Key",
-        load_default=None,
-        validate=validate.Length(1, 256),
-        metadata=about("The same request with the same key gets the first answer again."),
-    )

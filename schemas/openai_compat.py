@@ -21,7 +21,6 @@ WHOLE_HEADER = "X-OpenWebUI-Chat-Id"  # its frontend sends every conversation fr
 TEMPORARY = "local:"  # begins the ids of its temporary chats, which it does not store either
 PERSON_CHARS = 256
 MESSAGES_MAX = 10_000  # more than any model reads
-KEY_CHARS = 256
 
 
 class Headers(Protocol):
@@ -93,7 +92,9 @@ class ModelList(Schema):
     data = fields.List(fields.Nested(Model))
 
 
-def turn_of(parameters: dict[str, Any], headers: Headers, body: bytes) -> tuple[str | None, TurnRequest]:
+def turn_of(
+    parameters: dict[str, Any], headers: Headers, body: bytes, retry_key: str | None
+) -> tuple[str | None, TurnRequest]:
     """The person and the turn of a request.  Headers count before the body.  The same `body` again is a retry.
 
     Without a `session_id`, the session is found by the conversation.  Such a client always sends the whole of it, and
@@ -110,12 +111,11 @@ def turn_of(parameters: dict[str, Any], headers: Headers, body: bytes) -> tuple[
     session_id = _fitting(session, ID.fullmatch(session) is not None) if session else None
     user_id = _fitting(person, len(person) <= PERSON_CHARS and not UNSTORABLE.search(person)) if person else None
     known = hashlib.sha256(f"{user_id}\0{session_id}\0".encode("utf-8", "replace") + body)
-    key = headers.get("Idempotency-Key", "")
     return user_id, TurnRequest(
         message=conversation.asked,
         session_id=session_id,
         stream=stream,
-        idempotency_key=key if 0 < len(key) <= KEY_CHARS else None,
+        idempotency_key=retry_key,
         unheard="interrupt" if stream else "finish",
         client=ClientRequest(
             conversation,

@@ -195,8 +195,8 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
         if re.search(r"(?<!`)\b(lru_cache|cache)\(|@(lru_cache|cache)\b", line)
     }
     assert kept == {
-        ("api/auth.py", "@functools.lru_cache(maxsize=64)"),  # where requests come from
-        ("api/door.py", "@functools.lru_cache(maxsize=64)"),  # the same
+        ("memory/access/anonymous.py", "@functools.lru_cache(maxsize=64)"),  # where requests come from
+        ("api/limits.py", "@functools.lru_cache(maxsize=64)"),  # the same
         ("memory/prompts/sandbox.py", "@lru_cache(maxsize=256)"),
         ("search_index/arrays.py", "@lru_cache(maxsize=64)"),
         ("search_index/vectors.py", "@lru_cache(maxsize=1)"),

@@ -1,4 +1,4 @@
-"""The page: chat, see what is remembered, correct it, forget it.
+"""The pages.  The first: chat, see what is remembered, correct it, forget it.
 
 Plain HTML, CSS and JavaScript modules, served as they are.  Everything they show comes from the public API.
 Guarantee: whatever text the page shows, it runs no script and loads nothing but its own files.  The browser enforces
@@ -7,7 +7,12 @@ this by the policy below, in addition to the sanitising in static/js/page/markdo
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
+
 from flask import Blueprint, Response, render_template
+from flask_swagger_ui import get_swaggerui_blueprint
 
 from memory.sections import SECTIONS
 
@@ -26,6 +31,10 @@ POLICY = "; ".join(
     )
 )
 
+# Without the first, Swagger UI would send the document to a site to be checked; the second keeps its script the same.
+_SWAGGER = {"app_name": "Recap", "validatorUrl": None, "oauth2RedirectUrl": None}
+
+docs = get_swaggerui_blueprint("/docs", "/openapi.json", config=_SWAGGER)
 blueprint = Blueprint("web", __name__, template_folder="templates", static_folder="static")
 
 
@@ -39,4 +48,18 @@ def page() -> str:
 def _protect(response: Response) -> Response:
     response.headers["Content-Security-Policy"] = POLICY
     response.headers["Cache-Control"] = "no-cache"  # kept, but checked for changes: an upgrade shows at once
+    return response
+
+
+@docs.after_request
+def _protect_docs(response: Response) -> Response:
+    """Set the policy of Swagger UI's page: its own files, the one script within it, and styles it writes itself."""
+    if response.mimetype == "text/html":
+        scripts = re.findall(r"<script>(.*?)</script>", response.get_data(as_text=True), re.DOTALL)
+        digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+        allowed = " ".join(["'self'", *(f"'sha256-{digest}'" for digest in digests)])
+        response.headers["Content-Security-Policy"] = (
+            f"default-src 'none'; script-src {allowed}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+            "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
     return response

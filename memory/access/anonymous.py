@@ -1,14 +1,18 @@
 """Serving without keys, to this machine alone.
 
 Without keys, whoever reaches the port reads everything.  So a server without keys starts on loopback only, or on a Unix
-socket, whose file permissions protect it.  RECAP_ALLOW_ANONYMOUS lifts that.
+socket, whose file permissions protect it.  It serves no page of another site in a browser on this machine either,
+whether that site's name points here (DNS rebinding) or its page sends requests across sites.  RECAP_ALLOW_ANONYMOUS
+lifts all of that.
 """
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -28,11 +32,30 @@ def is_loopback(host: str) -> bool:
     return (mapped or address).is_loopback
 
 
+@functools.lru_cache(maxsize=64)
+def foreign(peer: str, forwarded: str, host: str, origin: str | None, allowed_origins: tuple[str, ...]) -> str | None:
+    """What shows that a request is not this machine's own, or None."""
+    if not all(is_loopback(one.strip()) for one in (peer, *forwarded.split(",")) if one.strip()):
+        return "this request came from another machine"
+    if not is_loopback(_hostname(f"//{host}")):
+        return "the Host of this request is not a name of this machine"
+    if origin is not None and origin not in allowed_origins and not is_loopback(_hostname(origin)):
+        return "a page of another site sent this request"
+    return None
+
+
+def _hostname(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+
+
 def refuse_strangers(settings: Settings, addresses: Iterable[object]) -> None:
     """Raise SettingsError when others could reach one of `addresses` and no key is required.
 
     An address is what gunicorn binds: (host, port, ...), a Unix socket's path, or an inherited descriptor, whose
-    requests are checked one by one (see `api.auth`).
+    requests are checked one by one (`foreign`).
     """
     reachable = [str(one[0]) for one in addresses if isinstance(one, tuple) and not is_loopback(str(one[0]))]
     if not reachable or settings.allow_anonymous or settings.api_keys or _any_made(settings):

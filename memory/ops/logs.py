@@ -49,12 +49,7 @@ class Private:
         return f"<{self.kind}>"
 
 
-def begin(**context: Any) -> None:
-    """All lines of this thread are about this, until the next `begin`."""
-    structlog.contextvars.clear_contextvars()
-    structlog.contextvars.bind_contextvars(**context)
-
-
+begin = structlog.contextvars.clear_contextvars  # the lines that follow are about nothing yet
 add = structlog.contextvars.bind_contextvars  # add(owner=...): the lines that follow are about this too
 about = structlog.contextvars.bound_contextvars  # with about(job=7): lines within the block are about this too
 

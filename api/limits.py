@@ -1,0 +1,111 @@
+"""How often a key or an address may call, and how many wrong keys an address may try."""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import logging
+import time
+
+from flask import request
+from limits import RateLimitItem, RateLimitItemPerMinute, parse_many
+from limits.errors import StorageError
+from limits.storage import MemoryStorage, storage_from_string
+from limits.strategies import FixedWindowRateLimiter
+
+from config import Settings
+from memory.access.anonymous import is_loopback
+from memory.access.keys import KeyHolder
+from memory.errors import LimitReached
+
+log = logging.getLogger(__name__)
+
+USUAL = "6000 per minute"  # where RATE_LIMIT is empty
+WRONG_KEYS = RateLimitItemPerMinute(20)  # a person who mistypes makes a few, a program that guesses makes thousands
+LOCAL = "local"  # the network of this machine
+REDIS_SECONDS = 1  # that a request waits for the Redis before it is counted here
+AWAY_SECONDS = 5.0  # for which a Redis that did not answer is not asked again
+
+
+class Limits:
+    """Counts requests by key, or by address where no key is asked for, and wrong keys by address.
+
+    This machine itself is not limited where no key is asked for, unless RATE_LIMIT says so.  While RATE_LIMIT_STORAGE
+    can't be reached, each worker counts for itself.  Wrong keys are always counted so: what keeps guessers out must
+    not depend on another server.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        off = settings.rate_limit == "off"
+        self._limits = [] if off else sorted(parse_many(settings.rate_limit or USUAL))  # the shortest time first
+        self._everyone = bool(settings.rate_limit)
+        self._behind_known_proxies = bool(settings.trusted_proxies)
+        address = settings.rate_limit_storage
+        timeouts = {"socket_timeout": REDIS_SECONDS, "socket_connect_timeout": REDIS_SECONDS}
+        options = timeouts if address.startswith("redis") else {}
+        self._shared = FixedWindowRateLimiter(storage_from_string(address, wrap_exceptions=True, **options))
+        self._own = FixedWindowRateLimiter(MemoryStorage())
+        self._retry_at = 0.0  # by time.monotonic(): the shared storage is not asked before
+
+    def check(self, holder: KeyHolder | None) -> None:
+        """Count a request.  Raises LimitReached."""
+        if holder is not None and holder.key is not None:
+            who = f"key {holder.tenant} {holder.key}"
+        elif (network := _network(request.remote_addr)) != LOCAL or self._everyone:
+            who = f"address {network}"
+        else:
+            return
+        for limit in self._limits:
+            opens = self._hit(limit, who)
+            if opens is not None:
+                raise _reached("rate_limit_exceeded", "Too many requests. Nothing was done. Send", opens)
+
+    def _hit(self, limit: RateLimitItem, who: str) -> float | None:
+        """Count one more.  None within the limit; above it the time.time() at which it opens again."""
+        if time.monotonic() >= self._retry_at:
+            try:
+                return _hit(self._shared, limit, who)
+            except StorageError:  # not logged: its text may hold the storage's password
+                self._retry_at = time.monotonic() + AWAY_SECONDS
+                log.warning("RATE_LIMIT_STORAGE is unreachable: each worker counts for itself")
+        return _hit(self._own, limit, who)
+
+    def check_wrong_keys(self) -> None:
+        """To be called before a key is looked at.  Raises LimitReached."""
+        address = _network(request.remote_addr)
+        if self._own.test(WRONG_KEYS, address):
+            return
+        if "X-Forwarded-For" in request.headers and not self._behind_known_proxies:
+            log.warning("all who come through a proxy count as one address, and are turned away: set TRUSTED_PROXIES")
+        opens = self._own.get_window_stats(WRONG_KEYS, address).reset_time
+        text = "Too many wrong API keys came from this address. Nothing was done. Check the key, and send"
+        raise _reached("too_many_wrong_keys", text, opens)
+
+    def count_wrong_key(self) -> None:
+        """Count a key that was refused."""
+        self._own.hit(WRONG_KEYS, _network(request.remote_addr))
+
+
+def _hit(counter: FixedWindowRateLimiter, limit: RateLimitItem, who: str) -> float | None:
+    if counter.hit(limit, "recap", who):
+        return None
+    return counter.get_window_stats(limit, "recap", who).reset_time
+
+
+def _reached(code: str, text: str, opens: float) -> LimitReached:
+    message = f"{text} this again after as many seconds as Retry-After says."
+    return LimitReached(code, message, retry_after=opens - time.time())
+
+
+@functools.lru_cache(maxsize=64)
+def _network(address: str | None) -> str:
+    """What counts as one caller: this machine, an IPv4 address, or an IPv6 network, whose holder has all of it."""
+    if not address or is_loopback(address):  # a Unix socket has no address
+        return LOCAL
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:  # a proxy may name anything
+        return "unknown"
+    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is None:
+        return str(ipaddress.ip_network((ip, 64), strict=False))
+    return str(ip)
