@@ -27,7 +27,7 @@ class Ranking:
         self._weights = settings.fact_weights
         self._half_life_days = settings.fact_half_life_days
         analysis = analysis_in(settings.search_language)
-        self._words = cached(TEXTS_KEPT, TEXT_CHARS_MAX)(lambda text: frozenset(analysis.terms(text)))
+        self._words = cached(TEXTS_KEPT)(lambda text: frozenset(analysis.terms(text)))
 
     def for_head(self, facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
         """The facts of the head, whatever the message."""
