@@ -165,7 +165,6 @@ class Summaries:
             row = find_session(tx, caller, session_id)
             self.budgets.check(tx, row.owner_id)
             self.outbox.ask(tx, JobRequest("summary", row.id, row.owner_id, row.id, insist=True))
-            tx.flush()
             return state_of(tx, row)
 
 
