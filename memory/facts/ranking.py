@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from config import Settings
 from memory import tokens
 from memory.domain import Fact, FactScore
-from memory.facts.grounding import TEXT_CHARS_MAX
 from memory.languages import analysis_in
 from memory.rendering import fact_line
 from search_index.caches import cached
