@@ -17,17 +17,18 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, func, select, update
 
 from config import Settings
+from memory.domain import Message
 from memory.facts.corrections import withdraw
 from memory.sessions.head import show_newest
-from memory.sessions.messages import MessageDraft, add_message, title_from
+from memory.sessions.messages import MessageDraft, append, title_from
 from memory.summary.summaries import use_newest_left
 from models import REVISED, FactRow, MessageRow, SessionRow, SummaryRow, Transaction
 
 
 def replace_from(
     tx: Transaction, row: SessionRow, position: int, draft: MessageDraft, settings: Settings, now: datetime
-) -> MessageRow:
-    """Replace the session's messages from `position` on by `draft`; returns its row, flushed.
+) -> Message:
+    """Replace the session's messages from `position` on by `draft`, and return that.
 
     The caller holds the session's lease, and asks for the new message to be indexed: the same job takes the replaced
     ones out of the index.  Facts taken from the first replaced message stay if `draft` is the same words again.
@@ -40,9 +41,7 @@ def replace_from(
     row.facts_through = min(row.facts_through, position if same else position - 1)
     if row.summary_version:
         _take_back_summary(tx, row, position, branch, settings, now)
-    message = add_message(row, draft, now)
-    tx.add(message)
-    tx.flush()
+    (message,) = append(tx, row, [draft], now)
     if same:
         tx.execute(update(FactRow).where(FactRow.source_message_id == first.id).values(source_message_id=message.id))
     replaced = select(MessageRow.id).where(MessageRow.session_id == row.id, MessageRow.branch == branch)

@@ -25,7 +25,7 @@ from memory.clients.conversation import ClientRequest, Sent, said
 from memory.clients.reconcile import Said, common, reconcile
 from memory.domain import INTERRUPTED, Caller, Message
 from memory.leases import Leases
-from memory.sessions.messages import MessageDraft, add_message, as_message
+from memory.sessions.messages import MessageDraft, append, find
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow
 
 AGAIN_SECONDS = 2.0  # nobody reads an answer and repeats the question in this time: it is a program or a double click
@@ -138,19 +138,16 @@ def store(
     plan = reconcile(list(line.values()), [one.said for one in sent], again=again, whole=client.whole)
     as_sent = {ids[here]: sent[there] for here, there in plan.places.items()}
     new = sent[plan.new :]
-    rows: list[MessageRow] = []
+    stored: list[Message] = []
     if plan.keep < len(line):
         new = new or sent[-1:]  # for another answer the question is stored again in the place of its first copy
         position = before + plan.keep + 1 - (plan.new == len(sent))
-        rows = [replace_from(tx, row, position, new[0].draft, settings, now)]
-    for one in new[len(rows) :]:
-        rows.append(add_message(row, one.draft, now))
-        tx.add(rows[-1])
-    tx.flush()
-    if not rows:
-        return as_message(tx.get_one(MessageRow, ids[-1]), row), as_sent
-    as_sent |= {stored.id: one for stored, one in zip(rows, new, strict=True)}
-    return as_message(rows[-1], row), as_sent
+        stored = [replace_from(tx, row, position, new[0].draft, settings, now)]
+    stored += append(tx, row, [one.draft for one in new[len(stored) :]], now)
+    as_sent |= {message.id: one for message, one in zip(stored, new, strict=True)}
+    last = stored[-1] if stored else find(tx, ids[-1])
+    assert last is not None
+    return last, as_sent
 
 
 def _line(tx: Transaction, row: SessionRow, last: int | None = None) -> dict[int, Said]:

@@ -15,14 +15,14 @@ from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
-from sqlalchemy import insert, select
+from sqlalchemy import select
 
 from memory.access.owners import find_user
 from memory.domain import Caller
 from memory.errors import Conflict
 from memory.leases import Leases
 from memory.people.records import FactRecord, SessionRecord, TurnRecord, summary_row
-from memory.sessions.messages import MessageDraft, appended, figures_of, remains
+from memory.sessions.messages import MessageDraft, append, figures_of, remains
 from memory.sessions.sessions import APPEND_WAIT, Sessions
 from memory.summary.summaries import skip_erased
 from models import Database, FactRow, MessageRow, OwnerRow, SessionRow, Transaction, TurnRow
@@ -98,8 +98,7 @@ class _Import:
 
         busy = "The sessions before it are imported; send the same again later, nothing is stored twice."
         with self.leases.free_session(find, APPEND_WAIT, busy) as (tx, row):
-            if fresh:
-                tx.execute(insert(MessageRow), [appended(row, draft, self.now()) for draft in fresh])
+            append(tx, row, fresh, self.now())
             self._summaries(tx, row, record)
             self._turns(tx, row, record.turns)
             if fresh:

@@ -15,7 +15,7 @@ from sqlalchemy import and_, bindparam, or_, select, true
 from memory import tokens
 from memory.domain import Excerpt, Message
 from memory.rendering import GAP, chat_block, undated_line
-from memory.sessions.messages import COLUMNS, SAID, of_columns
+from memory.sessions.messages import COLUMNS, SAID
 from models import MessageRow, SessionRow, Transaction
 from search_index import Hit
 
@@ -56,7 +56,7 @@ def load(tx: Transaction, owner_id: int, ids: Sequence[int], reach: int) -> dict
     if not ids:
         return {}
     rows = tx.execute(_NEAR, {"ids": ids, "owner": owner_id, "reach": reach})
-    return {columns[0]: Stored(of_columns(columns), session_id, title) for session_id, title, *columns in rows}
+    return {columns[0]: Stored(Message._make(columns), session_id, title) for session_id, title, *columns in rows}
 
 
 def latest(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from memory.errors import TooLarge
 from models import MessageRow, SessionRow, Transaction
 
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
-_INSERT = insert(MessageRow.__table__).returning(_M.id)
+_INSERT = insert(MessageRow.__table__).returning(_M.id, sort_by_parameter_order=True)
 COLUMNS = (
     _M.id,
     _S.public_id,
@@ -38,11 +39,11 @@ COLUMNS = (
 SAID = _M.branch == 0, _M.erased_at.is_(None)
 """True of messages that are neither replaced nor erased."""
 
-LINE_AFTER = (
-    select(*COLUMNS)
-    .join(SessionRow.__table__, _S.id == _M.session_id)
-    .where(_M.session_id == bindparam("session"), *SAID, _M.position > bindparam("after"))
-    .order_by(_M.position)
+MESSAGES = select(*COLUMNS).join(SessionRow.__table__, _S.id == _M.session_id)
+"""Messages with the fields of a `Message`: `Message._make` takes each row."""
+
+LINE_AFTER = (MESSAGES.where(_M.session_id == bindparam("session"), *SAID, _M.position > bindparam("after"))).order_by(
+    _M.position
 )
 """A session's current line after a position."""
 
@@ -109,11 +110,20 @@ def check_size(content: str, param: str) -> None:
         )
 
 
-def store_message(tx: Transaction, row: SessionRow, draft: MessageDraft, now: datetime) -> Message:
-    """Store the next message of a session."""
-    values = appended(row, draft, now)
-    stored = {**values, "id": tx.scalars(_INSERT, values).one(), "session_id": row.public_id}
-    return Message(**{name: stored[name] for name in Message._fields})
+def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now: datetime) -> list[Message]:
+    """Store the next messages of a session.  Its figures count them from now on."""
+    new = [_next(row, draft, now) for draft in drafts]
+    ids = tx.scalars(_INSERT, new).all() if new else ()
+    return [
+        Message(id, row.public_id, **{name: values[name] for name in Message._fields[2:]})
+        for id, values in zip(ids, new, strict=True)
+    ]
+
+
+def find(tx: Transaction, message_id: int) -> Message | None:
+    """The message of this id, unless it was replaced or erased."""
+    found = tx.execute(MESSAGES.where(_M.id == message_id, *SAID)).first()
+    return None if found is None else Message._make(found)
 
 
 def store_reply(
@@ -123,7 +133,7 @@ def store_reply(
 
     None when the lease was lost: the session was erased, or another turn has it.
     """
-    values = columns_of(draft, now)
+    values = _columns(draft, now)
     ended = {"session": session_id, "token": lease_token, "size": values["tokens"], "now": now, "begun": opening}
     row = tx.execute(_END_TURN, ended).first()
     if row is None:
@@ -133,14 +143,9 @@ def store_reply(
     return tx.scalars(_INSERT, {**values, **place}).one(), session
 
 
-def add_message(row: SessionRow, draft: MessageDraft, now: datetime) -> MessageRow:
-    """The next message of a session as a row that is not yet added to a transaction."""
-    return MessageRow(**appended(row, draft, now))
-
-
-def appended(row: SessionRow, draft: MessageDraft, now: datetime) -> dict[str, Any]:
+def _next(row: SessionRow, draft: MessageDraft, now: datetime) -> dict[str, Any]:
     """The columns of a session's next message; the session's figures count it from now on."""
-    values = columns_of(draft, now)
+    values = _columns(draft, now)
     created_at = values["created_at"]
     row.updated_at = created_at if row.message_count == 0 else max(row.updated_at, created_at)
     if created_at < row.created_at:
@@ -152,7 +157,7 @@ def appended(row: SessionRow, draft: MessageDraft, now: datetime) -> dict[str, A
     return {**values, "session_id": row.id, "owner_id": row.owner_id, "position": row.message_count}
 
 
-def columns_of(draft: MessageDraft, now: datetime) -> dict[str, Any]:
+def _columns(draft: MessageDraft, now: datetime) -> dict[str, Any]:
     """The columns that a message brings itself."""
     values: dict[str, Any] = {
         "role": draft.role,
@@ -182,22 +187,3 @@ def title_from(content: str) -> str:
     if len(line) <= TITLE_CHARS:
         return line
     return line[:TITLE_CHARS].rsplit(" ", 1)[0] + "…"
-
-
-of_columns = Message._make
-"""A message from its COLUMNS."""
-
-
-def as_message(row: MessageRow, session: SessionRow) -> Message:
-    return Message(
-        id=row.id,
-        session_id=session.public_id,
-        position=row.position,
-        role=row.role,
-        content=row.content,
-        created_at=row.created_at,
-        tokens=row.tokens,
-        name=row.name,
-        external_id=row.external_id,
-        extra=row.extra,
-    )

@@ -25,11 +25,11 @@ from memory.leases import Leases
 from memory.paging import Page, decode_cursor, encode_cursor, page_of
 from memory.sessions.head import pressing
 from memory.sessions.messages import (
+    MESSAGES,
     SAID,
     Figures,
     MessageDraft,
-    add_message,
-    as_message,
+    append,
     check_size,
     figures_of,
     remains,
@@ -160,14 +160,14 @@ class Sessions:
         """
         with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
-            query = select(MessageRow).where(
+            query = MESSAGES.where(
                 MessageRow.session_id == row.id, MessageRow.branch == branch, MessageRow.erased_at.is_(None)
             )
             if cursor:
                 (position,) = decode_cursor(cursor, int)
                 query = query.where(MessageRow.position < position if newest_first else MessageRow.position > position)
             order = MessageRow.position.desc() if newest_first else MessageRow.position
-            found = [as_message(m, row) for m in tx.scalars(query.order_by(order).limit(limit + 1))]
+            found = [Message._make(one) for one in tx.execute(query.order_by(order).limit(limit + 1))]
         return page_of(found, limit, lambda message: (message.position,))
 
     def messages_around(self, caller: Caller, session_id: str, message_id: int, limit: int = 50) -> Page[Message]:
@@ -188,12 +188,8 @@ class Sessions:
                 )
             first = max(1, min(middle - (limit - 1) // 2, row.message_count - limit + 1))
             last = first + limit - 1
-            query = (
-                select(MessageRow)
-                .where(MessageRow.session_id == row.id, *SAID, MessageRow.position.between(first, last))
-                .order_by(MessageRow.position)
-            )
-            items = tuple(as_message(message, row) for message in tx.scalars(query))
+            near = MESSAGES.where(MessageRow.session_id == row.id, *SAID, MessageRow.position.between(first, last))
+            items = tuple(map(Message._make, tx.execute(near.order_by(MessageRow.position))))
         return Page(
             items,
             next_cursor=encode_cursor(last) if last < row.message_count else None,
@@ -215,21 +211,15 @@ class Sessions:
 
     def _append(self, tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Appended:
         known = _known_ids(tx, row, [draft.external_id for draft in drafts if draft.external_id])
-        new: list[MessageRow] = []
-        sent: list[MessageRow | int] = []
-        for draft in drafts:
-            stored = known.get(draft.external_id) if draft.external_id else None
-            if stored is None:
-                stored = add_message(row, draft, self.now())
-                new.append(stored)
-                if draft.external_id:
-                    known[draft.external_id] = stored
-            sent.append(stored)
-        tx.add_all(new)
-        tx.flush()
+        new: dict[str | int, MessageDraft] = {}
+        for place, draft in enumerate(drafts):
+            if draft.external_id not in known:
+                new.setdefault(draft.external_id or place, draft)
+        stored = append(tx, row, list(new.values()), self.now())
         if new:
             self.follow_up(tx, figures_of(row), index_delay=0.0)
-        message_ids = tuple(item if isinstance(item, int) else item.id for item in sent)
+        ids = known | {key: message.id for key, message in zip(new, stored, strict=True)}
+        message_ids = tuple(ids[draft.external_id or place] for place, draft in enumerate(drafts))
         return Appended(self._info(row), message_ids, created=len(new))
 
     def _info(self, row: SessionRow) -> SessionInfo:
@@ -304,9 +294,9 @@ class Sessions:
         return row
 
 
-def _known_ids(tx: Transaction, row: SessionRow, external_ids: Sequence[str]) -> dict[str, MessageRow | int]:
+def _known_ids(tx: Transaction, row: SessionRow, external_ids: Sequence[str]) -> dict[str | int | None, int]:
     """The ids of the session's messages with these external ids, erased messages included."""
-    known: dict[str, MessageRow | int] = {}
+    known: dict[str | int | None, int] = {}
     for start in range(0, len(external_ids), 500):  # databases limit the values of one statement
         some = {form: one for one in external_ids[start : start + 500] for form in (one, remains(one))}
         query = select(MessageRow.external_id, MessageRow.id).where(

@@ -31,7 +31,7 @@ from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt, Prompts
 from memory.sections import SECTIONS, Sections
 from memory.sessions.head import show_newest
-from memory.sessions.messages import LINE_AFTER, SAID, of_columns
+from memory.sessions.messages import LINE_AFTER, SAID
 from memory.summary.digest import Digest, digest
 from memory.summary.summaries import add_version, find_version
 from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
@@ -201,7 +201,7 @@ def _batch(tx: Transaction, row: SessionRow, through: int) -> list[Message]:
     batch: list[Message] = []
     budget = BATCH_TOKENS
     following = tx.execute(LINE_AFTER.limit(_BATCH_MESSAGES), {"session": row.id, "after": through})
-    for message in map(of_columns, following):
+    for message in map(Message._make, following):
         if batch and message.tokens > budget:
             break
         budget -= message.tokens

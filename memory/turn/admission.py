@@ -28,10 +28,9 @@ from memory.sessions.head import fold
 from memory.sessions.messages import (
     LINE_AFTER,
     MessageDraft,
-    as_message,
+    append,
     check_size,
-    of_columns,
-    store_message,
+    find,
 )
 from memory.turn import turns
 from memory.turn.parts import Parts
@@ -143,7 +142,7 @@ def _begin(
         if message is None and request.replaces is not None:
             message = _replace(tx, parts, row, request.replaces, draft)
             line = _line(tx, row)
-        exchange = (message or store_message(tx, row, draft, parts.now()),)
+        exchange = (message,) if message is not None else tuple(append(tx, row, [draft], parts.now()))
     turn_id = turns.begin(tx, caller, request, row, exchange[-1], lease, parts.now(), keyed=turn, known=known)
     fold(tx, row, parts.settings, exchange)
     memory = remember(tx, parts, caller, request, row, line, exchange, sent)
@@ -158,7 +157,7 @@ def _begin(
 def _line(tx: Transaction, row: SessionRow) -> list[Message]:
     """The messages after the head, and the last message in any case."""
     found = tx.execute(LINE_AFTER, {"session": row.id, "after": min(row.head_through, row.message_count - 1)})
-    return [of_columns(columns) for columns in found]
+    return list(map(Message._make, found))
 
 
 def _unanswered(
@@ -170,14 +169,14 @@ def _unanswered(
     message only one that stands in the place of that.
     """
     if turn is not None:
-        message = tx.get_one(MessageRow, turn.user_message_id)
-        if message.branch:
+        message = find(tx, turn.user_message_id)
+        if message is None:
             raise Conflict(
                 "message_replaced",
                 "The message this Idempotency-Key was first sent with got no reply and has been replaced since. "
                 "Nothing was stored; send a new message, with a key of its own.",
             )
-        return as_message(message, row)
+        return message
     last = line[-1] if line and line[-1].position == row.message_count else None
     if last is None or (last.role, last.content) != ("user", request.message):
         return None
@@ -195,8 +194,7 @@ def _replace(tx: Transaction, parts: Parts, row: SessionRow, message_id: int, dr
             f"Message {replaced.id} has been replaced already. Nothing was changed; read the session again.",
             param="replaces",
         )
-    stored = replace_from(tx, row, replaced.position, draft, parts.settings, parts.now())
-    return as_message(stored, row)
+    return replace_from(tx, row, replaced.position, draft, parts.settings, parts.now())
 
 
 def _to_replace(tx: Transaction, row: SessionRow, message_id: int) -> MessageRow:

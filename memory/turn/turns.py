@@ -28,7 +28,7 @@ from memory.llm.passing import in_chunks
 from memory.paging import Page, decode_cursor, page_of
 from memory.recall.excerpts import shown_in_part
 from memory.recall.recall import Recalled
-from memory.sessions.messages import as_message, remains
+from memory.sessions.messages import MESSAGES, SAID, remains
 from memory.turn.values import MemoryReport, RecallCall, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models import Database, FactRow, MessageRow, SessionRow, Transaction, TurnRow
 
@@ -314,10 +314,9 @@ def _facts(tx: Transaction, stored: list[list[Any]]) -> tuple[Fact, ...]:
 
 
 def _excerpts(tx: Transaction, stored: list[dict[str, Any]]) -> tuple[Excerpt, ...]:
-    query = select(MessageRow, SessionRow).join(SessionRow, SessionRow.id == MessageRow.session_id)
-    query = query.where(MessageRow.id.in_([message_id for item in stored for message_id in item["messages"]]))
-    rows = tx.execute(query.where(MessageRow.erased_at.is_(None)))
-    there: dict[int, tuple[Message, str]] = {row.id: (as_message(row, session), session.title) for row, session in rows}
+    ids = [message_id for item in stored for message_id in item["messages"]]
+    rows = tx.execute(MESSAGES.add_columns(SessionRow.title).where(MessageRow.id.in_(ids), *SAID))
+    there = {columns[0]: (Message._make(columns), title) for *columns, title in rows}
     found = []
     for item in stored:
         shown = [there[message_id] for message_id in item["messages"] if message_id in there]
