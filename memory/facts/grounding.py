@@ -25,7 +25,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from memory.domain import Fact, FactDraft, Message
-from memory.facts.words import is_unspaced, names, stem, stems, straight
+from memory.facts.words import is_unspaced, stem, stems, straight, tokens
 from memory.languages import pattern, table
 from memory.llm import DigestMaterial
 from memory.rendering import one_line, plain, without_blocks
@@ -89,30 +89,24 @@ class Grounding:
         source = next((message for message in self._material.messages if message.position == draft.source), None)
         if source is None:
             raise Ungrounded(f"no message {draft.source} was shown")
-        problem = self._problem(draft, source)
-        if problem is not None:
-            raise Ungrounded(problem)
-        return source
-
-    def _problem(self, draft: FactDraft, source: Message) -> str | None:
         if source.position <= self._facts_through:
-            return f"message {draft.source} was read before"
+            raise Ungrounded(f"message {draft.source} was read before")
         if source.role != "user":
-            return f"message {draft.source} is not the person's own"
+            raise Ungrounded(f"message {draft.source} is not the person's own")
         if not draft.text.strip() or len(draft.text) > TEXT_CHARS_MAX:
-            return "empty or too long"
+            raise Ungrounded("empty or too long")
         said = without_blocks(source.content)
         if not _quoted(draft.quote, said):
-            return "its quote is not in its source"
+            raise Ungrounded("its quote is not in its source")
         if not _telling(draft.quote, said):
-            return "its quote says nothing by itself"
+            raise Ungrounded("its quote says nothing by itself")
         if not self._numbers_said(draft.text, source, said):
-            return "it has a number that was not said"
+            raise Ungrounded("it has a number that was not said")
         if not _negations_agree(draft.text, draft.quote, said):
-            return "its source says the opposite"
+            raise Ungrounded("its source says the opposite")
         if not self._names_known(draft.text, said):
-            return "it has a name that was not said"
-        return None
+            raise Ungrounded("it has a name that was not said")
+        return source
 
     def _numbers_said(self, text: str, source: Message, said: str) -> bool:
         wanted = _stated(_without_dates_worked_out(text, source, said))
@@ -122,15 +116,13 @@ class Grounding:
             return True
         about = _topics(text)
         own = (without_blocks(message.content) for message in self._material.messages if message.role == "user")
-        for other in (*own, *(fact.text for fact in self._material.known_facts)):
-            if about & _topics(other):
-                also = _forms(other)
-                missing = [forms for forms in missing if not forms & also]
-        return not missing
+        others = (*own, *(fact.text for fact in self._material.known_facts))
+        elsewhere = set[str]().union(*(_forms(other) for other in others if about & _topics(other)))
+        return all(forms & elsewhere for forms in missing)
 
     def _names_known(self, text: str, said: str) -> bool:
-        found = names(_MID_SENTENCE.sub(lambda start: start.group().lower(), text))
-        found = [name for name in found if name not in NUMBER_WORDS and not DATE.search(name)]
+        later = tokens(_MID_SENTENCE.sub(lambda start: start.group().lower(), text))[1:]
+        found = [name.lower() for token in later if _is_name(name := token.partition("'")[0])]
         if not found or text.istitle() or not self._words.isdisjoint(found):
             return True
         words = self._words.union(_words(said))  # without its pasted blocks, the source may have other words
@@ -291,10 +283,14 @@ def _words(text: str) -> list[str]:
     return " ".join(_LETTERS.findall(text)).casefold().split()
 
 
+def _is_name(word: str) -> bool:
+    """Whether a word in mid-sentence is a name, for all that its capital letter tells."""
+    name = word[:1].isupper() and len(word) > 1 and bool(stems(word))
+    return name and word.lower() not in NUMBER_WORDS and not DATE.search(word)
+
+
 def _known(name: str, words: Iterable[str]) -> bool:
-    """Whether one of `words` is the name, a form of it (PostgreSQL, Postgres) or holds it."""
-    if is_unspaced(name):
-        return any(name in word for word in words)
+    """Whether one of `words` is the name, or a form of it (PostgreSQL, Postgres)."""
     return any(
         name == word or (min(len(name), len(word)) >= 4 and (name.startswith(word) or word.startswith(name)))
         for word in words

@@ -1,4 +1,4 @@
-"""Words of facts as they are compared: stems of what a text is about, and the names in it.
+"""Words of facts as they are compared: stems of what a text is about.
 
 Guarantee: pure, and linear in the text.  Scripts that are written without spaces are compared by pairs of characters.
 """
@@ -40,9 +40,3 @@ def stem(word: str) -> str:
     """A word without its ending."""
     found = ENGLISH.terms(word)
     return found[0] if found else word
-
-
-def names(text: str) -> list[str]:
-    """Capitalised words that are not simply the first of the text, lowered."""
-    found = [token.partition("'")[0] for token in tokens(text)]
-    return [name.lower() for name in found[1:] if name[:1].isupper() and len(name) > 1 and stems(name)]

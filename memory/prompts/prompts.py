@@ -57,32 +57,26 @@ class Prompt:
 
     def render(self, **variables: Any) -> str:
         """The text, filled in.  Raises InvalidRequest for a file that isn't a good template."""
-        return sandbox.render(self.name, self.text, variables) if variables else sandbox.fixed(self.name, self.text)
+        return sandbox.render(self.name, self.text, variables)
 
 
+@dataclass(frozen=True)
 class Prompts:
     """Finds, checks and stores prompts.  `summary_variables` are samples of what summary prompts are given."""
 
-    def __init__(
-        self,
-        database: Database,
-        folder: Path,
-        now: Callable[[], datetime],
-        summary_variables: Sequence[Mapping[str, Any]],
-    ) -> None:
-        self._database = database
-        self._folder = folder
-        self._now = now
-        self._summary_variables = summary_variables
+    database: Database
+    folder: Path
+    now: Callable[[], datetime]
+    summary_variables: Sequence[Mapping[str, Any]]
 
     def get(self, caller: Caller, name: str) -> Prompt:
         """The version in use.  Raises NotFound, which lists the prompts there are."""
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             return self.find(tx, caller, name)
 
     def all(self, caller: Caller) -> list[Prompt]:
         """The version in use of every prompt, by name."""
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             return [self.find(tx, caller, name) for name in self._names(tx, caller)]
 
     def put(self, caller: Caller, name: str, text: str) -> Prompt:
@@ -94,12 +88,12 @@ class Prompts:
                 param="name",
             )
         self.check(name, text)
-        with self._database.write() as tx:
+        with self.database.write() as tx:
             newest = _newest(tx, caller, name)
-            version = newest.version + 1 if newest is not None else 1
-            row = PromptRow(tenant=caller.tenant, name=name, version=version, text=text, created_at=self._now())
-            tx.add(row)
-            return _stored(row)
+            prompt = Prompt(name, newest.version + 1 if newest else 1, text, "stored", self.now())
+            values = {"version": prompt.version, "text": text, "created_at": prompt.created_at}
+            tx.add(PromptRow(tenant=caller.tenant, name=name, **values))
+            return prompt
 
     def check(self, name: str, text: str) -> None:
         """Raises InvalidRequest unless `text` is a template that renders with the variables of `name`."""
@@ -107,27 +101,18 @@ class Prompts:
             raise sandbox.bad_prompt("A prompt needs some text.")
         if len(text) > TEXT_CHARS_MAX:
             raise sandbox.bad_prompt(f"A prompt may have {TEXT_CHARS_MAX:,} characters.")
-        for variables in [_VARIABLES[name]] if name in _VARIABLES else self._summary_variables:
+        for variables in [_VARIABLES[name]] if name in _VARIABLES else self.summary_variables:
             sandbox.render(name, text, variables)
 
     # -- for the engine's own transactions
 
     def find(self, tx: Transaction, caller: Caller, name: str) -> Prompt:
         """Like `get`."""
-        row = _newest(tx, caller, name)
-        prompt = _stored(row) if row is not None else self.from_file(name)
+        prompt = _newest(tx, caller, name) or self._unstored(name)
         if prompt is None:
             there = ", ".join(self._names(tx, caller))
             raise NotFound("prompt_not_found", f"There is no prompt {name!r}. There are: {there}.", param="prompt")
         return prompt
-
-    def system(self, stored: str | None) -> str:
-        """The text of `system`, rendered, when `stored` is the newest stored one (see SYSTEM_TEXT)."""
-        if stored is None:
-            prompt = self.from_file("system")
-            assert prompt is not None  # it is packaged
-            stored = prompt.text
-        return sandbox.fixed("system", stored)
 
     def find_summary(self, tx: Transaction, caller: Caller, name: str) -> Prompt:
         """`find` for a summary prompt.  Raises InvalidRequest for a prompt of another purpose."""
@@ -139,23 +124,25 @@ class Prompts:
             )
         return self.find(tx, caller, name)
 
-    def from_file(self, name: str) -> Prompt | None:
+    def system(self, stored: str | None) -> str:
+        """The text of `system`, rendered; `stored` is its newest stored one (see SYSTEM_TEXT)."""
+        prompt = self._unstored("system") if stored is None else Prompt("system", 1, stored, "stored")
+        return prompt.render() if prompt else ""
+
+    def _unstored(self, name: str) -> Prompt | None:
         """The operator's file or the packaged text of this name."""
-        file = self._folder / f"{name}.txt"
+        file = self.folder / f"{name}.txt"
         if NAME.fullmatch(name) and file.is_file():
             return Prompt(name, 0, file.read_text(encoding="utf-8"), "file")
         return Prompt(name, 0, _PACKAGED[name], "packaged") if name in _PACKAGED else None
 
     def _names(self, tx: Transaction, caller: Caller) -> list[str]:
         stored = tx.scalars(select(PromptRow.name).where(PromptRow.tenant == caller.tenant).distinct())
-        files = (path.stem for path in self._folder.glob("*.txt") if NAME.fullmatch(path.stem))
+        files = (path.stem for path in self.folder.glob("*.txt") if NAME.fullmatch(path.stem))
         return sorted({*_PACKAGED, *files, *stored})
 
 
-def _newest(tx: Transaction, caller: Caller, name: str) -> PromptRow | None:
-    row: PromptRow | None = tx.scalars(_NEWEST, {"tenant": caller.tenant, "name": name}).first()
-    return row
-
-
-def _stored(row: PromptRow) -> Prompt:
-    return Prompt(row.name, row.version, row.text, "stored", row.created_at)
+def _newest(tx: Transaction, caller: Caller, name: str) -> Prompt | None:
+    """The newest stored version."""
+    row = tx.scalars(_NEWEST, {"tenant": caller.tenant, "name": name}).first()
+    return Prompt(row.name, row.version, row.text, "stored", row.created_at) if row is not None else None

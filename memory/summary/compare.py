@@ -17,7 +17,6 @@ from memory.errors import SummaryRefused
 from memory.facts.grounding import Grounding, Ungrounded
 from memory.languages import analysis_in
 from memory.llm import DigestMaterial, LanguageModel
-from memory.llm.counted import CountedModel
 from memory.prompts.prompts import Prompt
 from memory.sections import Sections
 from memory.summary.digest import digest
@@ -41,20 +40,16 @@ class Comparison:
 
 
 def read_messages(data: Any) -> list[Message]:
-    """The messages of `{"messages": [...]}`; without a role, they take turns by name.
-
-    Raises ValueError that says what is wrong.
-    """
+    """The messages of `{"messages": [...]}`.  Raises ValueError that says what is wrong."""
     if not isinstance(data, Mapping) or not isinstance(data.get("messages"), list):
         raise ValueError('A conversation is a JSON object with a list of "messages".')
     messages: list[Message] = []
     for position, item in enumerate(data["messages"], start=1):
         if not isinstance(item, Mapping) or not isinstance(item.get("content"), str):
             raise ValueError(f'Message {position} has no "content".')
-        content, name = item["content"], item.get("name")
-        role = item.get("role") or ("user" if not messages or name == messages[0].name else "assistant")
         said = datetime.fromisoformat(item["created_at"]) if item.get("created_at") else datetime.now(UTC)
         said = said if said.tzinfo else said.replace(tzinfo=UTC)
+        role, content, name = item.get("role", "user"), item["content"], item.get("name")
         messages.append(Message(position, "", position, role, content, said, tokens.estimate_message(content), name))
     return messages
 
@@ -74,29 +69,25 @@ def compare(
     An update whose answer is refused is skipped, as in a session.  Raises ModelError when the model fails.
     """
     summary, refused = Sections(), 0
-    spent: list[Usage] = []
-    counted = CountedModel(mini, spent.append)
-    facts: list[Fact] = []
-    unread: list[Message] = []
+    spent, facts, unread = list[Usage](), list[Fact](), list[Message]()
     for start in range(0, len(messages), every):
         unread += messages[start : start + every]
         material = DigestMaterial(summary, unread, facts[-KNOWN_FACTS_MAX:])
         try:
-            made = digest(counted, prompt, repair, material)
+            made = digest(mini, prompt, repair, material, spent)
         except SummaryRefused:
             continue
         grounding = Grounding(material)
         for draft in made.facts:
             try:
                 said = grounding.source(draft).created_at
+                facts.append(Fact(len(facts) + 1, draft.text, valid_from=said, created_at=said))
             except Ungrounded:
                 refused += 1
-            else:
-                facts.append(Fact(len(facts) + 1, draft.text, valid_from=said, created_at=said))
         summary, unread = made.sections, []
-    analysis = analysis_in(language)
+    analysis, total = analysis_in(language), sum(spent, Usage(0, 0))
     held = tuple(_holds(str(summary), fact, analysis) for fact in stated_facts)
-    size, total = tokens.estimate(str(summary)), sum(spent, Usage(0, 0))
+    size = tokens.estimate(str(summary))
     return Comparison(prompt.label, len(spent), total, size, len(facts), refused, held)
 
 

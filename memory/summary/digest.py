@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memory import tokens
-from memory.domain import FACT_CATEGORIES, FactDraft
+from memory.domain import FACT_CATEGORIES, FactDraft, Usage
 from memory.errors import SummaryRefused
 from memory.llm import ChatMessage, DigestMaterial, LanguageModel, ModelRequest, complete
 from memory.prompts.prompts import Prompt
@@ -34,10 +34,7 @@ _THINK = re.compile(r"<(/?)think(?:ing)?>", re.I)
 _INNER = re.compile(r'"summary"\s*:?\s*$')
 
 
-# -- what the model is asked
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+def _object(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
@@ -45,30 +42,25 @@ def _list(items: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": items}
 
 
-_TEXT = {"type": "string"}
+_TEXT, _INTEGER = {"type": "string"}, {"type": "integer"}
 _SCHEMAS: Mapping[Kind, Any] = {
     "line": _TEXT,
     "items": _list(_TEXT),
-    "options": _list(_object({"option": _TEXT, "reason": _TEXT})),
+    "options": _list(_object(option=_TEXT, reason=_TEXT)),
 }
-
 SCHEMA: Mapping[str, Any] = _object(
-    {
-        "summary": _object({section.name: _SCHEMAS[section.kind] for section in SECTIONS}),
-        "facts": _list(
-            _object(
-                {
-                    "text": _TEXT,
-                    "category": {"type": "string", "enum": list(FACT_CATEGORIES)},
-                    "importance": {"type": "integer", "minimum": 1, "maximum": 5},
-                    "scope": {"type": "string", "enum": ["session", "user"]},
-                    "source": {"type": "integer"},
-                    "quote": _TEXT,
-                    "supersedes": _list({"type": "integer"}),
-                }
-            )
-        ),
-    }
+    summary=_object(**{section.name: _SCHEMAS[section.kind] for section in SECTIONS}),
+    facts=_list(
+        _object(
+            text=_TEXT,
+            category={"type": "string", "enum": list(FACT_CATEGORIES)},
+            importance={"type": "integer", "minimum": 1, "maximum": 5},
+            scope={"type": "string", "enum": ["session", "user"]},
+            source=_INTEGER,
+            quote=_TEXT,
+            supersedes=_list(_INTEGER),
+        )
+    ),
 )
 
 
@@ -106,8 +98,10 @@ def prompt_variables(first: bool) -> dict[str, Any]:
     return {"first": first, "sections": sections, "max_words": MAX_WORDS}
 
 
-def digest(model: LanguageModel, instruction: Prompt, repair: Prompt, material: DigestMaterial) -> Digest:
-    """Bring the previous summary up to date with the messages since.
+def digest(
+    model: LanguageModel, instruction: Prompt, repair: Prompt, material: DigestMaterial, spent: list[Usage]
+) -> Digest:
+    """Bring the previous summary up to date with the messages since, and add to `spent` what each call cost.
 
     Raises ModelError when the model fails, SummaryRefused when its answer can't be used, even repaired.
     """
@@ -118,30 +112,23 @@ def digest(model: LanguageModel, instruction: Prompt, repair: Prompt, material: 
         block("known_facts", (fact_line(fact, number=True) for fact in material.known_facts)),
         block("messages", message_lines(material.messages, numbered=True)),
     )
-    request = ModelRequest(
-        messages=(
-            ChatMessage("system", f"{prompt}\n\n{INSTRUCTION}"),
-            ChatMessage("user", "\n\n".join(filter(None, blocks))),
-        ),
-        material=material,
-        schema=SCHEMA,
+    asked: tuple[ChatMessage, ...] = (
+        ChatMessage("system", f"{prompt}\n\n{INSTRUCTION}"),
+        ChatMessage("user", "\n\n".join(filter(None, blocks))),
     )
     for _ in ("answer", "repair"):
-        text, finish = complete(model, request)
+        text, finish = complete(model, ModelRequest(asked, material, SCHEMA))
+        spent.append(finish.usage)
         try:
             return replace(read(text, previous), model=finish.model)
         except UnusableDigest as error:
             problem = str(error)
-        repairing = (ChatMessage("assistant", text), ChatMessage("user", repair.render(problem=problem)))
-        request = replace(request, messages=request.messages + repairing)
+        asked += (ChatMessage("assistant", text), ChatMessage("user", repair.render(problem=problem)))
     raise SummaryRefused(
         "summary_refused",
         f"The mini model's summary was refused, and its repair too: {problem} "
         "The last good summary stays in use and no message is lost.",
     )
-
-
-# -- reading its answer
 
 
 def read(answer: str, previous: Sections) -> Digest:

@@ -48,9 +48,6 @@ class SummaryVersion:
     replaced: bool
 
 
-_SAME = tuple(field.name for field in fields(SummaryVersion) if field.name not in ("sections", "replaced"))
-
-
 @dataclass(frozen=True)
 class SummaryState:
     """The newest version (None: there is none yet), and its state, as in `Head`."""
@@ -65,8 +62,8 @@ class SummaryState:
 
 
 class Head(NamedTuple):
-    """What a session's head shows: its summary, how the newest summary stands to the messages, the job that brings that
-    up to date with the error of its last try, and the tenant's stored system prompt.
+    """What a session's head shows: its summary and the tenant's system prompt.  `job_id` is the job that updates the
+    summary, `error` how its last try failed.
 
     `state` is `none` (there is nothing to summarise yet), `current`, `pending` (messages wait to be summarised),
     `updating` or `failed`.
@@ -103,13 +100,10 @@ class Summaries:
         with self.database.read() as tx:
             return state_of(tx, find_session(tx, caller, session_id))
 
-    def versions(
-        self, caller: Caller, session_id: str, *, cursor: str | None = None, limit: int = 20
-    ) -> Page[SummaryVersion]:
+    def versions(self, caller: Caller, session_id: str, *, cursor: str | None, limit: int) -> Page[SummaryVersion]:
         """All versions, newest first.  Raises NotFound."""
         with self.database.read() as tx:
-            row = find_session(tx, caller, session_id)
-            query = select(SummaryRow).where(SummaryRow.session_id == row.id)
+            query = select(SummaryRow).where(SummaryRow.session_id == find_session(tx, caller, session_id).id)
             if cursor:
                 query = query.where(SummaryRow.version < decode_cursor(cursor, int)[0])
             rows = tx.scalars(query.order_by(SummaryRow.version.desc()).limit(limit + 1))
@@ -183,15 +177,8 @@ def add_version(
     """Make `sections` the session's newest version, which covers the messages up to position `through`."""
     row.summary_version += 1
     row.summary_through = skip_erased(tx, row, through)
-    version = SummaryRow(
-        session_id=row.id,
-        version=row.summary_version,
-        sections=sections.as_dict(),
-        through=row.summary_through,
-        tokens=tokens.estimate(str(sections)),
-        created_at=now,
-        **about,
-    )
+    version = SummaryRow(session_id=row.id, version=row.summary_version, through=row.summary_through, **about)
+    version.sections, version.tokens, version.created_at = sections.as_dict(), tokens.estimate(str(sections)), now
     tx.add(version)
     tx.flush()
 
@@ -229,32 +216,21 @@ def of_head(tx: Transaction, row: SessionRow) -> Head:
         state = "failed" if job_state == "failed" else "updating"
     elif row.summary_through < row.message_count:
         state = "pending"
-    shown = Sections.from_dict(sections) if sections is not None else Sections()
-    return Head(shown, state, job_id, error, system_prompt)
+    return Head(Sections.from_dict(sections or {}), state, job_id, error, system_prompt)
 
 
 def state_of(tx: Transaction, row: SessionRow) -> SummaryState:
     """The state of the session's summary, with its newest version."""
-    latest = find_version(tx, row, row.summary_version)
-    head = of_head(tx, row)
-    return SummaryState(
-        session_id=row.public_id,
-        latest=as_version(latest) if latest else None,
-        state=head.state,
-        error=head.error,
-        job_id=head.job_id,
-        head_version=row.head_version,
-        message_count=row.message_count,
-    )
+    newest, head = find_version(tx, row, row.summary_version), of_head(tx, row)
+    latest = as_version(newest) if newest else None
+    return SummaryState(row.public_id, latest, head.state, head.error, head.job_id, row.head_version, row.message_count)
 
 
 def as_version(row: SummaryRow) -> SummaryVersion:
-    same = {name: getattr(row, name) for name in _SAME}
-    return SummaryVersion(**same, sections=Sections.from_dict(row.sections), replaced=row.branch > 0)
+    own: dict[str, Any] = {"sections": Sections.from_dict(row.sections), "replaced": row.branch > 0}
+    same = {field.name: getattr(row, field.name) for field in fields(SummaryVersion) if field.name not in own}
+    return SummaryVersion(**same, **own)
 
 
 def find_version(tx: Transaction, row: SessionRow, version: int) -> SummaryRow | None:
-    found: SummaryRow | None = tx.scalar(
-        select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.version == version)
-    )
-    return found
+    return tx.scalar(select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.version == version))

@@ -1,14 +1,15 @@
 """Updates: the mini model reads what was said since the last summary, in a job or, storing nothing, for a preview.
 
-Guarantee: an update is stored only when the model's answer passed all checks, nobody changed the summary meanwhile
-(compare and swap on the version), and no message it was made from was replaced or erased.  The database is free while
-the model works.
+Guarantee: it reads the session's current line after the summary it goes on from, in order and without a gap (but for
+erased messages).  An update is stored only when the model's answer passed all checks, nobody changed the summary
+meanwhile (compare and swap on the version), and no message it was made from was replaced or erased.  The database is
+free while the model works.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -25,7 +26,6 @@ from memory.facts.facts import Facts
 from memory.facts.grounding import told_back, words_of
 from memory.leases import Leases
 from memory.llm import DigestMaterial, LanguageModel
-from memory.llm.counted import CountedModel
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt, Prompts
@@ -95,7 +95,7 @@ class Updates:
         """Bring the job's session up to date, with one call of the mini model for each batch of messages.  Idempotent.
 
         Messages that arrive meanwhile are left to the job of their own turn, which waits for the end of a burst.
-        Raises ModelError and SummaryRefused; steps that were done stay done.
+        Raises ModelError; steps that were done stay done.
         """
         step = self._next_step(job)
         until = step.message_count if step is not None else 0
@@ -104,9 +104,7 @@ class Updates:
             stored = self._store(job, step, made, usage)
             step = None if stored and step.through == until else self._next_step(job)
 
-    def preview(
-        self, caller: Caller, session_id: str, *, prompt: str | None = None, text: str | None = None
-    ) -> Preview:
+    def preview(self, caller: Caller, session_id: str, *, prompt: str | None, text: str | None) -> Preview:
         """The summary that the prompt named `prompt`, or one of this `text`, gives the conversation; without either,
         the prompt in use.
 
@@ -114,7 +112,7 @@ class Updates:
         one call can: from its beginning, or from the earliest version after which one call can read the rest.
 
         Raises NotFound, InvalidRequest for a text that can't be a prompt and for a session without messages,
-        LimitReached when the owner's day is spent, ModelError and SummaryRefused.
+        LimitReached when the owner's day is spent, and ModelError.
         """
         with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
@@ -154,7 +152,7 @@ class Updates:
             return self._step(tx, row, newest, self.prompts.find(tx, Caller(row.tenant), name))
 
     def _step(self, tx: Transaction, row: SessionRow, since: SummaryRow | None, prompt: Prompt) -> _Step | None:
-        """The next messages after version `since` (None: after no summary); None when there are none."""
+        """The next messages after version `since` (None: from the first one); None when there are none."""
         messages = _batch(tx, row, since.through if since else 0)
         if messages and messages[-1].role == "user" and not self.leases.free(row):
             messages.pop()  # a turn is about to answer it
@@ -169,7 +167,7 @@ class Updates:
         """What the mini model makes of a step, and what its calls cost.  Refused answers are charged too."""
         spent: list[Usage] = []
         try:
-            made = digest(CountedModel(self.mini, spent.append), step.prompt, step.repair, step.material)
+            made = digest(self.mini, step.prompt, step.repair, step.material, spent)
         finally:
             self.budgets.charge(step.owner_id, spent)
         total = sum(spent, Usage(0, 0))
@@ -180,21 +178,15 @@ class Updates:
         """Store the new version and its facts; False when the session changed meanwhile."""
         with self.database.write() as tx:
             row = tx.get(SessionRow, job.session_id)
-            if row is None or row.summary_version != step.version or not _all_there(tx, step.material.messages):
+            read = [message.id for message in step.material.messages]
+            there = tx.scalar(select(func.count()).where(MessageRow.id.in_(read), *SAID))
+            if row is None or row.summary_version != step.version or there != len(read):
                 log.info("the session changed while its summary was being updated; doing it again")
                 return False
             counts, corrected = self.facts.accept(tx, row, made.facts, step.material)
-            add_version(
-                tx,
-                row,
-                _corrected(made.sections, corrected),
-                step.through,
-                self.now(),
-                author="model",
-                model=made.model,
-                prompt=step.prompt.label,
-                usage={**usage, "facts": counts},
-            )
+            sections = _corrected(made.sections, corrected)
+            about = {"model": made.model, "prompt": step.prompt.label, "usage": {**usage, "facts": counts}}
+            add_version(tx, row, sections, step.through, self.now(), author="model", **about)
             if corrected:
                 show_newest(tx, row, self.settings)  # a true head matters more than a stable one
         self.metrics.facts_taken(counts)
@@ -224,24 +216,12 @@ def _starting_point(tx: Transaction, row: SessionRow) -> SummaryRow | None:
     """
     if row.tokens <= BATCH_TOKENS:
         return None
-    left = select(func.sum(MessageRow.tokens)).where(
-        MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.position > SummaryRow.through
-    )
-    partial = select(SummaryRow).where(
-        SummaryRow.session_id == row.id, SummaryRow.branch == 0, SummaryRow.through < row.message_count
-    )
-    fitting = partial.where(left.scalar_subquery() <= BATCH_TOKENS).order_by(
-        SummaryRow.through, SummaryRow.version.desc()
-    )
-    last = partial.order_by(SummaryRow.through.desc(), SummaryRow.version.desc())
-    return tx.scalar(fitting.limit(1)) or tx.scalar(last.limit(1))
-
-
-def _all_there(tx: Transaction, messages: Sequence[Message]) -> bool:
-    """Whether none of the messages was replaced or erased."""
-    ids = [message.id for message in messages]
-    found: int = tx.scalar(select(func.count()).where(MessageRow.id.in_(ids), *SAID)) or 0
-    return found == len(messages)
+    of_session = (SummaryRow.session_id == row.id, SummaryRow.branch == 0, SummaryRow.through < row.message_count)
+    later = (MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.position > SummaryRow.through)
+    left = select(func.sum(MessageRow.tokens)).where(*later).scalar_subquery()
+    versions = select(SummaryRow).where(*of_session).limit(1)
+    first = versions.where(left <= BATCH_TOKENS).order_by(SummaryRow.through, SummaryRow.version.desc())
+    return tx.scalar(first) or tx.scalar(versions.order_by(SummaryRow.through.desc(), SummaryRow.version.desc()))
 
 
 def _corrected(sections: Sections, corrections: Mapping[Fact, str]) -> Sections:
@@ -252,7 +232,7 @@ def _corrected(sections: Sections, corrections: Mapping[Fact, str]) -> Sections:
     instead = {words: new for old, new in corrections.items() for words in words_of(old)}
     changed: dict[str, Any] = {}
     for section in SECTIONS:
-        value = getattr(sections, section.name)
         if section.kind == "items":
-            changed[section.name] = tuple(dict.fromkeys(instead.get(told_back(item), item) for item in value))
+            items = getattr(sections, section.name)
+            changed[section.name] = tuple(dict.fromkeys(instead.get(told_back(item), item) for item in items))
     return replace(sections, **changed)
