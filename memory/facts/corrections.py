@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from sqlalchemy import delete, select
 
@@ -46,22 +47,20 @@ def corrected_by(tx: Transaction, draft: FactDraft, source: Message, known: Iter
     older = [fact for fact in known if fact.valid_from <= source.created_at]
     corrects = _CORRECTS.search(straight(source.content[:SAID_MAX])) is not None
     sole, words = _sole(draft.text), _words(draft.text)
-    contradicted = {
-        fact.id: fact.source_message_id
+    contradicted = [
+        fact
         for fact in older
         if fact.source_message_id != source.id
         and (
             _contradicts(sole, _sole(fact.text))
             or (corrects and (_another_value(words, _words(fact.text)) or _opposite(draft.text, fact.text)))
         )
-    }
-    by_speaker = (MessageRow.id.in_(contradicted.values()), MessageRow.name.is_not_distinct_from(source.name))
-    theirs = {None, *tx.scalars(select(MessageRow.id).where(*by_speaker))}  # None: stated through the API
-    return [
-        fact
-        for fact in older
-        if fact.id in draft.supersedes or (fact.id in contradicted and contradicted[fact.id] in theirs)
     ]
+    sources = {fact.source_message_id for fact in contradicted}
+    by_speaker = (MessageRow.id.in_(sources), MessageRow.name.is_not_distinct_from(source.name))
+    theirs = {None, *tx.scalars(select(MessageRow.id).where(*by_speaker))}  # None: stated through the API
+    corrected = {fact.id for fact in contradicted if fact.source_message_id in theirs}.union(draft.supersedes)
+    return [fact for fact in older if fact.id in corrected]
 
 
 def _sole(text: str) -> tuple[str, frozenset[str]] | None:
@@ -100,10 +99,7 @@ def _words(text: str) -> list[str]:
 
 def _common(mine: Sequence[str], theirs: Sequence[str]) -> int:
     """How many words both begin with."""
-    return next(
-        (at for at, (one, other) in enumerate(zip(mine, theirs, strict=False)) if one != other),
-        min(len(mine), len(theirs)),
-    )
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs, strict=False)))
 
 
 def withdraw(tx: Transaction, fact_ids: Iterable[int]) -> None:

@@ -170,17 +170,13 @@ def _quoted(quote: str, said: str) -> bool:
     quote, said = _compared(quote), _compared(said)
     if quote not in said:
         quote = quote.strip(_EDGES)
-    return bool(quote) and any(_whole(said, *place.span()) for place in re.finditer(re.escape(quote), said))
+    if is_unspaced(quote):
+        return quote in said
+    return bool(quote) and re.search(rf"(?:(?<!\w)|(?!\w)){re.escape(quote)}(?:(?!\w)|(?<!\w))", said) is not None
 
 
 def _compared(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", plain(text)).translate(_TYPOGRAPHIC).split())
-
-
-def _whole(said: str, start: int, end: int) -> bool:
-    """Whether `said[start:end]` begins and ends where words do, in scripts that keep words apart."""
-    edges = (said[max(0, at - 1) : at + 1] for at in (start, end))
-    return not any(len(edge) == 2 and edge.isalnum() and not any(map(is_unspaced, edge)) for edge in edges)
 
 
 def _telling(quote: str, said: str) -> bool:
