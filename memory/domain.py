@@ -13,15 +13,8 @@ from typing import Any, NamedTuple
 INTERRUPTED = "interrupted"  # the finish_reason of a reply that was stopped, or whose client left
 
 FACT_CATEGORIES = (
-    "identity",
-    "preference",
-    "plan",
-    "event",
-    "requirement",
-    "constraint",
-    "relationship",
-    "work",
-    "other",
+    *("identity", "preference", "plan", "event", "requirement", "constraint"),
+    *("relationship", "work", "other"),
 )
 
 

@@ -36,13 +36,9 @@ _UNSEEN = re.compile(
 _SHAPED = {"joiner": ("Lo", "Mn", "Mc", "So", "Sk"), "selector": ("Lo", "So", "Sm", "Po", "Nd")}
 
 _ESCAPED = dict.fromkeys("&＆﹠", "&amp;") | dict.fromkeys("<＜﹤", "&lt;") | dict.fromkeys(">＞﹥", "&gt;")
-_ESCAPES = str.maketrans(_ESCAPED)
 _MARK = re.compile(r"[\[［](?=/?[A-Z][A-Z_]{2,}[\]］])")  # [INST], [/INST], [TOOL_CALLS], [SEP]
 _SPECIAL = re.compile(f"[{_HIDDEN}{_LINE_ENDS}{''.join(_ESCAPED)}\\[［]")  # nearly all text has none of these
 _OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,400}})?>\n")
-
-
-# -- text
 
 
 def plain(text: str) -> str:
@@ -67,7 +63,7 @@ def one_line(text: str) -> str:
 def escape(text: str) -> str:
     """`text` as it may stand inside a block."""
     if _SPECIAL.search(text):
-        text = _MARK.sub("&#91;", plain(text).translate(_ESCAPES))
+        text = _MARK.sub("&#91;", plain(text).translate(str.maketrans(_ESCAPED)))
     return text.replace("\n", "\n  ")
 
 
@@ -92,9 +88,6 @@ def block(name: str, lines: Iterable[str]) -> str:
     """Escaped lines between tags; nothing when there are no lines."""
     body = "\n".join(lines)
     return f"<{name}>\n{body}\n</{name}>" if body else ""
-
-
-# -- messages
 
 
 def stamp(time: datetime) -> str:
@@ -146,9 +139,6 @@ def spoken(message: Message) -> tuple[str, str]:
 def quoted(role: str, content: str) -> str:
     """The words of a role that must not speak for itself here."""
     return f'<message role="{attribute(role)}">\n{escape(content)}\n</message>'
-
-
-# -- facts and summaries
 
 
 def fact_line(fact: Fact, number: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""What the tests of facts share: a session whose mini model answers what the test queues."""
+"""What the tests of facts and summaries share: a session whose mini model answers what the test queues."""
 
 from __future__ import annotations
 
@@ -9,23 +9,47 @@ from flask import Flask
 from app import services_of
 from tests.model_server import ModelServer
 from tests.resources import append, good, read_all, said
+from tests.talking import Prompt, prompts
 
 
 class Talk:
-    """A session whose mini model answers what the test queues; with None, what its default makes of the request."""
+    """A session whose mini model answers what the test queues, then what its default makes of the request."""
 
     def __init__(self, app: Flask, server: ModelServer, session: str = "s", user: str | None = None) -> None:
         self.app, self.server, self.session = app, server, session
         self.client = app.test_client()
         self.who = {"user_id": user} if user else {}
+        self.address = f"/api/sessions/{session}/summary"
+
+    def say(self, *messages: Any) -> None:
+        """Append messages: texts of the person, or whole messages."""
+        append(self.client, self.session, [m if isinstance(m, dict) else said(m) for m in messages], **self.who)
+
+    def digest(self, *replies: Any) -> dict[str, Any]:
+        """Run the summary jobs; the mini model answers `replies`."""
+        self.server.mini.queue(*replies)
+        services_of(self.app).outbox.run_due(["summary"])
+        return self.summary()
 
     def hear(self, *messages: Any, reply: Any = None) -> None:
         """Append messages and digest them; the mini model answers `reply`."""
-        append(self.client, self.session, [m if isinstance(m, dict) else said(m) for m in messages], **self.who)
-        if reply is not None:
-            self.server.mini.queue(reply)
-        services_of(self.app).outbox.run_due(["summary"])
-        assert good(self.client.get(f"/api/sessions/{self.session}/summary"))["state"] == "current"
+        self.say(*messages)
+        assert self.digest(*[reply] if reply is not None else [])["state"] == "current"
+
+    def summary(self) -> dict[str, Any]:
+        return good(self.client.get(self.address))
+
+    def topics(self) -> list[str]:
+        """The versions of the summary, newest first."""
+        items = read_all(self.client, f"{self.address}/versions", limit=2)
+        return [f"{item['version']} {item['sections']['topic']}" for item in items]
+
+    def edit(self, topic: str, **more: Any) -> Any:
+        return self.client.put(self.address, json={"sections": {"topic": topic}, **more})
+
+    def digests(self) -> list[Prompt]:
+        """What the mini model was sent."""
+        return prompts(self.server, "mini")
 
     def facts(self, **query: Any) -> list[dict[str, Any]]:
         return read_all(self.client, "/api/facts", session_id=self.session, **query)
@@ -36,11 +60,9 @@ class Talk:
     def prompt(self, message: str) -> str:
         """All that the main model is sent with this message."""
         good(self.client.post("/api/chat", json={"session_id": self.session, "message": message, **self.who}))
-        sent = [request.body["messages"] for request in self.server.requests if request.model == "main"][-1]
-        return "\n".join(message["content"] for message in sent)
+        return "\n".join(message["content"] for message in prompts(self.server)[-1])
 
     def counts(self) -> dict[str, int]:
         """What became of the facts that the last digest proposed."""
-        latest = good(self.client.get(f"/api/sessions/{self.session}/summary"))["latest"]
-        counts: dict[str, int] = latest["usage"]["facts"]
+        counts: dict[str, int] = self.summary()["latest"]["usage"]["facts"]
         return counts

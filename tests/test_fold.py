@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any
 
 import pytest
@@ -17,10 +18,11 @@ from app import services_of
 from memory import tokens
 from tests.conftest import MakeApp
 from tests.model_server import Body, Delay, ModelServer, Status
+from tests.resources import said as words
 from tests.talking import Prompt, ask, at, chat, failed, jobs, prompts, question, said, sessions, stored, summary
 
-ACTIONS = ["turn", "turn", "turn", "long turn", "main fails", "append", "work", "work", "refuse", "garble", "hold"]
-ACTIONS += ["let go", "roll back"]
+ACTIONS = ["turn", "turn", "turn", "long turn", "main fails", "append", "work", "work", "mini fails", "mini garbles"]
+ACTIONS += ["hold", "let go", "roll back"]
 
 
 class Covering:
@@ -76,9 +78,14 @@ class Conversation:
 
     def __init__(self, client: FlaskClient, server: ModelServer, mini: Covering, session_id: str) -> None:
         self.client, self.server, self.mini, self.session_id = client, server, mini, session_id
-        self.services = services_of(client.application)
         self.heads: dict[int, str] = {}
-        self.letting_go: Callable[[], None] | None = None
+        self.held: tuple[threading.Event, threading.Thread] | None = None
+
+    def post(self, path: str, **body: Any) -> None:
+        self.client.post(f"/api/sessions/{self.session_id}/{path}", json=body)
+
+    def work(self) -> None:
+        services_of(self.client.application).outbox.run_due(["summary"])
 
     def take(self, action: str, number: int) -> None:
         if action in ("turn", "long turn", "main fails"):
@@ -89,40 +96,30 @@ class Conversation:
             assert response.status_code == (502 if action == "main fails" else 200), response.text
             self.check(text, response.json.get("memory"))
         elif action == "append":
-            drafts = [{"role": role, "content": f"m{number} {role}"} for role in ("user", "assistant", "assistant")]
-            self.client.post(f"/api/sessions/{self.session_id}/messages", json={"messages": drafts})
+            self.post(
+                "messages", messages=[words(f"m{number} {role}", role) for role in ("user", "assistant", "assistant")]
+            )
         elif action == "roll back" and (newest := summary(self.client, self.session_id)["latest"]):
-            version = {"version": max(1, newest["version"] - 1)}
-            self.client.post(f"/api/sessions/{self.session_id}/summary/rollback", json=version)
-        elif action == "let go":
-            self.let_go()
-        elif action in ("work", "refuse", "garble", "hold"):
-            self.update(action)
+            self.post("summary/rollback", version=max(1, newest["version"] - 1))
+        elif action in ("work", "mini fails", "mini garbles"):
+            failing = {"mini fails": Status(401), "mini garbles": "{"}
+            self.update(lambda body: failing.get(action) or self.mini(body))
+            self.work()
+        elif action == "hold" and not self.held:
+            self.held = release, worker = threading.Event(), threading.Thread(target=self.work)
+            self.update(lambda body: Delay(release, self.mini(body)))
+            asked = len(self.server.requests)
+            worker.start()
+            self.server.wait_for(lambda: len(self.server.requests) > asked, 0.3)
+        elif action == "let go" and self.held:
+            release, worker = self.held
+            release.set()
+            worker.join()
+            self.held = None
 
-    def update(self, action: str) -> None:
-        if action == "hold" and self.letting_go:
-            return
-        assert self.client.post(f"/api/sessions/{self.session_id}/summary/refresh").status_code == 202
-        release = threading.Event()
-        self.server.mini.default = {
-            "work": self.mini,
-            "refuse": lambda body: Status(401),
-            "garble": lambda body: "{",
-            "hold": lambda body: Delay(release, self.mini(body)),
-        }[action]
-        if action != "hold":
-            self.services.outbox.run_due(["summary"])
-            return
-        asked = len(self.server.requests)
-        worker = threading.Thread(target=self.services.outbox.run_due, args=(["summary"],))
-        worker.start()
-        self.server.wait_for(lambda: len(self.server.requests) > asked, 0.3)
-        self.letting_go = lambda: (release.set(), worker.join())[1]
-
-    def let_go(self) -> None:
-        if self.letting_go:
-            self.letting_go()
-            self.letting_go = None
+    def update(self, answer: Callable[[Body], Any]) -> None:
+        self.server.mini.default = answer
+        self.post("summary/refresh")
 
     def check(self, text: str, memory: dict[str, Any] | None) -> None:
         """The prompt just sent holds everything: what the head does not cover, word for word."""
@@ -143,11 +140,10 @@ class Conversation:
 
 @pytest.mark.slow
 def test_no_message_is_ever_in_neither_the_summary_nor_the_tail(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(**at(model_server, tail_messages_max=6, tail_tokens_max=300, summary_debounce=60.0))
+    client = make_app(**at(model_server, tail_messages_max=6, tail_tokens_max=300, summary_debounce=60.0)).test_client()
     covering = Covering()
     model_server.main.default = lambda body: f"Answer to {question(body['messages'])[:4]}"
-    client = app.test_client()
-    number = 0
+    numbers = count(1)
 
     @settings(
         max_examples=8,
@@ -159,15 +155,13 @@ def test_no_message_is_ever_in_neither_the_summary_nor_the_tail(make_app: MakeAp
     )
     @given(st.lists(st.sampled_from(ACTIONS), min_size=18, max_size=24))
     def talk(actions: list[str]) -> None:
-        nonlocal number
-        number += 1
-        conversation = Conversation(client, model_server, covering, f"s{number}")
+        conversation = Conversation(client, model_server, covering, f"s{next(numbers)}")
         try:
             for step, action in enumerate(["turn", *actions, "let go", "work", "turn", "turn"]):
                 conversation.take(action, step)
         finally:
-            conversation.let_go()
-            client.delete(f"/api/sessions/s{number}")
+            conversation.take("let go", 0)
+            client.delete(f"/api/sessions/{conversation.session_id}")
         assert covering.gaps == []
 
     talk()

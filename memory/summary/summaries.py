@@ -164,7 +164,6 @@ class Summaries:
             row = find_session(tx, caller, session_id)
             self.budgets.check(tx, row.owner_id)
             self.outbox.ask(tx, "summary", row.id, row.owner_id, session_id=row.id, insist=True)
-            tx.flush()
             return state_of(tx, row)
 
 
