@@ -36,6 +36,7 @@ _UNSEEN = re.compile(
 _SHAPED = {"joiner": ("Lo", "Mn", "Mc", "So", "Sk"), "selector": ("Lo", "So", "Sm", "Po", "Nd")}
 
 _ESCAPED = dict.fromkeys("&＆﹠", "&amp;") | dict.fromkeys("<＜﹤", "&lt;") | dict.fromkeys(">＞﹥", "&gt;")
+_ESCAPES = str.maketrans(_ESCAPED)
 _MARK = re.compile(r"[\[［](?=/?[A-Z][A-Z_]{2,}[\]］])")  # [INST], [/INST], [TOOL_CALLS], [SEP]
 _SPECIAL = re.compile(f"[{_HIDDEN}{_LINE_ENDS}{''.join(_ESCAPED)}\\[［]")  # nearly all text has none of these
 _OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,400}})?>\n")
@@ -63,7 +64,7 @@ def one_line(text: str) -> str:
 def escape(text: str) -> str:
     """`text` as it may stand inside a block."""
     if _SPECIAL.search(text):
-        text = _MARK.sub("&#91;", plain(text).translate(str.maketrans(_ESCAPED)))
+        text = _MARK.sub("&#91;", plain(text).translate(_ESCAPES))
     return text.replace("\n", "\n  ")
 
 
