@@ -14,7 +14,7 @@ from memory import tokens
 from memory.domain import FACT_CATEGORIES, Excerpt, Fact
 from memory.llm import ChatMessage, DigestMaterial, Finish, ModelRequest, Piece, ReplyMaterial, complete
 from memory.sections import Excluded, Sections
-from memory.summary import answer
+from memory.summary.digest import read
 from tests.builtin_calls import (
     ADA,
     CORRECTIONS,
@@ -227,7 +227,7 @@ def test_sections_are_bounded_and_a_long_summary_keeps_its_length() -> None:
 @pytest.mark.parametrize("said", ["hi", "thanks!", "😀", "Where do I live?"])
 def test_a_summary_says_something_and_reads_as_an_answer(said: str) -> None:
     summary = digest([said])[0]
-    assert not summary.empty and answer.read(complete(MODEL, request([said]))[0], Sections()).sections == summary
+    assert not summary.empty and read(complete(MODEL, request([said]))[0], Sections()).sections == summary
     assert digest(["I live in Tallinn"], summary)[0].discussed == ()
 
 

@@ -15,7 +15,8 @@ from memory.rendering import fact_line
 from search_index.caches import cached
 
 OFTEN = 32  # times that a fact was relevant, beyond which more make no difference
-TEXTS_KEPT = 2048  # texts whose words are cached: consecutive turns rank the same facts
+FACTS_KEPT = 2048  # facts whose words are cached: consecutive turns rank the same ones
+MESSAGES_KEPT = 8  # and messages: a turn ranks the facts of the head and then the others
 
 
 class Ranking:
@@ -26,7 +27,11 @@ class Ranking:
         self._weights = settings.fact_weights
         self._half_life_days = settings.fact_half_life_days
         analysis = analysis_in(settings.search_language)
-        self._words = cached(TEXTS_KEPT)(lambda text: frozenset(analysis.terms(text)))
+
+        def words(text: str) -> frozenset[str]:
+            return frozenset(analysis.terms(text))
+
+        self._words, self._asked = cached(FACTS_KEPT)(words), cached(MESSAGES_KEPT)(words)
 
     def for_head(self, facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
         """The facts of the head, whatever the message."""
@@ -34,7 +39,7 @@ class Ranking:
 
     def for_message(self, facts: Sequence[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
         """Of facts that are not in the head, those that are pinned or share words with the message."""
-        asked = self._words(message) if facts else frozenset()
+        asked = self._asked(message) if facts else frozenset()
         fitting = [fact for fact in facts if fact.pinned or not asked.isdisjoint(self._words(fact.text))]
         return self.prioritise(fitting, message, self._budget - self._budget // 2, now)
 
@@ -55,7 +60,7 @@ class Ranking:
 
     def scored(self, facts: Sequence[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
         """The facts, in their order, with their scores for `message` (empty: there is none)."""
-        asked = self._words(message) if facts else frozenset()
+        asked = self._asked(message) if facts else frozenset()
         return tuple(replace(fact, score=self._score(fact, asked, now)) for fact in facts)
 
     def _score(self, fact: Fact, asked: frozenset[str], now: datetime) -> FactScore:
