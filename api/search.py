@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 from api.blueprint import caller, resource, services
-from memory.recall.recall import Search
 from memory.services import utc_now
 from schemas.search import SearchQuery, SearchResults
 
@@ -16,13 +15,12 @@ blueprint = resource("search", "Find past messages by their words.")
 @blueprint.get("/search", errors={404: "The session is not there, or belongs to someone else."})
 @blueprint.arguments(SearchQuery, location="query")
 @blueprint.response(200, SearchResults)
-def search(query: tuple[str | None, Search]) -> dict[str, Any]:
+def search(query: dict[str, Any]) -> dict[str, Any]:
     """Search a person's past messages, or one session's
 
     Messages are found the moment they are stored, and ranked by how well their words match. `q` may have "phrases",
     -exclusions and prefixes*. Words are compared by their stems: `kettles` finds "kettle".
     """
-    user_id, what = query
     begun = time.perf_counter()
-    results = services().recall.search(caller(user_id), what, utc_now())
+    results = services().recall.search(caller(query.pop("user_id")), utc_now(), **query)
     return {"results": results, "took_ms": round((time.perf_counter() - begun) * 1000, 3)}

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC
-from typing import Any
 
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, fields, validate
 
-from memory.recall.recall import Search
 from schemas.fields import SessionId, Text, TimeZone, UserId, UtcDateTime, limit
 from schemas.sessions import ROLES, Message
 
 
 class SearchQuery(Schema):
-    q = Text(
+    text = Text(
         required=True,
+        data_key="q",
         validate=validate.Length(1, 2000),
         metadata={
             "description": "Words; a message with more of them, or with rarer ones, comes first. "
@@ -31,17 +30,11 @@ class SearchQuery(Schema):
     window = fields.Integer(
         load_default=0, validate=validate.Range(0, 10), metadata={"description": "Messages around each result."}
     )
-
-    timezone = TimeZone(
+    zone = TimeZone(
         load_default=UTC,
         data_key="timezone",
-        attribute="zone",
         metadata={"description": "Where the days of `q` begin: what it says of times is preferred, not demanded."},
     )
-
-    @post_load
-    def _value(self, data: dict[str, Any], **_: Any) -> tuple[str | None, Search]:
-        return data.pop("user_id"), Search(text=data.pop("q"), **data)
 
 
 class SearchResult(Schema):

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,16 +24,13 @@ from search_index.vectors import PACKED_BYTES, cosines, lengths_of
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-ROW = np.dtype(
-    [(name, "<i8") for name in ("id", "session", "created", "role", "length", "squares")] + [("checksum", "<u4")]
-)
+ROW = np.dtype([(name, "<i8") for name in ("id", "session", "created", "role", "length", "squares", "checksum")])
 """A message's numbers: `created` in microseconds since 1970, `role` as a hash, the number of its terms, the sum of
 their squared counts, and the checksum of all its columns."""
 
-POSTING = np.dtype([("code", "<u8"), ("count", "<u4")])
-"""A term of a message as a number (see `code`), and how often the message has it."""
+POSTING = np.dtype([("code", "<i8"), ("count", "<i8")])
+"""A term of a message as a hash, and how often the message has it."""
 
-_CHECKSUM_BYTES = 4
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OBJECT_BYTES = 400  # what Python takes for an entry beside its arrays and text
 
@@ -59,16 +55,10 @@ class Document(NamedTuple):
 
 
 @cached(16_384)
-def code(term: str) -> int:
-    """A term as a 64-bit hash."""
-    return int.from_bytes(hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-
-
-@lru_cache(maxsize=64)
-def role_number(role: str) -> int:
-    """A role as a 64-bit hash, so that roles of any length fit a column."""
-    digest = hashlib.blake2b(role.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+def code(word: str) -> int:
+    """A term, or a role, as a 64-bit hash."""
+    digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
 
 
 def microseconds(moment: datetime) -> int:
@@ -78,26 +68,25 @@ def microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, eq=False)
-class Entry:
+class Entry(NamedTuple):
     """An analysed message: its terms in their order, and the bytes of its columns."""
 
     document: Document
-    terms: tuple[str, ...]
+    terms: list[str]
     row: bytes
     bag: bytes
     vector: bytes
 
     @classmethod
-    def of(cls, document: Document, terms: Sequence[str], vector: bytes) -> Entry:
+    def of(cls, document: Document, terms: list[str], vector: bytes) -> Entry:
         """`vector` is packed (see `vectors`)."""
         counts = Counter(terms)
         squares = sum(count * count for count in counts.values())
-        created, role = microseconds(document.created_at), role_number(document.role)
+        created, role = microseconds(document.created_at), code(document.role)
         row = np.array((document.message_id, document.session_id, created, role, len(terms), squares, 0), ROW)
         bag = np.array([(code(term), count) for term, count in counts.items()], POSTING).tobytes()
         row["checksum"] = checksum(row.tobytes(), bag, vector)
-        return cls(document, tuple(terms), row.tobytes(), bag, vector)
+        return cls(document, terms, row.tobytes(), bag, vector)
 
     @property
     def nbytes(self) -> int:
@@ -106,13 +95,13 @@ class Entry:
 
 
 def checksum(row: bytes, bag: bytes, vector: bytes) -> int:
-    """Of all columns of a message, without the checksum in its row."""
-    return zlib.crc32(vector, zlib.crc32(bag, zlib.crc32(row[:-_CHECKSUM_BYTES])))
+    """Of all columns of a message, without the checksum at the end of its row."""
+    return zlib.crc32(vector, zlib.crc32(bag, zlib.crc32(row[:-8])))
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """n messages: their `rows`, packed `vectors` (n x 256, zeros where there is none) and the lengths of those.
+    """n messages: their `rows`, and their packed `vectors` (n x 256, zeros where there is none) with their lengths.
 
     The postings of all their terms are sorted by `codes`: at which `places` among the messages, with which `counts`.
     """
@@ -120,26 +109,23 @@ class Block:
     rows: NDArray[Any]
     vectors: NDArray[np.int8]
     lengths: NDArray[np.float32]
-    codes: NDArray[np.uint64]
+    codes: Ints
     places: NDArray[np.int32]
     counts: NDArray[np.float32]
 
     @property
     def nbytes(self) -> int:
-        arrays = (self.rows, self.vectors, self.lengths, self.codes, self.places, self.counts)
-        return sum(array.nbytes for array in arrays)
+        return sum(array.nbytes for array in vars(self).values())
 
     @classmethod
     def of(cls, rows: Sequence[bytes], bags: Sequence[bytes], vectors: Sequence[bytes]) -> Block:
         """The messages with these columns."""
-        table = np.frombuffer(b"".join(rows), ROW)
         packed = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, PACKED_BYTES)
         postings = np.frombuffer(b"".join(bags), POSTING)
         places = np.arange(len(rows), dtype=np.int32).repeat([len(bag) // POSTING.itemsize for bag in bags])
-        codes = postings["code"].astype(np.uint64)
-        order = codes.argsort(kind="stable")
-        counts = postings["count"].astype(np.float32)
-        return cls(table, packed, lengths_of(packed), codes[order], places[order], counts[order])
+        order = postings["code"].argsort(kind="stable")
+        codes, counts = postings["code"][order], postings["count"][order].astype(np.float32)
+        return cls(np.frombuffer(b"".join(rows), ROW), packed, lengths_of(packed), codes, places[order], counts)
 
 
 class Candidates(NamedTuple):
@@ -167,17 +153,16 @@ def gather(
     Indexed messages with an id in `exclude` are left out, as if they had never been said.
     """
     blocks = [*indexed, waiting]
-    rows = np.concatenate([block.rows for block in blocks])
+    rows = np.frombuffer(b"".join([block.rows.tobytes() for block in blocks]), ROW)
     ids = np.ascontiguousarray(rows["id"])
-    hidden = [*exclude, *waiting.rows["id"].tolist()]
-    shown = np.isin(ids, np.array(hidden, np.int64), invert=True)
+    shown = np.isin(ids, np.array([*exclude, *waiting.rows["id"]], np.int64), invert=True)
     shown[len(rows) - len(waiting.rows) :] = True
     order = np.lexsort((ids, rows["session"]))
     order = order[shown[order]]
     place = np.full(len(rows), -1)  # of each message among those shown
     place[order] = np.arange(len(order))
 
-    codes = np.fromiter(map(code, terms), np.uint64, len(terms))
+    codes = np.fromiter(map(code, terms), np.int64, len(terms))
     term, at, counts, base = [], [], [], 0
     for block in blocks:
         begins, ends = block.codes.searchsorted(codes), block.codes.searchsorted(codes, "right")

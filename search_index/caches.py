@@ -9,30 +9,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable
 from functools import lru_cache
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 from cachetools import LRUCache
 
 _caches: WeakSet[Any] = WeakSet()  # weak, because some caches belong to an object and go with it
 
-
-class Sized(Protocol):
-    """A value that knows how many bytes it takes."""
-
-    @property
-    def nbytes(self) -> int: ...
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
-V = TypeVar("V", bound=Sized)
-
-
-def cached(maxsize: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def cached(maxsize: int) -> Callable[[F], F]:
     """`lru_cache`, registered so that erasing clears it."""
 
-    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+    def decorate(function: F) -> F:
         kept: Any = lru_cache(maxsize=maxsize)(function)
         _caches.add(kept)
         return kept
@@ -40,23 +30,22 @@ def cached(maxsize: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return decorate
 
 
-class SizedCache(Generic[V]):
-    """The most recently used values, at most `maxsize` bytes of them.  Safe to use from many threads."""
+class SizedCache:
+    """The most recently used values, which know their `nbytes`, at most `maxsize` bytes of them.  Thread-safe."""
 
     def __init__(self, maxsize: int) -> None:
-        self._values: LRUCache[Hashable, V] = LRUCache(maxsize, getsizeof=lambda value: value.nbytes)
+        self._values: LRUCache[Hashable, Any] = LRUCache(maxsize, getsizeof=lambda value: value.nbytes)
         self._lock = threading.Lock()
         _caches.add(self)
 
-    def get(self, key: Hashable) -> V | None:
+    def get(self, key: Hashable) -> Any:
         with self._lock:
             return self._values.get(key)
 
-    def put(self, key: Hashable, value: V) -> None:
+    def put(self, key: Hashable, value: Any) -> None:
         """Keep `value`, unless it alone is larger than the cache."""
-        with self._lock:
-            self._values.pop(key, None)
-            if value.nbytes <= self._values.maxsize:
+        if value.nbytes <= self._values.maxsize:
+            with self._lock:
                 self._values[key] = value
 
     def cache_clear(self) -> None:

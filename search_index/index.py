@@ -21,14 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from whoosh.index import FileIndex
-from whoosh.query import And, AndMaybe, Or, Term
 
 from search_index import operators
 from search_index.analysis import ENGLISH, Analysis
-from search_index.arrays import Block, Candidates, Document, Entry, gather, microseconds, role_number
+from search_index.arrays import Block, Candidates, Document, Entry, code, gather, microseconds
 from search_index.caches import SizedCache, clear_all
-from search_index.ranking import FUZZY_LIMIT, Recipe, rank
-from search_index.store import FORMAT, NO_INDEX, TEXT_FIELD, IndexBusy, IndexLost, Store, best, blocks_of, matching
+from search_index.ranking import Recipe, rank
+from search_index.store import FORMAT, NO_INDEX, IndexBusy, IndexLost, Store, best, blocks_of, matching
 from search_index.vectors import NO_VECTOR, Embedder, EmbeddingUnavailable, packed
 
 log = logging.getLogger(__name__)
@@ -60,8 +59,7 @@ class Query:
     operators: bool = False
 
 
-@dataclass(frozen=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A query, the terms to rank by, the vector of its text, and its operators if it has any."""
 
     query: Query
@@ -79,14 +77,12 @@ class Hit(NamedTuple):
     why: dict[str, float]
 
 
-@dataclass(frozen=True, eq=False)
-class _Snapshot:
-    """An owner's index as it was read: which commit, and the blocks of its segments."""
+class _Snapshot(NamedTuple):
+    """An owner's index as it was read: which commit, and the blocks of its segments, unless these are too large."""
 
     index: FileIndex
     commit: int = -1
     blocks: dict[Any, Block] | None = None
-    """None where there are too many messages to keep them all."""
 
     @property
     def nbytes(self) -> int:
@@ -110,8 +106,8 @@ class SearchIndex:
     ) -> None:
         """`busy_after`: seconds a writer waits for another writer of the same owner before IndexBusy.
 
-        `recipe` says what counts in the ranking.  Without an `embedder` messages are compared by their words alone.  An
-        index that was made with another `analysis` or embedder counts as none and is replaced.
+        Without an `embedder` messages are compared by their words alone.  An index that was made with another
+        `analysis` or embedder counts as none and is replaced.
         """
         self._root = root
         self._busy_after = busy_after
@@ -121,10 +117,9 @@ class SearchIndex:
         # A service would take too long for messages that wait: they are compared by their words.
         self._quick_embedder = embedder if embedder is not None and embedder.instant and recipe.meaning else None
         self._made_with = f"{FORMAT} {analysis.language} {embedder.name if embedder else 'no vectors'}"
-        self._snapshots: SizedCache[_Snapshot] = SizedCache(ARRAYS_BYTES)
-        self._entries: SizedCache[Entry] = SizedCache(ENTRIES_BYTES)
-        self._notice = root / ".forget"  # written anew when all processes must clear their caches
-        self._noticed = _content(self._notice)
+        self._snapshots, self._entries = SizedCache(ARRAYS_BYTES), SizedCache(ENTRIES_BYTES)
+        self._notice_file = root / ".forget"  # written anew when all processes must clear their caches
+        self._notice = self._posted()
 
     def warm_up(self) -> None:
         """Load what the first search would have to wait for: a local model takes half a second."""
@@ -133,8 +128,8 @@ class SearchIndex:
 
     def generation(self, owner: str) -> str:
         """The generation of the owner's index; NO_INDEX where there is none, or none that can be read."""
-        if (notice := _content(self._notice)) != self._noticed:
-            self._noticed = notice
+        if (notice := self._posted()) != self._notice:
+            self._notice = notice
             clear_all()
         try:
             return self._store(owner).generation()
@@ -154,41 +149,34 @@ class SearchIndex:
         return Prepared(query, terms, vector, typed)
 
     def search(
-        self,
-        owner: str,
-        prepared: Prepared,
-        generation: str,
-        waiting: Sequence[Document],
-        gone: Collection[int] = (),
+        self, owner: str, prepared: Prepared, generation: str, waiting: Sequence[Document], gone: Collection[int] = ()
     ) -> list[Hit]:
         """The best `limit` messages, best first; ties go to the newer message (the higher id).
 
         `waiting` are all messages of the owner that were not reported as held by that `generation` of the index (see
-        `add`); of a message that is both there and in the index the waiting one counts.  `gone` are the ids of messages
-        that the index may still hold and nobody may find.  With NO_INDEX the waiting ones alone are searched.  Raises
-        IndexLost when the index is of another generation by now, is damaged, or can't be read: then search again with
-        NO_INDEX and all messages.
+        `add`); `gone` are the ids of messages that it may still hold and nobody may find.  Raises IndexLost when the
+        index is of another generation by now, is damaged, or can't be read: then search again with NO_INDEX and all
+        messages.
         """
-        query, typed = prepared.query, prepared.operators
+        query, _, vector, typed = prepared
         required = typed is not None and bool(typed.required)
         if query.limit < 1 or not (prepared.terms or required):  # exclusions alone ask for nothing
             return []
         exclude = {*query.exclude, *gone}
         entries = self._analysed([one for one in waiting if one.message_id not in exclude], self._quick_embedder)
         columns = ([one.row for one in entries], [one.bag for one in entries], [one.vector for one in entries])
-        blocks, matches = self._indexed(owner, generation, prepared) if generation != NO_INDEX else ([], set())
-        candidates = gather(blocks, Block.of(*columns), prepared.terms, prepared.vector, exclude)
+        blocks, accepted = self._indexed(owner, generation, prepared) if generation != NO_INDEX else ([], set())
+        candidates = gather(blocks, Block.of(*columns), prepared.terms, vector, exclude)
         times = [(microseconds(after), microseconds(before)) for after, before in query.times]
         ranked = rank(candidates, self._recipe, time_ns() // 1_000, times)
         eligible = _passing(query, candidates)
         if typed is not None:
-            matches.difference_update(one.message_id for one in waiting)
-            matches.update(one.document.message_id for one in entries if typed.match(one.terms))
-            eligible &= np.isin(candidates.rows["id"], np.fromiter(matches, np.int64, len(matches)))
+            accepted.difference_update(one.message_id for one in waiting)
+            accepted.update(one.document.message_id for one in entries if typed.match(one.terms))
+            eligible &= np.isin(candidates.rows["id"], np.fromiter(accepted, np.int64, len(accepted)))
         if not required:
             eligible &= ranked.eligible
-        at = eligible.nonzero()[0]
-        limit = min(query.limit, FUZZY_LIMIT) if self._recipe.formula == "fuzzy" else query.limit
+        at, limit = eligible.nonzero()[0], min(query.limit, ranked.most)
         if len(at) > limit:  # of thousands, only the best are worth sorting
             at = at[ranked.total[at] >= np.partition(ranked.total[at], -limit)[-limit]]
         at = at[np.lexsort((-candidates.rows["id"][at], -ranked.total[at]))[:limit]]
@@ -202,12 +190,11 @@ class SearchIndex:
         return self._analysis.highlights(text, prepared.terms, tuple(part.prefix for part in required if part.prefix))
 
     def add(self, owner: str, documents: Iterable[Document]) -> str:
-        """Index `documents` in one commit and return the generation that now holds them.
+        """Index those of `documents` that are not there yet, in one commit, and return the index's generation.
 
-        Idempotent: what is there already is left alone.  What is in the index when this returns is on the disk.
-        `documents` is read while the owner's lock is held: a generator that loads its rows only then never brings back
-        what a `remove` or `drop` has taken out.  Raises IndexBusy when another writer holds the lock for too long, and
-        OSError when the disk is full or forbidden; nothing is changed then.
+        What is in the index when this returns is on the disk.  `documents` is read while the owner's lock is held: a
+        generator that loads its rows only then never brings back what a `remove` or `drop` has taken out.  Raises
+        IndexBusy when another writer holds the lock for too long, and OSError when the disk is full or forbidden.
         """
         return self._store(owner).add(documents, lambda fresh: self._analysed(fresh, self._embedder))
 
@@ -226,13 +213,13 @@ class SearchIndex:
 
     def clear_caches(self) -> None:
         """Empty every cache of what people wrote: of this process now, of others that share the folder before they next
-        look into an index.  Caches fill again by themselves."""
+        look into an index."""
         clear_all()
         try:
             self._root.mkdir(parents=True, exist_ok=True)
             new = self._root / f".forget-{secrets.token_hex(8)}"
             new.write_text(secrets.token_hex(8))
-            new.replace(self._notice)
+            new.replace(self._notice_file)
         except OSError as error:
             log.error("other processes could not be told to clear their caches: %s", error)
 
@@ -251,19 +238,23 @@ class SearchIndex:
     def _store(self, owner: str) -> Store:
         return Store(self._root, owner, self._busy_after, self._made_with)
 
+    def _posted(self) -> str:
+        """The latest notice to clear caches."""
+        try:
+            return self._notice_file.read_text("utf-8")
+        except OSError:  # nobody wrote one yet, or this process may not read it
+            return ""
+
     def _indexed(self, owner: str, generation: str, prepared: Prepared) -> tuple[list[Block], set[int]]:
         """The indexed messages to rank; and if the query has operators, the ids that they leave.  Raises IndexLost."""
         store, typed = self._store(owner), prepared.operators
-        accepted = typed.query(TEXT_FIELD) if typed else None
         try:
             snapshot = self._snapshot(store, (owner, generation))
             if snapshot.blocks is None:
-                wanted = Or([Term(TEXT_FIELD, term) for term in prepared.terms])
-                if typed:
-                    wanted = AndMaybe(accepted, wanted) if typed.required else And([accepted, wanted])
-                block, ids = store.read(generation, lambda: best(snapshot.index, wanted, CANDIDATES))
+                likely = (typed or operators.NONE).ranked(prepared.terms)
+                block, ids = store.read(generation, lambda: best(snapshot.index, likely, CANDIDATES))
                 return [block], ids
-            ids = store.read(generation, lambda: matching(snapshot.index, accepted)) if accepted else set()
+            ids = store.read(generation, lambda: matching(snapshot.index, typed.query())) if typed else set()
             return list(snapshot.blocks.values()), ids
         except (IndexBusy, OSError) as error:
             log.error("the search index can't be read; messages are searched without it: %s", error)
@@ -272,7 +263,7 @@ class SearchIndex:
     def _snapshot(self, store: Store, key: tuple[str, str]) -> _Snapshot:
         """The latest commit of the index; segments that were read before are not read again."""
         _, generation = key
-        known = self._snapshots.get(key) or _Snapshot(store.read(generation, store.open))
+        known: _Snapshot = self._snapshots.get(key) or _Snapshot(store.read(generation, store.open))
         commit = known.index.latest_generation()  # a commit between this and the read is read once more next time
         if commit == known.commit:
             return known
@@ -285,23 +276,15 @@ class SearchIndex:
 
     def _analysed(self, documents: Sequence[Document], embedder: Embedder | None) -> list[Entry]:
         """The documents, analysed.  The same ones wait search after search, and are then indexed: they are cached."""
-        entries = {one: self._entries.get((one, embedder is not None)) for one in documents}
+        entries: dict[Document, Entry | None] = {
+            one: self._entries.get((one, embedder is not None)) for one in documents
+        }
         new = [one for one, entry in entries.items() if entry is None]
-        spoken = list({one.spoken: None for one in new})
-        vectors = dict(zip(spoken, packed(embedder, spoken), strict=True)) if embedder is not None else {}
-        for one in new:
-            terms = self._analysis.terms(one.content, one.name, singles=True)
-            entries[one] = entry = Entry.of(one, terms, vectors.get(one.spoken, NO_VECTOR))
+        vectors = packed(embedder, [one.spoken for one in new]) if embedder is not None else [NO_VECTOR] * len(new)
+        for one, vector in zip(new, vectors, strict=True):
+            entries[one] = entry = Entry.of(one, self._analysis.terms(one.content, one.name, singles=True), vector)
             self._entries.put((one, embedder is not None), entry)
         return [entry for entry in entries.values() if entry is not None]
-
-
-def _content(file: Path) -> str:
-    """What a file says; nothing if nobody wrote it yet or this process may not read it."""
-    try:
-        return file.read_text("utf-8")
-    except OSError:
-        return ""
 
 
 def _passing(query: Query, candidates: Candidates) -> NDArray[np.bool_]:
@@ -311,7 +294,7 @@ def _passing(query: Query, candidates: Candidates) -> NDArray[np.bool_]:
     if query.session_id is not None:
         passing &= rows["session"] == query.session_id
     if query.role is not None:
-        passing &= rows["role"] == role_number(query.role)
+        passing &= rows["role"] == code(query.role)
     if query.after is not None:
         passing &= rows["created"] >= microseconds(query.after)
     if query.before is not None:

@@ -10,9 +10,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from whoosh.query import And, Every, Not, Or, Phrase, Prefix, Query, Term
+from whoosh.query import And, AndMaybe, Every, Not, Or, Phrase, Prefix, Query, Term
 
 from search_index.analysis import Analysis
+from search_index.store import TEXT_FIELD
 
 _OPERATOR = re.compile(
     r"""(?<!\S) (?P<minus>-)? (?: "(?P<phrase>[^"]+)" | (?P<prefix>\w+)\*(?!\S) | (?P<word>\w[^\s"]*) )""", re.VERBOSE
@@ -22,19 +23,19 @@ _OPERATOR = re.compile(
 class Part(NamedTuple):
     """A phrase, its terms in a row; or with `prefix` any term that begins with it, or is among `terms`."""
 
-    terms: tuple[str, ...]
+    terms: list[str]
     prefix: str
 
-    def query(self, field: str) -> Query:
+    def query(self) -> Query:
         if self.prefix:
-            return Or([Prefix(field, self.prefix), *(Term(field, term) for term in self.terms)])
-        return Phrase(field, list(self.terms)) if len(self.terms) > 1 else Term(field, self.terms[0])
+            return Or([Prefix(TEXT_FIELD, self.prefix), *(Term(TEXT_FIELD, term) for term in self.terms)])
+        return Phrase(TEXT_FIELD, self.terms) if len(self.terms) > 1 else Term(TEXT_FIELD, self.terms[0])
 
     def match(self, said: Sequence[str]) -> bool:
         if self.prefix:
             return any(term.startswith(self.prefix) or term in self.terms for term in said)
         size = len(self.terms)
-        return any(tuple(said[at : at + size]) == self.terms for at in range(len(said) - size + 1))
+        return any(said[at : at + size] == self.terms for at in range(len(said) - size + 1))
 
 
 class Operators(NamedTuple):
@@ -43,14 +44,22 @@ class Operators(NamedTuple):
     required: list[Part]
     excluded: list[Part]
 
-    def query(self, field: str) -> Query:
+    def query(self) -> Query:
         """What finds these messages in the index."""
-        parts = [part.query(field) for part in self.required] or [Every()]
-        return And([*parts, *(Not(part.query(field)) for part in self.excluded)])
+        parts = [part.query() for part in self.required] or [Every()]
+        return And([*parts, *(Not(part.query()) for part in self.excluded)])
 
-    def match(self, said: Sequence[str]) -> bool:
+    def ranked(self, terms: Sequence[str]) -> Query:
+        """What finds those with any of `terms`, the best first."""
+        any_term = Or([Term(TEXT_FIELD, term) for term in terms])
+        return AndMaybe(self.query(), any_term) if self.required else And([self.query(), any_term])
+
+    def match(self, said: list[str]) -> bool:
         """Whether a message with these terms, in their order, is one of them."""
         return all(part.match(said) for part in self.required) and not any(part.match(said) for part in self.excluded)
+
+
+NONE = Operators([], [])
 
 
 def parsed(text: str, analysis: Analysis) -> tuple[str, Operators | None]:
@@ -61,10 +70,10 @@ def parsed(text: str, analysis: Analysis) -> tuple[str, Operators | None]:
         words = typed["phrase"] or typed["prefix"] or typed["word"]
         if typed["word"] and not typed["minus"]:
             return typed[0]
-        part = Part(tuple(analysis.terms(words)), analysis.folded(words) if typed["prefix"] else "")
+        part = Part(analysis.terms(words), analysis.folded(words) if typed["prefix"] else "")
         if part.prefix or part.terms:
             (found.excluded if typed["minus"] else found.required).append(part)
         return "" if typed["minus"] else words
 
     plain = _OPERATOR.sub(take, text)
-    return plain, found if found.required or found.excluded else None
+    return plain, found if found != NONE else None

@@ -24,6 +24,7 @@ there are few sessions, and a common word is in most of them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -77,12 +78,13 @@ class Recipe:
 
 class Ranked(NamedTuple):
     """Scores of all messages, and the parts they are the sum of, a row for each of `names`; `eligible` are worth
-    returning at all."""
+    returning at all, and at most `most` of them."""
 
     total: Floats
     names: Sequence[str]
     parts: Floats
     eligible: NDArray[np.bool_]
+    most: int = sys.maxsize
 
 
 def rank(candidates: Candidates, recipe: Recipe, now: int, times: Sequence[tuple[int, int]] = ()) -> Ranked:
@@ -209,4 +211,4 @@ def _fuzzy(candidates: Candidates, now: int) -> Ranked:
     time = 0.2 * (1 - 0.3 * np.minimum(hours / FUZZY_HOURS, 1))
     parts = np.array([overlap, cosine, time])
     total: Floats = np.add.reduce(parts)
-    return Ranked(total, ["overlap", "cosine", "time"], parts, (total >= FUZZY_THRESHOLD) & (shared > 0))
+    return Ranked(total, ["overlap", "cosine", "time"], parts, (total >= FUZZY_THRESHOLD) & (shared > 0), FUZZY_LIMIT)

@@ -42,7 +42,7 @@ from search_index.vectors import PACKED_BYTES
 
 log = logging.getLogger(__name__)
 
-FORMAT = 5
+FORMAT = 6
 """How an index is written.  One that was written otherwise counts as none."""
 
 NO_INDEX = "none"

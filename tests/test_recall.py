@@ -96,7 +96,7 @@ def test_what_finds_nothing_says_so(client: FlaskClient, model_server: ModelServ
     assert answer["memory"]["excerpts"] == []
     assert reason(answer) == "has words worth looking for: Penguins, Antarctica, but nothing earlier fits"
     assert last(model_server) == BARE + "Penguins in Antarctica?"
-    assert "has no words to look for" in reason(chat(client, "what did you do?", user_id="ada", recall="always"))
+    assert reason(chat(client, "what did you do?", user_id="ada", recall="always")).endswith("but nothing earlier fits")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.languages import analysis_in
-from memory.recall.triggers import Trigger, asking, asks, stands_alone
+from memory.recall.triggers import Trigger, asking, keywords, stands_alone
 from memory.recall.triggers import read as read_in
 from tests.resources import soon_over
 
@@ -145,7 +146,7 @@ def listed(table: str) -> list[str]:
 
 
 def missed(messages: str, *, look_back: bool, before: tuple[str, ...] = ()) -> list[str]:
-    return [message for message in listed(messages) if read(message, before).look_back is not look_back]
+    return [message for message in listed(messages) if read(message, before).looks_back is not look_back]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +169,7 @@ def test_lists(messages, look_back, size, most_missed, before):
 @pytest.mark.parametrize(("message", "before", "kind"), KINDS)
 def test_kinds(message, before, kind):
     trigger = read(message, before)
-    assert (trigger.kind, trigger.look_back) == (kind, kind in ("reference", "implicit", "plain"))
+    assert (trigger.kind, trigger.looks_back) == (kind, kind in ("reference", "implicit", "plain"))
 
 
 @pytest.mark.parametrize(("message", "reason"), REASONS)
@@ -187,31 +188,15 @@ def test_never_raises(message, before):
 @pytest.mark.parametrize(
     "piece",
     ["a", "a ", "good morning ", "不是", "好的", "啊", "谢谢你", "ha", "the ", "my ", "i ", "we have already ", "what ",
-     "\u0301", "(", "'", ":)", "之前", "so ", "the bug ", "that i ", "hi, ", "😀", "he "],
+     "\u0301", "(", "'", ":)", "之前", "so ", "the bug ", "that i ", "hi, ", "😀", "he ",
+     "Ab ", "a/", "a.", "_", "1,", "数据库的", "~/", "a-", "::", "http://", "カ", "x1 ", "12ab"],
 )  # fmt: skip
 def test_hostile_text_costs_little(piece):
     text = (piece * 100_000)[:100_000] + "x"
     with soon_over():
         read(text, [text] * 3)
         read(text[:250] + "x", [text[:500]])
-
-
-@pytest.mark.parametrize(
-    ("text", "asking"),
-    [
-        ("Where do I live?", True),
-        ("please show me my notes", True),
-        ("So, what did the doctor say", True),
-        ("remind me of her name", True),
-        ("我住在哪里", True),
-        ("My boiler is behaving again.", False),
-        ("I told her what I think of it.", False),
-        ("锅炉又好了。", False),
-        ("", False),
-    ],
-)
-def test_what_asks_for_something(text: str, asking: bool) -> None:
-    assert asks(text) is asking
+        keywords(text, ENGLISH)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +209,11 @@ def test_what_asks_for_something(text: str, asking: bool) -> None:
             "What did the vet say about v2.1? Tell me more!",
         ),
         ("我搬家了。我住在哪里？很冷。", "我住在哪里？"),
+        ("please show me my notes", "please show me my notes"),
+        ("So, what did the doctor say", "So, what did the doctor say"),
         ("My boiler is behaving again.", ""),
+        ("I told her what I think of it.", ""),
+        ("锅炉又好了。", ""),
         ("", ""),
     ],
 )
@@ -248,3 +237,73 @@ def test_the_sentences_that_ask(text: str, asked: str) -> None:
 )
 def test_a_question_that_can_be_understood_alone(question: str, alone: bool) -> None:
     assert stands_alone(question, ENGLISH) is alone
+
+
+# Keywords
+
+# A text, and its keywords.
+FOUND = """
+    How do I fix a TypeError in FastAPI? | TypeError FastAPI
+    the user-dashboard loads slowly since v2.1 | user-dashboard loads slowly v2.1
+    I moved to San Francisco with Anna's sister | San Francisco Anna sister
+    is C++ or C# older | C++ C# older
+    see src/main.py. | src/main.py
+    open ~/notes/todo.md please | open notes/todo.md
+    rename snake_case to camelCase | rename snake_case camelCase
+    use std::vector | std::vector
+    ERR_CONNECTION_REFUSED and ORA-00942 | ERR_CONNECTION_REFUSED ORA-00942
+    error 0x80070005 again | error 0x80070005
+    mail bob.smith@example.com | mail bob.smith@example.com
+    how many calories in 100 g of lentils | calories 100 g lentils
+    16GB of RAM | 16GB RAM
+    it cost $10,000 | cost 10,000
+    on 2023-05-08 at 10:30 | 2023-05-08 10:30
+    pi is 3.14 | pi 3.14
+    tell me something about the meeting yesterday | meeting
+    what did you make this morning |
+    I want to know a lot of things |
+    he/she and/or it |
+    ask May about the plan | May plan
+    ask Will about April | Will
+    where do I work |
+    how is my work | work
+    I NEED HELP WITH MY TAXES NOW | TAXES
+    NASA and the US | NASA US
+    hello, thanks, ok lol |
+    don't won't you're |
+    a cat and the cat and Cats | cat Cats
+    ¿Dónde está la biblioteca? | Dónde está la biblioteca
+    Über den Wolken | Über den Wolken
+    где моя книга | где моя книга
+    한국어를 배워요 | 한국어를 배워요
+    我用Python写代码 | Python 代码
+    我们用的数据库是什么 | 数据 据库
+    我有一只猫 | 猫
+    推荐一家北京的川菜馆 | 北京 川菜 菜馆
+    怎么用Python读取CSV文件？ | Python 取 CSV 文件
+    还记得我的猫叫什么吗 | 猫
+    你好，帮我写一封辞职信 | 辞职 职信
+    我花了500元 | 花 500 元
+    它的目的地是成都 | 目的 的地 成都
+    我们之前讨论了什么？ |
+    ＡＢＣ１２３ | ABC123
+"""
+ANY_TEXT = st.text(st.characters(codec=None, categories=None))
+PIECES = [*"aAzZ09 .,/-_'\"`+#@:\n", " in May", *"e\u0301 我 数据 的 カ 한 Anna New v2.1 ﬁ ﷺ km".split()]  # noqa: SIM905
+CHAT = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
+
+
+@pytest.mark.parametrize("line", FOUND.strip().splitlines())
+def test_keywords(line):
+    text, _, found = line.strip().partition(" |")
+    assert keywords(text, ENGLISH) == found.split()
+
+
+@given(ANY_TEXT | CHAT)
+def test_every_keyword_stands_in_the_text_and_in_the_index(text):
+    normal = unicodedata.normalize("NFKC", text)
+    found = keywords(text, ENGLISH)
+    for word in found:
+        assert word in normal
+        assert ENGLISH.terms(word)
+    assert len({word.casefold() for word in found}) == len(found)

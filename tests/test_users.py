@@ -198,7 +198,6 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
         ("memory/access/anonymous.py", "@functools.lru_cache(maxsize=64)"),  # where requests come from
         ("api/limits.py", "@functools.lru_cache(maxsize=64)"),  # the same
         ("memory/prompts/sandbox.py", "@lru_cache(maxsize=256)"),
-        ("search_index/arrays.py", "@lru_cache(maxsize=64)"),
         ("search_index/vectors.py", "@lru_cache(maxsize=1)"),
         ("search_index/analysis.py", "@lru_cache(maxsize=len(LANGUAGES))"),
         ("search_index/caches.py", "kept: Any = lru_cache(maxsize=maxsize)(function)"),

@@ -30,7 +30,9 @@ def traces(folder: Path, word: str) -> dict[str, int]:
 
 
 def _count(content: bytes, word: str) -> int:
-    numbers = [code(term).to_bytes(8, order) for term in set(ENGLISH.terms(word)) for order in ("little", "big")]
+    numbers = [
+        code(term).to_bytes(8, order, signed=True) for term in set(ENGLISH.terms(word)) for order in ("little", "big")
+    ]
     return _spelled(content.lower(), word) + sum(content.count(number) for number in numbers)
 
 

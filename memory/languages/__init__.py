@@ -16,7 +16,7 @@ from search_index.analysis import Analysis
 
 LANGUAGES: tuple[Language, ...] = tuple(module.LANGUAGE for module in (en, zh, de, es, fr, it, ru))
 
-__all__ = ["LANGUAGES", "Language", "Times", "analysis_in", "pattern", "table"]
+__all__ = ["LANGUAGES", "Language", "Times", "analysis_in", "pattern", "table", "vocabulary"]
 
 
 def pattern(part: Callable[[Language], str]) -> re.Pattern[str]:
@@ -31,6 +31,11 @@ def pattern(part: Callable[[Language], str]) -> re.Pattern[str]:
 def table(part: Callable[[Language], Any]) -> dict[str, Any]:
     """That table of all languages in one; of two languages that have a word, the one listed first counts."""
     return {word: value for language in reversed(LANGUAGES) for word, value in part(language).items()}
+
+
+def vocabulary(part: Callable[[Language], frozenset[str]]) -> frozenset[str]:
+    """Those words of all languages."""
+    return frozenset().union(*map(part, LANGUAGES))
 
 
 def analysis_in(code: str) -> Analysis:

@@ -21,6 +21,7 @@ from search_index import Hit
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
 NAMED_DAY = "2024-03-01 "  # as it stands in a line
+Spans = Sequence[tuple[datetime | None, datetime | None]]
 
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
 _HITS = MessageRow.__table__.alias("hit")
@@ -60,12 +61,7 @@ def load(tx: Transaction, owner_id: int, ids: Sequence[int], reach: int) -> dict
 
 
 def latest(
-    tx: Transaction,
-    owner_id: int,
-    session_id: int | None,
-    spans: Sequence[tuple[datetime | None, datetime | None]],
-    limit: int,
-    exclude: Collection[int],
+    tx: Transaction, owner_id: int, session_id: int | None, spans: Spans, limit: int, exclude: Collection[int]
 ) -> list[int]:
     """The ids of the `limit` latest messages of an owner, or of one session, that were said in any of the `spans`."""
     within = [
@@ -79,54 +75,51 @@ def latest(
     return [message_id for message_id in newest if message_id not in exclude][:limit]
 
 
-def window(hit: Stored, near: Mapping[int, Stored], reach: int) -> list[Stored]:
-    """The messages within `reach` positions of a hit, itself among them."""
-    return [one for one in near.values() if one.session_id == hit.session_id and _distance(one, hit) <= reach]
+def windows(near: Mapping[int, Stored], ids: Collection[int], reach: int) -> dict[int, list[Stored]]:
+    """For each of `ids`, the message and those within `reach` positions of it, the nearest first."""
+    places = {(one.session_id, one.message.position): one for one in near.values()}
+    steps = sorted(range(-reach, reach + 1), key=abs)
+    found = {}
+    for message_id in ids:
+        hit = near[message_id]
+        around = [places.get((hit.session_id, hit.message.position + step)) for step in steps]
+        found[message_id] = [one for one in around if one is not None]
+    return found
 
 
 def fit(
-    found: Mapping[int, Stored], hits: Sequence[Hit], *, budget: int, reach: int, exclude: Collection[int] = ()
+    near: Mapping[int, Stored], hits: Sequence[Hit], *, budget: int, reach: int, exclude: Collection[int] = ()
 ) -> tuple[Excerpt, ...]:
-    """Excerpts of at most `budget` tokens, as they are quoted, for `hits` (the best first) among those `found`.
+    """Excerpts of at most `budget` tokens, as they are quoted, for those of `hits` (the best first) that are `near`.
 
     `reach` messages on either side of a hit are shown with it; those in `exclude` never are.
     """
-    best = {hit.message_id: hit for hit in hits if hit.message_id in found}
-    shown: dict[int, list[Message]] = {}  # by session
+    best = {hit.message_id: hit for hit in hits if hit.message_id in near}
+    shown: dict[int, list[Stored]] = {}  # by session
     days: dict[int, set[date]] = {}  # on which those were said
     seen = set(exclude)
-    for message_id in best:
-        hit = found[message_id]
-        for one in sorted(window(hit, found, reach), key=lambda one: _distance(one, hit)):
+    for window in windows(near, best, reach).values():
+        for one in window:
             if one.message.id in seen:
                 continue
             message = shown_in_part(one.message, found=one.message.id in best)
-            day = message.created_at.date()
-            on = days.get(one.session_id)
-            cost = cost_of(message, first=on is None, same_day=on == {day})
+            day, on = message.created_at.date(), days.setdefault(one.session_id, set())
+            cost = cost_of(message, first=not on, same_day=on == {day})
             if cost > budget:
                 break
             budget -= cost
             seen.add(message.id)
-            shown.setdefault(one.session_id, []).append(message)
-            days.setdefault(one.session_id, set()).add(day)
-    titles = {one.message.session_id: one.title for one in found.values()}
-    excerpts = [_excerpt(messages, best, titles) for messages in shown.values() if any(m.id in best for m in messages)]
+            shown.setdefault(one.session_id, []).append(one._replace(message=message))
+            on.add(day)
+    excerpts = []
+    for said in shown.values():
+        messages = sorted((one.message for one in said), key=lambda message: message.position)
+        ids = {message.id for message in messages}
+        if found := [hit for message_id, hit in best.items() if message_id in ids]:
+            hit_ids = tuple(hit.message_id for hit in found)
+            session, title = messages[0].session_id, said[0].title
+            excerpts.append(Excerpt(session, title, tuple(messages), hit_ids, found[0].score, found[0].why))
     return tuple(sorted(excerpts, key=lambda excerpt: -excerpt.score))
-
-
-def _distance(one: Stored, other: Stored) -> int:
-    return abs(one.message.position - other.message.position)
-
-
-def _excerpt(messages: list[Message], best: Mapping[int, Hit], titles: Mapping[str, str]) -> Excerpt:
-    """What is shown of one session."""
-    hits = sorted((best[message.id] for message in messages if message.id in best), key=lambda hit: -hit.score)
-    in_order = tuple(sorted(messages, key=lambda message: message.position))
-    session = messages[0].session_id
-    return Excerpt(
-        session, titles[session], in_order, tuple(hit.message_id for hit in hits), hits[0].score, hits[0].why
-    )
 
 
 def shown_in_part(message: Message, *, found: bool) -> Message:

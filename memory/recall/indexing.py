@@ -10,61 +10,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from sqlalchemy import and_, bindparam, case, exists, or_, select, update
+from sqlalchemy import and_, bindparam, or_, select, update
 
+from memory.recall.recall import Waiting, waiting
 from memory.sessions.messages import SAID
-from models import Database, JobRow, MessageRow, OwnerRow, Transaction
+from models import Database, JobRow, MessageRow, OwnerRow
 from search_index import NO_INDEX, Document, SearchIndex
 
 log = logging.getLogger(__name__)
 
-_M, _J = MessageRow.__table__.c, JobRow.__table__.c
+_M = MessageRow.__table__.c
 _SAID = and_(*SAID)
 BATCH = 200  # messages in one commit of the index: larger ones gain nothing, and a kill loses less work
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """What an owner's index was not told yet: messages it lacks, oldest first; and the ids of replaced and erased ones
-    that it may still hold and that nobody may find, of which `erased` are the erased.
-
-    `lost`: another generation was told of some, and no job is there that would tell this one.
-    """
-
-    messages: list[Document] = field(default_factory=list)
-    gone: list[int] = field(default_factory=list)
-    erased: list[int] = field(default_factory=list)
-    lost: bool = False
-
-    def __len__(self) -> int:
-        return len(self.messages) + len(self.gone)
-
-
-_OF_OWNER = _M.owner_id == bindparam("owner")
-_NOT_INDEXED = (
-    select(
-        _M.id,
-        _M.session_id,
-        _M.role,
-        _M.created_at,
-        _M.content,
-        _M.name,
-        case((_SAID, 1), else_=0).label("said"),
-        case((_M.erased_at.is_not(None), 1), else_=0).label("erased"),
-        case((_M.indexed_in.is_(None), 1), else_=0).label("untold"),
-        case((exists().where(_J.kind == "index", _J.key == bindparam("key")), 1), else_=0).label("asked"),
-    )
-    .where(  # so that SQLite takes these three parts of its index, and does not go through all that the owner has
-        or_(
-            _OF_OWNER & _M.indexed_in.is_(None),
-            _OF_OWNER & (_M.indexed_in < bindparam("generation")),
-            _OF_OWNER & (_M.indexed_in > bindparam("generation")),
-        ),
-    )
-    .order_by(_M.id)
-)
 _NOTE = (
     update(MessageRow.__table__)
     .where(  # one that was replaced or erased a moment ago is still to be taken out
@@ -75,24 +36,6 @@ _NOTE = (
     )
     .values(indexed_in=bindparam("generation"))
 )
-
-
-def waiting(tx: Transaction, owner_id: int, generation: str, *, limit: int | None = None) -> Waiting:
-    """What this generation of the owner's index was not told yet.
-
-    Read the generation first and the index last: a message that is indexed in between is then seen twice, never missed.
-    """
-    asked = {"owner": owner_id, "key": str(owner_id), "generation": generation}
-    rows = tx.execute(_NOT_INDEXED if limit is None else _NOT_INDEXED.limit(limit), asked).all()
-    found = Waiting(lost=any(not untold and not asked for *_, untold, asked in rows))
-    for *columns, said, erased, _, _ in rows:
-        if said:
-            found.messages.append(Document(*columns))
-        else:
-            found.gone.append(columns[0])
-        if erased:
-            found.erased.append(columns[0])
-    return found
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
+from typing import Any
 
+from sqlalchemy import and_, bindparam, case, exists, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
@@ -22,17 +24,16 @@ from memory.jobs.outbox import Outbox
 from memory.languages import analysis_in
 from memory.ops import logs
 from memory.recall import triggers
-from memory.recall.excerpts import Stored, fit, latest, load, window
-from memory.recall.indexing import waiting
+from memory.recall.excerpts import Spans, Stored, fit, latest, load, windows
 from memory.recall.times import time_ranges
-from models import Database, OwnerRow
-from search_index import NO_INDEX, Hit, IndexLost, Prepared, Query, SearchIndex
+from memory.sessions.messages import SAID
+from models import Database, JobRow, MessageRow, OwnerRow, Transaction
+from search_index import NO_INDEX, Document, Hit, IndexLost, Prepared, Query, SearchIndex
 
 log = logging.getLogger(__name__)
 
 QUERY_CHARS = 2000  # of a message that are searched with; what somebody pastes after that is not a question
 RELEVANT_SHARE = 0.55  # of the best hit's score: on LoCoMo a 20th of the tokens less, and 0.2 points of the evidence
-Spans = Sequence[tuple[datetime | None, datetime | None]]
 
 
 @dataclass(frozen=True)
@@ -68,23 +69,6 @@ class Recalled:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class Search:
-    """A search on behalf of a caller.  `after` is inclusive, `before` exclusive; `window` counts messages each side.
-
-    Times that `text` speaks of are understood on the calendar of `zone`, and preferred, not demanded.
-    """
-
-    text: str
-    session_id: str | None = None
-    after: datetime | None = None
-    before: datetime | None = None
-    role: str | None = None
-    limit: int = 10
-    window: int = 0
-    zone: tzinfo = UTC
-
-
 class Recall:
     """Searches, for callers and for turns."""
 
@@ -95,36 +79,42 @@ class Recall:
         self._index = index
         self._outbox = outbox
 
-    def search(self, caller: Caller, search: Search, now: datetime) -> list[SearchResult]:
+    def search(
+        self,
+        caller: Caller,
+        now: datetime,
+        *,
+        text: str,
+        zone: tzinfo = UTC,
+        session_id: str | None = None,
+        window: int = 0,
+        **narrowed: Any,
+    ) -> list[SearchResult]:
         """The best matching messages of the caller's user, or of one session, best first.
 
-        Raises NotFound for a session that is not the caller's, InvalidRequest when neither user nor session is named.
+        Times that `text` speaks of are understood on the calendar of `zone`, and preferred, not demanded.  `window`
+        counts messages on either side of a result; `narrowed` is the rest of a `Query`.  Raises NotFound for a session
+        that is not the caller's, InvalidRequest when neither user nor session is named.
         """
         with self._database.read() as tx:
-            session = find_session(tx, caller, search.session_id) if search.session_id is not None else None
+            session = find_session(tx, caller, session_id) if session_id is not None else None
             if session is None and caller.user_id is None:
                 raise InvalidRequest("owner_needed", "Say whose messages to search: a user_id or a session_id.")
             owner = session.owner if session is not None else find_user(tx, caller)
         if owner is None:
             return []
-        query = Query(
-            text=search.text,
-            limit=search.limit,
-            session_id=session.id if session is not None else None,
-            role=search.role,
-            after=search.after,
-            before=search.before,
-            times=[(time.after, time.before) for time in time_ranges(search.text, now, search.zone)],
-            operators=True,
-        )
-        prepared = self._index.prepare(query)
-        hits, near = self._find(Past(owner.id, owner.index_key), prepared, reach=search.window)
+        times = [(time.after, time.before) for time in time_ranges(text, now, zone)]
+        row_id = session.id if session is not None else None
+        prepared = self._index.prepare(Query(text, session_id=row_id, times=times, operators=True, **narrowed))
+        hits, near = self._find(Past(owner.id, owner.index_key), prepared, window)
+        around = windows(near, [hit.message_id for hit in hits if hit.message_id in near], window)
         results = []
         for hit in hits:
-            if found := near.get(hit.message_id):
-                around = [one.message for one in window(found, near, search.window)] if search.window else []
-                highlights = self._index.highlights(prepared, found.message.content)
-                results.append(SearchResult(found.message, hit.score, hit.why, highlights, around))
+            if (found := around.get(hit.message_id)) is not None:
+                message = found[0].message
+                beside = sorted((one.message for one in found), key=lambda one: one.position) if window else []
+                highlights = self._index.highlights(prepared, message.content)
+                results.append(SearchResult(message, hit.score, hit.why, highlights, beside))
         return results
 
     def look_back(
@@ -142,41 +132,27 @@ class Recall:
         wanted = triggers.decide(text[:QUERY_CHARS], before, now, zone, self._analysis, always=mode == "always")
         if not wanted.share:
             return Recalled(mode=mode, reason=wanted.reason)
-        budget = int(settings.recall_tokens * wanted.share)
-        if wanted.text:
-            found = self._excerpts(past, Query(wanted.text, settings.recall_limit, times=wanted.times), budget)
-        else:
-            found = self._latest(past, wanted.times, settings.recall_limit, budget)
+        query = Query(wanted.text, settings.recall_limit, times=wanted.times)
+        found = self.excerpts(past, query, int(settings.recall_tokens * wanted.share))
         return Recalled(found, mode, wanted.reason if found else f"{wanted.reason}, but nothing earlier fits")
 
-    def find(
-        self,
-        past: Past,
-        text: str,
-        *,
-        after: datetime | None,
-        before: datetime | None,
-        limit: int,
-        budget: int | None = None,
-    ) -> tuple[Excerpt, ...]:
-        """Excerpts around the `limit` best messages for `text`, said from `after` until `before`.
+    def excerpts(self, past: Past, query: Query, budget: int) -> tuple[Excerpt, ...]:
+        """Excerpts of `past` around the best messages for `query` that are worth showing, in at most `budget` tokens.
 
-        `text` may have "phrases", -exclusions and prefixes*.  Without a `budget` they take RECALL_TOKENS.
+        A query without text asks for the latest messages of its times.  A good score is one near the best: it depends
+        on the question.
         """
-        query = Query(text[:QUERY_CHARS], limit, after=after, before=before, operators=True)
-        return self._excerpts(past, query, budget or self._settings.recall_tokens)
-
-    def recent(
-        self, past: Past, *, after: datetime | None, before: datetime | None, limit: int, budget: int | None = None
-    ) -> tuple[Excerpt, ...]:
-        """The `limit` latest messages said from `after` until `before`, the latest session first."""
-        return self._latest(past, [(after, before)], limit, budget or self._settings.recall_tokens)
-
-    def _excerpts(self, past: Past, query: Query, budget: int) -> tuple[Excerpt, ...]:
-        """Excerpts around the hits worth showing.  A good score is one near the best: it depends on the question."""
         reach = self._settings.recall_window
-        query = replace(query, exclude=past.exclude, session_id=self._session_of(past))
-        hits, near = self._find(past, self._index.prepare(query), reach, RELEVANT_SHARE)
+        session = (past.session_row_id or 0) if self._settings.recall_scope == "session" else None
+        if query.text:
+            query = replace(query, exclude=past.exclude, session_id=session)
+            hits, near = self._find(past, self._index.prepare(query), reach, RELEVANT_SHARE)
+        else:
+            spans: Spans = query.times or [(query.after, query.before)]
+            with self._database.read() as tx:
+                ids = latest(tx, past.owner_id, session, spans, query.limit, past.exclude)
+                near = load(tx, past.owner_id, ids, reach)
+            hits = [Hit(one, 0, 1 / rank, {"time": 1.0}) for rank, one in enumerate(ids, 1)]
         return fit(near, hits, budget=budget, reach=reach, exclude=past.exclude)
 
     def _find(
@@ -202,21 +178,6 @@ class Recall:
             self._index_again(past.owner_id)
         return hits, near
 
-    def _session_of(self, past: Past) -> int | None:
-        """The session that recall keeps to, if it does; for a turn that is in none, one that is not there."""
-        return (past.session_row_id or 0) if self._settings.recall_scope == "session" else None
-
-    def _latest(self, past: Past, spans: Spans, limit: int, budget: int) -> tuple[Excerpt, ...]:
-        """The latest messages said in any of the `spans`."""
-        reach, session = self._settings.recall_window, self._session_of(past)
-        with self._database.read() as tx:
-            ids = latest(tx, past.owner_id, session, spans, limit, past.exclude)
-            near = load(tx, past.owner_id, ids, reach)
-        hits = [
-            Hit(one, near[one].session_id, 1 / rank, {"time": 1.0}) for rank, one in enumerate(ids, 1) if one in near
-        ]
-        return fit(near, hits, budget=budget, reach=reach, exclude=past.exclude)
-
     def _index_again(self, owner_id: int) -> None:
         """Ask for the owner's index to be made again."""
         try:
@@ -225,3 +186,64 @@ class Recall:
                     self._outbox.ask(tx, "index", owner_id, owner_id)
         except SQLAlchemyError as error:  # what was found is found; the next search asks again
             log.error("a lost index can't be made again yet", extra=logs.fields(error=logs.told(error)))
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What an owner's index was not told yet: messages it lacks, oldest first; and the ids of replaced and erased ones
+    that it may still hold and that nobody may find, of which `erased` are the erased.
+
+    `lost`: another generation was told of some, and no job is there that would tell this one.
+    """
+
+    messages: list[Document] = field(default_factory=list)
+    gone: list[int] = field(default_factory=list)
+    erased: list[int] = field(default_factory=list)
+    lost: bool = False
+
+    def __len__(self) -> int:
+        return len(self.messages) + len(self.gone)
+
+
+_M, _J = MessageRow.__table__.c, JobRow.__table__.c
+_OF_OWNER = _M.owner_id == bindparam("owner")
+_NOT_INDEXED = (
+    select(
+        _M.id,
+        _M.session_id,
+        _M.role,
+        _M.created_at,
+        _M.content,
+        _M.name,
+        case((and_(*SAID), 1), else_=0).label("said"),
+        case((_M.erased_at.is_not(None), 1), else_=0).label("erased"),
+        case((_M.indexed_in.is_(None), 1), else_=0).label("untold"),
+        case((exists().where(_J.kind == "index", _J.key == bindparam("key")), 1), else_=0).label("asked"),
+    )
+    .where(  # so that SQLite takes these three parts of its index, and does not go through all that the owner has
+        or_(
+            _OF_OWNER & _M.indexed_in.is_(None),
+            _OF_OWNER & (_M.indexed_in < bindparam("generation")),
+            _OF_OWNER & (_M.indexed_in > bindparam("generation")),
+        ),
+    )
+    .order_by(_M.id)
+)
+
+
+def waiting(tx: Transaction, owner_id: int, generation: str, *, limit: int | None = None) -> Waiting:
+    """What this generation of the owner's index was not told yet.
+
+    Read the generation first and the index last: a message that is indexed in between is then seen twice, never missed.
+    """
+    asked = {"owner": owner_id, "key": str(owner_id), "generation": generation}
+    rows = tx.execute(_NOT_INDEXED if limit is None else _NOT_INDEXED.limit(limit), asked).all()
+    found = Waiting(lost=any(not untold and not asked for *_, untold, asked in rows))
+    for *columns, said, erased, _, _ in rows:
+        if said:
+            found.messages.append(Document(*columns))
+        else:
+            found.gone.append(columns[0])
+        if erased:
+            found.erased.append(columns[0])
+    return found

@@ -4,6 +4,9 @@ One grammar over the phrases of `memory.languages`.  Recall looks back, so every
 the latest Monday before today, "in December" the latest December that has begun.  Plans ("next week", "I will call on
 Monday") and phrases that are doubtful give no range, since a wrong range hides what a search would have found.
 
+Days, weeks and months are counted on the person's calendar and only then turned into UTC, so a day is as long as it was
+where they live.
+
 Guarantee: no text raises; every range is aware, in UTC, not empty and has begun; ranges follow the order of the text
 and do not overlap; the time taken grows with the length of the text and no faster.
 """
@@ -11,22 +14,21 @@ and do not overlap; the time taken grows with the length of the text and no fast
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, tzinfo
+from calendar import monthrange
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import partial
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from memory.languages import LANGUAGES, Language, Times
-from memory.recall.calendar import DAY, Calendar, Span, first_of
 
 READ_CHARS = 2000  # of a text
 _BEFORE = 32  # characters before a name in which "since" or "every" may stand
 _CLAUSE = 80  # characters on either side in which the verb is looked for
 
 
-@dataclass(frozen=True)
-class TimeRange:
+class TimeRange(NamedTuple):
     """From `after` (inside) to `before` (outside), in UTC, and the `phrase` it was read from: `text[start:end]`."""
 
     after: datetime
@@ -37,42 +39,140 @@ class TimeRange:
 
 
 def time_ranges(text: str, now: datetime, zone: tzinfo) -> list[TimeRange]:
-    """The ranges `text` speaks of, said at `now` (aware, or ValueError) by a person who lives in `zone`."""
-    if now.tzinfo is None:
-        raise ValueError("now must be aware: a time without a zone is no instant.")
+    """The ranges `text` speaks of, said at `now` (aware) by a person who lives in `zone`."""
     plain = text[:READ_CHARS].translate(_PLAIN)
     ranges: list[TimeRange] = []
-    try:
-        calendar = Calendar(now, zone)
-    except (ValueError, OverflowError):  # within a day of the calendar's ends
-        return []
     for grammar in _GRAMMARS:
-        for start, end, span in grammar.read(plain, calendar):
+        for start, end, span in grammar.read(plain, now, zone):
             apart = all(end <= other.start or other.end <= start for other in ranges)
-            if apart and span.after < min(span.before, calendar.now):
-                ranges.append(TimeRange(span.after, span.before, text[start:end], start, end))
+            if apart and span.after < min(span.before, now):
+                ranges.append(TimeRange(*span, text[start:end], start, end))
     return sorted(ranges, key=lambda one: one.start)
 
 
 def zone_of(name: str) -> tzinfo:
-    """The time zone of that name ("Europe/Tallinn").  Raises ValueError, with a sentence, for an unknown one.
-
-    UTC is always known; the others where the machine has a time zone database (or the tzdata package).
-    """
-    if name.upper() in ("UTC", "ETC/UTC"):
+    """The time zone of that name ("Europe/Tallinn").  Raises ValueError, with a sentence, for an unknown one."""
+    if name.upper() in ("UTC", "ETC/UTC"):  # known without a database
         return UTC
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        pass
-    try:
-        ZoneInfo("Europe/London")
-    except ZoneInfoNotFoundError:
-        raise ValueError(
-            f"This machine has no time zone database, so only UTC is known, not {name[:60]!r}: install tzdata."
-        ) from None
-    raise ValueError(f'There is no time zone called {name[:60]!r}: use a name like "Europe/Tallinn" or "UTC".')
+        hint = 'use a name like "Europe/Tallinn" or "UTC".'
+        if not available_timezones():
+            hint = "this machine has no time zone database, so only UTC is known. Install tzdata."
+        raise ValueError(f"There is no time zone called {name[:60]!r}: {hint}") from None
 
+
+# -- the calendar
+
+DAY = timedelta(days=1)
+_PARTS = {"morning": (4, 12), "afternoon": (12, 18), "night": (18, 30)}  # hours of a local day
+_NIGHT_ENDS = 4  # before this hour "tonight" is still that of the day before
+_CLOCK = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1)}
+_SLACK = {"minute": timedelta(minutes=5), "hour": timedelta(minutes=30)}
+_DAYS = {"day": 1, "week": 7, "weekend": 7}
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+_REACH = {"day": 0, "week": 3, "month": 15, "quarter": 45, "year": 182}  # days that "two weeks ago" means either way
+
+
+class Span(NamedTuple):
+    """Half-open: `after` is inside, `before` is not.  Aware, in UTC."""
+
+    after: datetime
+    before: datetime
+
+
+def first_of(year: int, month: int) -> date:
+    """The first of a month; months below 1 and above 12 run into other years."""
+    years, month = divmod(month - 1, 12)
+    return date(year + years, month + 1, 1)
+
+
+class Calendar:
+    """What phrases mean at one instant, in one time zone.
+
+    A date that is not there (30 February, year 10000) raises ValueError or OverflowError.
+    """
+
+    def __init__(self, now: datetime, zone: tzinfo) -> None:
+        local = now.astimezone(zone)
+        self.now = now.astimezone(UTC)
+        self.zone = zone
+        self.today = local.date()
+        self._waking_day = self.today - DAY if local.hour < _NIGHT_ENDS else self.today
+
+    def days(self, first: date, end: date) -> Span:
+        return Span(self._moment(first), self._moment(end))
+
+    def months(self, year: int, month: int, count: int = 1) -> Span:
+        return self.days(first_of(year, month), first_of(year, month + count))
+
+    def period(self, unit: str, shift: int) -> Span:
+        """The present day, part of a day, week, weekend, month, quarter or year, moved by `shift` of them."""
+        if unit in _PARTS:
+            start, end = _PARTS[unit]
+            day = self._waking_day + DAY * shift
+            return Span(self._moment(day, start), self._moment(day, end))
+        if unit in _MONTHS:
+            count = _MONTHS[unit]
+            month = (self.today.month - 1) // count * count + 1
+            return self.months(self.today.year, month + count * shift, count)
+        if unit == "day":
+            return self.days(self.today + DAY * shift, self.today + DAY * (shift + 1))
+        monday = self.today + DAY * (7 * shift - self.today.weekday())
+        return self.days(monday + 5 * DAY if unit == "weekend" else monday, monday + 7 * DAY)
+
+    def weekday(self, weekday: int) -> Span:
+        """The latest such day before today."""
+        return self.period("day", -((self.today.weekday() - weekday - 1) % 7 + 1))
+
+    def weekday_of(self, weekday: int, week: int) -> Span:
+        """That day of the present week, or of another one."""
+        return self.period("day", 7 * week - self.today.weekday() + weekday)
+
+    def yearly(self, make: Callable[[int], Span], over: bool) -> Span | None:
+        """`make(year)` of the latest year in which that has begun, or is `over`."""
+        for year in range(self.today.year, self.today.year - 9, -1):  # leap days can be eight years apart
+            try:
+                span = make(year)
+            except ValueError:
+                continue
+            if (span.before if over else span.after) <= self.now:
+                return span
+        return None
+
+    def ago(self, least: int, most: int, unit: str) -> Span:
+        """Around a time so long ago: an exact count gives one unit centred on the day it names, an inexact one all
+        it may mean."""
+        if unit in _CLOCK:
+            slack = max(_SLACK[unit], _CLOCK[unit] * least / 4)
+            return Span(self.now - _CLOCK[unit] * most - slack, min(self.now - _CLOCK[unit] * least + slack, self.now))
+        if least < most:
+            return self.days(self._back(most, unit), self._back(least, unit) + DAY)
+        if unit == "weekend":
+            return self.period(unit, -most)
+        day = self._back(most, unit)
+        return self.days(day - DAY * _REACH[unit], day + DAY * (_REACH[unit] + 1))
+
+    def lately(self, most: int, unit: str) -> Span:
+        """From so long ago until now; days count from their midnight."""
+        if unit in _CLOCK:
+            return Span(self.now - _CLOCK[unit] * most, self.now)
+        return Span(self._moment(self._back(most, unit)), self.now)
+
+    def _moment(self, day: date, hour: int = 0) -> datetime:
+        """A local time as an instant; hours from 24 on belong to the next day."""
+        local = datetime.combine(day + DAY * (hour // 24), time(hour % 24), tzinfo=self.zone)
+        return local.astimezone(UTC)
+
+    def _back(self, count: int, unit: str) -> date:
+        if unit in _DAYS:
+            return self.today - DAY * count * _DAYS[unit]
+        first = first_of(self.today.year, self.today.month - count * _MONTHS[unit])
+        return first.replace(day=min(self.today.day, monthrange(first.year, first.month)[1]))
+
+
+# -- the grammar
 
 # One character for one, so that a place in the plain text is the same place in the text.
 _PLAIN = str.maketrans("０１２３４５６７８９‘’ʼ‐‑‒–—，：", "0123456789'''-----,:")
@@ -103,7 +203,7 @@ class _Grammar:
         self._never_after = _compiled(rf"\b(?:{times.never_after})\W{{1,3}}\Z") if times.never_after else None
         self._verbs = _compiled(rf"\b(?:{times.verbs})\b" if language.spaced else times.verbs)
 
-    def read(self, text: str, calendar: Calendar) -> Iterator[tuple[int, int, Span]]:
+    def read(self, text: str, now: datetime, zone: tzinfo) -> Iterator[tuple[int, int, Span]]:
         """The spans a text speaks of, and where their phrases stand in it."""
         if not self._spaced and text.isascii():
             return
@@ -114,7 +214,7 @@ class _Grammar:
             if _UNDATED.isdisjoint(said) and self._lies_ahead(text, *match.span()):
                 continue
             try:
-                span = self._span(calendar, said)
+                span = self._span(Calendar(now, zone), said)
             except (ValueError, OverflowError):  # a date the calendar doesn't have
                 continue
             if span:

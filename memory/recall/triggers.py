@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import datetime, tzinfo
+from typing import NamedTuple
 
-from memory.languages import LANGUAGES, pattern
-from memory.recall.keywords import keywords
+from memory.languages import LANGUAGES, analysis_in, pattern, vocabulary
 from memory.recall.times import TimeRange, time_ranges
-from search_index.analysis import Analysis
+from search_index.analysis import MAX_TERM, Analysis
 
 READ_CHARS = 2000
 SMALL_TALK_CHARS = 300  # no longer text is small talk
@@ -45,14 +44,13 @@ _SMALL_TALK = pattern(lambda language: language.small_talk)
 _OPENING = re.compile(
     rf"\W*(?:(?:{pattern(lambda language: language.padding).pattern})\W+)*(?:{_SMALL_TALK.pattern})", re.IGNORECASE
 )
-_COURTESIES = frozenset().union(*(language.courtesies for language in LANGUAGES))
+_COURTESIES = vocabulary(lambda language: language.courtesies)
 _EMOTICON = re.compile(r"[:;=8xX][-'^]?[)(\]\[DPpOo/\\|*3]+|<3+|[\^>oO;T][_.-]?[\^<oO;T]")
 _ANSWER = re.compile(r"\W*(?:\d{1,2}|[a-zA-Z]|option \w|number \d)\W*", re.IGNORECASE)  # to a choice that was offered
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
+_ASKING_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 
 
-@dataclass(frozen=True)
-class Trigger:
+class Trigger(NamedTuple):
     """What a message says about the past, and why in one short sentence.
 
     `kind` is "reference" (the past in so many words), "implicit" (it points at something not shown), "plain" (words
@@ -60,12 +58,14 @@ class Trigger:
     """
 
     kind: str
-    look_back: bool
     reason: str
 
+    @property
+    def looks_back(self) -> bool:
+        return self.kind not in ("small_talk", "nothing")
 
-@dataclass(frozen=True)
-class LookBack:
+
+class LookBack(NamedTuple):
     """What to look for, and why: `text` if there is any, else whatever was said at the `times` that a message names.
 
     `share` is how much of the budget it may take; 0 for a message that does not look back.
@@ -84,20 +84,21 @@ def decide(
 
     `before` are the texts the prompt shows anyway, the newest last.  Days begin in `zone`.
     """
+    message = message[:READ_CHARS]
     trigger = read(message, before, analysis)
     times = time_ranges(message, now, zone) if always or trigger.kind != "small_talk" else []
-    reasons = [trigger.reason] if trigger.look_back or not times else []
+    reasons = [trigger.reason] if trigger.looks_back or not times else []
     reason = ", ".join([*reasons, *(f'speaks of "{time.phrase}"' for time in times)])
-    if not (trigger.look_back or times or always):
+    if not (trigger.looks_back or times or always):
         return LookBack(reason)
+    spans = [(time.after, time.before) for time in times]
+    if times and not keywords(_without(message, times), analysis):  # "what did we do yesterday?"
+        return LookBack(reason, ALL, "", spans)
     asked = asking(message)
-    only_times = bool(times) and not keywords(_without(message, times), analysis)  # "what did we do yesterday?"
-    of_past = only_times or trigger.kind == "reference" or any(time.phrase in asked for time in times)
+    of_past = trigger.kind == "reference" or any(time.phrase in asked for time in times)
     share = ALL if always or of_past or 2 * len(asked) >= len(message) else ALSO_ASKED if asked else UNASKED
-    text = "" if only_times else asked if stands_alone(asked, analysis) else message
-    if not only_times and not analysis.query_terms(text):
-        return LookBack(f"{reason}, but has no words to look for")
-    return LookBack(reason, share, text, [(time.after, time.before) for time in times])
+    text = asked if len(asked) < len(message) and stands_alone(asked, analysis) else message
+    return LookBack(reason, share, text, spans)
 
 
 def _without(text: str, times: Sequence[TimeRange]) -> str:
@@ -111,30 +112,24 @@ def read(message: str, before: Sequence[str], analysis: Analysis) -> Trigger:
     """Whether `message` looks back.  `before` are the texts the prompt shows anyway, the newest last."""
     text = " ".join(unicodedata.normalize("NFKC", message[:READ_CHARS]).translate(_APOSTROPHES).split())
     if reference := _REFERENCE.search(text):
-        return Trigger("reference", True, f'refers to the past ("{reference[0].strip(" ,.?!")}")')
-    small_talk = _is_small_talk(text, analysis)
+        return Trigger("reference", f'refers to the past ("{reference[0].strip(" ,.?!")}")')
     if pointer := _POINTER.search(text):
-        return Trigger("implicit", True, f'points at what was said before ("{pointer[0]}")')
-    missing = _missing(text, [one[-READ_CHARS:] for one in before], small_talk, analysis)
-    if missing:
-        return Trigger("implicit", True, f'"{missing}" has nothing before it to refer to')
+        return Trigger("implicit", f'points at what was said before ("{pointer[0]}")')
+    small_talk = _is_small_talk(text, analysis)
+    if missing := _missing(text, [one[-READ_CHARS:] for one in before], small_talk, analysis):
+        return Trigger("implicit", f'"{missing}" has nothing before it to refer to')
     if small_talk:
-        return Trigger("small_talk", False, "small talk")
+        return Trigger("small_talk", "small talk")
     words = keywords(text, analysis)
     if words and not _ANSWER.fullmatch(text):
-        return Trigger("plain", True, f"has words worth looking for: {', '.join(words[:KEYWORDS_SHOWN])}")
-    return Trigger("nothing", False, "has no words to look for")
-
-
-def asks(message: str) -> bool:
-    """Whether a message asks for something, rather than tells something."""
-    said = message[:READ_CHARS]
-    return "?" in said or _ASKS.search(said) is not None
+        return Trigger("plain", f"has words worth looking for: {', '.join(words[:KEYWORDS_SHOWN])}")
+    return Trigger("nothing", "has no words to look for")
 
 
 def asking(message: str) -> str:
-    """The sentences of a message that ask for something."""
-    return " ".join(sentence for sentence in _SENTENCE_END.split(message[:READ_CHARS].strip()) if asks(sentence))
+    """The sentences of a message that ask for something, rather than tell something."""
+    sentences = _ASKING_END.split(message.strip())
+    return " ".join(sentence for sentence in sentences if "?" in sentence or _ASKS.search(sentence))
 
 
 def stands_alone(question: str, analysis: Analysis) -> bool:
@@ -168,3 +163,63 @@ def _missing(text: str, before: Sequence[str], small_talk: bool, analysis: Analy
     if thing is None or text.count(" ", thing.end()) > 3:
         return ""
     return "" if any(keywords(one, analysis) for one in (text[: thing.start()], *before)) else thing[0]
+
+
+# -- keywords
+
+# Scripts written without spaces: Thai to Burmese, Khmer, kana, bopomofo and Han.
+_UNSPACED = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17d3\u3005-\u3007\u3041-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+_UNSPACED += "\uf900-\ufaff\U00020000-\U0003ffff"
+_LETTER = f"(?:[^\\W_{_UNSPACED}]|[\u0900-\u0963\u0970-\u0dff])"
+_TOKEN = re.compile(
+    # words, joined by single marks into a compound, as the index joins them; paths and addresses
+    rf"(?P<word>{_LETTER}++(?:(?:['’._@&-]|__|::|://|/(?=\w)|(?<=\d)[:,](?=\d)){_LETTER}++)*+(?:\+\+|\#(?!\w))?)|(?P<unspaced>[{_UNSPACED}]++)"
+)
+_NOISE = re.compile(r"\w?[^\w\s]{31,}")  # endless marks and accents, which would make normalising quadratic
+_CONTRACTION = re.compile(r"['’](?:s|d|m|re|ve|ll)$", re.IGNORECASE)
+_TECHNICAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}|\d|[._@&:+#/]|\w-\w")  # has what no plain word has
+_SENTENCE_END = re.compile(r"[.!?:;\n。！？：；…]")
+_IDLE_WORDS = vocabulary(lambda language: language.idle_words)
+_TIME_WORDS = vocabulary(lambda language: language.time_words)
+_GENERIC_VERBS = vocabulary(lambda language: language.generic_verbs)
+_DETERMINERS = vocabulary(lambda language: language.determiners)
+_IDLE = pattern(lambda language: language.idle)
+_IDLE_LEADING = "".join(language.idle_leading for language in LANGUAGES)
+_ENGLISH = analysis_in("en")
+
+
+def keywords(text: str, analysis: Analysis) -> list[str]:
+    """The words worth searching for, in the order of the text, each once, as they stand in it (after NFKC).
+
+    They are nouns, names, technical terms and numbers that have terms in the index, whose `analysis` this is.  A run of
+    Chinese gives its pairs of characters, as in the index.
+    """
+    text = unicodedata.normalize("NFKC", _NOISE.sub(" ", text))
+    found: dict[str, str] = {}
+    shouting, determined, end = text.isupper(), False, 0
+    for match in _TOKEN.finditer(text):
+        between, end = text[end : match.start()], match.end()
+        if match["unspaced"]:
+            for pair in _unspaced(match[0]):
+                found.setdefault(pair.casefold(), pair)
+            determined = False
+            continue
+        word = _CONTRACTION.sub("", match[0])[:MAX_TERM]
+        lower = word.casefold()
+        opens = match.start() == 0 or _SENTENCE_END.search(between) is not None
+        name = (word[0].isupper() and not opens and not shouting and word != "I") or bool(_TECHNICAL.search(word))
+        idle = lower in _IDLE_WORDS or (lower in _GENERIC_VERBS and not determined)
+        determined = lower in _DETERMINERS
+        if lower not in _TIME_WORDS and (name or not idle):
+            found.setdefault(lower, word)
+    # English stop words are left out of texts in any language, since people mix it into theirs.
+    return [word for word in found.values() if analysis.terms(word) and (analysis is _ENGLISH or _ENGLISH.terms(word))]
+
+
+def _unspaced(run: str) -> Iterator[str]:
+    """The pairs of characters of what is left of a run without its idle words."""
+    kept = _IDLE.sub(lambda match: match[0] if match.groupdict().get("keep") else " ", run)
+    for part in kept.split():
+        content = part.lstrip(_IDLE_LEADING)
+        for at in range(max(len(content) - 1, min(len(content), 1))):
+            yield content[at : at + 2]

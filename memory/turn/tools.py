@@ -17,6 +17,7 @@ from memory.llm import Tool, ToolCall
 from memory.recall.recall import QUERY_CHARS, Past, Recall
 from memory.rendering import block, chat_block, escape, one_line, plain
 from memory.turn.values import RecallCall
+from search_index import Query
 
 SEARCH, RECENT = "conversation_search", "recent_chats"
 LIMIT_MAX = 20
@@ -58,10 +59,9 @@ class Tools:
         return text, replace(asked, excerpts=len(excerpts))
 
     def _look(self, asked: RecallCall, budget: int) -> tuple[Excerpt, ...]:
-        within: Any = {"after": asked.after, "before": asked.before, "limit": asked.limit or self._limit}
-        if asked.query is None:
-            return self._recall.recent(self._past, budget=budget, **within)
-        return self._recall.find(self._past, asked.query, budget=budget, **within)
+        text, limit = (asked.query or "")[:QUERY_CHARS], asked.limit or self._limit
+        query = Query(text, limit, after=asked.after, before=asked.before, operators=True)
+        return self._recall.excerpts(self._past, query, budget)
 
     def _read(self, call: ToolCall) -> RecallCall:
         """The call's arguments, checked.  Raises ToolError."""
