@@ -86,30 +86,26 @@ class Resource(Blueprint):
         *,
         scope: str | None = None,
         errors: Mapping[int, str] | None = None,
-        streams: bool = False,
-        keyed: bool = False,
+        turn: bool = False,
         **options: Any,
     ) -> None:
         """As `Blueprint.add_url_rule`, with the scope the call asks for and a description of each error it answers.
 
-        `streams` documents the events it answers with `stream`, `keyed` the header Idempotency-Key.
+        A call that takes a `turn` answers with events if it is asked to, and takes an Idempotency-Key.
         """
         methods = set(options.get("methods", ["GET"]))
         scope = scope or (READ if methods == {"GET"} else ADMIN)
         lacking = f"The key lacks the scope `{scope}`. " if scope != ANY_SCOPE else ""
-        descriptions = {**_EVERY_CALL, 403: lacking + NOT_LOCAL}
-        if methods & {"POST", "PUT", "PATCH"}:
-            descriptions |= _EVERY_BODY
-        descriptions |= errors or {}
+        texts = {**_EVERY_CALL, 403: lacking + NOT_LOCAL}
+        texts |= (_EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}) | (errors or {})
         content = {"application/json": {"schema": Error}}
         described: dict[str, Any] = {
-            "responses": {status: {"description": text, "content": content} for status, text in descriptions.items()},
+            "responses": {status: {"description": text, "content": content} for status, text in texts.items()},
             "security": [{"bearer": []}],
             "x-scope": scope,
         }
-        if streams:
+        if turn:
             described["responses"][200] = {"content": {"text/event-stream": {"schema": EVENTS}}}
-        if keyed:
             described["parameters"] = [RETRY_KEY]
         view = self.doc(**described)(view_func)
         view.scope = scope  # for the door
@@ -117,7 +113,6 @@ class Resource(Blueprint):
 
 
 def resource(name: str, description: str, prefix: str = "/api") -> Resource:
-    """A blueprint for a resource under `prefix`."""
     return Resource(name, name, url_prefix=prefix, description=description)
 
 

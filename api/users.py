@@ -10,8 +10,6 @@ from flask import Response, request, stream_with_context
 
 from api.blueprint import caller, resource, services
 from memory.access.keys import ADMIN
-from memory.people.erasing import Receipt
-from memory.people.users import UserInfo
 from schemas.erasing import UserReceipt
 from schemas.export import ExportDocument, text_of
 from schemas.imports import Imported, ImportQuery, checked
@@ -29,14 +27,14 @@ _DOCUMENT = {
 
 @blueprint.get("/users/<path:user_id>", errors={404: NOT_THERE})
 @blueprint.response(200, User)
-def get_user(user_id: str) -> UserInfo:
+def get_user(user_id: str) -> Any:
     """Read how much is stored of a person"""
     return services().users.get(caller(user_id))
 
 
 @blueprint.delete("/users/<path:user_id>", errors={404: NOT_THERE})
 @blueprint.response(200, UserReceipt)
-def erase_user(user_id: str) -> Receipt:
+def erase_user(user_id: str) -> Any:
     """Erase everything of a person, for good
 
     When this call answers, messages, summaries, facts, their histories, jobs and the search index are gone, from the

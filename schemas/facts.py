@@ -6,10 +6,9 @@ from marshmallow import Schema, fields, validate
 
 from memory.domain import FACT_CATEGORIES
 from memory.facts.grounding import TEXT_CHARS_MAX
-from schemas.fields import CallerQuery, Page, PageQuery, SessionId, Text, UtcDateTime, about, integer, one_of
+from schemas.fields import CallerQuery, PageQuery, SessionId, Text, UtcDateTime, about, integer, one_of, page_of
 
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
-FORGET_MAX = 1000
 
 
 class FactScore(Schema):
@@ -44,8 +43,7 @@ class Fact(Schema):
     score = fields.Nested(FactScore, allow_none=True)
 
 
-class FactPage(Page):
-    items = fields.List(fields.Nested(Fact))
+FactPage = page_of(Fact)
 
 
 class FactQuery(PageQuery):
@@ -76,7 +74,7 @@ class FactChange(Schema):
 
 
 class FactsToForget(CallerQuery):
-    ids = fields.List(integer(1), required=True, validate=validate.Length(1, FORGET_MAX))
+    ids = fields.List(integer(1), required=True, validate=validate.Length(1, 1000))
 
 
 class FactRevision(Schema):

@@ -75,14 +75,19 @@ class TimeZone(Text):
             raise ValidationError(str(error)) from None
 
 
+def number(least: int = 0, most: int = INT64_MAX, **options: Any) -> fields.Integer:
+    """A whole number within these bounds, also as text: what a query can have."""
+    return fields.Integer(validate=validate.Range(least, most), **options)
+
+
 def limit(default: int, most: int = 100) -> fields.Integer:
     """How many items a page has."""
-    return fields.Integer(load_default=default, validate=validate.Range(1, most))
+    return number(1, most, load_default=default)
 
 
 def integer(least: int = 0, most: int = INT64_MAX, **options: Any) -> fields.Integer:
-    """A whole number in a request: not text, and within these bounds."""
-    return fields.Integer(strict=True, validate=validate.Range(least, most), **options)
+    """A whole number in a body: not text, and within these bounds."""
+    return number(least, most, strict=True, **options)
 
 
 def optional_text(most: int, least: int | None = 1, **options: Any) -> Text:
@@ -115,7 +120,7 @@ class PageQuery(CallerQuery):
     limit = limit(50)
 
 
-class Page(Schema):
-    """A page of a list."""
-
-    next_cursor = fields.String(allow_none=True)
+def page_of(item: type[Schema], **more: fields.Field) -> type[Schema]:
+    """A page of a list of these."""
+    shown = {"items": fields.List(fields.Nested(item)), "next_cursor": fields.String(allow_none=True)}
+    return Schema.from_dict({**shown, **more}, name=f"{item.__name__}Page")

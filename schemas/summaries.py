@@ -9,7 +9,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate, va
 from memory.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Section
 from memory.sections import Excluded as ExcludedValue
 from memory.sections import Sections as SectionsValue
-from schemas.fields import INT32_MAX, CallerQuery, Page, Text, UtcDateTime, ValueSchema, about, integer
+from schemas.fields import INT32_MAX, CallerQuery, Text, UtcDateTime, ValueSchema, about, integer, page_of
 
 _ITEM = validate.Length(1, ITEM_CHARS_MAX)
 
@@ -83,8 +83,7 @@ class Summary(Schema):
     latest = fields.Nested(SummaryVersion, allow_none=True)
 
 
-class SummaryPage(Page):
-    items = fields.List(fields.Nested(SummaryVersion))
+SummaryPage = page_of(SummaryVersion)
 
 
 class SummaryEdit(CallerQuery):

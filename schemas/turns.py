@@ -5,7 +5,7 @@ from __future__ import annotations
 from marshmallow import Schema, fields
 
 from schemas.chat import ChatUsage, Memory
-from schemas.fields import Page, PageQuery, UtcDateTime, about, limit, one_of
+from schemas.fields import PageQuery, UtcDateTime, about, limit, one_of, page_of
 
 
 class Turn(Schema):
@@ -26,8 +26,7 @@ class Turn(Schema):
     finished_at = UtcDateTime(allow_none=True)
 
 
-class TurnPage(Page):
-    items = fields.List(fields.Nested(Turn))
+TurnPage = page_of(Turn)
 
 
 class TurnWithMemory(Turn):
