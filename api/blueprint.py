@@ -96,8 +96,8 @@ class Resource(Blueprint):
         methods = set(options.get("methods", ["GET"]))
         scope = scope or (READ if methods == {"GET"} else ADMIN)
         lacking = f"The key lacks the scope `{scope}`. " if scope != ANY_SCOPE else ""
-        texts = {**_EVERY_CALL, 403: lacking + NOT_LOCAL}
-        texts |= (_EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}) | (errors or {})
+        of_body = _EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}
+        texts = {**_EVERY_CALL, 403: lacking + NOT_LOCAL, **of_body, **(errors or {})}
         content = {"application/json": {"schema": Error}}
         described: dict[str, Any] = {
             "responses": {status: {"description": text, "content": content} for status, text in texts.items()},

@@ -24,9 +24,9 @@ from schemas.fields import (
     one_of,
     optional_text,
 )
+from schemas.openai_compat import Completion
 from schemas.sessions import Message
 
-RECALL_MODES = ("auto", "always", "tools", "off")
 HISTORY_MAX = 200  # messages; a longer chat should be a session
 
 
@@ -61,7 +61,7 @@ class ChatRequest(Schema):
     user_id = UserId(load_default=None, allow_none=True)
     name = optional_text(128)
     stream = fields.Boolean(load_default=False)
-    recall = one_of(*RECALL_MODES, load_default=None, allow_none=True)
+    recall = one_of("auto", "always", "tools", "off", load_default=None, allow_none=True)
     timezone = TimeZone(load_default=UTC, metadata=about('The zone of words like "yesterday". The default is UTC.'))
     prompt = optional_text(64, metadata=about("The name of the prompt for this turn's summary."))
     system_prompt = optional_text(20_000)
@@ -146,16 +146,14 @@ class Excerpt(Schema):
 
 
 class RecallCall(Schema):
-    """A search that the model made, in recall mode `tools`."""
+    """A search that the model made.  Its words are not stored, so `query` is null in the answer to a retry."""
 
-    name = fields.String(metadata=about("The tool: conversation_search or recent_chats."))
-    query = fields.String(
-        allow_none=True, metadata=about("The words it searched for; null in the repeated answer to a retry.")
-    )
-    after = UtcDateTime(allow_none=True)
-    before = UtcDateTime(allow_none=True)
-    excerpts = fields.Integer(metadata=about("How many excerpts it got."))
-    error = fields.String(allow_none=True, metadata=about("The error it got instead."))
+    name = fields.String()
+    query = fields.String()
+    after = UtcDateTime()
+    before = UtcDateTime()
+    excerpts = fields.Integer()
+    error = fields.String()
 
 
 _recall_call = RecallCall()
@@ -202,31 +200,14 @@ class ChatUsage(Schema):
     saved_tokens = fields.Integer(metadata=about("The difference. It is below zero while a session is short."))
 
 
-class ChatChoiceMessage(Schema):
-    role = fields.String()
-    content = fields.String()
-
-
-class ChatChoice(Schema):
-    index = fields.Integer()
-    message = fields.Nested(ChatChoiceMessage)
-    finish_reason = fields.String(
-        metadata=about("The model's reason (`stop`, `length`, ...), or `interrupted` for a reply that was stopped.")
-    )
-
-
-class ChatReply(Schema):
+class ChatReply(Completion):
     """An OpenAI chat.completion object, with the session, the text of the reply and the memory added.
 
+    The choice's `finish_reason` is the model's (`stop`, `length`, ...), or `interrupted` for a reply that was stopped.
     With `stream`, the same comes as chat.completion.chunk events. The first has `session_id` and `memory`. The last
     before `[DONE]` has `usage` and `message_id`, and `memory` again if the model itself looked back.
     """
 
-    id = fields.String()
-    object = fields.String()
-    created = fields.Integer()
-    model = fields.String()
-    choices = fields.List(fields.Nested(ChatChoice))
     usage = fields.Nested(ChatUsage)
     session_id = fields.String(allow_none=True, metadata=about("Null for a temporary turn without a session."))
     user_message_id = fields.Integer(allow_none=True)

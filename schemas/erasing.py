@@ -6,6 +6,8 @@ from marshmallow import Schema, fields
 
 from schemas.fields import UtcDateTime, about
 
+_FORGOTTEN = about("How many of the named facts existed.")
+
 
 class Erased(Schema):
     """How many of each were erased, including replaced messages and corrected facts."""
@@ -35,22 +37,8 @@ class Receipt(Schema):
     erased_at = UtcDateTime()
 
 
-class UserReceipt(Receipt):
-    user_id = fields.String()
-
-
-class SessionReceipt(Receipt):
-    session_id = fields.String()
-
-
-class MessageReceipt(Receipt):
-    session_id = fields.String()
-    message_id = fields.Integer()
-
-
-class FactReceipt(Receipt):
-    fact_id = fields.Integer()
-
-
-class FactsReceipt(Receipt):
-    forgotten = fields.Integer(metadata=about("How many of the named facts existed."))
+UserReceipt = Receipt.from_dict({"user_id": fields.String()}, name="UserReceipt")
+SessionReceipt = Receipt.from_dict({"session_id": fields.String()}, name="SessionReceipt")
+MessageReceipt = SessionReceipt.from_dict({"message_id": fields.Integer()}, name="MessageReceipt")
+FactReceipt = Receipt.from_dict({"fact_id": fields.Integer()}, name="FactReceipt")
+FactsReceipt = Receipt.from_dict({"forgotten": fields.Integer(metadata=_FORGOTTEN)}, name="FactsReceipt")

@@ -122,5 +122,5 @@ class PageQuery(CallerQuery):
 
 def page_of(item: type[Schema], **more: fields.Field) -> type[Schema]:
     """A page of a list of these."""
-    shown = {"items": fields.List(fields.Nested(item)), "next_cursor": fields.String(allow_none=True)}
-    return Schema.from_dict({**shown, **more}, name=f"{item.__name__}Page")
+    items, cursor = fields.List(fields.Nested(item)), fields.String(allow_none=True)
+    return Schema.from_dict({"items": items, "next_cursor": cursor, **more}, name=f"{item.__name__}Page")
