@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -100,13 +101,13 @@ def one_of(*choices: str, **options: Any) -> fields.String:
 
 
 class ValueSchema(Schema):
-    """A schema that loads an object of the class `value`."""
+    """A schema that loads what `value` makes of its fields."""
 
-    value: ClassVar[type[Any]]
+    value: ClassVar[Callable[..., Any]]
 
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> Any:
-        return self.value(**data)
+        return type(self).value(**data)
 
 
 class CallerQuery(Schema):
