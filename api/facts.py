@@ -6,9 +6,9 @@ from typing import Any
 
 from api.blueprint import ID, caller, resource, services
 from api.sessions import NOT_THERE as NO_SESSION
-from schemas.erasing import FactReceipt, FactsReceipt
 from schemas.facts import Fact, FactChange, FactCreate, FactHistory, FactPage, FactQuery, FactsToForget
 from schemas.fields import CallerQuery
+from schemas.people import FactReceipt, FactsReceipt
 
 blueprint = resource("facts", "Statements about a person, ranked, each with its source.")
 NOT_THERE = "The fact does not exist or belongs to someone else."

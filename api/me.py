@@ -7,7 +7,7 @@ from typing import Any
 from flask import g
 
 from api.blueprint import ANY_SCOPE, resource
-from schemas.me import Me
+from schemas.people import Me
 
 blueprint = resource("me", "The holder of the request's key.")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from api.blueprint import ID, caller, resource, services
 from memory.access.keys import CHAT
-from schemas.erasing import MessageReceipt, SessionReceipt
 from schemas.fields import CallerQuery
+from schemas.people import MessageReceipt, SessionReceipt
 from schemas.sessions import (
     Append,
     Appended,

@@ -10,10 +10,9 @@ from flask import Response, request, stream_with_context
 
 from api.blueprint import caller, resource, services
 from memory.access.keys import ADMIN
-from schemas.erasing import UserReceipt
 from schemas.export import ExportDocument, text_of
 from schemas.imports import Imported, ImportQuery, checked
-from schemas.users import User
+from schemas.people import User, UserReceipt
 
 blueprint = resource("users", "Everything that is stored of a person.")
 NOT_THERE = "Nothing is stored of this person."

@@ -168,11 +168,7 @@ class Memory(Schema):
     """What the prompt of a turn showed of the past, and why."""
 
     summary = fields.Function(
-        lambda report: {
-            "version": report.summary_version,
-            "state": report.state,
-            "head_version": report.head_version,
-        },
+        lambda told: {"version": told.summary_version, "state": told.state, "head_version": told.head_version},
         metadata=about("The version and state of the stored summary, and the version that was shown."),
     )
     facts = fields.List(fields.Nested(ShownFact))
@@ -193,9 +189,7 @@ class ChatUsage(Schema):
     prompt_tokens = fields.Integer(attribute="spent.prompt_tokens")
     completion_tokens = fields.Integer(attribute="spent.completion_tokens")
     total_tokens = fields.Integer(attribute="spent.total_tokens")
-    estimated = fields.Boolean(
-        attribute="spent.estimated", metadata=about("Whether these are estimates, since the provider gave no figures.")
-    )
+    estimated = fields.Boolean(attribute="spent.estimated", metadata=about("True if the provider gave no figures."))
     full_history_tokens = fields.Integer(metadata=about("What sending every message would have cost."))
     saved_tokens = fields.Integer(metadata=about("The difference. It is below zero while a session is short."))
 

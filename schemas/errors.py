@@ -12,21 +12,9 @@ from schemas.fields import about
 class ErrorDetail(Schema):
     message = fields.String(required=True, metadata=about("For people: what happened, and what to do."))
     type = fields.String(required=True)
-    code = fields.String(
-        required=True,
-        allow_none=True,
-        metadata=about("For programs: stable between releases. Null if a model server gave none."),
-    )
-    param = fields.String(
-        allow_none=True,
-        metadata=about("The field of the request that caused the error. Under /v1 it is always present, or null."),
-    )
-    fields_ = fields.Dict(
-        keys=fields.String(),
-        values=fields.Raw(),
-        data_key="fields",
-        metadata=about("With 422: what is wrong with each field."),
-    )
+    code = fields.String(required=True, allow_none=True, metadata=about("For programs: stable between releases."))
+    param = fields.String(allow_none=True, metadata=about("The field of the request that caused the error."))
+    fields_ = fields.Dict(data_key="fields", metadata=about("With 422: what is wrong with each field."))
 
 
 class Error(Schema):

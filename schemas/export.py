@@ -195,20 +195,12 @@ _head, _session, _fact = ExportDocument(exclude=("sessions", "facts")), Exported
 
 def text_of(export: Export) -> Iterator[str]:
     """The document, piece by piece."""
-    yield _json(_head.dump(export)).removesuffix("}")
-    yield from _array("sessions", map(_session.dump, export.sessions))
-    yield from _array("facts", map(_fact.dump, export.facts))
+    yield json.dumps(_head.dump(export), ensure_ascii=False).removesuffix("}")
+    lists: tuple[tuple[str, Schema, Iterable[Any]], ...]
+    lists = ("sessions", _session, export.sessions), ("facts", _fact, export.facts)
+    for name, schema, items in lists:
+        yield f', "{name}": ['
+        for number, item in enumerate(items):
+            yield (",\n" if number else "\n") + json.dumps(schema.dump(item), ensure_ascii=False)
+        yield "\n]"
     yield "}\n"
-
-
-def _array(name: str, items: Iterable[Any]) -> Iterator[str]:
-    yield f', "{name}": ['
-    between = "\n"
-    for item in items:
-        yield between + _json(item)
-        between = ",\n"
-    yield "\n]"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -96,6 +96,11 @@ def optional_text(most: int, least: int | None = 1, **options: Any) -> Text:
     return Text(load_default=None, allow_none=True, validate=validate.Length(least, most), **options)
 
 
+def counts(description: str) -> fields.Dict:
+    """How many there are of each kind."""
+    return fields.Dict(keys=fields.String(), values=fields.Integer(), metadata=about(description))
+
+
 def one_of(*choices: str, **options: Any) -> fields.String:
     return fields.String(validate=validate.OneOf(choices), **options)
 

@@ -18,7 +18,7 @@ from memory.people.records import FactRecord, SessionRecord
 from schemas import chatgpt
 from schemas.errors import flat
 from schemas.export import FORMAT, VERSION, ExportedFact, ExportedSession
-from schemas.fields import UserId, about
+from schemas.fields import UserId, about, counts
 from schemas.json_items import NotJson, is_array, walk
 
 _session, _fact = ExportedSession(), ExportedFact()
@@ -28,32 +28,13 @@ class ImportQuery(Schema):
     user_id = UserId(required=True)
 
 
-class KnownThings(Schema):
-    """How many of each were stored already."""
-
-    sessions = fields.Integer()
-    messages = fields.Integer()
-    facts = fields.Integer()
-
-
-class ImportedThings(KnownThings):
-    """How many of each are new."""
-
-    summaries = fields.Integer()
-    turns = fields.Integer()
-
-
 class Imported(Schema):
     """What an import did.  What was stored already is left as it is."""
 
     format = fields.String(metadata=about(f"`{FORMAT}` or `chatgpt`."))
-    created = fields.Nested(ImportedThings)
-    known = fields.Nested(KnownThings)
-    renamed = fields.Dict(
-        keys=fields.String(),
-        values=fields.String(),
-        metadata=about("Sessions whose id was taken, and the id that each has here."),
-    )
+    created = counts("How many sessions, messages, summaries, turns and facts are new.")
+    known = counts("How many sessions, messages and facts were stored already.")
+    renamed = fields.Dict(metadata=about("Sessions whose id was taken, and the id that each has here."))
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class Completion(_Open):
     created = fields.Integer()
     model = fields.String()
     choices = fields.List(fields.Dict())
-    usage = fields.Dict()
+    usage: fields.Field = fields.Dict()
 
 
 class EmbeddingRequest(_Open):
@@ -69,15 +69,9 @@ class Model(_Open):
     """A model, as the model server describes it."""
 
     id = fields.String()
-    object = fields.String()
-    created = fields.Integer()
-    owned_by = fields.String()
 
 
-class ModelList(Schema):
-    """The models there are."""
-
-    object = fields.String()
+class ModelList(_Open):
     data = fields.List(fields.Nested(Model))
 
 
@@ -92,10 +86,9 @@ def turn_of(
     conversation, stream = Conversation.read(parameters.pop("messages")), bool(parameters.pop("stream"))
     metadata = parameters.get("metadata")
     in_body = _text(metadata.get("session_id")) if isinstance(metadata, Mapping) else ""
-    sessions = {name: text for name in SESSION_HEADERS if (text := header(name))}
-    named_by, session = next(iter(sessions.items()), (None, in_body))
-    people = [header(name) for name in PERSON_HEADERS]
-    people += [_text(parameters.get(name)) for name in ("safety_identifier", "user")]
+    named_by = next(filter(header, SESSION_HEADERS), None)
+    session = header(named_by) if named_by else in_body
+    people = (*map(header, PERSON_HEADERS), _text(parameters.get("safety_identifier")), _text(parameters.get("user")))
     person = next(filter(None, people), "")
     session_id = _fitting(session, ID.fullmatch(session) is not None) if session else None
     user_id = _fitting(person, len(person) <= PERSON_CHARS and not UNSTORABLE.search(person)) if person else None

@@ -16,13 +16,7 @@ class Job(Schema):
     session_id = fields.String(allow_none=True)
     attempts = fields.Integer()
     run_at = UtcDateTime()
-    error = fields.String(
-        allow_none=True,
-        metadata=about(
-            "Why it failed last. It has no words of the conversation, so the model server's answer is left out; a "
-            "preview of the summary shows it."
-        ),
-    )
+    error = fields.String(allow_none=True, metadata=about("Why it failed last, without words of the conversation."))
     created_at = UtcDateTime()
     updated_at = UtcDateTime()
 

@@ -75,10 +75,7 @@ class Message(Schema):
     created_at = UtcDateTime()
     external_id = fields.String(allow_none=True)
     tokens = fields.Integer(metadata=about("An estimate."))
-    extra = fields.Raw(
-        allow_none=True,
-        metadata=about("What the message holds besides its text: tool calls, and what an image was replaced by."),
-    )
+    extra = fields.Raw(allow_none=True, metadata=about("What it holds besides its text: tool calls, traces of images."))
 
 
 _EARLIER = about("With `around`: the cursor for earlier messages, to be sent with order=desc.")
@@ -87,11 +84,7 @@ MessagePage = page_of(Message, previous_cursor=fields.String(allow_none=True, me
 
 class MessageQuery(PageQuery):
     order = one_of("asc", "desc", load_default="asc")
-    around = number(
-        1,
-        load_default=None,
-        metadata=about("The id of a message. The page has this message in its middle, in ascending order."),
-    )
+    around = number(1, load_default=None, metadata=about("The id of a message, for a page with it in its middle."))
     branch = number(
         most=INT32_MAX,
         load_default=0,
@@ -115,10 +108,7 @@ class MessageToAppend(ValueSchema):
     content = Text(required=True, validate=validate.Length(min=1))
     name = optional_text(128)
     created_at = UtcDateTime(load_default=None, allow_none=True)
-    external_id = optional_text(
-        256,
-        metadata=about("The application's own id. A session stores one message for each, however often it is sent."),
-    )
+    external_id = optional_text(256, metadata=about("The application's own id: a session stores one message for each."))
 
 
 class Append(CallerQuery):
