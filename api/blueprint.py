@@ -22,7 +22,7 @@ from memory.domain import Caller
 from memory.errors import Forbidden, user_not_found
 from memory.ops import logs
 from memory.services import Services
-from schemas.errors import Error
+from schemas.errors import REFUSALS, Error
 
 EXTENSION = "recap"
 ANY_SCOPE = "any"  # for a call that every key may make
@@ -47,12 +47,7 @@ _EVERY_CALL = {
     429: "Too many requests by this caller, or too many wrong keys from this address. Retry-After says when to retry.",
     503: "The database can't be used right now. Nothing was stored.",
 }
-_EVERY_BODY = {
-    400: "The body is not valid JSON. Nothing was stored.",
-    408: "The body took too long to arrive. Nothing was stored.",
-    413: "The body is too large. Nothing was stored.",
-    415: "The Content-Type is not application/json. Nothing was stored.",
-}
+_EVERY_BODY = {status: REFUSALS[status][1] for status in (400, 408, 413, 415)}
 
 
 class Int64(IntegerConverter):

@@ -32,9 +32,8 @@ def edit_summary(body: dict[str, Any], session_id: str) -> Any:
 
     It becomes a new version. The next prompt shows it.
     """
-    return services().summaries.edit(
-        caller(body["user_id"]), session_id, body["sections"], expected=body["expected_version"]
-    )
+    whose, expected = caller(body["user_id"]), body["expected_version"]
+    return services().summaries.edit(whose, session_id, body["sections"], expected=expected)
 
 
 @blueprint.get("/sessions/<session_id>/summary/versions", errors={404: NOT_THERE})
@@ -42,9 +41,7 @@ def edit_summary(body: dict[str, Any], session_id: str) -> Any:
 @blueprint.response(200, SummaryPage)
 def list_versions(query: dict[str, Any], session_id: str) -> Any:
     """List all versions, newest first"""
-    return services().summaries.versions(
-        caller(query["user_id"]), session_id, cursor=query["cursor"], limit=query["limit"]
-    )
+    return services().summaries.versions(caller(query.pop("user_id")), session_id, **query)
 
 
 @blueprint.post("/sessions/<session_id>/summary/rollback", errors={404: "The session or the version does not exist."})

@@ -6,8 +6,8 @@ from typing import Any
 
 from api.blueprint import ID, caller, resource, services
 from api.sessions import NOT_THERE
+from schemas.chat import TurnPage, TurnQuery, TurnWithMemory
 from schemas.fields import CallerQuery
-from schemas.turns import TurnPage, TurnQuery, TurnWithMemory
 
 blueprint = resource("turns", "How each turn ended, what it cost, and which memory its prompt showed.")
 

@@ -1,4 +1,4 @@
-"""A turn: the request, the reply, and what the reply tells about its memory."""
+"""A turn: the request, the reply with what it tells about its memory, and turns of the past."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from memory.domain import Fact as FactValue
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from schemas.facts import Fact
 from schemas.fields import (
+    PageQuery,
     SessionId,
     Text,
     TimeZone,
@@ -21,8 +22,10 @@ from schemas.fields import (
     ValueSchema,
     about,
     integer,
+    limit,
     one_of,
     optional_text,
+    page_of,
 )
 from schemas.openai_compat import Completion
 from schemas.sessions import Message
@@ -102,15 +105,9 @@ class ShownFact(Fact):
         fields = ("id", "text", "category", "pinned", "valid_from", "score")
 
     def dump(self, obj: FactValue, *, many: bool | None = None) -> dict[str, Any]:
-        """Written out here, as below: every reply has these, and field by field they would be most of its work."""
-        return {
-            "id": obj.id,
-            "text": obj.text,
-            "category": obj.category,
-            "pinned": obj.pinned,
-            "valid_from": obj.valid_from.isoformat(),
-            "score": obj.score and vars(obj.score),
-        }
+        """Not field by field, which would be most of a reply's work.  So with excerpts."""
+        shown = {name: getattr(obj, name) for name in self.Meta.fields}
+        return {**shown, "valid_from": obj.valid_from.isoformat(), "score": obj.score and vars(obj.score)}
 
 
 class ExcerptMessage(Message):
@@ -132,14 +129,8 @@ class Excerpt(Schema):
 
     def dump(self, obj: ExcerptValue, *, many: bool | None = None) -> dict[str, Any]:
         messages = [
-            {
-                "id": message.id,
-                "position": message.position,
-                "role": message.role,
-                "name": message.name,
-                "content": message.content,
-                "created_at": message.created_at.isoformat(),
-            }
+            {name: getattr(message, name) for name in ExcerptMessage.Meta.fields}
+            | {"created_at": message.created_at.isoformat()}
             for message in obj.messages
         ]
         return {**vars(obj), "messages": messages}
@@ -209,3 +200,35 @@ class ChatReply(Completion):
     reply = fields.String()
     memory = fields.Nested(Memory)
     notice = fields.String(metadata=about("Only present when the built-in model answers; says so."))
+
+
+class Turn(Schema):
+    """A message and its reply: how the turn ended, and what it cost."""
+
+    user_message_id = fields.Integer()
+    message_id = fields.Integer(allow_none=True, metadata=about("The id of the reply; null if there is none (yet)."))
+    state = fields.String(
+        metadata=about(
+            "`answering`; `finished`; `interrupted`: it was stopped, and the words so far are kept; or `broken_off`: "
+            "no reply came, and sending the same message again continues the turn."
+        )
+    )
+    model = fields.String(allow_none=True)
+    finish_reason = fields.String(allow_none=True)
+    usage = fields.Nested(ChatUsage, allow_none=True)
+    started_at = UtcDateTime()
+    finished_at = UtcDateTime(allow_none=True)
+
+
+TurnPage = page_of(Turn)
+
+
+class TurnWithMemory(Turn):
+    """A turn, and what its prompt showed of the memory, except what was erased since."""
+
+    memory = fields.Nested(Memory, allow_none=True)
+
+
+class TurnQuery(PageQuery):
+    limit = limit(100, most=500)
+    order = one_of("asc", "desc", load_default="desc")
