@@ -22,7 +22,7 @@ from memory.domain import Caller
 from memory.errors import Forbidden, user_not_found
 from memory.ops import logs
 from memory.services import Services
-from schemas.errors import Error
+from schemas.errors import REFUSALS, Error
 
 EXTENSION = "recap"
 ANY_SCOPE = "any"  # for a call that every key may make
@@ -47,12 +47,7 @@ _EVERY_CALL = {
     429: "Too many requests by this caller, or too many wrong keys from this address. Retry-After says when to retry.",
     503: "The database can't be used right now. Nothing was stored.",
 }
-_EVERY_BODY = {
-    400: "The body is not valid JSON. Nothing was stored.",
-    408: "The body took too long to arrive. Nothing was stored.",
-    413: "The body is too large. Nothing was stored.",
-    415: "The Content-Type is not application/json. Nothing was stored.",
-}
+_EVERY_BODY = {status: REFUSALS[status][1] for status in (400, 408, 413, 415)}
 
 
 class Int64(IntegerConverter):
@@ -86,30 +81,26 @@ class Resource(Blueprint):
         *,
         scope: str | None = None,
         errors: Mapping[int, str] | None = None,
-        streams: bool = False,
-        keyed: bool = False,
+        turn: bool = False,
         **options: Any,
     ) -> None:
         """As `Blueprint.add_url_rule`, with the scope the call asks for and a description of each error it answers.
 
-        `streams` documents the events it answers with `stream`, `keyed` the header Idempotency-Key.
+        A call that takes a `turn` answers with events if it is asked to, and takes an Idempotency-Key.
         """
         methods = set(options.get("methods", ["GET"]))
         scope = scope or (READ if methods == {"GET"} else ADMIN)
         lacking = f"The key lacks the scope `{scope}`. " if scope != ANY_SCOPE else ""
-        descriptions = {**_EVERY_CALL, 403: lacking + NOT_LOCAL}
-        if methods & {"POST", "PUT", "PATCH"}:
-            descriptions |= _EVERY_BODY
-        descriptions |= errors or {}
+        of_body = _EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}
+        texts = {**_EVERY_CALL, 403: lacking + NOT_LOCAL, **of_body, **(errors or {})}
         content = {"application/json": {"schema": Error}}
         described: dict[str, Any] = {
-            "responses": {status: {"description": text, "content": content} for status, text in descriptions.items()},
+            "responses": {status: {"description": text, "content": content} for status, text in texts.items()},
             "security": [{"bearer": []}],
             "x-scope": scope,
         }
-        if streams:
+        if turn:
             described["responses"][200] = {"content": {"text/event-stream": {"schema": EVENTS}}}
-        if keyed:
             described["parameters"] = [RETRY_KEY]
         view = self.doc(**described)(view_func)
         view.scope = scope  # for the door
@@ -117,7 +108,6 @@ class Resource(Blueprint):
 
 
 def resource(name: str, description: str, prefix: str = "/api") -> Resource:
-    """A blueprint for a resource under `prefix`."""
     return Resource(name, name, url_prefix=prefix, description=description)
 
 

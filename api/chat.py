@@ -22,8 +22,7 @@ _memory, _usage = Memory(), ChatUsage()
 @blueprint.post(
     "/chat",
     scope=CHAT,
-    streams=True,
-    keyed=True,
+    turn=True,
     errors={
         404: "The session does not exist or belongs to someone else, or it has no message `replaces`.",
         409: "The session is busy; or another request had this Idempotency-Key; or the reply was stopped before its "

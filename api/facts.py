@@ -6,20 +6,9 @@ from typing import Any
 
 from api.blueprint import ID, caller, resource, services
 from api.sessions import NOT_THERE as NO_SESSION
-from memory.domain import Fact as FactValue
-from memory.paging import Page
-from memory.people.erasing import Receipt
-from schemas.erasing import FactReceipt, FactsReceipt
-from schemas.facts import (
-    Fact,
-    FactChange,
-    FactCreate,
-    FactHistory,
-    FactPage,
-    FactQuery,
-    FactsToForget,
-)
+from schemas.facts import Fact, FactChange, FactCreate, FactHistory, FactPage, FactQuery, FactsToForget
 from schemas.fields import CallerQuery
+from schemas.people import FactReceipt, FactsReceipt
 
 blueprint = resource("facts", "Statements about a person, ranked, each with its source.")
 NOT_THERE = "The fact does not exist or belongs to someone else."
@@ -28,7 +17,7 @@ NOT_THERE = "The fact does not exist or belongs to someone else."
 @blueprint.get("/facts", errors={404: NO_SESSION})
 @blueprint.arguments(FactQuery, location="query")
 @blueprint.response(200, FactPage)
-def list_facts(query: dict[str, Any]) -> Page[FactValue]:
+def list_facts(query: dict[str, Any]) -> Any:
     """List the facts that are true now, or were true at `as_of`
 
     With `session_id`, these are the session's facts, and those of its person with the scope `user`.
@@ -39,7 +28,7 @@ def list_facts(query: dict[str, Any]) -> Page[FactValue]:
 @blueprint.post("/facts", errors={404: NO_SESSION})
 @blueprint.arguments(FactCreate)
 @blueprint.response(201, Fact)
-def add_fact(body: dict[str, Any]) -> FactValue:
+def add_fact(body: dict[str, Any]) -> Any:
     """Add a fact, to one session or to all sessions of a person"""
     return services().facts.add(caller(body.pop("user_id")), **body)
 
@@ -48,7 +37,7 @@ def add_fact(body: dict[str, Any]) -> FactValue:
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.arguments(FactChange)
 @blueprint.response(200, Fact)
-def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> FactValue:
+def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> Any:
     """Edit or pin a fact"""
     return services().facts.change(caller(query["user_id"]), fact_id, body)
 
@@ -56,7 +45,7 @@ def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> Fa
 @blueprint.delete(f"/facts/{ID % 'fact_id'}", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, FactReceipt)
-def forget_fact(query: dict[str, Any], fact_id: int) -> Receipt:
+def forget_fact(query: dict[str, Any], fact_id: int) -> Any:
     """Forget a fact, with its history
 
     The facts that it corrected are forgotten too, and do not become true again. Its source message and the summary
@@ -68,7 +57,7 @@ def forget_fact(query: dict[str, Any], fact_id: int) -> Receipt:
 @blueprint.post("/facts/forget")
 @blueprint.arguments(FactsToForget)
 @blueprint.response(200, FactsReceipt)
-def forget_facts(body: dict[str, Any]) -> Receipt:
+def forget_facts(body: dict[str, Any]) -> Any:
     """Forget up to 1,000 facts, with their history
 
     Facts that do not exist are skipped, so a call can be repeated safely.

@@ -6,8 +6,6 @@ from typing import Any
 
 from api.blueprint import ID, caller, resource, services
 from api.sessions import NOT_THERE as NO_SESSION
-from memory.jobs.listing import JobInfo
-from memory.paging import Page
 from schemas.fields import CallerQuery
 from schemas.ops import Job, JobPage, JobQuery
 
@@ -17,7 +15,7 @@ blueprint = resource("jobs", "Work that is done after a reply: what waits, what 
 @blueprint.get("/jobs", errors={404: NO_SESSION})
 @blueprint.arguments(JobQuery, location="query")
 @blueprint.response(200, JobPage)
-def list_jobs(query: dict[str, Any]) -> Page[JobInfo]:
+def list_jobs(query: dict[str, Any]) -> Any:
     """List jobs that wait, run or failed
 
     With `session_id`, only the jobs of that session. Index jobs belong to a person, not to a session.
@@ -25,12 +23,9 @@ def list_jobs(query: dict[str, Any]) -> Page[JobInfo]:
     return services().jobs.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.post(
-    f"/jobs/{ID % 'job_id'}/retry",
-    errors={404: "The job does not exist. A job that succeeded is deleted."},
-)
+@blueprint.post(f"/jobs/{ID % 'job_id'}/retry", errors={404: "There is no such job. One that succeeded is deleted."})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(202, Job)
-def retry_job(query: dict[str, Any], job_id: int) -> JobInfo:
+def retry_job(query: dict[str, Any], job_id: int) -> Any:
     """Retry a job now"""
     return services().jobs.retry(caller(query["user_id"]), job_id)

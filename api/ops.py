@@ -28,24 +28,18 @@ def ready() -> tuple[dict[str, Any], int]:
     """Check that requests can be served, and by which models"""
     engine = services()
     checked = engine.check()
-    body: dict[str, Any] = {
+    body = {
         "status": "ready" if checked.ready else "unready",
         "database": checked.database,
         "data_dir": checked.data_dir,
-        "model": {
-            "main": engine.main.name,
-            "mini": engine.mini.name,
-            "builtin": engine.settings.uses_builtin_model,
-        },
+        "model": {"main": engine.main.name, "mini": engine.mini.name, "builtin": engine.notice is not None},
+        "notice": engine.notice,
         "recall": engine.settings.recall,
         "summary_prompt": engine.settings.summary_prompt,
         "jobs": checked.jobs,
+        "jobs_late": checked.late,
     }
-    if engine.notice:
-        body["notice"] = engine.notice
-    if checked.late:
-        body["jobs_late"] = checked.late
-    return body, 200 if checked.ready else 503
+    return {name: value for name, value in body.items() if value is not None}, 200 if checked.ready else 503
 
 
 def metrics() -> Response:

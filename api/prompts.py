@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from api.blueprint import caller, resource, services, whole_tenant
-from memory.prompts.prompts import Prompt as PromptValue
 from schemas.prompts import Prompt, PromptList, PromptPut
 
 blueprint = resource("prompts", "The instructions for the models, by name.")
@@ -20,7 +19,7 @@ def list_prompts() -> dict[str, Any]:
 
 @blueprint.get("/prompts/<name>", errors={404: "There is no prompt with this name."})
 @blueprint.response(200, Prompt)
-def get_prompt(name: str) -> PromptValue:
+def get_prompt(name: str) -> Any:
     """Read a prompt"""
     return services().prompts.get(caller(None), name)
 
@@ -28,7 +27,7 @@ def get_prompt(name: str) -> PromptValue:
 @blueprint.put("/prompts/<name>")
 @blueprint.arguments(PromptPut)
 @blueprint.response(200, Prompt)
-def put_prompt(body: dict[str, Any], name: str) -> PromptValue:
+def put_prompt(body: dict[str, Any], name: str) -> Any:
     """Store a new version of a prompt
 
     `system` begins the main model's prompt. `repair` asks the mini model to correct its answer. Every other name is a

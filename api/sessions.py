@@ -6,12 +6,8 @@ from typing import Any
 
 from api.blueprint import ID, caller, resource, services
 from memory.access.keys import CHAT
-from memory.paging import Page
-from memory.people.erasing import Receipt
-from memory.sessions.sessions import Appended as AppendedValue
-from memory.sessions.sessions import SessionInfo
-from schemas.erasing import MessageReceipt, SessionReceipt
 from schemas.fields import CallerQuery
+from schemas.people import MessageReceipt, SessionReceipt
 from schemas.sessions import (
     Append,
     Appended,
@@ -33,7 +29,7 @@ NO_MESSAGE = "The session does not exist or belongs to someone else, or it has n
 @blueprint.get("/sessions")
 @blueprint.arguments(SessionQuery, location="query")
 @blueprint.response(200, SessionPage)
-def list_sessions(query: dict[str, Any]) -> Page[SessionInfo]:
+def list_sessions(query: dict[str, Any]) -> Any:
     """List sessions, newest first"""
     return services().sessions.page(caller(query.pop("user_id")), **query)
 
@@ -45,7 +41,7 @@ def list_sessions(query: dict[str, Any]) -> Page[SessionInfo]:
 )
 @blueprint.arguments(SessionCreate)
 @blueprint.response(201, Session)
-def create_session(body: dict[str, Any]) -> SessionInfo:
+def create_session(body: dict[str, Any]) -> Any:
     """Create an empty session"""
     return services().sessions.create(caller(body.pop("user_id")), **body)
 
@@ -53,7 +49,7 @@ def create_session(body: dict[str, Any]) -> SessionInfo:
 @blueprint.get("/sessions/<session_id>", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, Session)
-def get_session(query: dict[str, Any], session_id: str) -> SessionInfo:
+def get_session(query: dict[str, Any], session_id: str) -> Any:
     """Read a session"""
     return services().sessions.get(caller(query["user_id"]), session_id)
 
@@ -62,7 +58,7 @@ def get_session(query: dict[str, Any], session_id: str) -> SessionInfo:
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.arguments(SessionChange)
 @blueprint.response(200, Session)
-def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str) -> SessionInfo:
+def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str) -> Any:
     """Rename a session, or set its system prompt"""
     return services().sessions.change(caller(query["user_id"]), session_id, body)
 
@@ -70,7 +66,7 @@ def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str)
 @blueprint.delete("/sessions/<session_id>", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, SessionReceipt)
-def erase_session(query: dict[str, Any], session_id: str) -> Receipt:
+def erase_session(query: dict[str, Any], session_id: str) -> Any:
     """Erase a session with its messages, summaries and facts, for good
 
     When this call answers, they are gone from the database's files and the search index as well. A fact that was
@@ -79,13 +75,10 @@ def erase_session(query: dict[str, Any], session_id: str) -> Receipt:
     return services().erasing.session(caller(query["user_id"]), session_id)
 
 
-@blueprint.get(
-    "/sessions/<session_id>/messages",
-    errors={404: NO_MESSAGE},
-)
+@blueprint.get("/sessions/<session_id>/messages", errors={404: NO_MESSAGE})
 @blueprint.arguments(MessageQuery, location="query")
 @blueprint.response(200, MessagePage)
-def list_messages(query: dict[str, Any], session_id: str) -> Page[Any]:
+def list_messages(query: dict[str, Any], session_id: str) -> Any:
     """Read a session's messages, word for word
 
     With `around`, the page shows the messages before and after one message, with a cursor for each direction.
@@ -114,7 +107,7 @@ def list_messages(query: dict[str, Any], session_id: str) -> Page[Any]:
 )
 @blueprint.arguments(Append)
 @blueprint.response(200, Appended)
-def append_messages(body: dict[str, Any], session_id: str) -> AppendedValue:
+def append_messages(body: dict[str, Any], session_id: str) -> Any:
     """Append or import messages without calling a model
 
     A call takes up to 1,000 messages. A message whose `external_id` the session has already is left as it is, so a
@@ -125,14 +118,11 @@ def append_messages(body: dict[str, Any], session_id: str) -> AppendedValue:
 
 @blueprint.delete(
     f"/sessions/<session_id>/messages/{ID % 'message_id'}",
-    errors={
-        404: NO_MESSAGE,
-        409: "A reply is being written in the session. Nothing was erased.",
-    },
+    errors={404: NO_MESSAGE, 409: "A reply is being written in the session. Nothing was erased."},
 )
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, MessageReceipt)
-def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> Receipt:
+def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> Any:
     """Erase a message, for good
 
     Facts taken from the message are erased too, and so is every version of the summary that was made from it,

@@ -7,10 +7,6 @@ from typing import Any
 from api.blueprint import DAY_SPENT, caller, resource, services
 from api.sessions import NOT_THERE
 from memory.access.keys import READ
-from memory.paging import Page
-from memory.summary.summaries import SummaryState
-from memory.summary.summaries import SummaryVersion as SummaryVersionValue
-from memory.summary.updates import Preview
 from schemas.fields import CallerQuery, PageQuery
 from schemas.summaries import PreviewCall, Summary, SummaryEdit, SummaryPage, SummaryPreview, SummaryRollback
 
@@ -20,7 +16,7 @@ blueprint = resource("summary", "The structured summary that stands for a sessio
 @blueprint.get("/sessions/<session_id>/summary", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, Summary)
-def get_summary(query: dict[str, Any], session_id: str) -> SummaryState:
+def get_summary(query: dict[str, Any], session_id: str) -> Any:
     """Read the newest summary, and whether it is up to date"""
     return services().summaries.get(caller(query["user_id"]), session_id)
 
@@ -31,30 +27,27 @@ def get_summary(query: dict[str, Any], session_id: str) -> SummaryState:
 )
 @blueprint.arguments(SummaryEdit)
 @blueprint.response(200, Summary)
-def edit_summary(body: dict[str, Any], session_id: str) -> SummaryState:
+def edit_summary(body: dict[str, Any], session_id: str) -> Any:
     """Replace the summary with an edited one
 
     It becomes a new version. The next prompt shows it.
     """
-    return services().summaries.edit(
-        caller(body["user_id"]), session_id, body["sections"], expected=body["expected_version"]
-    )
+    whose, expected = caller(body["user_id"]), body["expected_version"]
+    return services().summaries.edit(whose, session_id, body["sections"], expected=expected)
 
 
 @blueprint.get("/sessions/<session_id>/summary/versions", errors={404: NOT_THERE})
 @blueprint.arguments(PageQuery, location="query")
 @blueprint.response(200, SummaryPage)
-def list_versions(query: dict[str, Any], session_id: str) -> Page[SummaryVersionValue]:
+def list_versions(query: dict[str, Any], session_id: str) -> Any:
     """List all versions, newest first"""
-    return services().summaries.versions(
-        caller(query["user_id"]), session_id, cursor=query["cursor"], limit=query["limit"]
-    )
+    return services().summaries.versions(caller(query.pop("user_id")), session_id, **query)
 
 
 @blueprint.post("/sessions/<session_id>/summary/rollback", errors={404: "The session or the version does not exist."})
 @blueprint.arguments(SummaryRollback)
 @blueprint.response(200, Summary)
-def roll_back(body: dict[str, Any], session_id: str) -> SummaryState:
+def roll_back(body: dict[str, Any], session_id: str) -> Any:
     """Bring an earlier version back, as a new version
 
     Messages that it does not cover are sent word for word until the next update.
@@ -65,7 +58,7 @@ def roll_back(body: dict[str, Any], session_id: str) -> SummaryState:
 @blueprint.post("/sessions/<session_id>/summary/refresh", errors={404: NOT_THERE, 429: DAY_SPENT})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(202, Summary)
-def refresh_summary(query: dict[str, Any], session_id: str) -> SummaryState:
+def refresh_summary(query: dict[str, Any], session_id: str) -> Any:
     """Update the summary now, also after an update has failed"""
     return services().summaries.refresh(caller(query["user_id"]), session_id)
 
@@ -83,7 +76,7 @@ def refresh_summary(query: dict[str, Any], session_id: str) -> SummaryState:
 )
 @blueprint.arguments(PreviewCall)
 @blueprint.response(200, SummaryPreview)
-def preview_summary(body: dict[str, Any], session_id: str) -> Preview:
+def preview_summary(body: dict[str, Any], session_id: str) -> Any:
     """Try a summary prompt on this conversation, and store nothing
 
     The mini model reads the whole conversation with this prompt. If that is too much for one call, it continues the

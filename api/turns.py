@@ -6,10 +6,8 @@ from typing import Any
 
 from api.blueprint import ID, caller, resource, services
 from api.sessions import NOT_THERE
-from memory.paging import Page
-from memory.turn.turns import TurnInfo
+from schemas.chat import TurnPage, TurnQuery, TurnWithMemory
 from schemas.fields import CallerQuery
-from schemas.turns import TurnPage, TurnQuery, TurnWithMemory
 
 blueprint = resource("turns", "How each turn ended, what it cost, and which memory its prompt showed.")
 
@@ -17,7 +15,7 @@ blueprint = resource("turns", "How each turn ended, what it cost, and which memo
 @blueprint.get("/sessions/<session_id>/turns", errors={404: NOT_THERE})
 @blueprint.arguments(TurnQuery, location="query")
 @blueprint.response(200, TurnPage)
-def list_turns(query: dict[str, Any], session_id: str) -> Page[TurnInfo]:
+def list_turns(query: dict[str, Any], session_id: str) -> Any:
     """List a session's turns, newest first
 
     Turns of messages that were replaced are left out.
@@ -32,6 +30,6 @@ def list_turns(query: dict[str, Any], session_id: str) -> Page[TurnInfo]:
 )
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, TurnWithMemory)
-def get_turn(query: dict[str, Any], session_id: str, message_id: int) -> TurnInfo:
+def get_turn(query: dict[str, Any], session_id: str, message_id: int) -> Any:
     """Read one turn, named by its message or its reply, with the memory its prompt showed"""
     return services().turns.get(caller(query["user_id"]), session_id, message_id)

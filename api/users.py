@@ -10,12 +10,9 @@ from flask import Response, request, stream_with_context
 
 from api.blueprint import caller, resource, services
 from memory.access.keys import ADMIN
-from memory.people.erasing import Receipt
-from memory.people.users import UserInfo
-from schemas.erasing import UserReceipt
 from schemas.export import ExportDocument, text_of
 from schemas.imports import Imported, ImportQuery, checked
-from schemas.users import User
+from schemas.people import User, UserReceipt
 
 blueprint = resource("users", "Everything that is stored of a person.")
 NOT_THERE = "Nothing is stored of this person."
@@ -29,14 +26,14 @@ _DOCUMENT = {
 
 @blueprint.get("/users/<path:user_id>", errors={404: NOT_THERE})
 @blueprint.response(200, User)
-def get_user(user_id: str) -> UserInfo:
+def get_user(user_id: str) -> Any:
     """Read how much is stored of a person"""
     return services().users.get(caller(user_id))
 
 
 @blueprint.delete("/users/<path:user_id>", errors={404: NOT_THERE})
 @blueprint.response(200, UserReceipt)
-def erase_user(user_id: str) -> Receipt:
+def erase_user(user_id: str) -> Any:
     """Erase everything of a person, for good
 
     When this call answers, messages, summaries, facts, their histories, jobs and the search index are gone, from the

@@ -10,7 +10,7 @@ pydantic, which the openai package brings along, checks the values.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -21,11 +21,15 @@ from pydantic import AfterValidator, AliasGenerator, BaseModel, BeforeValidator,
 from config import values
 from config.values import ApiKey, FactWeights
 
-DEFAULT_MAIN_MODEL = "gpt-4o"
-DEFAULT_MINI_MODEL = "gpt-4o-mini"
-
 T = TypeVar("T")
-Choice = Annotated[T, BeforeValidator(lambda value: value.lower() if isinstance(value, str) else value)]
+
+
+def _from_text(parse: Callable[[str], Any]) -> BeforeValidator:
+    """Of a variable; a value is taken as it is."""
+    return BeforeValidator(lambda raw: parse(raw) if isinstance(raw, str) else raw)
+
+
+Choice = Annotated[T, _from_text(str.lower)]
 Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
 Days = Annotated[float, Field(ge=0, le=36_500, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
@@ -65,7 +69,7 @@ class Settings(BaseModel):
     threads: int = Field(32, ge=1, validation_alias="WEB_THREADS")
     """Threads a process; a turn waits on the model, not on a core."""
 
-    api_keys: Annotated[tuple[ApiKey, ...], BeforeValidator(values.api_keys)] = Field(
+    api_keys: Annotated[tuple[ApiKey, ...], _from_text(values.api_keys)] = Field(
         (), validation_alias="RECAP_API_KEYS", repr=False
     )
     """`tenant:key,tenant:key`: who may call, and whose data they see. Keys of 16 characters or more, as shorter ones
@@ -77,8 +81,7 @@ class Settings(BaseModel):
 
     rate_limit: Annotated[str, AfterValidator(values.rate_limit)] = ""
     """Requests a key may make, or an address where no key is asked for, as `120 per minute; 10 per second`; `off`: any
-    number. Empty: 6000 per minute, about what a small machine can answer, and any number from this machine where no
-    key is asked for."""
+    number. Empty: 6000 per minute; where no key is asked for, any number from this machine."""
 
     rate_limit_storage: Annotated[str, AfterValidator(values.rate_limit_storage)] = Field("memory://", repr=False)
     """Where requests are counted. `memory://`: by each worker for itself, so that WEB_WORKERS times the limit may get
@@ -88,7 +91,7 @@ class Settings(BaseModel):
     """Tokens that a person's turns and summaries may take on a day of UTC. 0: any number, since only you know what
     your model costs."""
 
-    cors_origins: Annotated[tuple[str, ...], BeforeValidator(values.origins)] = ()
+    cors_origins: Annotated[tuple[str, ...], _from_text(values.origins)] = ()
     """Sites whose pages may call this from a browser, as `https://app.example.com,http://localhost:3000`. Empty: none,
     only Recap's own page may."""
 
@@ -102,13 +105,13 @@ class Settings(BaseModel):
     openai_base_url: str = ""
     """Any OpenAI-compatible server; empty: OpenAI's own."""
 
-    openai_model: str = DEFAULT_MAIN_MODEL
+    openai_model: str = "gpt-4o"
     """The main model: it answers."""
 
     openai_summary_model: str = ""
     """The mini model: it keeps summary and facts. Empty: gpt-4o-mini at OpenAI, the main model elsewhere."""
 
-    request_timeout: Seconds = 20.0
+    request_timeout: Annotated[Seconds, Field(ge=1)] = 20.0
     """Seconds a request may take to arrive, its body a second more for every 16 KB, and the client to take a piece of
     the answer; so that slow clients hold no thread for long."""
 
@@ -209,7 +212,7 @@ class Settings(BaseModel):
     fact_tokens: int = Field(300, ge=0)
     """Tokens of facts in a prompt; half at most sit in its head."""
 
-    fact_weights: Annotated[FactWeights, BeforeValidator(FactWeights.parse)] = FactWeights()
+    fact_weights: Annotated[FactWeights, _from_text(values.weights)] = FactWeights()
     """What counts in ranking facts, as `importance:0.4,recency:0.2`."""
 
     fact_half_life_days: Days = 30.0
@@ -236,19 +239,14 @@ class Settings(BaseModel):
 
         An empty variable counts as not set.  Raises SettingsError for a value that cannot be used.
         """
-        found = {
-            **(dotenv_values(dotenv) if dotenv is not None else {}),
-            **(os.environ if environ is None else environ),
-        }
+        found = dotenv_values(dotenv) if dotenv is not None else {}
+        found |= os.environ if environ is None else environ
         chosen = {name: value for name in cls.variables() if (value := (found.get(name) or "").strip())}
         try:
             settings = cls.model_validate(chosen)
         except ValidationError as error:
-            raise SettingsError(
-                " ".join(map(_sentence, error.errors(include_url=False, include_input=False)))
-            ) from None
-        if settings.request_timeout < 1:
-            raise SettingsError("REQUEST_TIMEOUT must be at least 1 second, or hardly a request would arrive in time.")
+            problems = error.errors(include_url=False, include_input=False)
+            raise SettingsError(" ".join(map(_sentence, problems))) from None
         if settings.tail_messages_min >= settings.tail_messages_max:
             raise SettingsError("TAIL_MESSAGES_MIN must be below TAIL_MESSAGES_MAX, or no fold would make room.")
         return settings
@@ -267,7 +265,7 @@ class Settings(BaseModel):
     @property
     def mini_model(self) -> str:
         """The mini model's name: as set, else OpenAI's small one, else the main model of whatever server was named."""
-        return self.openai_summary_model or (self.openai_model if self.openai_base_url else DEFAULT_MINI_MODEL)
+        return self.openai_summary_model or (self.openai_model if self.openai_base_url else "gpt-4o-mini")
 
     @property
     def turn_seconds(self) -> float:
@@ -291,4 +289,5 @@ class Settings(BaseModel):
 def _sentence(problem: Any) -> str:
     """What is wrong with one variable, without its value."""
     reason = str(problem.get("ctx", {}).get("error") or problem["msg"])
-    return f"{problem['loc'][0]} cannot be used: {reason[0].lower()}{reason[1:]}."
+    variable, *part = map(str, problem["loc"])
+    return f"{': '.join([f'{variable} cannot be used', *part])}: {reason[0].lower()}{reason[1:]}."

@@ -1,56 +1,46 @@
 """Settings that are more than a number or a word: API keys, fact weights, rate limits, origins.
 
-Each parser takes the variable's text, or the value itself, and raises ValueError with what the variable takes.  The
+Each parser takes the variable's text, and raises ValueError with what the variable takes.  The
 message never repeats a secret.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields
-from typing import Any
-from urllib.parse import urlsplit
+from dataclasses import dataclass, field
+from typing import Annotated
 
 import limits
 import limits.errors
 import limits.storage
+from pydantic import BaseModel, ConfigDict, Field
 
-API_KEY_CHARS_MIN = 16  # a shorter one can be found by trying
 TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_API_KEY = re.compile(r"[!-~]*")  # what a header can carry
+_API_KEY = re.compile(r"[!-~]{16,}")  # what a header can carry; a shorter one can be found by trying
+# Browsers write names in lower case, and leave the usual port out.
+_ORIGIN = re.compile(r"(?!http:.*:80$|https:.*:443$)https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
+Part = Annotated[float, Field(ge=0, le=1000)]
 
 
-@dataclass(frozen=True)
-class FactWeights:
+class FactWeights(BaseModel):
     """What each part counts for when facts are ranked for a prompt; the parts lie in 0..1 each.
 
     Importance leads because it alone was judged with the words in view.  Relevance comes next because a fact nobody
     asked about costs tokens.  Recency and use settle what is left.
     """
 
-    importance: float = 0.4
-    recency: float = 0.2
-    use: float = 0.1
-    relevance: float = 0.3
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    @classmethod
-    def parse(cls, raw: Any) -> Any:
-        """From `importance:0.4,recency:0.2`; parts that are not named keep their default."""
-        if not isinstance(raw, str):
-            return raw
-        known = {f.name for f in fields(cls)}
-        weights: dict[str, float] = {}
-        for item in filter(None, (part.strip() for part in raw.split(","))):
-            key, _, number = (part.strip() for part in item.partition(":"))
-            if key not in known:
-                raise ValueError(f"it knows {', '.join(sorted(known))}; it does not know {key!r}")
-            try:
-                weights[key] = float(number)
-            except ValueError:
-                raise ValueError(f"it needs a number after {key!r}, as in importance:0.4") from None
-            if not 0 <= weights[key] <= 1000:
-                raise ValueError(f"weights are 0 or more, 1000 at most, not {number!r}")
-        return cls(**weights)
+    importance: Part = 0.4
+    recency: Part = 0.2
+    use: Part = 0.1
+    relevance: Part = 0.3
+
+
+def weights(raw: str) -> dict[str, str]:
+    """From `importance:0.4,recency:0.2`; parts that are not named keep their default."""
+    parts = (part.partition(":") for part in raw.split(",") if part.strip())
+    return {name.strip(): number.strip() for name, _, number in parts}
 
 
 @dataclass(frozen=True)
@@ -61,19 +51,15 @@ class ApiKey:
     key: str = field(repr=False)
 
 
-def api_keys(raw: Any) -> Any:
+def api_keys(raw: str) -> tuple[ApiKey, ...]:
     """`tenant:key,tenant:key`.  An error names a wrong pair by its number, since what it holds may be a key."""
-    if not isinstance(raw, str):
-        return raw
     pairs: list[ApiKey] = []
     for number, pair in enumerate(raw.split(","), 1):
         tenant, colon, key = (part.strip() for part in pair.partition(":"))
         if not colon:
             raise ValueError(f"it takes tenant:key pairs, separated by commas; pair {number} is none")
         if not TENANT.fullmatch(tenant):
-            raise ValueError(
-                f"the tenant of pair {number} must be 1 to 64 letters, digits and any of _ . - after the first"
-            )
+            raise ValueError(f"the tenant of pair {number} is not 1 to 64 letters, digits and _ . - after the first")
         try:
             header_key(key)
         except ValueError as error:
@@ -86,10 +72,10 @@ def api_keys(raw: Any) -> Any:
 
 def header_key(raw: str) -> str:
     """A key that an HTTP header can carry and nobody can guess."""
-    if len(raw) < API_KEY_CHARS_MIN or not _API_KEY.fullmatch(raw):
+    if not _API_KEY.fullmatch(raw):
         raise ValueError(
-            f"a key must have at least {API_KEY_CHARS_MIN} characters, none of them a space or beyond ASCII; "
-            "`openssl rand -hex 32` makes one"
+            "a key must have at least 16 characters, none of them a space or beyond ASCII; `openssl rand -hex 32` "
+            "makes one"
         )
     return raw
 
@@ -121,29 +107,13 @@ def rate_limit_storage(raw: str) -> str:
     return raw
 
 
-def origins(raw: Any) -> Any:
+def origins(raw: str) -> tuple[str, ...]:
     """`https://app.example.com,http://localhost:3000`: each origin exactly as a browser sends it."""
-    if not isinstance(raw, str):
-        return raw
     found = [part.strip() for part in raw.split(",") if part.strip()]
     for item in found:
-        if item != _origin(item):
+        if not _ORIGIN.fullmatch(item):
             raise ValueError(
                 "it takes origins as a browser sends them, https://app.example.com or http://localhost:3000, "
                 f"without a path and never *; it does not take {item!r}"
             )
     return tuple(dict.fromkeys(found))
-
-
-def _origin(text: str) -> str | None:
-    """The origin of an address as browsers write it; None where it has none."""
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not parts.hostname or not text.isascii() or "*" in text:
-        return None
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    usual = {"http": 80, "https": 443}[parts.scheme]
-    return f"{parts.scheme}://{host}" + (f":{port}" if port is not None and port != usual else "")

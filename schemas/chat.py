@@ -1,4 +1,4 @@
-"""A turn: the request, the reply, and what the reply tells about its memory."""
+"""A turn: the request, the reply with what it tells about its memory, and turns of the past."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from memory.domain import Fact as FactValue
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from schemas.facts import Fact
 from schemas.fields import (
+    PageQuery,
     SessionId,
     Text,
     TimeZone,
@@ -21,12 +22,14 @@ from schemas.fields import (
     ValueSchema,
     about,
     integer,
+    limit,
     one_of,
     optional_text,
+    page_of,
 )
+from schemas.openai_compat import Completion
 from schemas.sessions import Message
 
-RECALL_MODES = ("auto", "always", "tools", "off")
 HISTORY_MAX = 200  # messages; a longer chat should be a session
 
 
@@ -61,7 +64,7 @@ class ChatRequest(Schema):
     user_id = UserId(load_default=None, allow_none=True)
     name = optional_text(128)
     stream = fields.Boolean(load_default=False)
-    recall = one_of(*RECALL_MODES, load_default=None, allow_none=True)
+    recall = one_of("auto", "always", "tools", "off", load_default=None, allow_none=True)
     timezone = TimeZone(load_default=UTC, metadata=about('The zone of words like "yesterday". The default is UTC.'))
     prompt = optional_text(64, metadata=about("The name of the prompt for this turn's summary."))
     system_prompt = optional_text(20_000)
@@ -102,15 +105,9 @@ class ShownFact(Fact):
         fields = ("id", "text", "category", "pinned", "valid_from", "score")
 
     def dump(self, obj: FactValue, *, many: bool | None = None) -> dict[str, Any]:
-        """Written out here, as below: every reply has these, and field by field they would be most of its work."""
-        return {
-            "id": obj.id,
-            "text": obj.text,
-            "category": obj.category,
-            "pinned": obj.pinned,
-            "valid_from": obj.valid_from.isoformat(),
-            "score": obj.score and vars(obj.score),
-        }
+        """Not field by field, which would be most of a reply's work.  So with excerpts."""
+        shown = {name: getattr(obj, name) for name in self.Meta.fields}
+        return {**shown, "valid_from": obj.valid_from.isoformat(), "score": obj.score and vars(obj.score)}
 
 
 class ExcerptMessage(Message):
@@ -132,30 +129,22 @@ class Excerpt(Schema):
 
     def dump(self, obj: ExcerptValue, *, many: bool | None = None) -> dict[str, Any]:
         messages = [
-            {
-                "id": message.id,
-                "position": message.position,
-                "role": message.role,
-                "name": message.name,
-                "content": message.content,
-                "created_at": message.created_at.isoformat(),
-            }
+            {name: getattr(message, name) for name in ExcerptMessage.Meta.fields}
+            | {"created_at": message.created_at.isoformat()}
             for message in obj.messages
         ]
         return {**vars(obj), "messages": messages}
 
 
 class RecallCall(Schema):
-    """A search that the model made, in recall mode `tools`."""
+    """A search that the model made.  Its words are not stored, so `query` is null in the answer to a retry."""
 
-    name = fields.String(metadata=about("The tool: conversation_search or recent_chats."))
-    query = fields.String(
-        allow_none=True, metadata=about("The words it searched for; null in the repeated answer to a retry.")
-    )
-    after = UtcDateTime(allow_none=True)
-    before = UtcDateTime(allow_none=True)
-    excerpts = fields.Integer(metadata=about("How many excerpts it got."))
-    error = fields.String(allow_none=True, metadata=about("The error it got instead."))
+    name = fields.String()
+    query = fields.String()
+    after = UtcDateTime()
+    before = UtcDateTime()
+    excerpts = fields.Integer()
+    error = fields.String()
 
 
 _recall_call = RecallCall()
@@ -170,11 +159,7 @@ class Memory(Schema):
     """What the prompt of a turn showed of the past, and why."""
 
     summary = fields.Function(
-        lambda report: {
-            "version": report.summary_version,
-            "state": report.state,
-            "head_version": report.head_version,
-        },
+        lambda told: {"version": told.summary_version, "state": told.state, "head_version": told.head_version},
         metadata=about("The version and state of the stored summary, and the version that was shown."),
     )
     facts = fields.List(fields.Nested(ShownFact))
@@ -195,38 +180,19 @@ class ChatUsage(Schema):
     prompt_tokens = fields.Integer(attribute="spent.prompt_tokens")
     completion_tokens = fields.Integer(attribute="spent.completion_tokens")
     total_tokens = fields.Integer(attribute="spent.total_tokens")
-    estimated = fields.Boolean(
-        attribute="spent.estimated", metadata=about("Whether these are estimates, since the provider gave no figures.")
-    )
+    estimated = fields.Boolean(attribute="spent.estimated", metadata=about("True if the provider gave no figures."))
     full_history_tokens = fields.Integer(metadata=about("What sending every message would have cost."))
     saved_tokens = fields.Integer(metadata=about("The difference. It is below zero while a session is short."))
 
 
-class ChatChoiceMessage(Schema):
-    role = fields.String()
-    content = fields.String()
-
-
-class ChatChoice(Schema):
-    index = fields.Integer()
-    message = fields.Nested(ChatChoiceMessage)
-    finish_reason = fields.String(
-        metadata=about("The model's reason (`stop`, `length`, ...), or `interrupted` for a reply that was stopped.")
-    )
-
-
-class ChatReply(Schema):
+class ChatReply(Completion):
     """An OpenAI chat.completion object, with the session, the text of the reply and the memory added.
 
+    The choice's `finish_reason` is the model's (`stop`, `length`, ...), or `interrupted` for a reply that was stopped.
     With `stream`, the same comes as chat.completion.chunk events. The first has `session_id` and `memory`. The last
     before `[DONE]` has `usage` and `message_id`, and `memory` again if the model itself looked back.
     """
 
-    id = fields.String()
-    object = fields.String()
-    created = fields.Integer()
-    model = fields.String()
-    choices = fields.List(fields.Nested(ChatChoice))
     usage = fields.Nested(ChatUsage)
     session_id = fields.String(allow_none=True, metadata=about("Null for a temporary turn without a session."))
     user_message_id = fields.Integer(allow_none=True)
@@ -234,3 +200,35 @@ class ChatReply(Schema):
     reply = fields.String()
     memory = fields.Nested(Memory)
     notice = fields.String(metadata=about("Only present when the built-in model answers; says so."))
+
+
+class Turn(Schema):
+    """A message and its reply: how the turn ended, and what it cost."""
+
+    user_message_id = fields.Integer()
+    message_id = fields.Integer(allow_none=True, metadata=about("The id of the reply; null if there is none (yet)."))
+    state = fields.String(
+        metadata=about(
+            "`answering`; `finished`; `interrupted`: it was stopped, and the words so far are kept; or `broken_off`: "
+            "no reply came, and sending the same message again continues the turn."
+        )
+    )
+    model = fields.String(allow_none=True)
+    finish_reason = fields.String(allow_none=True)
+    usage = fields.Nested(ChatUsage, allow_none=True)
+    started_at = UtcDateTime()
+    finished_at = UtcDateTime(allow_none=True)
+
+
+TurnPage = page_of(Turn)
+
+
+class TurnWithMemory(Turn):
+    """A turn, and what its prompt showed of the memory, except what was erased since."""
+
+    memory = fields.Nested(Memory, allow_none=True)
+
+
+class TurnQuery(PageQuery):
+    limit = limit(100, most=500)
+    order = one_of("asc", "desc", load_default="desc")

@@ -145,9 +145,7 @@ def _clean(text: str) -> str:
 
 def _time(seconds: Any) -> datetime | None:
     """A moment from seconds since 1970; None for anything else."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        return None
     try:
         return datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
+    except (TypeError, ValueError, OverflowError, OSError):
         return None

@@ -8,25 +8,24 @@ from marshmallow import Schema, fields
 
 from schemas.fields import about
 
+# What Flask or werkzeug refuses, by status: the code and the message.
+REFUSALS = {
+    400: ("invalid_json", "The body is not valid JSON. Send a JSON object."),
+    404: ("not_found", "There is nothing at this address. /docs lists every call."),
+    405: ("method_not_allowed", "This address does not take this method. /docs lists every call."),
+    408: ("request_timeout", "The body did not arrive completely, or not in time. Nothing was stored. Send it again."),
+    413: ("body_too_large", "The body is too large. Nothing was stored. Send it in parts."),
+    415: ("not_json", "Send the body as JSON, with Content-Type: application/json."),
+    422: ("invalid_fields", "Some fields are missing or wrong. Nothing was stored."),
+}
+
 
 class ErrorDetail(Schema):
     message = fields.String(required=True, metadata=about("For people: what happened, and what to do."))
     type = fields.String(required=True)
-    code = fields.String(
-        required=True,
-        allow_none=True,
-        metadata=about("For programs: stable between releases. Null if a model server gave none."),
-    )
-    param = fields.String(
-        allow_none=True,
-        metadata=about("The field of the request that caused the error. Under /v1 it is always present, or null."),
-    )
-    fields_ = fields.Dict(
-        keys=fields.String(),
-        values=fields.Raw(),
-        data_key="fields",
-        metadata=about("With 422: what is wrong with each field."),
-    )
+    code = fields.String(required=True, allow_none=True, metadata=about("For programs: stable between releases."))
+    param = fields.String(allow_none=True, metadata=about("The field of the request that caused the error."))
+    fields_ = fields.Dict(data_key="fields", metadata=about("With 422: what is wrong with each field."))
 
 
 class Error(Schema):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from marshmallow import EXCLUDE, INCLUDE, Schema, fields, post_load, validate
@@ -36,23 +37,17 @@ class _Record(ValueSchema):
         unknown = EXCLUDE
 
 
-class _ToolCall(Schema):
-    class Meta:
-        unknown = INCLUDE
-
-    function = fields.Dict(allow_none=True)
-
-
-class _ExtraShape(Schema):
-    """What a message may hold besides its text, as far as Recap reads it."""
-
-    class Meta:
-        unknown = INCLUDE
-
-    tool_calls = fields.List(fields.Nested(_ToolCall), allow_none=True)
-    function_call = fields.Dict(allow_none=True)
-    tool_call_id = Text(allow_none=True)
-    attachments = fields.List(Text(), allow_none=True)
+_ExtraShape = Schema.from_dict(  # what Recap reads of what a message holds besides its text
+    {
+        "tool_calls": fields.List(
+            fields.Nested(Schema.from_dict({"function": fields.Dict(allow_none=True)}), unknown=INCLUDE),
+            allow_none=True,
+        ),
+        "function_call": fields.Dict(allow_none=True),
+        "tool_call_id": Text(allow_none=True),
+        "attachments": fields.List(Text(), allow_none=True),
+    }
+)
 
 
 class _Extra(fields.Dict):
@@ -60,13 +55,10 @@ class _Extra(fields.Dict):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         extra = super()._deserialize(value, attr, data, **kwargs)
-        _extra_shape.load(extra)
+        _ExtraShape(unknown=INCLUDE).load(extra)
         whole = json.dumps(extra, ensure_ascii=False)  # with NUL as its escape
         Text().deserialize(whole.replace("\\u0000", "\0"))
         return extra
-
-
-_extra_shape = _ExtraShape()
 
 
 class ExportedMessage(_Record):
@@ -95,6 +87,8 @@ class ExportedCost(_Record):
 class ExportedSummary(_Record):
     """One version of a summary."""
 
+    value = partial(SummaryVersionValue, replaced=False)
+
     version = integer(1, INT32_MAX, required=True)
     sections = fields.Nested(Sections, required=True)
     through = integer(required=True, metadata=about("The position of the last message it covers."))
@@ -106,20 +100,14 @@ class ExportedSummary(_Record):
     restores = integer(**_OPTIONAL)
     created_at = UtcDateTime(required=True)
 
-    @post_load
-    def _value(self, data: dict[str, Any], **_: Any) -> SummaryVersionValue:
-        return SummaryVersionValue(**data, replaced=False)
-
 
 class ExportedUsage(_Record):
+    value = staticmethod(lambda spent, full_history_tokens: TurnUsage(Usage(**spent), full_history_tokens))
+
     prompt_tokens = integer(attribute="spent.prompt_tokens", required=True)
     completion_tokens = integer(attribute="spent.completion_tokens", required=True)
     estimated = fields.Boolean(attribute="spent.estimated", load_default=False)
     full_history_tokens = integer(required=True)
-
-    @post_load
-    def _value(self, data: dict[str, Any], **_: Any) -> TurnUsage:
-        return TurnUsage(Usage(**data["spent"]), data["full_history_tokens"])
 
 
 class ExportedTurn(_Record):
@@ -155,6 +143,8 @@ class ExportedSession(_Record):
 class ExportedRevision(_Record):
     """A fact as it was after a change."""
 
+    value = partial(FactRevisionValue, fact_id=0)
+
     action = Text(required=True, validate=validate.Length(1, 16))
     author = Text(required=True, validate=validate.Length(1, 8))
     text = Text(required=True)
@@ -162,10 +152,6 @@ class ExportedRevision(_Record):
     importance = integer(1, 5, required=True)
     pinned = fields.Boolean(required=True)
     at = UtcDateTime(required=True)
-
-    @post_load
-    def _value(self, data: dict[str, Any], **_: Any) -> FactRevisionValue:
-        return FactRevisionValue(fact_id=0, **data)
 
 
 class ExportedFact(_Record):
@@ -209,20 +195,12 @@ _head, _session, _fact = ExportDocument(exclude=("sessions", "facts")), Exported
 
 def text_of(export: Export) -> Iterator[str]:
     """The document, piece by piece."""
-    yield _json(_head.dump(export)).removesuffix("}")
-    yield from _array("sessions", map(_session.dump, export.sessions))
-    yield from _array("facts", map(_fact.dump, export.facts))
+    yield json.dumps(_head.dump(export), ensure_ascii=False).removesuffix("}")
+    lists: tuple[tuple[str, Schema, Iterable[Any]], ...]
+    lists = ("sessions", _session, export.sessions), ("facts", _fact, export.facts)
+    for name, schema, items in lists:
+        yield f', "{name}": ['
+        for number, item in enumerate(items):
+            yield (",\n" if number else "\n") + json.dumps(schema.dump(item), ensure_ascii=False)
+        yield "\n]"
     yield "}\n"
-
-
-def _array(name: str, items: Iterable[Any]) -> Iterator[str]:
-    yield f', "{name}": ['
-    between = "\n"
-    for item in items:
-        yield between + _json(item)
-        between = ",\n"
-    yield "\n]"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

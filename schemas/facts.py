@@ -6,20 +6,20 @@ from marshmallow import Schema, fields, validate
 
 from memory.domain import FACT_CATEGORIES
 from memory.facts.grounding import TEXT_CHARS_MAX
-from schemas.fields import CallerQuery, Page, PageQuery, SessionId, Text, UtcDateTime, about, integer, one_of
+from schemas.fields import (
+    CallerQuery,
+    PageQuery,
+    SessionId,
+    Text,
+    UtcDateTime,
+    about,
+    integer,
+    one_of,
+    optional_text,
+    page_of,
+)
 
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
-FORGET_MAX = 1000
-
-
-class FactScore(Schema):
-    """Why a fact has its rank: the weighted parts of its score, and their sum."""
-
-    total = fields.Float()
-    importance = fields.Float()
-    recency = fields.Float()
-    use = fields.Float()
-    relevance = fields.Float(metadata=about("0 if there is no message to be relevant to."))
 
 
 class Fact(Schema):
@@ -31,9 +31,7 @@ class Fact(Schema):
     importance = fields.Integer()
     scope = fields.String(metadata=about("`session`: true in its session. `user`: true in all sessions of the person."))
     session_id = fields.String(allow_none=True)
-    source_message_id = fields.Integer(
-        allow_none=True, metadata=about("The message it was taken from; null if it was added by an API call.")
-    )
+    source_message_id = fields.Integer(allow_none=True, metadata=about("Null if an API call added it."))
     quote = fields.String(metadata=about("The words of its source that it rests on."))
     pinned = fields.Boolean()
     recalled_count = fields.Integer(metadata=about("How many messages it was relevant to."))
@@ -41,20 +39,18 @@ class Fact(Schema):
     valid_to = UtcDateTime(allow_none=True, metadata=about("Null while it is true."))
     superseded_by = fields.Integer(allow_none=True)
     created_at = UtcDateTime()
-    score = fields.Nested(FactScore, allow_none=True)
+    score = fields.Function(
+        lambda fact: fact.score and vars(fact.score),
+        metadata=about("Why it has its rank: `total`, the sum of `importance`, `recency`, `use` and `relevance`."),
+    )
 
 
-class FactPage(Page):
-    items = fields.List(fields.Nested(Fact))
+FactPage = page_of(Fact)
 
 
 class FactQuery(PageQuery):
     session_id = SessionId(load_default=None)
-    q = Text(
-        load_default=None,
-        validate=validate.Length(max=200),
-        metadata=about("Words, or parts of words, that the text must contain."),
-    )
+    q = optional_text(200, least=0, metadata=about("Words, or parts of words, that the text must contain."))
     category = one_of(*FACT_CATEGORIES, load_default=None)
     as_of = UtcDateTime(load_default=None, metadata=about("List what was true at this time, not what is true now."))
 
@@ -76,7 +72,7 @@ class FactChange(Schema):
 
 
 class FactsToForget(CallerQuery):
-    ids = fields.List(integer(1), required=True, validate=validate.Length(1, FORGET_MAX))
+    ids = fields.List(integer(1), required=True, validate=validate.Length(1, 1000))
 
 
 class FactRevision(Schema):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -75,14 +76,19 @@ class TimeZone(Text):
             raise ValidationError(str(error)) from None
 
 
+def number(least: int = 0, most: int = INT64_MAX, **options: Any) -> fields.Integer:
+    """A whole number within these bounds, also as text: what a query can have."""
+    return fields.Integer(validate=validate.Range(least, most), **options)
+
+
 def limit(default: int, most: int = 100) -> fields.Integer:
     """How many items a page has."""
-    return fields.Integer(load_default=default, validate=validate.Range(1, most))
+    return number(1, most, load_default=default)
 
 
 def integer(least: int = 0, most: int = INT64_MAX, **options: Any) -> fields.Integer:
-    """A whole number in a request: not text, and within these bounds."""
-    return fields.Integer(strict=True, validate=validate.Range(least, most), **options)
+    """A whole number in a body: not text, and within these bounds."""
+    return number(least, most, strict=True, **options)
 
 
 def optional_text(most: int, least: int | None = 1, **options: Any) -> Text:
@@ -90,18 +96,23 @@ def optional_text(most: int, least: int | None = 1, **options: Any) -> Text:
     return Text(load_default=None, allow_none=True, validate=validate.Length(least, most), **options)
 
 
+def counts(description: str) -> fields.Dict:
+    """How many there are of each kind."""
+    return fields.Dict(keys=fields.String(), values=fields.Integer(), metadata=about(description))
+
+
 def one_of(*choices: str, **options: Any) -> fields.String:
     return fields.String(validate=validate.OneOf(choices), **options)
 
 
 class ValueSchema(Schema):
-    """A schema that loads an object of the class `value`."""
+    """A schema that loads what `value` makes of its fields."""
 
-    value: ClassVar[type[Any]]
+    value: ClassVar[Callable[..., Any]]
 
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> Any:
-        return self.value(**data)
+        return type(self).value(**data)
 
 
 class CallerQuery(Schema):
@@ -115,7 +126,7 @@ class PageQuery(CallerQuery):
     limit = limit(50)
 
 
-class Page(Schema):
-    """A page of a list."""
-
-    next_cursor = fields.String(allow_none=True)
+def page_of(item: type[Schema], **more: fields.Field) -> type[Schema]:
+    """A page of a list of these."""
+    items, cursor = fields.List(fields.Nested(item)), fields.String(allow_none=True)
+    return Schema.from_dict({"items": items, "next_cursor": cursor, **more}, name=f"{item.__name__}Page")

@@ -5,8 +5,10 @@ Guarantee: `checked` reads a document to its end before anything of it is stored
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import IO, Any
 
 from marshmallow import Schema, ValidationError, fields
@@ -16,7 +18,7 @@ from memory.people.records import FactRecord, SessionRecord
 from schemas import chatgpt
 from schemas.errors import flat
 from schemas.export import FORMAT, VERSION, ExportedFact, ExportedSession
-from schemas.fields import UserId, about
+from schemas.fields import UserId, about, counts
 from schemas.json_items import NotJson, is_array, walk
 
 _session, _fact = ExportedSession(), ExportedFact()
@@ -26,122 +28,85 @@ class ImportQuery(Schema):
     user_id = UserId(required=True)
 
 
-class KnownThings(Schema):
-    """How many of each were stored already."""
-
-    sessions = fields.Integer()
-    messages = fields.Integer()
-    facts = fields.Integer()
-
-
-class ImportedThings(KnownThings):
-    """How many of each are new."""
-
-    summaries = fields.Integer()
-    turns = fields.Integer()
-
-
 class Imported(Schema):
     """What an import did.  What was stored already is left as it is."""
 
     format = fields.String(metadata=about(f"`{FORMAT}` or `chatgpt`."))
-    created = fields.Nested(ImportedThings)
-    known = fields.Nested(KnownThings)
-    renamed = fields.Dict(
-        keys=fields.String(),
-        values=fields.String(),
-        metadata=about("Sessions whose id was taken, and the id that each has here."),
-    )
+    created = counts("How many sessions, messages, summaries, turns and facts are new.")
+    known = counts("How many sessions, messages and facts were stored already.")
+    renamed = fields.Dict(metadata=about("Sessions whose id was taken, and the id that each has here."))
 
 
-def checked(file: IO[bytes]) -> _ChatGpt | _Recap:
-    """The document in `file`.  Its sessions and facts are read from the start each time.  Raises InvalidRequest."""
+@dataclass(frozen=True)
+class Document:
+    """A document that was checked.  Each call reads its sessions, or its facts, from the start."""
+
+    format: str
+    sessions: Callable[[], Iterator[SessionRecord]]
+    facts: Callable[[], Iterator[FactRecord]]
+
+
+def checked(file: IO[bytes]) -> Document:
+    """The document in `file`.  Raises InvalidRequest."""
     try:
-        document: _ChatGpt | _Recap = _ChatGpt(file) if is_array(file) else _Recap(file)
-        document.check()
+        return _chatgpt(file) if is_array(file) else _recap(file)
     except NotJson as error:
         message = f"The document is not valid JSON: {error}. Nothing was stored."
         raise InvalidRequest("invalid_json", message, status=400) from None
+
+
+def _chatgpt(file: IO[bytes]) -> Document:
+    for number, (_, conversation) in enumerate(walk(file)):
+        if not chatgpt.looks_right(conversation):
+            raise _unknown(f"item {number} of its list is not a conversation with a `mapping`")
+
+    def sessions() -> Iterator[SessionRecord]:
+        records = (chatgpt.session(conversation) for _, conversation in walk(file))
+        return (record for record in records if record.messages)
+
+    return Document("chatgpt", sessions, lambda: iter(()))
+
+
+def _recap(file: IO[bytes]) -> Document:
+    # Both come first, unless somebody sorted the keys.
+    head = dict(islice((item for item in walk(file) if item[0] in ("format", "version")), 2))
+    if head.get("format") != FORMAT:
+        raise _unknown(f"it is an object whose `format` is not {FORMAT!r}")
+    if head.get("version") != VERSION:
+        raise InvalidRequest(
+            "export_version_unknown",
+            f"This export has version {head.get('version')!r}, but this Recap reads version {VERSION}. Nothing was "
+            "stored. Import it into a Recap as new as the one that exported it.",
+            param="version",
+        )
+    document = Document(FORMAT, partial(_load, file, "sessions", _session), partial(_load, file, "facts", _fact))
+    lengths: dict[str, int] = {}
+    for number, session in enumerate(document.sessions()):
+        place = f"sessions.{number}"
+        if session.id in lengths:
+            raise _invalid(f"{place}.id", f"{session.id!r} is there twice")
+        lengths[session.id] = len(tuple(session.messages))
+        _check_distinct(f"{place}.messages", "external_id", session.messages)
+        _check_distinct(f"{place}.summaries", "version", session.summaries)
+        _check_distinct(f"{place}.turns", "user_position", session.turns)
+        _check_distinct(f"{place}.turns", "reply_position", session.turns)
+    for number, record in enumerate(document.facts()):
+        fact = record.fact
+        if fact.session_id is None and (fact.scope == "session" or record.source_position):
+            raise _invalid(f"facts.{number}.session_id", "it is missing")
+        if fact.session_id is not None and (record.source_position or 0) > lengths.get(fact.session_id, -1):
+            raise _invalid(f"facts.{number}", "its session, or its source message, is not in the document")
     return document
 
 
-@dataclass(frozen=True)
-class _ChatGpt:
-    """ChatGPT's conversations.json."""
-
-    file: IO[bytes]
-    format: str = "chatgpt"
-
-    def check(self) -> None:
-        for number, (_, conversation) in enumerate(walk(self.file)):
-            if not chatgpt.looks_right(conversation):
-                raise _unknown(f"item {number} of its list is not a conversation with a `mapping`")
-
-    def sessions(self) -> Iterator[SessionRecord]:
-        records = (chatgpt.session(conversation) for _, conversation in walk(self.file))
-        return (record for record in records if record.messages)
-
-    def facts(self) -> Iterator[FactRecord]:
-        return iter(())
-
-
-@dataclass(frozen=True)
-class _Recap:
-    """Recap's own export."""
-
-    file: IO[bytes]
-    format: str = FORMAT
-
-    def check(self) -> None:
-        self._check_head()
-        lengths: dict[str, int] = {}
-        for number, session in enumerate(self.sessions()):
-            place = f"sessions.{number}"
-            if session.id in lengths:
-                raise _invalid(f"{place}.id", f"{session.id!r} is there twice")
-            lengths[session.id] = len(tuple(session.messages))
-            _check_distinct(f"{place}.messages", "external_id", session.messages)
-            _check_distinct(f"{place}.summaries", "version", session.summaries)
-            _check_distinct(f"{place}.turns", "user_position", session.turns)
-            _check_distinct(f"{place}.turns", "reply_position", session.turns)
-        for number, record in enumerate(self.facts()):
-            fact = record.fact
-            if fact.session_id is None and (fact.scope == "session" or record.source_position):
-                raise _invalid(f"facts.{number}.session_id", "it is missing")
-            if fact.session_id is not None and (record.source_position or 0) > lengths.get(fact.session_id, -1):
-                raise _invalid(f"facts.{number}", "its session, or its source message, is not in the document")
-
-    def _check_head(self) -> None:
-        head: dict[str | None, Any] = {}
-        for key, value in walk(self.file):
-            if key in ("format", "version"):
-                head[key] = value
-            if len(head) == 2:  # they come first, unless somebody sorted the keys
-                break
-        if head.get("format") != FORMAT:
-            raise _unknown(f"it is an object whose `format` is not {FORMAT!r}")
-        if head.get("version") != VERSION:
-            raise InvalidRequest(
-                "export_version_unknown",
-                f"This export has version {head.get('version')!r}, but this Recap reads version {VERSION}. Nothing was "
-                "stored. Import it into a Recap as new as the one that exported it.",
-                param="version",
-            )
-
-    def sessions(self) -> Iterator[SessionRecord]:
-        return self._load("sessions", _session)
-
-    def facts(self) -> Iterator[FactRecord]:
-        return self._load("facts", _fact)
-
-    def _load(self, key: str, schema: Schema) -> Iterator[Any]:
-        items = (item for name, item in walk(self.file) if name == key)
-        for number, item in enumerate(items):
-            try:
-                yield schema.load(item)
-            except ValidationError as error:
-                place, texts = next(iter(flat(error.messages, f"{key}.{number}").items()))
-                raise _invalid(place, texts[0].rstrip(".")) from None
+def _load(file: IO[bytes], key: str, schema: Schema) -> Iterator[Any]:
+    items = (item for name, item in walk(file) if name == key)
+    for number, item in enumerate(items):
+        try:
+            yield schema.load(item)
+        except ValidationError as error:
+            place, texts = next(iter(flat(error.messages, f"{key}.{number}").items()))
+            raise _invalid(place, texts[0].rstrip(".")) from None
 
 
 def _check_distinct(place: str, name: str, items: Iterable[Any]) -> None:

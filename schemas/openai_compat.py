@@ -6,8 +6,8 @@ Only what Recap itself reads is checked.  Everything else goes to the model unch
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from marshmallow import INCLUDE, Schema, fields, validate
 
@@ -23,17 +23,15 @@ PERSON_CHARS = 256
 MESSAGES_MAX = 10_000  # more than any model reads
 
 
-class Headers(Protocol):
-    """The headers of a request, found in any case."""
-
-    def get(self, name: str, default: str) -> str: ...
-
-
-class CompletionRequest(Schema):
-    """A chat completion.  Parameters that are not listed are passed on unchanged."""
+class _Open(Schema):
+    """What the model server may add to."""
 
     class Meta:
         unknown = INCLUDE
+
+
+class CompletionRequest(_Open):
+    """A chat completion.  Parameters that are not listed are passed on unchanged."""
 
     messages = fields.List(
         fields.Dict(),
@@ -49,51 +47,36 @@ class CompletionRequest(Schema):
     n = fields.Raw(metadata=about("Of several choices, the first is stored."))
 
 
-class Completion(Schema):
+class Completion(_Open):
     """The model server's chat.completion, or with `stream` its chat.completion.chunk events."""
-
-    class Meta:
-        unknown = INCLUDE
 
     id = fields.String()
     object = fields.String()
     created = fields.Integer()
     model = fields.String()
     choices = fields.List(fields.Dict())
-    usage = fields.Dict()
+    usage: fields.Field = fields.Dict()
 
 
-class EmbeddingRequest(Schema):
+class EmbeddingRequest(_Open):
     """Texts to embed.  Everything is passed on unchanged."""
-
-    class Meta:
-        unknown = INCLUDE
 
     model = fields.Raw()
     input = fields.Raw()
 
 
-class Model(Schema):
+class Model(_Open):
     """A model, as the model server describes it."""
 
-    class Meta:
-        unknown = INCLUDE
-
     id = fields.String()
-    object = fields.String()
-    created = fields.Integer()
-    owned_by = fields.String()
 
 
-class ModelList(Schema):
-    """The models there are."""
-
-    object = fields.String()
+class ModelList(_Open):
     data = fields.List(fields.Nested(Model))
 
 
 def turn_of(
-    parameters: dict[str, Any], headers: Headers, body: bytes, retry_key: str | None
+    parameters: dict[str, Any], header: Callable[[str], str], body: bytes, retry_key: str | None
 ) -> tuple[str | None, TurnRequest]:
     """The person and the turn of a request.  Headers count before the body.  The same `body` again is a retry.
 
@@ -103,10 +86,9 @@ def turn_of(
     conversation, stream = Conversation.read(parameters.pop("messages")), bool(parameters.pop("stream"))
     metadata = parameters.get("metadata")
     in_body = _text(metadata.get("session_id")) if isinstance(metadata, Mapping) else ""
-    sessions = {name: text for name in SESSION_HEADERS if (text := _header(headers, name))}
-    named_by, session = next(iter(sessions.items()), (None, in_body))
-    people = [_header(headers, name) for name in PERSON_HEADERS]
-    people += [_text(parameters.get(name)) for name in ("safety_identifier", "user")]
+    named_by = next(filter(header, SESSION_HEADERS), None)
+    session = header(named_by) if named_by else in_body
+    people = (*map(header, PERSON_HEADERS), _text(parameters.get("safety_identifier")), _text(parameters.get("user")))
     person = next(filter(None, people), "")
     session_id = _fitting(session, ID.fullmatch(session) is not None) if session else None
     user_id = _fitting(person, len(person) <= PERSON_CHARS and not UNSTORABLE.search(person)) if person else None
@@ -123,18 +105,9 @@ def turn_of(
             fingerprint=known.hexdigest(),
             whole=not session or named_by == WHOLE_HEADER,
             temporary=named_by == WHOLE_HEADER and session.startswith(TEMPORARY),
-            retried=headers.get("X-Stainless-Retry-Count", "0") not in ("", "0"),
+            retried=header("X-Stainless-Retry-Count") not in ("", "0"),
         ),
     )
-
-
-def _header(headers: Headers, name: str) -> str:
-    """A header's text.  WSGI decodes it as Latin-1, but clients send UTF-8."""
-    value = headers.get(name, "")
-    try:
-        return value.encode("latin-1").decode("utf-8").strip()
-    except UnicodeError:
-        return value.strip()
 
 
 def _text(value: Any) -> str:

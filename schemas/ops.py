@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from schemas.fields import Page, PageQuery, SessionId, UtcDateTime, about, one_of
+from schemas.fields import PageQuery, SessionId, UtcDateTime, about, one_of, page_of
 
 
 class Job(Schema):
@@ -16,19 +16,12 @@ class Job(Schema):
     session_id = fields.String(allow_none=True)
     attempts = fields.Integer()
     run_at = UtcDateTime()
-    error = fields.String(
-        allow_none=True,
-        metadata=about(
-            "Why it failed last. It has no words of the conversation, so the model server's answer is left out; a "
-            "preview of the summary shows it."
-        ),
-    )
+    error = fields.String(allow_none=True, metadata=about("Why it failed last, without words of the conversation."))
     created_at = UtcDateTime()
     updated_at = UtcDateTime()
 
 
-class JobPage(Page):
-    items = fields.List(fields.Nested(Job))
+JobPage = page_of(Job)
 
 
 class JobQuery(PageQuery):
@@ -37,22 +30,15 @@ class JobQuery(PageQuery):
 
 
 class Live(Schema):
-    status = fields.String()
+    status = fields.String(metadata=about("`ok`; of /health/ready `ready`, or `unready` with status 503."))
 
 
-class ReadyModel(Schema):
-    main = fields.String()
-    mini = fields.String()
-    builtin = fields.Boolean()
-
-
-class Ready(Schema):
+class Ready(Live):
     """Whether requests can be served, and by which models."""
 
-    status = fields.String(metadata=about("`ready`, or `unready` with status 503."))
     database = fields.String()
     data_dir = fields.String()
-    model = fields.Nested(ReadyModel)
+    model = fields.Dict(metadata=about("The names of the `main` and the `mini` model; and whether it is `builtin`."))
     notice = fields.String(metadata=about("Only present when the built-in model answers; says so."))
     recall = fields.String(metadata=about("The setting RECALL: when to look back if a request does not say."))
     summary_prompt = fields.String(metadata=about("The setting SUMMARY_PROMPT: the prompt for summaries."))

@@ -9,9 +9,7 @@ from marshmallow import Schema, ValidationError, fields, validate, validates_sch
 from memory.sessions.messages import MessageDraft
 from schemas.fields import (
     INT32_MAX,
-    INT64_MAX,
     CallerQuery,
-    Page,
     PageQuery,
     SessionId,
     Text,
@@ -19,8 +17,10 @@ from schemas.fields import (
     ValueSchema,
     about,
     limit,
+    number,
     one_of,
     optional_text,
+    page_of,
 )
 
 ROLES = ("user", "assistant", "system", "tool")
@@ -42,8 +42,7 @@ class Session(Schema):
     busy = fields.Boolean(metadata=about("Whether a reply is being written now."))
 
 
-class SessionPage(Page):
-    items = fields.List(fields.Nested(Session))
+SessionPage = page_of(Session)
 
 
 class SessionQuery(PageQuery):
@@ -76,29 +75,19 @@ class Message(Schema):
     created_at = UtcDateTime()
     external_id = fields.String(allow_none=True)
     tokens = fields.Integer(metadata=about("An estimate."))
-    extra = fields.Raw(
-        allow_none=True,
-        metadata=about("What the message holds besides its text: tool calls, and what an image was replaced by."),
-    )
+    extra = fields.Raw(allow_none=True, metadata=about("What it holds besides its text: tool calls, traces of images."))
 
 
-class MessagePage(Page):
-    items = fields.List(fields.Nested(Message))
-    previous_cursor = fields.String(
-        allow_none=True, metadata=about("With `around`: the cursor for earlier messages, to be sent with order=desc.")
-    )
+_EARLIER = about("With `around`: the cursor for earlier messages, to be sent with order=desc.")
+MessagePage = page_of(Message, previous_cursor=fields.String(allow_none=True, metadata=_EARLIER))
 
 
 class MessageQuery(PageQuery):
     order = one_of("asc", "desc", load_default="asc")
-    around = fields.Integer(
-        load_default=None,
-        validate=validate.Range(1, INT64_MAX),
-        metadata=about("The id of a message. The page has this message in its middle, in ascending order."),
-    )
-    branch = fields.Integer(
+    around = number(1, load_default=None, metadata=about("The id of a message, for a page with it in its middle."))
+    branch = number(
+        most=INT32_MAX,
         load_default=0,
-        validate=validate.Range(0, INT32_MAX),
         metadata=about("0 for the conversation; 1, 2, ... for the messages that were replaced first, second, ..."),
     )
 
@@ -119,10 +108,7 @@ class MessageToAppend(ValueSchema):
     content = Text(required=True, validate=validate.Length(min=1))
     name = optional_text(128)
     created_at = UtcDateTime(load_default=None, allow_none=True)
-    external_id = optional_text(
-        256,
-        metadata=about("The application's own id. A session stores one message for each, however often it is sent."),
-    )
+    external_id = optional_text(256, metadata=about("The application's own id: a session stores one message for each."))
 
 
 class Append(CallerQuery):

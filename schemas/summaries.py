@@ -9,7 +9,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate, va
 from memory.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Section
 from memory.sections import Excluded as ExcludedValue
 from memory.sections import Sections as SectionsValue
-from schemas.fields import INT32_MAX, CallerQuery, Page, Text, UtcDateTime, ValueSchema, about, integer
+from schemas.fields import INT32_MAX, CallerQuery, Text, UtcDateTime, ValueSchema, about, integer, page_of
 
 _ITEM = validate.Length(1, ITEM_CHARS_MAX)
 
@@ -40,21 +40,14 @@ class _Sections(Schema):
 Sections = _Sections.from_dict({section.name: _section(section) for section in SECTIONS}, name="Sections")
 
 
-class SummaryVersion(Schema):
-    """One version of a summary."""
+class SummaryPreview(Schema):
+    """A summary that was not stored, to compare with the stored one."""
 
-    version = fields.Integer()
     sections = fields.Nested(Sections)
-    through = fields.Integer(metadata=about("The position of the last message it covers."))
     tokens = fields.Integer()
-    author = fields.String(
-        metadata=about(
-            "`model`; `person`; `rollback`; or `replacement` or `erasure`, for a version that was brought back because "
-            "messages were replaced or erased."
-        )
-    )
+    through = fields.Integer(metadata=about("The position of the last message it covers."))
     model = fields.String(allow_none=True)
-    prompt = fields.String(allow_none=True, metadata=about("The name and version of its prompt."))
+    prompt = fields.String(allow_none=True, metadata=about("The name and version of its prompt, if it has a name."))
     usage = fields.Raw(
         allow_none=True,
         metadata=about(
@@ -62,10 +55,25 @@ class SummaryVersion(Schema):
             "(older facts that they correct), `repeated` (known already) and `refused` (nobody said so)."
         ),
     )
-    restores = fields.Integer(allow_none=True, metadata=about("The version that this one brought back."))
-    replaced = fields.Boolean(
-        metadata=about("True if it covers messages that were replaced since. Then it can't be brought back.")
+    since = fields.Integer(metadata=about("The version it continues; 0 if it was made from the first message on."))
+    current_version = fields.Integer(metadata=about("The version of the stored summary; 0 if there is none yet."))
+
+
+class SummaryVersion(SummaryPreview):
+    """One version of a summary."""
+
+    class Meta:
+        exclude = ("since", "current_version")
+
+    version = fields.Integer()
+    author = fields.String(
+        metadata=about(
+            "`model`; `person`; `rollback`; or `replacement` or `erasure`, for a version that was brought back because "
+            "messages were replaced or erased."
+        )
     )
+    restores = fields.Integer(allow_none=True, metadata=about("The version that this one brought back."))
+    replaced = fields.Boolean(metadata=about("Whether its messages were replaced. Then it can't be brought back."))
     created_at = UtcDateTime()
 
 
@@ -76,25 +84,17 @@ class Summary(Schema):
     state = fields.String(metadata=about("`none`, `current`, `pending`, `updating` or `failed`."))
     error = fields.String(allow_none=True, metadata=about("Why the last update failed."))
     job_id = fields.Integer(allow_none=True)
-    head_version = fields.Integer(
-        metadata=about("The version in prompts. It advances when older messages leave the prompt.")
-    )
+    head_version = fields.Integer(metadata=about("That in prompts. It advances when older messages leave the prompt."))
     message_count = fields.Integer()
     latest = fields.Nested(SummaryVersion, allow_none=True)
 
 
-class SummaryPage(Page):
-    items = fields.List(fields.Nested(SummaryVersion))
+SummaryPage = page_of(SummaryVersion)
 
 
 class SummaryEdit(CallerQuery):
     sections = fields.Nested(Sections, required=True)
-    expected_version = integer(
-        0,
-        INT32_MAX,
-        load_default=None,
-        metadata=about("Edit only if this is the newest version; otherwise answer 409."),
-    )
+    expected_version = integer(0, INT32_MAX, load_default=None, metadata=about("409 if it is not the newest version."))
 
 
 class PreviewCall(CallerQuery):
@@ -105,21 +105,6 @@ class PreviewCall(CallerQuery):
     def _one(self, data: dict[str, Any], **_: Any) -> None:
         if data["prompt"] is not None and data["text"] is not None:
             raise ValidationError("Is not allowed together with `prompt`.", "text")
-
-
-class SummaryPreview(Schema):
-    """A summary that was not stored, to compare with the stored one."""
-
-    sections = fields.Nested(Sections)
-    tokens = fields.Integer()
-    model = fields.String()
-    prompt = fields.String(allow_none=True, metadata=about("The name and version of the prompt; null for a `text`."))
-    usage = fields.Raw(metadata=about("Tokens and calls of the mini model."))
-    since = fields.Integer(
-        metadata=about("The version it continues; 0 if it was made from the beginning of the conversation.")
-    )
-    through = fields.Integer(metadata=about("The position of the last message it covers."))
-    current_version = fields.Integer(metadata=about("The version of the stored summary; 0 if there is none yet."))
 
 
 class SummaryRollback(CallerQuery):

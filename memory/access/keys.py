@@ -13,13 +13,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from cachetools.func import ttl_cache
 from sqlalchemy import select
 
 from config import ApiKey
@@ -88,17 +88,14 @@ class Keys:
         ]
         self._database = database
         self._now = now
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._made: Mapping[str, KeyHolder | None] | None = None  # by digest; None: revoked
-        self._made_at = 0.0
+        self._made = ttl_cache(maxsize=1, ttl=KNOWN_SECONDS, timer=clock)(self._read)
 
     # -- at the door
 
     @property
     def required(self) -> bool:
         """Whether callers need a key: one is in the settings, or one was ever made."""
-        return bool(self._configured or self._known())
+        return bool(self._configured or self._made())
 
     def identify(self, key: str) -> KeyHolder | None:
         """Whom `key` lets in; None for an unknown or revoked one."""
@@ -107,15 +104,12 @@ class Keys:
         for digest, holder in self._configured:  # no early exit: each key takes the same time
             if hmac.compare_digest(digest, given):
                 found = holder
-        return found or self._known().get(given)
+        return found or self._made().get(given)
 
-    def _known(self) -> Mapping[str, KeyHolder | None]:
-        with self._lock:
-            if self._made is None or self._clock() - self._made_at >= KNOWN_SECONDS:
-                self._made_at = self._clock()  # before reading: a key revoked meanwhile must not live longer for it
-                with self._database.read() as tx:
-                    self._made = {row.digest: _holder(row) for row in tx.execute(_MADE)}
-            return self._made
+    def _read(self) -> dict[str, KeyHolder | None]:
+        """The made keys by their digests; None: it was revoked."""
+        with self._database.read() as tx:
+            return {row.digest: _holder(row) for row in tx.execute(_MADE)}
 
     # -- for the operator
 
@@ -138,7 +132,7 @@ class Keys:
             tx.add(row)
             tx.flush()
             info = _info(row)
-        self._made = None
+        self._made.cache_clear()
         return key, info
 
     def all(self) -> list[KeyInfo]:
@@ -154,23 +148,23 @@ class Keys:
                 raise NotFound("key_not_found", f"There is no key {key_id}. `flask keys list` shows those there are.")
             row.revoked_at = row.revoked_at or self._now()
             info = _info(row)
-        self._made = None
+        self._made.cache_clear()
         return info
 
 
 def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str) -> None:
     """Raise InvalidRequest for what no request could carry, or no column could hold."""
-    problem = None
     if not TENANT.fullmatch(tenant):
-        problem = "A tenant is 1 to 64 letters, digits and any of _ . - after the first.", "tenant"
+        problem, param = "A tenant is 1 to 64 letters, digits and any of _ . - after the first.", "tenant"
     elif user_id is not None and not (1 <= len(user_id) <= USER_CHARS and user_id.isprintable()):
-        problem = f"A user_id is 1 to {USER_CHARS} characters that can be printed.", "user_id"
+        problem, param = f"A user_id is 1 to {USER_CHARS} characters that can be printed.", "user_id"
     elif not scopes or not set(scopes) <= SCOPES.keys():
-        problem = f"A key has one or more of the scopes {', '.join(SCOPES)}.", "scopes"
-    elif len(label) > LABEL_CHARS or not (label.isprintable()):
-        problem = f"A label is at most {LABEL_CHARS} characters that can be printed.", "label"
-    if problem is not None:
-        raise InvalidRequest("bad_key", f"{problem[0]} No key was made.", param=problem[1])
+        problem, param = f"A key has one or more of the scopes {', '.join(SCOPES)}.", "scopes"
+    elif len(label) > LABEL_CHARS or not label.isprintable():
+        problem, param = f"A label is at most {LABEL_CHARS} characters that can be printed.", "label"
+    else:
+        return
+    raise InvalidRequest("bad_key", f"{problem} No key was made.", param=param)
 
 
 def _holder(row: Any) -> KeyHolder | None:
