@@ -94,7 +94,7 @@ class Services:
         self.endpoint, self.main, mini = _models(settings)
         # Said wherever the built-in model answers, so that nobody takes it for more than it is.
         self.notice = BUILTIN if self.endpoint is None else None
-        self.mini = mini = CountedModel(mini, metrics.digested)
+        self.mini = mini = CountedModel(mini, partial(metrics.spent, "mini"))
         self.index = index = SearchIndex(
             settings.index_dir,
             recipe=_recipe(settings),
