@@ -125,7 +125,7 @@ class Metrics:
         self._without_memory.inc(without_memory)
 
     def spent(self, model: str, usage: Usage) -> None:
-        """The `main` or the `mini` model answered, usably or not."""
+        """What the `main` or the `mini` model spent on answers, usable or not."""
         self._tokens.labels(model, "prompt").inc(usage.prompt_tokens)
         self._tokens.labels(model, "cached").inc(usage.cached_tokens)
         self._tokens.labels(model, "completion").inc(usage.completion_tokens)
