@@ -27,7 +27,6 @@ from memory.languages import analysis_in
 from memory.leases import Leases
 from memory.llm import DigestMaterial, LanguageModel, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
-from memory.llm.counted import CountedModel
 from memory.ops import logs
 from memory.ops.data_lock import DataLock
 from memory.ops.database_errors import DAMAGED, in_short
@@ -91,10 +90,9 @@ class Services:
         self.data_lock = DataLock(settings.data_dir)
         self.database = database = Database(engine)
         self.metrics = metrics = Metrics()
-        self.endpoint, self.main, mini = _models(settings)
+        self.endpoint, self.main, self.mini = _models(settings)
         # Said wherever the built-in model answers, so that nobody takes it for more than it is.
         self.notice = BUILTIN if self.endpoint is None else None
-        self.mini = mini = CountedModel(mini, metrics.digested)
         self.index = index = SearchIndex(
             settings.index_dir,
             recipe=_recipe(settings),
@@ -111,7 +109,7 @@ class Services:
         self.sessions = sessions = Sessions(settings, database, outbox, leases, now)
         self.facts = facts = Facts(settings, database, now)
         self.summaries = Summaries(settings, database, outbox, budgets, now)
-        self.updates = Updates(settings, database, prompts, facts, leases, mini, budgets, metrics, now)
+        self.updates = Updates(settings, database, prompts, facts, leases, self.mini, budgets, metrics, now)
         self.indexing = Indexing(database, index)
         self.recall = recall = Recall(settings, database, index, outbox)
         self.relay = Relay(self.endpoint, self.main.name)

@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from app import services_of
 from config import ApiKey
-from memory.ops.metrics import Metrics, Standing, TurnFigures
+from memory.ops.metrics import Metrics, Standing
 from memory.services import Services
 from models import JobRow
 from tests.conftest import MakeApp
@@ -220,7 +220,6 @@ def _bearer(key: str) -> dict[str, str]:
 
 def test_every_metric_is_described_and_no_other() -> None:
     metrics = Metrics()
-    metrics.turn_over(TurnFigures("chat", "answered", {}))
     there = Figures(metrics.text(Standing("1", {("index", "pending"): 1})).decode()).names
     told = set(re.findall(r"^\| `(recap_\w+)", OPERATIONS.read_text("utf-8"), re.M))
     assert sorted(there - told) == [], "metrics that docs/operations.md does not describe"

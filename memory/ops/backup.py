@@ -24,6 +24,15 @@ from sqlalchemy import Engine
 from memory.errors import Conflict, InvalidRequest
 from memory.ops.data_lock import DataLock
 
+# What was leased when the backup was made is nobody's now.  At the end the database is one file, without a log.
+_NOBODY_AT_WORK = """
+    PRAGMA secure_delete = ON;
+    UPDATE sessions SET lease_token = NULL, lease_until = NULL, stop_token = NULL;
+    UPDATE jobs SET lease_token = NULL, lease_until = NULL;
+    UPDATE jobs SET state = 'pending' WHERE state = 'running';
+    PRAGMA journal_mode = DELETE;
+"""
+
 
 @dataclass(frozen=True)
 class Backup:
@@ -53,11 +62,10 @@ def back_up(engine: Engine, target: Path, *, force: bool = False) -> Backup:
             "writes over any file but the database.",
         )
     try:
-        with _part_of(target) as part:
-            with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True)) as connection:
-                connection.execute("VACUUM INTO ?", (str(part),))
+        with _replacing(target) as part:
+            with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True)) as database:
+                database.execute("VACUUM INTO ?", (str(part),))
             backup = examine(part)
-            _put(part, target)
     except sqlite3.DatabaseError as error:
         raise InvalidRequest(
             "backup_failed",
@@ -91,16 +99,15 @@ def restore(
                 f"{file} is of a newer Recap than this one, with the schema {backup.revision}. Nothing was changed; "
                 "update Recap first.",
             )
-        with _part_of(place) as part:
+        with _replacing(place) as part:
             shutil.copyfile(file, part)
             upgrade(part)
-            _release_leases(part)
+            with closing(sqlite3.connect(part)) as database:
+                database.executescript(_NOBODY_AT_WORK)
             _refuse_others(place)
-            index = data_dir / "index"
-            if index.exists():
+            if (index := data_dir / "index").exists():
                 shutil.rmtree(index)
             former = _move_away(place, now) if place.exists() else None
-            _put(part, place)
     return backup, former
 
 
@@ -137,16 +144,6 @@ def database_file(engine: Engine) -> Path:
     return Path(engine.url.database)
 
 
-def _release_leases(file: Path) -> None:
-    """Release what was leased when the backup was made: nobody is at work on it now."""
-    with closing(sqlite3.connect(file, isolation_level=None)) as database:
-        database.execute("PRAGMA secure_delete = ON")
-        database.execute("UPDATE sessions SET lease_token = NULL, lease_until = NULL, stop_token = NULL")
-        database.execute("UPDATE jobs SET lease_token = NULL, lease_until = NULL")
-        database.execute("UPDATE jobs SET state = 'pending' WHERE state = 'running'")
-        database.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
-
-
 def _move_away(place: Path, now: datetime) -> Path:
     """Give the database a second, dated name, and take its log away, which SQLite would apply to the restored one."""
     former = place.with_name(f"{place.stem}-until-{now:%Y%m%dT%H%M%SZ}{place.suffix}")
@@ -172,13 +169,16 @@ def _refuse_others(place: Path) -> None:
 
 
 @contextmanager
-def _part_of(target: Path) -> Iterator[Path]:
-    """A new file beside `target`, to be renamed once it is whole; else it is removed."""
+def _replacing(target: Path) -> Iterator[Path]:
+    """A new file beside `target`, which takes its place at the end of the block, unless that raises an error."""
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     part.unlink(missing_ok=True)
-    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    part.touch(0o600, exist_ok=False)
     try:
         yield part
+        _sync(part)
+        part.replace(target)
+        _sync(target.parent)
     finally:
         for left in (part, *_beside(part)):
             left.unlink(missing_ok=True)
@@ -188,14 +188,8 @@ def _beside(file: Path) -> tuple[Path, Path]:
     return file.with_name(f"{file.name}-wal"), file.with_name(f"{file.name}-shm")
 
 
-def _put(part: Path, target: Path) -> None:
-    """Rename a finished file, and wait until the disk has the file and its name."""
-    _sync(part)
-    part.replace(target)
-    _sync(target.parent)
-
-
 def _sync(path: Path) -> None:
+    """Wait until the disk has a file, or the names in a directory."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

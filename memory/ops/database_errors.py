@@ -54,10 +54,7 @@ class DatabaseFailed(RecapError):
 def database_failed(error: BaseException, consequence: str = NOT_STORED) -> DatabaseFailed | None:
     """The error to report; `consequence` says what it means for the data.  None for an error of Recap's own."""
     trouble = trouble_of(error)
-    if trouble is None:
-        return None
-    code, message, _ = _TOLD[trouble]
-    return DatabaseFailed(code, message.format(consequence))
+    return DatabaseFailed(_TOLD[trouble][0], _TOLD[trouble][1].format(consequence)) if trouble is not None else None
 
 
 def in_short(error: BaseException) -> str:

@@ -2,8 +2,8 @@
 
     time=2026-05-12T09:30:00.123456Z level=info logger=memory.turn.pipeline event=turn request=5f1c owner=9a3e...
 
-A line says which request or job it belongs to and, as a hash, on whose behalf: `begin`, `add` and `about` set that for
-all lines that follow.  A call gives figures of its own with `extra=fields(...)`.  A name goes there as `Private`.
+A line says which request or job it belongs to and, as a hash, on whose behalf: `add` and `about` set that for all
+lines that follow.  A call gives figures of its own with `extra=fields(...)`.  A name goes there as `Private`.
 
 Guarantee: no line names anybody.  A person and a session appear as a hash with a salt of this installation, which
 nobody can guess from a list of names.  Of an unexpected error the log has its type and where it was raised; its
@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import hmac
 import logging
-import os
 import secrets
 import sys
 import traceback
@@ -65,8 +64,8 @@ def told(error: BaseException) -> str:
         return error.code
     if isinstance(error, DBAPIError):  # without the statement and its values, and PostgreSQL's second line has some too
         return (str(error.orig).splitlines() or [""])[0]
-    if isinstance(error, OSError):
-        return error.strerror or type(error).__name__
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     return type(error).__name__
 
 
@@ -81,8 +80,9 @@ class Names:
         """With the installation's salt, which is made if there is none; a passing one where it can't be kept."""
         path = data_dir / SALT_FILE
         with contextlib.suppress(OSError):
-            with contextlib.suppress(FileExistsError), open(path, "xb", opener=_for_owner_alone) as file:
-                file.write(secrets.token_bytes(SALT_BYTES))
+            with contextlib.suppress(FileExistsError):
+                path.touch(0o600, exist_ok=False)
+                path.write_bytes(secrets.token_bytes(SALT_BYTES))
             salt = path.read_bytes()
             if len(salt) == SALT_BYTES:  # else another process is writing it, or the disk is full
                 return cls(salt)
@@ -97,10 +97,8 @@ def formatter(names: Names, *, form: str = "logfmt", messages: bool = False) -> 
     """Renders a record as one line; with `messages` also what unexpected errors say."""
     render: Any = structlog.processors.JSONRenderer(default=str)
     if form == "logfmt":
-        render = structlog.processors.LogfmtRenderer(
-            key_order=("time", "level", "logger"), drop_missing=True, bool_as_flag=False
-        )
-        render = _printable(render)
+        order = ("time", "level", "logger")
+        render = structlog.processors.LogfmtRenderer(key_order=order, drop_missing=True, bool_as_flag=False)
 
     def discreet(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> dict[str, Any]:
         """The line with its figures and its error, names as hashes, without what is not known."""
@@ -108,7 +106,7 @@ def formatter(names: Names, *, form: str = "logfmt", messages: bool = False) -> 
         _, error, _ = line.pop("exc_info", None) or (None, None, None)
         values = {**line, **getattr(record, "fields", {}), **(_failure(error, messages) if error else {})}
         return {
-            key: names.hash(value) if isinstance(value, Private) else round(value, 6) if type(value) is float else value
+            key: _shown(names.hash(value) if isinstance(value, Private) else value)
             for key, value in values.items()
             if value is not None and not key.startswith("_")
         }
@@ -124,26 +122,36 @@ def formatter(names: Names, *, form: str = "logfmt", messages: bool = False) -> 
     )
 
 
-def _printable(render: Any) -> Any:
-    """structlog's logfmt leaves control characters and other line breaks in a value; they are escaped before."""
-
-    def rendered(logger: Any, method: str, line: dict[str, Any]) -> str:
-        for key, value in line.items():
-            if isinstance(value, str) and not value.isprintable():
-                line[key] = "".join(one if one.isprintable() else repr(one)[1:-1] for one in value)
-        return str(render(logger, method, line))
-
-    return rendered
+def _shown(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, str) and not value.isprintable():  # structlog's logfmt leaves line breaks in a value
+        return "".join(one if one.isprintable() else repr(one)[1:-1] for one in value)
+    return value
 
 
 def _failure(error: BaseException, messages: bool) -> dict[str, Any]:
-    kind = type(error).__name__
-    said = str(error) if messages else told(error)
-    return {"error": kind, "said": said if said != kind else None, "at": _raised_at(error)}
+    """An error by its type and where it was raised, from the outside in: `api/chat.py:61 chat > memory/...`."""
+    kind, said = type(error).__name__, str(error) if messages else told(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    at = (f"{frame.filename.removeprefix(f'{_ROOT}/')}:{frame.lineno} {frame.name}" for frame in frames)
+    return {"error": kind, "said": said if said != kind else None, "at": " > ".join(at)}
 
 
-class _Discretion(logging.Filter):
-    """Servers log addresses, which name people: lines of the development server go, gunicorn's lose their address."""
+class _ToStandardError(logging.StreamHandler[Any]):
+    """To standard error as it is now: whoever runs this may have put another in its place since.
+
+    Servers log addresses, which name people: lines of the development server go, gunicorn's lose their address.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        logging.Handler.__init__(self)
+        names = Names.of(settings.data_dir)
+        self.setFormatter(formatter(names, form=settings.log_format, messages=settings.log_level == "debug"))
+
+    @property
+    def stream(self) -> Any:
+        return sys.stderr
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = str(record.msg)
@@ -154,24 +162,13 @@ class _Discretion(logging.Filter):
         return not (record.name == "werkzeug" and " - - [" in message)
 
 
-class _ToStandardError(logging.StreamHandler[Any]):
-    """To standard error as it is now: whoever runs this may have put another in its place since."""
-
-    def __init__(self) -> None:
-        logging.Handler.__init__(self)
-
-    @property
-    def stream(self) -> Any:
-        return sys.stderr
-
-
 def set_up(settings: Settings) -> None:
     """Let everything that is logged in this process come as lines of `settings`."""
     root = logging.getLogger()
     root.setLevel(settings.log_level.upper())
     for old in [handler for handler in root.handlers if isinstance(handler, _ToStandardError)]:
         root.removeHandler(old)
-    root.addHandler(_handler(settings))
+    root.addHandler(_ToStandardError(settings))
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
 
@@ -183,28 +180,5 @@ def for_gunicorn(settings: Settings) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "root": {"level": settings.log_level.upper(), "handlers": []},
         "loggers": {"gunicorn.error": {"level": "INFO", "handlers": ["recap"], "propagate": False}},
-        "handlers": {"recap": {"()": lambda: _handler(settings)}},
+        "handlers": {"recap": {"()": lambda: _ToStandardError(settings)}},
     }
-
-
-def _handler(settings: Settings) -> logging.Handler:
-    handler = _ToStandardError()
-    names = Names.of(settings.data_dir)
-    handler.setFormatter(formatter(names, form=settings.log_format, messages=settings.log_level == "debug"))
-    handler.addFilter(_Discretion())
-    return handler
-
-
-def _raised_at(error: BaseException) -> str:
-    """Where it was raised, from the outside in: `api/chat.py:61 chat > memory/...`."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return " > ".join(f"{_short(frame.filename)}:{frame.lineno} {frame.name}" for frame in frames)
-
-
-def _short(filename: str) -> str:
-    path = Path(filename)
-    return str(path.relative_to(_ROOT)) if path.is_relative_to(_ROOT) else path.name
-
-
-def _for_owner_alone(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

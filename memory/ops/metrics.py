@@ -12,7 +12,8 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 from prometheus_client import (
@@ -51,31 +52,29 @@ METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 disable_created_metrics()  # a second series for each, which nobody asked for
 
 
-@dataclass(frozen=True)
-class TurnFigures:
-    """What a turn came to.  `api` is `chat` or `completions`, `outcome` one of TURN_OUTCOMES, `phases` seconds by name.
+@dataclass(frozen=True, eq=False)  # a registry keeps collectors by identity
+class Standing(Collector):
+    """What is looked up when the metrics are read, so that it is the same from every process.
 
-    The rest is of turns that were answered: `mode` of recall, `excerpts` recalled, tokens `spent` and those of the
-    full history; `without_memory`: a client's request went on although memory failed.
+    `jobs` are counted by kind and state; None: the database can't be read.
     """
-
-    api: str
-    outcome: str
-    phases: Mapping[str, float]
-    first_text: float | None = None
-    spent: Usage | None = None
-    full_history_tokens: int = 0
-    mode: str = "off"
-    excerpts: int = 0
-    without_memory: bool = False
-
-
-@dataclass(frozen=True)
-class Standing:
-    """What is read when the metrics are: jobs by kind and state (None: the database can't be read), and the version."""
 
     version: str
     jobs: Mapping[tuple[str, str], int] | None
+    shared: bool = False
+
+    def collect(self) -> Iterator[Metric]:
+        build = GaugeMetricFamily("recap_build_info", "1; the version that runs.", labels=["version"])
+        build.add_metric([self.version], 1)
+        yield build
+        shared = "1: these figures are of all worker processes; 0: of the one that answered alone."
+        yield GaugeMetricFamily("recap_metrics_shared", shared, int(self.shared))
+        readable = int(self.jobs is not None)
+        yield GaugeMetricFamily("recap_database_up", "Whether the database can be read.", readable)
+        waiting = GaugeMetricFamily("recap_jobs", "Jobs in the database, by state.", labels=["kind", "state"])
+        for (kind, state), count in (self.jobs or {}).items():
+            waiting.add_metric([kind, state], count)
+        yield waiting
 
 
 class Metrics:
@@ -94,32 +93,42 @@ class Metrics:
     def request_over(self, method: str, route: str, status: int, seconds: float, code: str | None) -> None:
         """A request was answered; `route` as it is written in the code, `code` that of its error."""
         self._in_flight.dec()
-        method = method if method in METHODS else "other"
-        self._requests.labels(method, route, str(status)).inc()
+        self._requests.labels(method if method in METHODS else "other", route, str(status)).inc()
         self._request_seconds.labels(route).observe(seconds)
         if code is not None:
             self._errors.labels(code).inc()
 
-    def turn_over(self, turn: TurnFigures) -> None:
-        """A turn ended."""
-        self._turns.labels(turn.api, turn.outcome).inc()
-        for phase, seconds in turn.phases.items():
+    def turn_over(self, api: str, outcome: str, phases: Mapping[str, float]) -> None:
+        """A turn ended.  `api` is `chat` or `completions`, `outcome` one of TURN_OUTCOMES, `phases` seconds by name."""
+        self._turns.labels(api, outcome).inc()
+        for phase, seconds in phases.items():
             self._phase_seconds.labels(phase).observe(seconds)
-        if turn.first_text is not None:
-            self._first_text_seconds.observe(turn.first_text)
-        if turn.without_memory:
-            self._without_memory.inc()
-        if turn.spent is None:
-            return
-        self._spent("main", turn.spent)
-        self._history_tokens.inc(turn.full_history_tokens)
-        self._saved_tokens.inc(max(0, turn.full_history_tokens - turn.spent.prompt_tokens))
-        self._recalls.labels(turn.mode, "found" if turn.excerpts else "nothing").inc()
-        self._excerpts.inc(turn.excerpts)
 
-    def digested(self, spent: Usage) -> None:
-        """The mini model answered, usably or not."""
-        self._spent("mini", spent)
+    def answered(
+        self,
+        spent: Usage,
+        *,
+        history_tokens: int,
+        mode: str,
+        excerpts: int,
+        first_text: float | None,
+        without_memory: bool,
+    ) -> None:
+        """A turn was answered.  `history_tokens` are those of all of the history, `mode` is that of recall."""
+        if first_text is not None:
+            self._first_text_seconds.observe(first_text)
+        self.spent("main", spent)
+        self._history_tokens.inc(history_tokens)
+        self._saved_tokens.inc(max(0, history_tokens - spent.prompt_tokens))
+        self._recalls.labels(mode, "found" if excerpts else "nothing").inc()
+        self._excerpts.inc(excerpts)
+        self._without_memory.inc(without_memory)
+
+    def spent(self, model: str, usage: Usage) -> None:
+        """What the `main` or the `mini` model spent on answers, usable or not."""
+        self._tokens.labels(model, "prompt").inc(usage.prompt_tokens)
+        self._tokens.labels(model, "cached").inc(usage.cached_tokens)
+        self._tokens.labels(model, "completion").inc(usage.completion_tokens)
 
     def facts_taken(self, counts: Mapping[str, int]) -> None:
         """What became of facts that the mini model proposed, by FACT_OUTCOMES."""
@@ -155,19 +164,15 @@ class Metrics:
         self._folder = folder
         self._make()
 
-    # -- the text
-
     def text(self, standing: Standing) -> bytes:
         """All metrics in Prometheus' text format."""
         at_scrape = CollectorRegistry(auto_describe=False)
-        at_scrape.register(_AtScrape(standing, self._folder is not None))
+        at_scrape.register(replace(standing, shared=self._folder is not None))
         counted = self._registry
         if self._folder is not None:
             counted = CollectorRegistry()
             MultiProcessCollector(counted, str(self._folder))
         return generate_latest(counted) + generate_latest(at_scrape)
-
-    # -- inside
 
     def _make(self) -> None:
         registry = self._registry = CollectorRegistry()
@@ -175,25 +180,21 @@ class Metrics:
         def counter(name: str, about: str, *labels: str) -> Counter:
             return Counter(f"recap_{name}", about, labels, registry=registry)
 
-        def histogram(name: str, about: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-            return Histogram(f"recap_{name}", about, labels, buckets=buckets, registry=registry)
+        def seconds(name: str, about: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+            return Histogram(f"recap_{name}_seconds", about, labels, buckets=buckets, registry=registry)
 
-        self._in_flight = Gauge(
-            "recap_http_requests_in_flight",
-            "Requests being answered now.",
-            registry=registry,
-            multiprocess_mode="livesum",
-        )
+        in_flight = ("recap_http_requests_in_flight", "Requests being answered now.")
+        self._in_flight = Gauge(*in_flight, registry=registry, multiprocess_mode="livesum")
         self._requests = counter("http_requests", "Requests, by route.", "method", "route", "status")
-        self._request_seconds = histogram(
-            "http_request_seconds", "From a request to the end of its answer.", REQUEST_BUCKETS, "route"
+        self._request_seconds = seconds(
+            "http_request", "From a request to the end of its answer.", REQUEST_BUCKETS, "route"
         )
         self._errors = counter("errors", "Errors answered, by their code.", "code")
         self._turns = counter("turns", "Turns, by the API they came by and how they ended.", "api", "outcome")
         self._without_memory = counter("turns_without_memory", "Clients' turns answered although memory failed.")
-        self._phase_seconds = histogram("turn_phase_seconds", "Time a turn spent in a phase.", PHASE_BUCKETS, "phase")
-        self._first_text_seconds = histogram(
-            "turn_first_text_seconds", "From a message to the first text of a streamed reply.", FIRST_TEXT_BUCKETS
+        self._phase_seconds = seconds("turn_phase", "Time a turn spent in a phase.", PHASE_BUCKETS, "phase")
+        self._first_text_seconds = seconds(
+            "turn_first_text", "From a message to the first text of a streamed reply.", FIRST_TEXT_BUCKETS
         )
         self._tokens = counter("tokens", "Tokens of model calls, as the provider counts them.", "model", "kind")
         self._history_tokens = counter("full_history_tokens", "Prompt tokens that all of the history would take.")
@@ -202,38 +203,11 @@ class Metrics:
         self._excerpts = counter("recalled_excerpts", "Excerpts of earlier messages shown to the main model.")
         self._facts = counter("facts", "Facts the mini model proposed, by what became of them.", "outcome")
         self._jobs = counter("jobs_run", "Runs of jobs, by how they ended.", "kind", "outcome")
-        self._job_seconds = histogram("job_seconds", "Time a run of a job took.", PHASE_BUCKETS, "kind")
-        for api in ("chat", "completions"):  # known series begin at 0, so that the first event is an increase
-            for outcome in TURN_OUTCOMES:
-                self._turns.labels(api, outcome).inc(0)
+        self._job_seconds = seconds("job", "Time a run of a job took.", PHASE_BUCKETS, "kind")
+        for labels in product(("chat", "completions"), TURN_OUTCOMES):  # from 0, so that the first is an increase
+            self._turns.labels(*labels)
         for outcome in FACT_OUTCOMES:
-            self._facts.labels(outcome).inc(0)
-
-    def _spent(self, model: str, usage: Usage) -> None:
-        self._tokens.labels(model, "prompt").inc(usage.prompt_tokens)
-        self._tokens.labels(model, "cached").inc(usage.cached_tokens)
-        self._tokens.labels(model, "completion").inc(usage.completion_tokens)
-
-
-@dataclass(frozen=True, eq=False)  # a registry keeps collectors by identity
-class _AtScrape(Collector):
-    """What is looked up when it is asked for, so that it is the same from every process."""
-
-    standing: Standing
-    shared: bool
-
-    def collect(self) -> Iterator[Metric]:
-        build = GaugeMetricFamily("recap_build_info", "1; the version that runs.", labels=["version"])
-        build.add_metric([self.standing.version], 1)
-        yield build
-        shared = "1: these figures are of all worker processes; 0: of the one that answered alone."
-        yield GaugeMetricFamily("recap_metrics_shared", shared, int(self.shared))
-        jobs = self.standing.jobs
-        yield GaugeMetricFamily("recap_database_up", "Whether the database can be read.", int(jobs is not None))
-        waiting = GaugeMetricFamily("recap_jobs", "Jobs in the database, by state.", labels=["kind", "state"])
-        for (kind, state), count in (jobs or {}).items():
-            waiting.add_metric([kind, state], count)
-        yield waiting
+            self._facts.labels(outcome)
 
 
 def begin(folder: Path) -> None:

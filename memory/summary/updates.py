@@ -170,7 +170,8 @@ class Updates:
             made = digest(self.mini, step.prompt, step.repair, step.material, spent)
         finally:
             self.budgets.charge(step.owner_id, spent)
-        total = sum(spent, Usage(0, 0))
+            total = sum(spent, Usage(0, 0))
+            self.metrics.spent("mini", total)
         usage = {"prompt_tokens": total.prompt_tokens, "completion_tokens": total.completion_tokens}
         return made, {**usage, "calls": len(spent)}
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import replace
 from typing import Any
 
 from memory.domain import INTERRUPTED, Caller, Usage
@@ -15,7 +14,6 @@ from memory.errors import ModelError, RecapError
 from memory.llm import Call
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
-from memory.ops.metrics import TurnFigures
 from memory.turn.parts import Parts
 from memory.turn.values import Admitted, TurnFinished, TurnRequest
 
@@ -92,30 +90,29 @@ class Course:
         api = "chat" if self._request.client is None else "completions"
         began = (self._began, *self.ended.values())
         phases = {phase: end - start for (phase, end), start in zip(self.ended.items(), began, strict=False)}
-        figures = TurnFigures(api, outcome, phases)
+        metrics = self._parts.metrics
+        metrics.turn_over(api, outcome, phases)
+        told: dict[str, Any] = {"code": logs.told(error) if error is not None else None}
         if finished is not None:
-            memory = finished.started.memory
-            figures = replace(
-                figures,
-                first_text=self.first_text - self._began if self.first_text is not None else None,
-                spent=finished.usage.spent,
-                full_history_tokens=finished.usage.full_history_tokens,
+            memory, usage = finished.started.memory, finished.usage
+            excerpts = len(memory.recalled.excerpts) + sum(one.excerpts for one in memory.calls)
+            metrics.answered(
+                usage.spent,
+                history_tokens=usage.full_history_tokens,
                 mode=memory.recalled.mode,
-                excerpts=len(memory.recalled.excerpts) + sum(one.excerpts for one in memory.calls),
+                excerpts=excerpts,
+                first_text=self.first_text - self._began if self.first_text is not None else None,
                 without_memory=finished.started.problem is not None,
             )
-        self._parts.metrics.turn_over(figures)
+            told = {
+                "prompt_tokens": usage.spent.prompt_tokens,
+                "completion_tokens": usage.spent.completion_tokens,
+                "saved_tokens": usage.saved_tokens,
+                "recalled": excerpts,
+                "problem": finished.started.problem,
+            }
         level = logging.WARNING if outcome == "failed" else logging.INFO
         if outcome != "refused" and log.isEnabledFor(level):
-            told: dict[str, Any] = {"code": logs.told(error) if error is not None else None}
-            if finished is not None:
-                told = {
-                    "prompt_tokens": finished.usage.spent.prompt_tokens,
-                    "completion_tokens": finished.usage.spent.completion_tokens,
-                    "saved_tokens": finished.usage.saved_tokens,
-                    "recalled": figures.excerpts,
-                    "problem": finished.started.problem,
-                }
             session = logs.Private("session", self._caller.tenant, session_id) if session_id is not None else None
             told |= {f"{phase}_ms": round(seconds * 1000, 1) for phase, seconds in phases.items()}
             log.log(level, "turn", extra=logs.fields(api=api, outcome=outcome, session=session, **told))

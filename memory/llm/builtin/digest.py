@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 from typing import Any
 
-from memory.domain import Fact, FactDraft, Message
+from memory.domain import Fact, Message
 from memory.llm import DigestMaterial
 from memory.llm.builtin import changes
-from memory.llm.builtin.language import asks, either, is_own, is_question, is_small_talk, straight, terms
-from memory.llm.builtin.patterns import read
-from memory.llm.builtin.statements import Statement, clauses, sentences
+from memory.llm.builtin.language import asks, is_question, is_small_talk, patterns, straight, terms
+from memory.llm.builtin.reading import Statement, clauses, sentences, statements
 from memory.rendering import one_line
 from memory.sections import Excluded, Sections
 
@@ -28,78 +26,63 @@ MAX_FACTS = 40
 MAX_ITEMS, MAX_ITEM = 12, 200  # of a section, unless a person or another model made it longer
 _SECTIONS = ("requirements", "constraints", "data", "open_questions", "discussed")
 _BARE = {"has": "have", "studies": "study", "flies": "fly", "teaches": "teach"}
-_UNDERTAKING = either("reading", "undertaking")
-
-
-@dataclass(eq=False)
-class Held:
-    """A statement that holds, who said it where, and the known facts that it ends.  `known` is the fact's id."""
-
-    statement: Statement
-    when: datetime
-    source: int = 0
-    known: int | None = None
-    supersedes: set[int] = field(default_factory=set)
-
-    @property
-    def is_fact(self) -> bool:
-        return self.statement.importance > 1
-
-    def draft(self) -> FactDraft:
-        made = self.statement
-        return FactDraft(one_line(made.text), self.source, made.quote, made.category, made.importance, made.scope)
+_UNDERTAKING = patterns("reading")["undertaking"]
 
 
 @dataclass(frozen=True)
 class Noted:
-    """What a clause did: a statement and what it replaced, or an option that was ruled out or put back."""
+    """What a clause did: the words it put on record, and what they replaced; or the option that it `excluded` or
+    `reopened`, by its `kind`."""
 
-    statement: Statement | None = None
-    replaced: tuple[Held, ...] = ()
-    excluded: str = ""
-    reopened: str = ""
+    text: str
+    key: str = ""
+    replaced: Sequence[Statement] = ()
+    kind: str = ""
 
 
 def digest(material: DigestMaterial) -> dict[str, Any]:
     """The summary and the facts, in the shape a mini model answers."""
     reader = Reader(material.previous, material.known_facts)
-    reader.read_all(material.messages)
-    found = [held for held in reader.held if held.known is None and held.is_fact]
-    found = sorted(sorted(found, key=lambda held: -held.statement.importance)[:MAX_FACTS], key=lambda held: held.source)
-    facts = [asdict(held.draft()) | {"supersedes": sorted(held.supersedes)} for held in found]
-    return {"summary": reader.sections().as_dict(), "facts": facts}
+    for message, following in zip(material.messages, [*material.messages[1:], None], strict=False):
+        if message.role == "user":
+            reader.read(message, following if following and following.role == "assistant" else None)
+        elif message.role == "assistant":
+            reader.read_reply(message)
+    found = [one for one in reader.held if one.known is None and one.is_fact]
+    found = sorted(sorted(found, key=lambda one: -one.importance)[:MAX_FACTS], key=lambda one: one.source)
+    return {"summary": reader.sections().as_dict(), "facts": list(map(_proposed, found))}
+
+
+def _proposed(one: Statement) -> dict[str, Any]:
+    return {
+        "text": one_line(one.text),
+        "source": one.source,
+        "quote": one.quote,
+        "category": one.category,
+        "importance": one.importance,
+        "scope": "user" if one.category in ("identity", "preference", "relationship", "work") else "session",
+        "supersedes": sorted(one.supersedes),
+    }
 
 
 class Reader:
     """Carries what messages say into sections and statements: `held` holds now, oldest first, `gone` no longer."""
 
     def __init__(self, previous: Sections, known: Sequence[Fact]) -> None:
-        self.held: list[Held] = []
-        self.gone: list[Held] = []
-        self.noted: list[Noted] = []
+        self.held: list[Statement] = []
+        self.gone: list[Statement] = []
         self._previous = previous
         self._items = {name: list(filter(None, map(one_line, getattr(previous, name)))) for name in _SECTIONS}
         self._excluded = [Excluded(one_line(item.option), one_line(item.reason)) for item in previous.excluded]
         self._last = ""
         for fact in sorted(known, key=lambda fact: (fact.valid_from, fact.id)):
-            statement = known_statement(fact)
-            self._end(_ended_by(statement, self.held, correcting=False))
-            self.held.append(Held(statement, fact.valid_from, known=fact.id))
+            statement = replace(_known(fact), when=fact.valid_from, known=fact.id)
+            self._end([old for old in self.held if _replaces(statement, old, correcting=False)])
+            self.held.append(statement)
 
-    def read_all(self, messages: Sequence[Message]) -> None:
-        for place, message in enumerate(messages):
-            reply = messages[place + 1] if place + 1 < len(messages) else None
-            if message.role == "user":
-                self.read(message, reply if reply and reply.role == "assistant" else None)
-            elif message.role == "assistant" and not asks("unknown", message.content[:300]):
-                said = sentences(message.content)
-                self._close_questions(" ".join(said))
-                if message.name:  # a person of an imported conversation
-                    self._carry([f"{message.name}: {sentence}" for sentence in said if not is_question(sentence)])
-
-    def read(self, message: Message, reply: Message | None = None) -> None:
+    def read(self, message: Message, reply: Message | None = None) -> list[Noted]:
         """Read a message of the person; `reply` tells whether its questions were answered."""
-        self.noted = []
+        noted = list[Noted]()
         rest, asked, correcting, before = list[str](), list[str](), False, ""
         for sentence in sentences(message.content):
             if is_small_talk(sentence):
@@ -109,21 +92,36 @@ class Reader:
                 continue
             self._close_questions(sentence)
             correcting = changes.corrects(sentence) or correcting
-            if self._place(sentence, message, correcting):
-                correcting = False
-                placed = " ".join(one.statement.text for one in self.noted if one.statement is not None)
-                figures = set(re.findall(r"\d+", sentence)) - set(re.findall(r"\d+", placed))
-                if figures and placed and not any(one.replaced for one in self.noted):
-                    self._add("data", sentence)  # a figure that no statement holds, as in an address
-            else:
+            made = self._place(sentence, message, correcting)
+            if made is None:
                 rest.append(f"{before} {sentence}" if before and asks("refers", sentence) else sentence)
+            else:
+                noted += made
+                correcting = False
+                left = set(re.findall(r"\d+", sentence)) - set(re.findall(r"\d+", " ".join(one.text for one in made)))
+                if left and made and not any(one.kind or one.replaced for one in made):
+                    self._add("data", sentence)  # a figure that no statement holds, as in an address
             before = sentence
         if message.content.strip():
             self._last = one_line((rest + asked + [message.content])[0])
         for sentence in self._carry(rest):
-            statement = Statement(one_line(sentence), sentence, "other", 1, value=sentence)
-            self.held.append(Held(statement, message.created_at, message.position))
-        self._ask(asked, reply)
+            statement = Statement(one_line(sentence), sentence, value=sentence)
+            self.held.append(replace(statement, when=message.created_at, source=message.position))
+        for question in asked:
+            if reply is not None and not asks("unknown", reply.content[:300]):
+                self._drop(question)
+            elif (reply is None or asks("self", question)) and terms(question):
+                self._add("open_questions", question)
+        return noted
+
+    def read_reply(self, message: Message) -> None:
+        """Read what was said to the person: by the assistant, or by a named person of an imported conversation."""
+        if asks("unknown", message.content[:300]):
+            return
+        said = sentences(message.content)
+        self._close_questions(" ".join(said))
+        if message.name:
+            self._carry([f"{message.name}: {sentence}" for sentence in said if not is_question(sentence)])
 
     def sections(self) -> Sections:
         """The summary as it is now; it says something once anything was said."""
@@ -139,58 +137,49 @@ class Reader:
 
     # -- what a sentence does
 
-    def _place(self, sentence: str, message: Message, correcting: bool) -> bool:
-        """Carry a sentence to where it belongs; False when no rule reads it."""
-        if any(
-            held.known is not None and held.statement.quote[:-1] in sentence
-            for held in self.held
-            if held.statement.quote
-        ):
-            return True  # a fact says it, maybe in words that the person gave it since
-        earlier = [held for held in self.held if held.source != message.position or held.known is not None]
-        statements = list(read(sentence))
-        known = [held.statement for held in earlier]
-        change = changes.swapped(sentence, known)
-        direct = any(_ended_by(statement, earlier, correcting) for statement in statements)
-        if change is None and correcting and not direct:
-            change = changes.refigured(sentence, known)
+    def _place(self, sentence: str, message: Message, correcting: bool) -> list[Noted] | None:
+        """Carry a sentence to where it belongs; None when no rule reads it."""
+        if any(one.known is not None and one.quote and one.quote[:-1] in sentence for one in self.held):
+            return []  # a fact says it, maybe in words that the person gave it since
+        earlier = [one for one in self.held if one.source != message.position or one.known is not None]
+        made = [(one, [old for old in earlier if _replaces(one, old, correcting)]) for one in statements(sentence)]
+        change = changes.swapped(sentence, earlier)
+        if change is None and correcting and not any(ended for _, ended in made):
+            change = changes.refigured(sentence, earlier)
         if change is not None:
-            self._hold(change[1], message, [earlier[change[0]]])
-            return True
-        for statement in statements:
-            self._hold(statement, message, _ended_by(statement, earlier, correcting))
-        whole = straight(sentence).rstrip(" .!。")
-        for clause in [whole, *(clause for _, clause in clauses(sentence))] if not statements else ():
+            made = [(change[1], [change[0]])]
+        if made:
+            return [noted for one, ended in made for noted in self._hold(one, message, ended)]
+        for clause in (straight(sentence).rstrip(" .!。"), *(clause for _, clause in clauses(sentence))):
             if option := changes.reopening(clause):
                 self._excluded = [item for item in self._excluded if not set(terms(option)) & set(terms(item.option))]
-                self.noted.append(Noted(reopened=option))
-                return True
+                return [Noted(option, kind="reopened")]
             if excluded := changes.refusal(clause):
                 item = Excluded(_clip(excluded.option), _clip(excluded.reason))
                 self._excluded = [one for one in self._excluded if one.option.lower() != item.option.lower()] + [item]
-                self.noted.append(Noted(excluded=item.option))
-                return True
-        return bool(statements)
+                return [Noted(item.option, kind="excluded")]
+        return None
 
-    def _hold(self, statement: Statement, message: Message, ended: Sequence[Held]) -> None:
-        if any(held.when > message.created_at for held in ended):
-            self.gone.append(Held(statement, message.created_at))
-            return  # what is known was said later
-        self.noted.append(Noted(statement, tuple(ended)))
-        self._end(ended)
-        if any(_same(held.statement.text, statement.text) or within(statement, held.statement) for held in self.held):
-            return
-        supersedes = set[int]().union(*(held.supersedes | {held.known or 0} for held in ended)) - {0}
-        self.held.append(Held(statement, message.created_at, message.position, None, supersedes))
-        limit = statement.category == "constraint" or statement.key in ("allergy", "diet", "health")
-        section = "constraints" if limit else "requirements" if statement.category == "requirement" else "data"
-        self._add(section, statement.text)
+    def _hold(self, statement: Statement, message: Message, ended: Sequence[Statement]) -> list[Noted]:
+        known = frozenset(old.known for old in ended if old.known is not None)
+        supersedes = known.union(*(old.supersedes for old in ended))
+        made = replace(statement, when=message.created_at, source=message.position, known=None, supersedes=supersedes)
+        if any(old.when > message.created_at for old in ended):  # what is known was said later
+            self.gone.append(made)
+            return []
+        self._end([old for old in ended if old in self.held])
+        if not any(_same(one.text, made.text) or _within(made, one) for one in self.held):
+            self.held.append(made)
+            limit = made.category == "constraint" or made.key in ("allergy", "diet", "health")
+            section = "constraints" if limit else "requirements" if made.category == "requirement" else "data"
+            self._add(section, made.text)
+        return [Noted(made.text, made.key, ended)]
 
-    def _end(self, ended: Sequence[Held]) -> None:
-        for held in ended:
-            self.held.remove(held)
-            self.gone.append(held)
-            self._drop(held.statement.text)
+    def _end(self, ended: Sequence[Statement]) -> None:
+        for old in ended:
+            self.held.remove(old)
+            self.gone.append(old)
+            self._drop(old.text)
 
     # -- sections
 
@@ -213,16 +202,8 @@ class Reader:
             self._add("data", sentence)
         return figures
 
-    def _ask(self, asked: Sequence[str], reply: Message | None) -> None:
-        for question in asked:
-            answered = reply is not None and not asks("unknown", reply.content[:300])
-            if answered:
-                self._drop(question)
-            elif (reply is None or not is_own(reply.content) or asks("self", question)) and terms(question):
-                self._add("open_questions", question)
-
-    def _close_questions(self, sentence: str) -> None:
-        said = set(terms(sentence))
+    def _close_questions(self, answer: str) -> None:
+        said = set(terms(answer))
         for item in list(self._items["open_questions"]):
             asked = set(terms(item))
             if asked and len(asked & said) >= max(2, 0.6 * len(asked)):
@@ -241,54 +222,44 @@ class Reader:
         previous = one_line(self._previous.topic)
         if previous and not previous.startswith(("About ", "关于")):
             return previous
-        facts = [held.statement for held in self.held if held.is_fact]
-        for statement in facts:
-            if statement.category == "plan" and (match := _UNDERTAKING.match(statement.text)):
+        for one in self.held:
+            if one.category == "plan" and one.is_fact and (match := _UNDERTAKING.match(one.text)):
                 what = next(filter(None, match.groups()))
                 return _clip(what[:1].upper() + what[1:])
-        for statement in facts:
-            if statement.key == "name":
-                return f"关于{statement.value}" if not statement.value.isascii() else f"About {statement.value}"
+        if name := next((one.value for one in self.held if one.key == "name"), ""):
+            return f"About {name}" if name.isascii() else f"关于{name}"
         return previous or _clip(next((item for name in _SECTIONS for item in self._items[name]), ""))
 
 
-def known_statement(fact: Fact) -> Statement:
+def _known(fact: Fact) -> Statement:
     """The statement behind a known fact: as its quote reads, unless the fact was edited since."""
-    for statement in read(fact.quote):
+    for statement in statements(fact.quote):
         if _same(statement.text, fact.text):
             return statement
     label, _, value = fact.text.partition(": ")
     own = re.sub(r"^(?:the )?(?:user|person)(?:'s)? (?:is |has )?", "", fact.text, flags=re.I)
+    verb, space, rest = own.partition(" ")  # "Lives in Lyon" as "live in Lyon"
+    bare = f"{_BARE.get(verb.lower(), verb.lower().removesuffix('s'))}{space}{rest}"
     made = Statement(fact.text, fact.quote, fact.category, max(2, fact.importance), value=fact.text)
-    for text in (f"my {label} is {value}", f"I {own}", f"I {_bare(own)}", f"I'm {own}", f"my {own}", fact.text):
-        for found in read(text):
+    for text in (f"my {label} is {value}", f"I {own}", f"I {bare}", f"I'm {own}", f"my {own}", fact.text):
+        for found in statements(text):
             return replace(made, key=found.key, value=found.value, mark=found.mark)
     return made
 
 
-def _bare(text: str) -> str:
-    """ "Lives in Lyon" as "live in Lyon"."""
-    verb, space, rest = text.partition(" ")
-    return f"{_BARE.get(verb.lower(), verb.lower().removesuffix('s'))}{space}{rest}"
-
-
-def replaces(new: Statement, old: Statement, correcting: bool) -> bool:
+def _replaces(new: Statement, old: Statement, correcting: bool) -> bool:
     """Whether `old` no longer holds once `new` is said."""
     if not new.key or _same(new.text, old.text):
         return False
     if "-" in (new.mark, old.mark) and new.mark != old.mark:
         about = set(terms(new.value)) & set(terms(old.value))
         return bool(about) and (new.key == old.key or (new.mark == "-" and new.category == "event"))
-    if new.key != old.key or within(new, old) or within(old, new):
-        return within(old, new) and new.key == old.key and new.mark == "!"
+    if new.key != old.key or _within(new, old) or _within(old, new):
+        return _within(old, new) and new.mark == "!"
     return "!" in (new.mark, old.mark) or (correcting and "~" in (new.mark, old.mark))
 
 
-def _ended_by(new: Statement, held: Sequence[Held], correcting: bool) -> list[Held]:
-    return [old for old in held if replaces(new, old.statement, correcting)]
-
-
-def within(one: Statement, other: Statement) -> bool:
+def _within(one: Statement, other: Statement) -> bool:
     """Whether `one` says no more than `other` does."""
     mine = set(terms(one.value))
     return one.key == other.key != "" and one.mark == other.mark and bool(mine) and mine <= set(terms(other.value))

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from memory.languages import LANGUAGES, pattern
 from search_index.analysis import ENGLISH
 
 
@@ -21,7 +22,7 @@ def _load(name: str) -> dict[str, Any]:
 
 _FILES = (_load("en"), _load("zh"))
 ROWS = [tuple(row.split("  ", 3)) for file in _FILES for row in file["statements"].strip().splitlines()]
-_CAPTURED = ("name", "only", "place", "taste", "what", "label", "figure", "plan", "past")
+_CAPTURED = ("name", "place", "taste", "what", "label", "figure", "plan", "past")
 _PARTS = (
     _FILES[0]["parts"]
     | _FILES[1]["parts"]
@@ -31,38 +32,34 @@ _PARTS = (
 _NAMED_PART = re.compile("|".join(sorted(_PARTS, key=len, reverse=True)))
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
+def compiled(source: str) -> re.Pattern[str]:
     """A pattern in which words in capitals stand for parts."""
-    while _NAMED_PART.search(pattern):
-        pattern = _NAMED_PART.sub(lambda part: f"(?:{_PARTS[part.group()]})", pattern)
-    return re.compile(pattern, re.I)
+    while _NAMED_PART.search(source):
+        source = _NAMED_PART.sub(lambda part: f"(?:{_PARTS[part.group()]})", source)
+    return re.compile(source, re.I)
 
 
-def either(table: str, name: str) -> re.Pattern[str]:
-    """A pattern of all languages that have it."""
-    return compiled("|".join(file[table][name] for file in _FILES if name in file[table]))
+def patterns(table: str) -> dict[str, re.Pattern[str]]:
+    """The patterns of a table by their names, each of all languages that have it."""
+    names = {name: None for file in _FILES for name in file.get(table, {})}
+    return {
+        name: compiled("|".join(file[table][name] for file in _FILES if name in file.get(table, {}))) for name in names
+    }
 
 
-SWAPS = [compiled(pattern) for file in _FILES for pattern in file["changes"]["swaps"]]
-SOUGHT = {name: either("sought", name) for name in _FILES[0]["sought"]}
-_ASKS = {name: either("asks", name) for name in _FILES[0]["asks"]}
-_SMALL_TALK, _PLEASANTRIES = (set(_FILES[0]["words"][name].split()) for name in ("small_talk", "pleasantries"))
-_CHINESE_SMALL_TALK = re.compile(_FILES[1]["asks"]["small_talk"])
+SWAPS = [compiled(source) for file in _FILES for source in file["swaps"]]
+_SOUGHT = patterns("sought")
+_ASKS = patterns("asks")
+_SMALL_TALK = pattern(lambda language: language.small_talk)
+_PADDING = pattern(lambda language: language.padding)
+_IDLE = frozenset().union(*(one.courtesies | one.idle_words | (one.stop_words or set()) for one in LANGUAGES))
+_PARTICLES = re.compile("[呀啊吧了的你您嘛哦]")
 _ASKING, _CHINESE_ASKING = set(ENGLISH.terms(_FILES[0]["words"]["asking"])), _FILES[1]["words"]["asking"].split()
 _MEANING = {
     term: ENGLISH.terms(group)[0]
     for group in _FILES[0]["words"]["meanings"].split(";")
     for term in ENGLISH.terms(group)
 }
-_OWN = re.compile(
-    "|".join(
-        re.escape(phrase.partition("{")[0])
-        for file in _FILES
-        for name, phrase in file["phrases"].items()
-        if phrase[0] != "{" and len(phrase) > 4 and name not in ("excluded", "reopened", "dated", "day", "joint")
-    )
-    + r"|\S{1,40} said on \d{1,2} \w+ \d{4}: "
-)
 
 
 def asks(name: str, text: str) -> bool:
@@ -75,6 +72,11 @@ def found(name: str, text: str) -> set[str]:
     return {match.group().lower() for match in _ASKS[name].finditer(straight(text))}
 
 
+def sought(question: str) -> list[str]:
+    """What a question asks for: keys of statements that answer, and sections of the summary."""
+    return [name for name, source in _SOUGHT.items() if source.search(straight(question))]
+
+
 def is_question(sentence: str) -> bool:
     """Whether a sentence asks, with its question mark or without."""
     bare = straight(sentence).rstrip("\"'”’)*_ 。.!！")
@@ -83,14 +85,8 @@ def is_question(sentence: str) -> bool:
 
 def is_small_talk(text: str) -> bool:
     """Whether a text greets, thanks or nods, and says nothing else."""
-    words = set(re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", straight(text[:300].lower())))
-    usual = words <= _SMALL_TALK and not _PLEASANTRIES.isdisjoint(words)
-    return not words or usual or _CHINESE_SMALL_TALK.fullmatch(text.strip()) is not None
-
-
-def is_own(reply: str) -> bool:
-    """Whether the built-in model wrote a reply: a digest of its own echo would be no news."""
-    return _OWN.match(reply) is not None
+    left = _PADDING.sub(" ", _SMALL_TALK.sub(" ", straight(text[:300])))
+    return set(re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", _PARTICLES.sub("", left.lower()))) <= _IDLE
 
 
 def straight(text: str) -> str:
