@@ -10,8 +10,8 @@ from flask import current_app
 from flask.cli import with_appcontext
 from flask_migrate import upgrade
 
+from api.blueprint import services
 from app import create_app, services_of
-from cli.engine import engine
 from memory.errors import RecapError
 from memory.ops.backup import back_up
 from memory.ops.backup import restore as put_back
@@ -28,7 +28,7 @@ def backup(file: Path, force: bool) -> None:
     Keys are in it as digests, words as they are: the file is for your eyes only, and so are its copies.
     """
     try:
-        made = back_up(engine().database.engine, file, force=force)
+        made = back_up(services().database.engine, file, force=force)
     except (RecapError, OSError) as error:
         raise click.ClickException(_told(error)) from error
     click.echo(f"{file}: {made}.")
@@ -42,11 +42,11 @@ def restore(file: Path) -> None:
 
     The database that was there is kept beside it, under the date.
     """
-    services = engine()
+    engine = services()
     try:
         restored, former = put_back(
-            services.database.engine,
-            services.settings.data_dir,
+            engine.database.engine,
+            engine.settings.data_dir,
             file,
             known_revisions=_revisions(),
             upgrade=_upgrade,
@@ -68,7 +68,7 @@ def _revisions() -> set[str]:
 
 def _upgrade(file: Path) -> None:
     """Bring the schema of a database file up to date."""
-    settings = engine().settings.model_copy(
+    settings = services().settings.model_copy(
         update={"database_url": f"sqlite:///{file.absolute()}", "log_level": "warning"}
     )
     other = create_app(settings)

@@ -1,4 +1,4 @@
-"""The engine a command works with, and how its errors are told."""
+"""How the errors of a command are told."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import click
 from flask.cli import AppGroup
 from sqlalchemy.exc import SQLAlchemyError
 
-from api.blueprint import services
 from memory.errors import RecapError
 from memory.ops.database_errors import database_failed
-from memory.services import Services
 
 
 class Commands(AppGroup):
@@ -27,8 +25,3 @@ class Commands(AppGroup):
             if failed is None:
                 raise
             raise click.ClickException(failed.message) from error
-
-
-def engine() -> Services:
-    """The services of the application that `flask --app` names."""
-    return services()

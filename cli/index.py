@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from cli.engine import Commands, engine
+from api.blueprint import services
+from cli.engine import Commands
 
 index = Commands("index", help="The search index: derived data, made from the messages.")
 
@@ -16,7 +17,7 @@ def verify() -> None:
     """Compare every owner's index with the messages.  Exits with 1 when they disagree."""
     wrong = 0
     total = 0
-    for one in engine().indexing.verify():
+    for one in services().indexing.verify():
         total += 1
         if not one.consistent:
             wrong += 1
@@ -35,7 +36,7 @@ def verify() -> None:
 def rebuild() -> None:
     """Make every index again from the messages.  Searches go on meanwhile."""
     count = 0
-    for owner, messages in engine().indexing.rebuild():
+    for owner, messages in services().indexing.rebuild():
         count += messages
         click.echo(f"{owner}: {messages} messages")
     click.echo(f"{count} messages indexed.")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from cli.engine import Commands, engine
+from api.blueprint import services
+from cli.engine import Commands
 from memory.domain import Caller
 from memory.services import stated_facts
 from memory.summary.compare import Comparison, compare, read_messages
@@ -26,17 +27,17 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
     CONVERSATION is JSON: {"messages": [{"role", "content", "name"?, "created_at"?}], "stated_facts"?: ["..."]}.
     Without stated_facts, those the built-in rules find in it are looked for.
     """
-    services = engine()
+    engine = services()
     try:
         data = json.loads(conversation.read_text(encoding="utf-8"))
         messages = read_messages(data)
     except ValueError as error:
         raise click.ClickException(str(error)) from error
     facts = tuple(data.get("stated_facts") or stated_facts(messages))
-    named = [services.prompts.get(Caller(), name.strip()) for name in names.split(",")]
-    repair = services.prompts.get(Caller(), "repair")
-    language = services.settings.search_language
-    results = [compare(prompt, repair, services.mini, messages, facts, language, every) for prompt in named]
+    named = [engine.prompts.get(Caller(), name.strip()) for name in names.split(",")]
+    repair = engine.prompts.get(Caller(), "repair")
+    language = engine.settings.search_language
+    results = [compare(prompt, repair, engine.mini, messages, facts, language, every) for prompt in named]
     click.echo(table(facts, results))
 
 
