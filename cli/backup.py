@@ -12,7 +12,7 @@ from flask_migrate import upgrade
 
 from api.blueprint import services
 from app import create_app, services_of
-from memory.errors import RecapError
+from cli.told import errors_told
 from memory.ops.backup import back_up
 from memory.ops.backup import restore as put_back
 from memory.services import utc_now
@@ -27,10 +27,8 @@ def backup(file: Path, force: bool) -> None:
 
     Keys are in it as digests, words as they are: the file is for your eyes only, and so are its copies.
     """
-    try:
+    with errors_told():
         made = back_up(services().database.engine, file, force=force)
-    except (RecapError, OSError) as error:
-        raise click.ClickException(_told(error)) from error
     click.echo(f"{file}: {made}.")
 
 
@@ -42,18 +40,11 @@ def restore(file: Path) -> None:
 
     The database that was there is kept beside it, under the date.
     """
-    engine = services()
-    try:
+    engine, data_dir = services().database.engine, services().settings.data_dir
+    with errors_told():
         restored, former = put_back(
-            engine.database.engine,
-            engine.settings.data_dir,
-            file,
-            known_revisions=_revisions(),
-            upgrade=_upgrade,
-            now=utc_now(),
+            engine, data_dir, file, known_revisions=_revisions(), upgrade=_upgrade, now=utc_now()
         )
-    except (RecapError, OSError) as error:
-        raise click.ClickException(_told(error)) from error
     click.echo(f"Restored: {restored}.")
     if former is not None:
         click.echo(f"The database that was there is {former}. Delete it when you don't need it any more.")
@@ -75,7 +66,3 @@ def _upgrade(file: Path) -> None:
     with other.app_context():
         upgrade()
     services_of(other).database.close()
-
-
-def _told(error: Exception) -> str:
-    return error.message if isinstance(error, RecapError) else f"{error}. No file was left behind."

@@ -7,7 +7,7 @@ import sys
 import click
 
 from api.blueprint import services
-from cli.engine import Commands
+from cli.told import Commands
 
 index = Commands("index", help="The search index: derived data, made from the messages.")
 
@@ -15,17 +15,14 @@ index = Commands("index", help="The search index: derived data, made from the me
 @index.command("verify")
 def verify() -> None:
     """Compare every owner's index with the messages.  Exits with 1 when they disagree."""
-    wrong = 0
-    total = 0
+    wrong = total = 0
     for one in services().indexing.verify():
         total += 1
         if not one.consistent:
             wrong += 1
             click.echo(f"{one.owner}: {one.missing} missing, {one.surplus} surplus of {one.messages} messages")
         elif one.waiting:
-            click.echo(
-                f"{one.owner}: {one.waiting} of {one.messages} messages wait to be indexed (searched all the same)"
-            )
+            click.echo(f"{one.owner}: {one.waiting} of {one.messages} messages wait to be indexed; all are searched")
     if wrong:
         click.echo(f"{wrong} of {total} indexes disagree with the messages. `flask index rebuild` makes them again.")
         sys.exit(1)
