@@ -10,9 +10,9 @@ from flask import current_app
 from flask.cli import with_appcontext
 from flask_migrate import upgrade
 
+from api.blueprint import services
 from app import create_app, services_of
-from cli.engine import engine
-from memory.errors import RecapError
+from cli.told import errors_told
 from memory.ops.backup import back_up
 from memory.ops.backup import restore as put_back
 from memory.services import utc_now
@@ -27,10 +27,8 @@ def backup(file: Path, force: bool) -> None:
 
     Keys are in it as digests, words as they are: the file is for your eyes only, and so are its copies.
     """
-    try:
-        made = back_up(engine().database.engine, file, force=force)
-    except (RecapError, OSError) as error:
-        raise click.ClickException(_told(error)) from error
+    with errors_told():
+        made = back_up(services().database.engine, file, force=force)
     click.echo(f"{file}: {made}.")
 
 
@@ -42,18 +40,11 @@ def restore(file: Path) -> None:
 
     The database that was there is kept beside it, under the date.
     """
-    services = engine()
-    try:
+    engine, data_dir = services().database.engine, services().settings.data_dir
+    with errors_told():
         restored, former = put_back(
-            services.database.engine,
-            services.settings.data_dir,
-            file,
-            known_revisions=_revisions(),
-            upgrade=_upgrade,
-            now=utc_now(),
+            engine, data_dir, file, known_revisions=_revisions(), upgrade=_upgrade, now=utc_now()
         )
-    except (RecapError, OSError) as error:
-        raise click.ClickException(_told(error)) from error
     click.echo(f"Restored: {restored}.")
     if former is not None:
         click.echo(f"The database that was there is {former}. Delete it when you don't need it any more.")
@@ -68,14 +59,10 @@ def _revisions() -> set[str]:
 
 def _upgrade(file: Path) -> None:
     """Bring the schema of a database file up to date."""
-    settings = engine().settings.model_copy(
+    settings = services().settings.model_copy(
         update={"database_url": f"sqlite:///{file.absolute()}", "log_level": "warning"}
     )
     other = create_app(settings)
     with other.app_context():
         upgrade()
     services_of(other).database.close()
-
-
-def _told(error: Exception) -> str:
-    return error.message if isinstance(error, RecapError) else f"{error}. No file was left behind."

@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from cli.engine import Commands, engine
+from api.blueprint import services
+from cli.told import Commands
 
 index = Commands("index", help="The search index: derived data, made from the messages.")
 
@@ -14,17 +15,14 @@ index = Commands("index", help="The search index: derived data, made from the me
 @index.command("verify")
 def verify() -> None:
     """Compare every owner's index with the messages.  Exits with 1 when they disagree."""
-    wrong = 0
-    total = 0
-    for one in engine().indexing.verify():
+    wrong = total = 0
+    for one in services().indexing.verify():
         total += 1
         if not one.consistent:
             wrong += 1
             click.echo(f"{one.owner}: {one.missing} missing, {one.surplus} surplus of {one.messages} messages")
         elif one.waiting:
-            click.echo(
-                f"{one.owner}: {one.waiting} of {one.messages} messages wait to be indexed (searched all the same)"
-            )
+            click.echo(f"{one.owner}: {one.waiting} of {one.messages} messages wait to be indexed; all are searched")
     if wrong:
         click.echo(f"{wrong} of {total} indexes disagree with the messages. `flask index rebuild` makes them again.")
         sys.exit(1)
@@ -35,7 +33,7 @@ def verify() -> None:
 def rebuild() -> None:
     """Make every index again from the messages.  Searches go on meanwhile."""
     count = 0
-    for owner, messages in engine().indexing.rebuild():
+    for owner, messages in services().indexing.rebuild():
         count += messages
         click.echo(f"{owner}: {messages} messages")
     click.echo(f"{count} messages indexed.")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
+import time
 
 import click
 
-from cli.engine import Commands, engine
+from api.blueprint import services
+from cli.told import Commands
 from memory.jobs.listing import JobInfo
 from memory.ops.metrics import FOLDER
 from memory.services import Services
 from models import JobRow
 
 STATES = ("pending", "running", "failed")
+LISTED_MAX = 1_000_000
 STOP_CALLS = 2  # of the mini model that a job may still make when its process is told to end: a digest and its repair
 
 jobs = Commands("jobs", help="The work that follows a reply: summaries, indexing, erasing.")
@@ -27,17 +29,17 @@ def work(once: bool) -> None:
 
     Then running jobs are finished and no other is begun. Several may run at once: no job is done by two.
     """
-    services = engine()
-    services.data_lock.share()
-    checked = services.check()
+    engine = services()
+    engine.data_lock.share()
+    checked = engine.check()
     if not checked.ready:
         raise click.ClickException(f"Nothing can be done: database {checked.database}, data {checked.data_dir}.")
     if once:
-        sys.exit(_work_once(services))
-    _work_until_told(services)
+        sys.exit(_work_once(engine))
+    _work_until_told(engine)
 
 
-def _work_once(services: Services) -> int:
+def _work_once(engine: Services) -> int:
     failures: list[str] = []
 
     def tell(job: JobRow, error: str | None) -> None:
@@ -45,40 +47,34 @@ def _work_once(services: Services) -> int:
         failures.extend([error] if error else [])
 
     try:
-        count = services.outbox.run_due(each=tell)
+        count = engine.outbox.run_due(each=tell)
     finally:
-        services.stop()
+        engine.stop()
     click.echo(f"{count} {_jobs(count)} ran, {len(failures)} of them failed.")
     return 1 if failures else 0
 
 
-def _work_until_told(services: Services) -> None:
-    told, tell = os.pipe()
-    os.set_blocking(tell, False)
-    signal.set_wakeup_fd(tell)  # at once, whichever thread the signal comes to; a handler waits for this one to wake
+def _work_until_told(engine: Services) -> None:
+    told: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
-    services.metrics.share(services.settings.data_dir / FOLDER)
-    services.start(worker=True)
+        signal.signal(number, lambda number, _: told.append(number))
+    engine.metrics.share(engine.settings.data_dir / FOLDER)
+    engine.start(worker=True)
     click.echo("Doing jobs; SIGTERM or Ctrl-C ends it.", err=True)
-    os.read(told, 1)
+    while not told:
+        time.sleep(0.2)  # a signal that came to another thread is handled when this one wakes
     click.echo("Finishing the jobs that run.", err=True)
-    services.stop(services.settings.model_timeout * STOP_CALLS)
+    engine.stop(engine.settings.model_timeout * STOP_CALLS)
 
 
 @jobs.command("list")
 @click.option("--state", type=click.Choice(STATES), help="Only those. Without it, all.")
 def show(state: str | None) -> None:
     """List jobs that are not done, of all owners, with what failed and why."""
-    count, cursor = 0, None
-    while True:
-        page = engine().jobs.page(None, state, cursor=cursor)
-        for info in page.items:
-            click.echo(_line(info))
-        count, cursor = count + len(page.items), page.next_cursor
-        if cursor is None:
-            break
-    click.echo(f"{count} {_jobs(count)}.", err=True)
+    found = services().jobs.page(None, state, limit=LISTED_MAX).items
+    for info in found:
+        click.echo(_line(info))
+    click.echo(f"{len(found)} {_jobs(len(found))}.", err=True)
 
 
 @jobs.command("retry")
@@ -89,23 +85,17 @@ def retry(job_id: int | None, every: bool) -> None:
     if every == (job_id is not None):
         raise click.UsageError("Name one job by its ID, or all with --all.")
     if job_id is None:
-        count = engine().jobs.retry_failed()
+        count = services().jobs.retry_failed()
         click.echo(f"{count} {_jobs(count)} made due.")
         return
-    click.echo(_line(engine().jobs.retry(None, job_id)))
+    click.echo(_line(services().jobs.retry(None, job_id)))
 
 
 def _line(info: JobInfo) -> str:
-    parts = [
-        f"{info.id}",
-        info.kind,
-        info.state,
-        f"due {info.run_at:%Y-%m-%d %H:%M:%S} UTC",
-        f"tried {info.attempts} times",
-    ]
-    if info.session_id is not None:
-        parts.append(f"session {info.session_id}")
-    return "  ".join(parts) + (f"\n    {info.error}" if info.error else "")
+    session = f"  session {info.session_id}" if info.session_id is not None else ""
+    error = f"\n    {info.error}" if info.error else ""
+    due = f"due {info.run_at:%Y-%m-%d %H:%M:%S} UTC  tried {info.attempts} times"
+    return f"{info.id}  {info.kind}  {info.state}  {due}{session}{error}"
 
 
 def _jobs(count: int) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from cli.engine import Commands, engine
+from api.blueprint import services
+from cli.told import Commands
 from memory.access.keys import KNOWN_SECONDS, SCOPES, KeyInfo
 
 keys = Commands("keys", help="API keys: who may call, whose data they see, and what for.")
@@ -24,7 +25,7 @@ keys = Commands("keys", help="API keys: who may call, whose data they see, and w
 @click.option("--label", default="", help="What you call it.")
 def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], label: str) -> None:
     """Make a key, and show it once."""
-    key, info = engine().keys.create(tenant, user_id, scopes or tuple(SCOPES), label)
+    key, info = services().keys.create(tenant, user_id, scopes or tuple(SCOPES), label)
     click.echo(key)
     click.echo(
         f"This is key {info.id}, {_for_whom(info)}, with {_scopes(info)}. It is shown this once, as only a digest "
@@ -36,17 +37,17 @@ def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], label: str
 @keys.command("list")
 def show() -> None:
     """List the keys that were made, revoked ones too."""
-    made = engine().keys.all()
-    if made:
-        click.echo(_table(made))
-    click.echo(f"{len(made)} made. Those in RECAP_API_KEYS: {len(engine().settings.api_keys)}, not listed.", err=True)
+    made = services().keys.all()
+    for info in made:
+        click.echo(_line(info))
+    click.echo(f"{len(made)} made. Those in RECAP_API_KEYS: {len(services().settings.api_keys)}, not listed.", err=True)
 
 
 @keys.command("revoke")
 @click.argument("key_id", metavar="ID", type=click.IntRange(min=1))
 def revoke(key_id: int) -> None:
     """Let the key in no more.  A key stays asked for, also when it was the last."""
-    info = engine().keys.revoke(key_id)
+    info = services().keys.revoke(key_id)
     click.echo(
         f"Key {info.id}, {_for_whom(info)}, is revoked since {info.revoked_at:%Y-%m-%d %H:%M} UTC. Every server "
         f"refuses it within {KNOWN_SECONDS:g} seconds."
@@ -61,14 +62,7 @@ def _scopes(info: KeyInfo) -> str:
     return ", ".join(info.scopes)
 
 
-def _table(made: list[KeyInfo]) -> str:
-    rows: list[tuple[str, ...]] = [("ID", "KEY", "TENANT", "USER", "SCOPES", "MADE (UTC)", "REVOKED (UTC)", "LABEL")]
-    for one in made:
-        times = [f"{at:%Y-%m-%d %H:%M}" if at else "-" for at in (one.created_at, one.revoked_at)]
-        rows.append(
-            (str(one.id), f"{one.hint}...", one.tenant, one.user_id or "any", _scopes(one), *times, one.label or "-")
-        )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+def _line(info: KeyInfo) -> str:
+    revoked = f"  revoked {info.revoked_at:%Y-%m-%d %H:%M} UTC" if info.revoked_at else ""
+    made = f"made {info.created_at:%Y-%m-%d %H:%M} UTC{revoked}"
+    return f"{info.id}  {info.hint}...  {_for_whom(info)}  {_scopes(info)}  {made}  {info.label}".rstrip()

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from cli.engine import Commands, engine
+from api.blueprint import services
+from cli.told import Commands
 from memory.domain import Caller
 from memory.services import stated_facts
 from memory.summary.compare import Comparison, compare, read_messages
@@ -26,36 +27,34 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
     CONVERSATION is JSON: {"messages": [{"role", "content", "name"?, "created_at"?}], "stated_facts"?: ["..."]}.
     Without stated_facts, those the built-in rules find in it are looked for.
     """
-    services = engine()
+    engine = services()
     try:
         data = json.loads(conversation.read_text(encoding="utf-8"))
         messages = read_messages(data)
     except ValueError as error:
         raise click.ClickException(str(error)) from error
     facts = tuple(data.get("stated_facts") or stated_facts(messages))
-    named = [services.prompts.get(Caller(), name.strip()) for name in names.split(",")]
-    repair = services.prompts.get(Caller(), "repair")
-    language = services.settings.search_language
-    results = [compare(prompt, repair, services.mini, messages, facts, language, every) for prompt in named]
+    named = [engine.prompts.get(Caller(), name.strip()) for name in names.split(",")]
+    repair = engine.prompts.get(Caller(), "repair")
+    language = engine.settings.search_language
+    results = [compare(prompt, repair, engine.mini, messages, facts, language, every) for prompt in named]
     click.echo(table(facts, results))
 
 
 def table(facts: Sequence[str], results: Sequence[Comparison]) -> str:
     """Prompts side by side: what each cost and kept, then each stated fact and which summaries still hold it."""
     width = max(18, *(len(result.prompt) for result in results))
-    names = [result.prompt.rjust(width) for result in results]
-    figures = [
-        ("mini-model calls", [str(r.calls) for r in results]),
-        ("prompt tokens", [str(r.usage.prompt_tokens) for r in results]),
-        ("completion tokens", [str(r.usage.completion_tokens) for r in results]),
-        ("summary tokens", [str(r.summary_tokens) for r in results]),
-        ("facts kept", [str(r.facts) for r in results]),
-        ("facts refused", [str(r.refused) for r in results]),
+    rows: list[tuple[str, list[object]]] = [
+        ("", [r.prompt for r in results]),
+        ("mini-model calls", [r.calls for r in results]),
+        ("prompt tokens", [r.usage.prompt_tokens for r in results]),
+        ("completion tokens", [r.usage.completion_tokens for r in results]),
+        ("summary tokens", [r.summary_tokens for r in results]),
+        ("facts kept", [r.facts for r in results]),
+        ("facts refused", [r.refused for r in results]),
         ("stated facts held", [f"{sum(r.held)} of {len(facts)}" for r in results]),
     ]
-    lines = [f"{'':52}" + "".join(names)]
-    lines += [f"{label:52}" + "".join(cell.rjust(width) for cell in cells) for label, cells in figures]
     for number, fact in enumerate(facts):
         label = fact if len(fact) <= 50 else fact[:49] + "…"
-        lines.append(f"{label:52}" + "".join(("held" if r.held[number] else "-").rjust(width) for r in results))
-    return "\n".join(lines)
+        rows.append((label, ["held" if r.held[number] else "-" for r in results]))
+    return "\n".join(f"{label:52}" + "".join(str(cell).rjust(width) for cell in cells) for label, cells in rows)

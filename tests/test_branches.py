@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from app import services_of
-from models import MessageRow, SessionRow, TurnRow
+from models import SessionRow, TurnRow
 from tests.conftest import MakeApp
 from tests.model_server import Body, Delay, ModelServer, Status
 from tests.resources import append, digest_of, fact, good, read_all
@@ -127,14 +126,6 @@ def test_turns_of_replaced_messages_are_kept_but_not_listed(app: Flask, client: 
     failed(client.get(f"{URL}/turns/{ids[1]}"), 404, "turn_not_found")
     with services_of(app).database.read() as tx:
         assert tx.query(TurnRow).filter(TurnRow.user_message_id == ids[1]).one().usage
-
-
-def test_erasing_the_session_erases_its_branches(app: Flask, client: FlaskClient) -> None:
-    (first,) = talk(client, "one")
-    talk(client, "uno", replaces=first)
-    client.delete(URL)
-    with services_of(app).database.read() as tx:
-        assert tx.query(MessageRow).count() == 0
 
 
 # -- what can't be replaced
@@ -420,13 +411,12 @@ class Editing:
     def __init__(self, client: FlaskClient, server: ModelServer, session: str) -> None:
         self.client, self.server, self.session = client, server, session
         self.url = f"/api/sessions/{session}"
-        self.let_go: Callable[[], None] = lambda: None
         server.mini.default = Listing()
 
     def take(self, action: str, number: int) -> None:
         own = [message for message in stored(self.client, self.session) if message["role"] == "user"]
-        if action in ("say", "main fails"):
-            self.say(number, fails=action == "main fails")
+        if action == "say":
+            self.say(number)
         elif action.startswith("replace") and own:
             back = {"replace last": 1, "replace near": 3, "replace far": 9}[action]
             self.say(number, replaces=own[-min(back, len(own))]["id"])
@@ -440,43 +430,16 @@ class Editing:
             work(self.client, "summary")
         elif action == "index":
             work(self.client, "index")
-        elif action == "hold":
-            self.hold()
-        elif action == "let go":
-            self.let_go()
 
-    def say(self, number: int, *, fails: bool = False, **more: Any) -> None:
-        reply = Status(401) if fails else f"w{number}000"
-        self.server.main.queue(reply)
-        answer = ask(self.client, f"w{number}", session_id=self.session, recall="always", **more)
-        assert answer.status_code == (502 if fails else 200), answer.text
+    def say(self, number: int, **more: Any) -> None:
+        self.server.main.queue(f"w{number}000")
+        chat(self.client, f"w{number}", session_id=self.session, recall="always", **more)
         self.check()
-
-    def hold(self) -> None:
-        """Have the summary updated by a model that takes until `let_go`, if there is something to summarise."""
-        self.let_go()
-        release = threading.Event()
-        self.server.mini.queue(lambda body: Delay(release, Listing()(body)))
-        came = len(self.server.requests)
-        self.client.post(f"{self.url}/summary/refresh")
-        outbox = services_of(self.client.application).outbox
-        worker = threading.Thread(target=outbox.run_due, args=(["summary"],))
-        worker.start()
-        self.server.wait_for(lambda: len(self.server.requests) > came, 0.3)
-
-        def let_go() -> None:
-            release.set()
-            worker.join()
-            self.server.mini.next()  # if it was not asked for
-            self.let_go = lambda: None
-
-        self.let_go = let_go
 
     def check(self) -> None:
         """The prompt just sent holds all of the line, in its head or word for word, and nothing else."""
         line = [word for message in stored(self.client, self.session) for word in WORD.findall(message["content"])]
-        if line[-1].endswith("000"):
-            line.pop()  # the reply to this prompt
+        line.pop()  # the reply to this prompt
         sent = {w for message in prompts(self.server)[-1] for w in WORD.findall(message["content"])}
         assert sent == set(line)
 
@@ -498,8 +461,8 @@ class Editing:
             assert bool(answer.json["results"]) is (word in known), word
 
 
-ACTIONS = ["say", "say", "say", "main fails", "append", "replace last", "replace last", "replace near", "replace far"]
-ACTIONS += ["work", "work", "work", "index", "roll back", "hold", "let go"]
+ACTIONS = ["say", "say", "say", "append", "replace last", "replace last", "replace near", "replace far"]
+ACTIONS += ["work", "work", "work", "index", "roll back"]
 
 
 @pytest.mark.slow
@@ -525,11 +488,8 @@ def test_prompts_summaries_facts_and_search_are_always_those_of_the_line(
         session = f"s{runs}"
         client.post("/api/sessions", json={"session_id": session})
         editing = Editing(client, model_server, session)
-        try:
-            for step, action in enumerate(["say", *actions, "let go", "say"], start=1):
-                editing.take(action, 100 * runs + step)
-        finally:
-            editing.let_go()
+        for step, action in enumerate(["say", *actions, "say"], start=1):
+            editing.take(action, 100 * runs + step)
         client.post(f"{editing.url}/summary/refresh")
         work(client)
         editing.check_memory()

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from memory.clients.conversation import Conversation, Sent, said
 from memory.clients.prompt import ClientView, client_messages
-from memory.clients.reconcile import Said
 from memory.domain import Message
 from memory.sessions.messages import MESSAGE_CHARS_MAX
 
@@ -31,10 +30,6 @@ def stored(sent: Sent) -> Message:
     """The message as it is read back from the store."""
     draft = sent.draft
     return Message(1, "s", 1, draft.role, draft.content, datetime.now(UTC), 1, draft.name, extra=draft.extra)
-
-
-def known(sent: Sent) -> Said:
-    return said(sent.draft)
 
 
 def test_images_and_files_leave_a_placeholder_and_a_fingerprint() -> None:
@@ -62,16 +57,16 @@ def test_a_call_is_known_again_by_what_it_calls() -> None:
         "id": "chatcmpl-tool-9",
         "function": {"name": "weather", "arguments": '{"days":2,"city":"Lyon"}'},
     }
-    assert only({"role": "assistant", "tool_calls": [renamed]}).said.same(known(call))
+    assert only({"role": "assistant", "tool_calls": [renamed]}).said.same(call.said)
     other = {**CALL, "function": {"name": "weather", "arguments": '{"city": "Paris", "days": 2}'}}
-    assert not only({"role": "assistant", "tool_calls": [other]}).said.same(known(call))
+    assert not only({"role": "assistant", "tool_calls": [other]}).said.same(call.said)
 
 
 def test_text_too_long_to_store_is_cut_the_same_way_each_time() -> None:
     raw = {"role": "user", "content": "word " * MESSAGE_CHARS_MAX}
     sent = only(raw)
     assert len(sent.draft.content) == MESSAGE_CHARS_MAX and sent.draft.content.endswith("…")
-    assert only(dict(raw)).said.same(known(sent))
+    assert only(dict(raw)).said.same(sent.said)
 
 
 json_values = st.recursive(
@@ -96,6 +91,6 @@ def test_nothing_that_comes_in_is_too_odd_to_read(raw: list[dict[str, Any]]) -> 
     for one in conversation.messages:
         counted += [*one.before, one.raw]
         one.draft.content.encode()  # can be stored
-        assert one.said.same(known(one))
+        assert one.said.same(said(one.draft))
         assert client_messages(ClientView(conversation), "Memory.", [stored(one)], stored(one), "Recalled.")
     assert sorted(map(id, counted)) == sorted(map(id, raw))  # each once, nothing lost

@@ -16,8 +16,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import update
 
-import memory.people.kinds
 from app import services_of
+from memory.people import erasing
 from models import JobRow
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer, Status
@@ -28,13 +28,13 @@ from tests.traces import traces as traces_in
 
 SENTINEL = "Xylozarquon"  # a word that is in nothing else
 SECRET = f"{SENTINEL} is my secret."
-NONE = dict.fromkeys(memory.people.kinds.RECEIPT, 0)
+NONE = dict.fromkeys(erasing.RECEIPT, 0)
 
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What gathers for some seconds is due now; tests run the jobs when they want them done."""
-    monkeypatch.setattr(memory.people.erasing, "SOON", 0.0)
+    monkeypatch.setattr(erasing, "SOON", 0.0)
 
 
 @pytest.fixture
@@ -369,7 +369,7 @@ def test_while_a_reply_is_written_erasing_waits(app: Flask, past: FlaskClient, m
 def test_a_reply_that_does_not_end_is_said(
     app: Flask, past: FlaskClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory.people.erasing, "APPEND_WAIT", 0.05)
+    monkeypatch.setattr(erasing, "APPEND_WAIT", 0.05)
     secret = id_of(past, SECRET)
     with answering(model_server, app, "Hello?", session_id="s", user_id="ada"):
         answer = past.delete(f"/api/sessions/s/messages/{secret}")

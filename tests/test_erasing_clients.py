@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
 import memory.people.erasing
 from app import services_of
-from memory.clients.reconcile import Said, reconcile
 from tests.completing import Person, complete, post, sent, talk, user
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
@@ -130,31 +127,3 @@ def test_calls_of_tools_and_their_results_are_erased_with_all_they_carry(
     assert [one["position"] for one in read_all(client, "/api/sessions/s/messages")] == [1, 4, 5, 6]
     assert SENTINEL not in str(sent(model_server)[-1])
     assert nothing_left(app)
-
-
-# -- the rules
-
-
-def said(*texts: str) -> list[Said]:
-    """Messages by turns, the person first; of one written as "-" the place is left."""
-    line = [Said("assistant" if place % 2 else "user", text) for place, text in enumerate(texts)]
-    return [replace(one, text="", erased=True) if one.text == "-" else one for one in line]
-
-
-@pytest.mark.parametrize(
-    ("line", "list_sent", "kept", "new"),
-    [
-        pytest.param("- a1 u2 a2", "u1 a1 u2 a2 u3", 4, 4, id="the first one erased"),
-        pytest.param("u1 - u2 a2", "u1 a1 u2 a2 u3", 4, 4, id="an answer erased"),
-        pytest.param("- - - -", "u1 a1 u2 a2 u3", 4, 4, id="all erased"),
-        pytest.param("u1 a1 - -", "u1 a1 u2 a2 u3", 4, 4, id="the end erased"),
-        pytest.param("- a1", "u2", 2, 0, id="the newest message alone, after one question"),
-        pytest.param("-", "u2", 1, 0, id="the newest message alone, in place of nothing"),
-        pytest.param("u1 a1 -", "u1 a1 u2", 2, 2, id="asked again after it was erased"),
-        pytest.param("- a1 u2 a2", "u1 a1 u2b", 2, 2, id="a question edited"),
-        pytest.param("u1 a1 u2 a2 - - u4 a4", "u2 a2 u3 a3 u4 a4 u5", 8, 6, id="without the oldest"),
-    ],
-)
-def test_what_a_client_may_send(line: str, list_sent: str, kept: int, new: int) -> None:
-    plan = reconcile(said(*line.split()), said(*list_sent.split()))
-    assert (plan.keep, plan.new) == (kept, new)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -64,7 +63,7 @@ def others_talking(server: Server, people: int = 3) -> Iterator[None]:
 
 
 def test_erased_while_others_talk(tmp_path: Path, migrated: Path) -> None:
-    with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0") as server:
+    with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0", WEB_WORKERS="2") as server:
         server.start()
         with Api(server) as api, others_talking(server):
             for _ in range(2):
@@ -83,45 +82,6 @@ def test_erased_while_others_talk(tmp_path: Path, migrated: Path) -> None:
         assert server.stop() == 0
         assert traces(server) == {}
         sound(server)
-
-
-def test_messages_and_facts_are_erased_one_by_one_on_any_worker(tmp_path: Path, migrated: Path) -> None:
-    with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0", WEB_WORKERS="2") as server:
-        server.start()
-        with Api(server) as api:
-            texts = [f"My {WORD} number {place} is blue." for place in range(12)]
-            said = [{"role": "user", "content": text, "name": WORD, "external_id": text} for text in texts]
-            api.append("s", [*said, {"role": "user", "content": "Tea."}], user_id="ada")
-            api.chat("s", f"What of {WORD}?", user_id="ada")
-            api.post("/api/facts", user_id="ada", text=f"{WORD} was stated")
-            api.jobs_done()
-            before = traces(server)
-            assert any(path.startswith("recap.db") for path in before), "the scan finds what is there"
-            assert any(path.startswith("index/") for path in before)
-        for message in [message for message in _messages(server) if message["content"] != "Tea."]:
-            receipt = _deleted(server, f"/api/sessions/s/messages/{message['id']}")
-            assert receipt["erased"]["messages"] == 1
-        with Api(server) as api:
-            facts = [fact["id"] for fact in api.get("/api/facts", user_id="ada")["items"]]
-        assert facts and all(_deleted(server, f"/api/facts/{fact}")["erased"]["facts"] == 1 for fact in facts)
-        with Api(server) as api:
-            api.jobs_done()
-            assert [message["content"] for message in api.messages("s")] == ["Tea."]
-            assert traces(server) == {}
-        assert server.stop() == 0
-        sound(server)
-
-
-def _messages(server: Server) -> list[dict[str, Any]]:
-    with Api(server) as api:
-        return api.messages("s")
-
-
-def _deleted(server: Server, path: str) -> dict[str, Any]:
-    """Erase something over a connection of its own, which any of the workers may take: the receipt."""
-    with Api(server) as api:
-        receipt: dict[str, Any] = api.http.delete(path).raise_for_status().json()
-        return receipt
 
 
 def test_killed_in_the_middle_of_erasing(tmp_path: Path, migrated: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,9 @@ from memory.people.records import SessionRecord
 from schemas.export import ExportDocument
 from schemas.imports import checked
 from tests.conftest import MakeApp
-from tests.model_server import Delay, ModelServer
+from tests.model_server import ModelServer
 from tests.resources import Body, an_app, append, digest_of, error, fact, good, read_all, rows_of, said
-from tests.talking import at, chat, meanwhile, prompts
+from tests.talking import at, chat, prompts
 from tests.talking import said as stored
 
 
@@ -233,26 +232,6 @@ def test_one_that_is_too_large_is_refused(client: FlaskClient, monkeypatch: pyte
 
 
 # -- while something else goes on
-
-
-def test_an_import_waits_for_a_reply_that_is_being_written(
-    talk: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client, leases = talk.test_client(), services_of(talk).leases
-    before, release, waited = export(client), threading.Event(), leases.wait_free
-
-    def let_it_end(*args: Any) -> bool:
-        release.set()
-        return waited(*args)
-
-    monkeypatch.setattr(leases, "wait_free", let_it_end)
-    model_server.main.queue(Delay(release, "Lyon."))
-    asked = len(model_server.requests)
-    with meanwhile(lambda: chat(talk.test_client(), "Where do I live?", session_id="home", user_id="ada")):
-        model_server.wait_for_requests(asked + 1)
-        done = good(bring_in(client, before))
-    assert done["renamed"] == {} and done["created"]["messages"] == 0
-    assert stored(client, "home")[-1] == ("assistant", "Lyon.")
 
 
 def test_a_session_that_stays_busy_ends_the_import(

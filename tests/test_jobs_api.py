@@ -18,7 +18,7 @@ from tests.conftest import MakeApp
 from tests.jobbing import Bench, Clock, fail
 from tests.model_server import ModelServer
 from tests.resources import append, error, good, read_all, said
-from tests.talking import at, chat, jobs, summary
+from tests.talking import at, chat
 
 
 @pytest.fixture
@@ -132,11 +132,3 @@ def test_with_workers_of_their_own_the_web_leaves_jobs_alone(make_app: MakeApp, 
         assert erased["pending"] == [] and web.jobs() == []
     finally:
         web.services.stop()
-
-
-def test_inline_summaries_are_made_by_the_turn_all_the_same(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(jobs="worker", **at(model_server, summary_mode="inline"))
-    client = app.test_client()
-    chat(client, "I drink tea.", session_id="s")
-    assert summary(client, "s")["state"] == "current"
-    assert jobs(client) == []

@@ -7,13 +7,9 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +17,7 @@ from app import create_app, services_of
 from benchmarks.serving import ROOT
 from config import Settings
 from memory.leases import LEASE_SECONDS
-from tests.model_server import Body, Delay, ModelServer
+from tests.model_server import Delay, ModelServer
 from tests.resources import append, digest_of, said
 from tests.serving import Api, Server, eventually, migrated_server, model_settings, rows
 
@@ -108,20 +104,6 @@ def test_a_worker_that_is_ended_finishes_what_it_does_and_leaves_the_rest(
     assert "Traceback" not in log_of(server)
 
 
-def test_two_workers_never_do_the_same_job(server: Server, model_server: ModelServer) -> None:
-    names = fill(server, 30)
-
-    def slowly(body: Body) -> Any:
-        time.sleep(0.02)
-        return digest_of(topic="Done")
-
-    model_server.mini.default = slowly
-    with worker(server), worker(server):
-        assert eventually(lambda: not rows(server, JOBS), 40)
-    assert Counter(asked(model_server)) == Counter(names)
-    assert rows(server, VERSIONS) == [(name, 1) for name in sorted(names)]
-
-
 def test_what_a_killed_worker_did_another_does_when_its_lease_has_run_out(
     server: Server, model_server: ModelServer
 ) -> None:
@@ -155,23 +137,3 @@ def test_a_worker_that_was_suspended_overwrites_nothing(server: Server, model_se
         suspended.terminate()
         assert suspended.wait(30) == 0
     assert rows(server, "SELECT version, json_extract(sections, '$.topic') FROM summaries") == [(1, "In time")]
-
-
-def test_a_session_whose_worker_was_killed_is_free_when_its_lease_has_run_out(
-    tmp_path: Path, migrated: Path, model_server: ModelServer
-) -> None:
-    release = threading.Event()
-    model_server.main.queue(Delay(release, "lost"))
-    with migrated_server(tmp_path, migrated, **model_settings(model_server.url)) as server, ExitStack() as stack:
-        server.start()
-        api = stack.enter_context(Api(server))
-        with ThreadPoolExecutor() as pool:
-            lost = pool.submit(stack.enter_context(Api(server)).chat, "s", "One.")
-            assert model_server.wait_for(lambda: len(model_server.requests) == 1, 30)
-            assert api.get("/api/sessions/s")["busy"]
-            server.kill()
-            assert lost.exception(10) is not None
-        server.start()
-        assert api.chat("s", "One.")["reply"]  # it waits for that
-        assert [message["role"] for message in api.messages("s")] == ["user", "assistant"]
-        release.set()

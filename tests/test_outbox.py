@@ -79,20 +79,6 @@ def test_what_is_asked_for_while_it_runs_waits_as_if_it_had_not_run(bench: Bench
     assert bench.run() == ["a"]
 
 
-def test_a_burst_of_turns_costs_one_summary(make_app: Any, model_server: ModelServer) -> None:
-    app = make_app(openai_base_url=model_server.url, openai_summary_model="mini-model", summary_debounce=3.0)
-    bench = Bench(app, Clock())
-    for number in range(5):
-        good(bench.client.post("/api/chat", json={"session_id": "s", "message": f"Message {number}"}))
-        bench.clock.tick(2.9)
-        bench.services.outbox.run_due()
-    assert [request.model for request in model_server.requests] == ["main"] * 5
-    bench.clock.tick(0.2)
-    bench.services.outbox.run_due()
-    assert [request.model for request in model_server.requests].count("mini") == 1
-    assert good(bench.client.get("/api/sessions/s/summary"))["state"] == "current"
-
-
 # -- failing
 
 
@@ -197,21 +183,6 @@ def test_a_failing_erasure_is_visible_though_its_owner_is_gone(bench: Bench) -> 
 
 
 # -- work that arrives while it is done, and workers that vanish
-
-
-def test_a_request_during_a_run_is_not_lost(bench: Bench) -> None:
-    runs: list[int] = []
-
-    def work(job: JobRow) -> None:
-        runs.append(job.revision)
-        if len(runs) == 1:
-            bench.ask("a")
-
-    bench.work = work
-    bench.ask("a")
-    assert bench.run() == ["a", "a"]
-    assert runs == [1, 2]
-    assert bench.jobs() == []
 
 
 @pytest.fixture

@@ -12,55 +12,64 @@ from hypothesis import strategies as st
 from memory.clients.reconcile import Plan, Said, reconcile
 
 
-def talk(*texts: str) -> list[Said]:
-    """Messages by turns, the person first."""
-    return [Said("assistant" if place % 2 else "user", text) for place, text in enumerate(texts)]
-
-
 def user(text: str) -> Said:
     return Said("user", text)
 
 
-LINE = talk("u1", "a1", "u2", "a2", "u3", "a3")
+def talk(texts: str) -> list[Said]:
+    """Messages by turns, the person first; but "a..." is always the assistant's and "u..." the person's.
+
+    Of one written as "-" the place is left.
+    """
+    roles = {"a": "assistant", "u": "user"}
+    return [
+        Said(roles.get(text[0], "assistant" if place % 2 else "user"), text.strip("-"), erased=text == "-")
+        for place, text in enumerate(texts.split())
+    ]
+
+
+LINE = talk("u1 a1 u2 a2 u3 a3")
 
 
 def after(line: Sequence[Said], sent: Sequence[Said], **known: bool) -> list[str]:
     """The texts of the line once the list was reconciled with it."""
     plan = reconcile(line, sent, **known)
-    return [one.text for one in (*line[: plan.keep], *sent[plan.new :])]
+    return [one.text or "-" for one in (*line[: plan.keep], *sent[plan.new :])]
 
 
 @pytest.mark.parametrize(
-    ("sent", "expected"),
+    ("line", "sent", "expected"),
     [
-        pytest.param([user("u4"), user("u5")], "u1 a1 u2 a2 u3 a3 u4 u5", id="two new messages"),
-        pytest.param([LINE[-1], user("u4")], "u1 a1 u2 a2 u3 a3 u4", id="with the last answer alone"),
-        pytest.param(
-            [user("So far: ..."), *LINE[4:], user("u4")], "u1 a1 u2 a2 u3 a3 u4", id="a summary for the oldest"
-        ),
-        pytest.param([*LINE[:2], user("[cut]"), *LINE[4:], user("u4")], "u1 a1 u2 a2 u3 a3 u4", id="a note in between"),
-        pytest.param([*LINE[:2], user("u2b")], "u1 a1 u2b", id="an earlier question edited"),
-        pytest.param(LINE[:5], "u1 a1 u2 a2 u3", id="another answer wanted"),
-        pytest.param(LINE[:3], "u1 a1 u2", id="another answer to an earlier question wanted"),
-        pytest.param(LINE[3:5], "u1 a1 u2 a2 u3", id="another answer wanted, without the oldest"),
-        pytest.param(
-            [LINE[0], Said("assistant", "mended"), *LINE[2:], user("u4")],
-            "u1 mended u2 a2 u3 a3 u4",
-            id="an answer changed in its place",
-        ),
-        pytest.param(talk("v1", "b1", "v2"), "v1 b1 v2", id="another conversation"),
+        pytest.param("u1 a1", "u2 u3", "u1 a1 u2 u3", id="two new messages"),
+        pytest.param("u1 a1 u2 a2", "a2 u3", "u1 a1 u2 a2 u3", id="with the last answer alone"),
+        pytest.param("u1 a1 u2 a2 u3 a3", "u-sum u3 a3 u4", "u1 a1 u2 a2 u3 a3 u4", id="a summary for the oldest"),
+        pytest.param("u1 a1 u2 a2 u3 a3", "u1 a1 u-cut u3 a3 u4", "u1 a1 u2 a2 u3 a3 u4", id="a note in between"),
+        pytest.param("u1 a1 u2 a2", "u1 a1 u2b", "u1 a1 u2b", id="an earlier question edited"),
+        pytest.param("u1 a1 u2 a2", "u1 a1 u2", "u1 a1 u2", id="another answer wanted"),
+        pytest.param("u1 a1 u2 a2 u3 a3", "u1 a1 u2", "u1 a1 u2", id="another answer to an earlier question wanted"),
+        pytest.param("u1 a1 u2 a2 u3 a3", "a2 u3", "u1 a1 u2 a2 u3", id="another answer wanted, without the oldest"),
+        pytest.param("u1 a1 u2 a2", "u1 a1b u2 a2 u3", "u1 a1b u2 a2 u3", id="an answer changed in its place"),
+        pytest.param("u1 a1 u2 a2", "u5 a5 u6", "u5 a5 u6", id="another conversation"),
+        pytest.param("- a1 u2 a2", "u1 a1 u2 a2 u3", "- a1 u2 a2 u3", id="the first one erased"),
+        pytest.param("u1 - u2 a2", "u1 a1 u2 a2 u3", "u1 - u2 a2 u3", id="an answer erased"),
+        pytest.param("- - - -", "u1 a1 u2 a2 u3", "- - - - u3", id="all erased"),
+        pytest.param("u1 a1 - -", "u1 a1 u2 a2 u3", "u1 a1 - - u3", id="the end erased"),
+        pytest.param("- a1", "u2", "- a1 u2", id="the newest message alone, after one that was erased"),
+        pytest.param("-", "u2", "- u2", id="the newest message alone, in place of nothing"),
+        pytest.param("u1 a1 -", "u1 a1 u2", "u1 a1 u2", id="asked again after it was erased"),
+        pytest.param("- a1 u2 a2", "u1 a1 u2b", "- a1 u2b", id="a question edited after one that was erased"),
+        pytest.param("u1 a1 u2 a2 - - u4 a4", "u2 a2 u3 a3 u4 a4 u5", "u1 a1 u2 a2 - - u4 a4 u5", id="no oldest"),
     ],
 )
-def test_what_a_client_may_send(sent: list[Said], expected: str) -> None:
-    assert after(LINE, sent) == expected.split()
+def test_what_a_client_may_send(line: str, sent: str, expected: str) -> None:
+    assert after(talk(line), talk(sent)) == expected.split()
 
 
 def test_the_same_words_alone_are_said_again_unless_the_request_is_known_to_be_repeated() -> None:
-    line = talk("Tell me a story.", "Once ...", "next", "upon ...")
-    assert after(line, [user("next")]) == ["Tell me a story.", "Once ...", "next", "upon ...", "next"]
-    assert after(line, [user("next")], again=True) == ["Tell me a story.", "Once ...", "next"]
-    assert after(line, [user("Tell me a story.")])[-1] == "Tell me a story."
-    assert len(after(line, [user("Tell me a story.")])) == 5
+    line = talk("story once next then")
+    assert after(line, [user("next")]) == ["story", "once", "next", "then", "next"]
+    assert after(line, [user("next")], again=True) == ["story", "once", "next"]
+    assert after(line, [user("story")]) == ["story", "once", "next", "then", "story"]
 
 
 def test_a_client_that_always_sends_everything_may_edit_its_first_question() -> None:

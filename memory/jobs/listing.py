@@ -62,12 +62,12 @@ class Backlog:
         )
 
 
+@dataclass(frozen=True)
 class Jobs:
     """Reads and retries jobs."""
 
-    def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
-        self._database = database
-        self._now = now
+    database: Database
+    now: Callable[[], datetime]
 
     def page(
         self,
@@ -83,7 +83,7 @@ class Jobs:
             query = query.where(JobRow.state == state)
         if cursor:
             query = query.where(JobRow.id > decode_cursor(cursor, int)[0])
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             if session_id is not None:
                 assert caller is not None, "two tenants may each have a session of that id"
                 query = query.where(JobRow.session_id == find_session(tx, caller, session_id).id)
@@ -93,7 +93,7 @@ class Jobs:
     def retry(self, caller: Caller | None, job_id: int) -> JobInfo:
         """Make a failed or waiting job due now.  Raises NotFound."""
         query = _visible(caller).where(JobRow.id == job_id)
-        with self._database.write() as tx:
+        with self.database.write() as tx:
             if tx.execute(query).first() is None:
                 raise NotFound("job_not_found", f"There is no job {job_id}; a job that has succeeded is gone.")
             tx.execute(self._made_due(JobRow.id == job_id, JobRow.state != "running"))
@@ -101,11 +101,11 @@ class Jobs:
 
     def retry_failed(self) -> int:
         """Make every failed job of all owners due now; returns how many there were."""
-        with self._database.write() as tx:
+        with self.database.write() as tx:
             return len(tx.scalars(self._made_due(JobRow.state == "failed").returning(JobRow.id)).all())
 
     def _made_due(self, *which: ColumnElement[bool]) -> Update:
-        now = self._now()
+        now = self.now()
         return update(JobRow).where(*which).values(state="pending", attempts=0, run_at=now, updated_at=now)
 
     def backlog(self, tx: Transaction) -> Backlog:
@@ -113,7 +113,7 @@ class Jobs:
         by_kind = select(JobRow.kind, JobRow.state, func.count()).group_by(JobRow.kind, JobRow.state)
         counts = {(kind, state): count for kind, state, count in tx.execute(by_kind)}
         due = tx.scalar(select(func.min(JobRow.run_at)).where(JobRow.state == "pending"))
-        late = self._now() - due if due is not None else timedelta(0)
+        late = self.now() - due if due is not None else timedelta(0)
         busy = any(state == "running" for _, state in counts)
         return Backlog(counts, late if late > LATE and not busy else None)
 

@@ -13,10 +13,9 @@ there.  A title that was made from it is made anew.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import delete, func, or_, select, update
+from sqlalchemy import func, or_, select, update
 
 from config import Settings
 from memory.facts.corrections import withdraw
@@ -30,95 +29,71 @@ def erase_message(
     tx: Transaction, row: SessionRow, message: MessageRow, settings: Settings, now: datetime
 ) -> Counter[str]:
     """Erase a message of the session, replaced or not, and count what went.  No turn may run in the session."""
-    erased = Counter(messages=1)
-    erased += _facts(tx, message)
-    erased += _turns(tx, message)
-    made_from_it = _made_from(tx, row, message)
+    facts = tx.scalars(select(FactRow.id).where(FactRow.source_message_id == message.id)).all()
+    revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(facts))) or 0
+    erased = Counter(messages=1, facts=len(facts), fact_revisions=revisions)
+    withdraw(tx, facts)
+    erased["turns"] = _empty_turn(tx, message)
+    summaries = _made_from(tx, row, message)
     named_after = title_from(message.content)
     if not message.branch:
         row.tokens -= message.tokens
         row.head_tokens -= message.tokens if message.position <= row.head_through else 0
-    _empty(message, now)
-    tx.flush()
-    erased += _summaries(tx, row, made_from_it, settings, now)
-    row.summary_through = skip_erased(tx, row, row.summary_through)
-    if message.role == "user" and row.title == named_after:
-        row.title = title_from(_first_words(tx, row))
-    tx.execute(update(JobRow).where(JobRow.session_id == row.id).values(error=None))  # it may name its words
-    return erased
-
-
-def _empty(message: MessageRow, now: datetime) -> None:
     message.erased_at = now
     message.content = ""
     message.name = message.extra = None
     message.external_id = remains(message.external_id) if message.external_id else None
     message.tokens = 0
     message.indexed_in = REVISED  # until it is taken out of the index
-
-
-def _facts(tx: Transaction, message: MessageRow) -> Counter[str]:
-    taken = tx.scalars(select(FactRow.id).where(FactRow.source_message_id == message.id)).all()
-    revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(taken))) or 0
-    withdraw(tx, taken)
-    return Counter(facts=len(taken), fact_revisions=revisions)
-
-
-def _turns(tx: Transaction, message: MessageRow) -> Counter[str]:
-    """Leave nothing of the message's turn that could answer a retry.  The user's message takes along what was noted of
-    its prompt."""
-    either = or_(TurnRow.user_message_id == message.id, TurnRow.reply_message_id == message.id)
-    turn = tx.scalar(select(TurnRow).where(either))
-    if turn is None:
-        return Counter()
-    turn.fingerprint = None
-    turn.idempotency_key = remains(turn.idempotency_key) if turn.idempotency_key else None
-    if turn.reply_message_id == message.id:
-        return Counter()
-    turn.memory = None
-    return Counter(turns=1)
-
-
-def _summaries(
-    tx: Transaction, row: SessionRow, versions: Collection[int], settings: Settings, now: datetime
-) -> Counter[str]:
-    """Erase these versions.  If the newest is one of them, the newest that stays is in use again."""
-    which = (SummaryRow.session_id == row.id, SummaryRow.version.in_(versions))
-    by_person = tx.scalar(select(func.count()).where(*which, SummaryRow.author == "person")) or 0
-    tx.execute(delete(SummaryRow).where(*which))
+    for version in summaries:
+        tx.delete(version)
+    tx.flush()
+    erased["summaries"] = len(summaries)
+    erased["edited_summaries"] = sum(version.author == "person" for version in summaries)
+    versions = {version.version for version in summaries}
     if row.summary_version in versions:
         use_newest_left(tx, row, now, author="erasure")
     if row.head_version in versions:
         show_newest(tx, row, settings)
-    return Counter(summaries=len(versions), edited_summaries=by_person)
+    row.summary_through = skip_erased(tx, row, row.summary_through)
+    if message.role == "user" and row.title == named_after:
+        said = select(MessageRow.content).where(MessageRow.session_id == row.id, *SAID, MessageRow.role == "user")
+        row.title = title_from(tx.scalar(said.order_by(MessageRow.position).limit(1)) or "")
+    tx.execute(update(JobRow).where(JobRow.session_id == row.id).values(error=None))  # it may name its words
+    return erased
 
 
-def _made_from(tx: Transaction, row: SessionRow, message: MessageRow) -> set[int]:
+def _empty_turn(tx: Transaction, message: MessageRow) -> int:
+    """Leave nothing of the message's turn that could answer a retry.  The user's message takes along what was noted of
+    its prompt; returns how many such notes went."""
+    either = or_(TurnRow.user_message_id == message.id, TurnRow.reply_message_id == message.id)
+    turn = tx.scalar(select(TurnRow).where(either))
+    if turn is None:
+        return 0
+    turn.fingerprint = None
+    turn.idempotency_key = remains(turn.idempotency_key) if turn.idempotency_key else None
+    if turn.reply_message_id == message.id:
+        return 0
+    turn.memory = None
+    return 1
+
+
+def _made_from(tx: Transaction, row: SessionRow, message: MessageRow) -> list[SummaryRow]:
     """The versions of the summary that may repeat what the message said."""
     branches = select(MessageRow.branch, func.min(MessageRow.position)).where(MessageRow.session_id == row.id)
     begins = {branch: first for branch, first in tx.execute(branches.group_by(MessageRow.branch)) if branch}
-    versions = tx.execute(
-        select(SummaryRow.version, SummaryRow.branch, SummaryRow.through, SummaryRow.author, SummaryRow.restores)
-        .where(SummaryRow.session_id == row.id)
-        .order_by(SummaryRow.version)
-    )
-    found: set[int] = set()
+    query = select(SummaryRow).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version)
+    found: dict[int | None, SummaryRow] = {}
     before: int | None = None
-    for version, branch, through, author, restores in versions:
+    for one in tx.scalars(query):
         # A branch's versions also cover what was said before the branch was cut off.
-        beneath = (
-            branch and (not message.branch or branch < message.branch) and message.position < begins.get(branch, 0)
-        )
-        covers = through >= message.position and (branch == message.branch or beneath)
+        older = not message.branch or one.branch < message.branch
+        beneath = one.branch and older and message.position < begins.get(one.branch, 0)
+        covers = one.through >= message.position and (one.branch == message.branch or beneath)
         # A person's summary stays on the current line when the messages that it covered are replaced.
-        first_words = before is None and author == "person" and message.branch
-        went_on_from = restores if author in ("rollback", "replacement", "erasure") else before
+        first_words = before is None and one.author == "person" and message.branch
+        went_on_from = one.restores if one.author in ("rollback", "replacement", "erasure") else before
         if covers or first_words or went_on_from in found:
-            found.add(version)
-        before = version
-    return found
-
-
-def _first_words(tx: Transaction, row: SessionRow) -> str:
-    said = select(MessageRow.content).where(MessageRow.session_id == row.id, *SAID, MessageRow.role == "user")
-    return tx.scalar(said.order_by(MessageRow.position).limit(1)) or ""
+            found[one.version] = one
+        before = one.version
+    return list(found.values())

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import ColumnElement, Select, delete, func, select
 
 from config import Settings
 from memory.access.owners import find_session, known_user, owned
@@ -28,14 +28,29 @@ from memory.facts.corrections import line_up_to, withdraw
 from memory.jobs.outbox import Outbox
 from memory.leases import Leases
 from memory.people.erased_message import erase_message
-from memory.people.kinds import RECEIPT, Scope, count
 from memory.sessions.sessions import APPEND_WAIT
-from models import Database, FactRevisionRow, FactRow, JobRow, MessageRow, OwnerRow, SessionRow, Transaction
+from models import (
+    Database,
+    FactRevisionRow,
+    FactRow,
+    JobRow,
+    MessageRow,
+    OwnerRow,
+    SessionRow,
+    SummaryRow,
+    Transaction,
+    TurnRow,
+)
 from search_index import SearchIndex
 
 SOON = 5.0  # seconds within which erased messages and facts are gathered for one job
 LATER = 30.0  # seconds until a job is due whose work this process does at once, unless it is killed
 INDEX, FILES = "search_index", "database_files"  # what may be `pending`
+RECEIPT = (
+    *("sessions", "messages", "turns", "summaries", "edited_summaries", "facts", "fact_revisions", "jobs"),
+    "index_documents",
+)
+"""The names that a receipt counts by."""
 
 
 @dataclass(frozen=True)
@@ -53,47 +68,36 @@ class Receipt:
     forgotten: int = 0
 
 
+@dataclass(frozen=True)
 class Erasing:
     """Erases, on behalf of callers."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        database: Database,
-        index: SearchIndex,
-        leases: Leases,
-        outbox: Outbox,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._settings = settings
-        self._database = database
-        self._index = index
-        self._leases = leases
-        self._outbox = outbox
-        self._now = now
+    settings: Settings
+    database: Database
+    index: SearchIndex
+    leases: Leases
+    outbox: Outbox
+    now: Callable[[], datetime]
 
     def user(self, caller: Caller) -> Receipt:
         """Erase everything of a person, for good.  Raises NotFound."""
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             held = self._held(known_user(tx, caller))
-        with self._database.write() as tx:
+        with self.database.write() as tx:
             owner = known_user(tx, caller)
-            erased = self._erase_owner(tx, caller, owner, held)
-        return self._finish_now(caller, erased, owner.index_key, user_id=owner.name)
+            erased = self._erase_owner(tx, owner, held)
+        return self._finish_now(erased, owner.tenant, owner.index_key, user_id=owner.name)
 
     def session(self, caller: Caller, session_id: str) -> Receipt:
         """Erase a session with its messages, summaries and facts.  Raises NotFound."""
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             held = self._held(find_session(tx, caller, session_id).owner)
-        with self._database.write() as tx:
+        with self.database.write() as tx:
             row = find_session(tx, caller, session_id)
-            if row.owner.kind == "session":
-                job_key = row.owner.index_key
-                erased = self._erase_owner(tx, caller, row.owner, held)
-            else:
-                job_key = f"{row.owner_id}/{row.id}"
-                erased = self._erase_session(tx, caller, row, held, job_key)
-        return self._finish_now(caller, erased, job_key, session_id=session_id)
+            alone = row.owner.kind == "session"
+            key = row.owner.index_key if alone else f"{row.owner_id}/{row.id}"
+            erased = self._erase_owner(tx, row.owner, held) if alone else self._erase_session(tx, row, held, key)
+        return self._finish_now(erased, row.tenant, key, session_id=session_id)
 
     def message(self, caller: Caller, session_id: str, message_id: int) -> Receipt:
         """Erase a message, replaced or not: its words, the facts taken from it, and every version of the summary that
@@ -102,17 +106,21 @@ class Erasing:
         Its place stays, without words, and so do the other messages, the reply to it included.  Waits for a turn in the
         session.  Raises NotFound, and Conflict when that turn takes longer than APPEND_WAIT; nothing is erased then.
         """
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
             _message(tx, row, message_id)
             held = self._held(row.owner)
         busy = "Nothing was erased; stop the reply, or try this again later."
-        with self._leases.free_session(lambda tx: find_session(tx, caller, session_id), APPEND_WAIT, busy) as (tx, row):
+        with self.leases.free_session(lambda tx: find_session(tx, caller, session_id), APPEND_WAIT, busy) as (tx, row):
             message = _message(tx, row, message_id)
             erased = Counter(index_documents=int(message_id in held))
-            erased += erase_message(tx, row, message, self._settings, self._now())
-            self._ask_after_message(tx, caller, row, rebuild=erased["summaries"] > 0)
-        return self._finish_soon(erased, (INDEX, FILES), session_id=session_id, message_id=message_id)
+            erased += erase_message(tx, row, message, self.settings, self.now())
+            self.outbox.ask(tx, "index", row.owner_id, row.owner_id, delay=SOON)
+            self._ask_to_scrub(tx, row.tenant, SOON)
+            if erased["summaries"] and row.summary_through < row.message_count:
+                delay = self.settings.summary_debounce
+                self.outbox.ask(tx, "summary", row.id, row.owner_id, session_id=row.id, delay=delay, postpone=True)
+        return self._receipt(erased, (INDEX, FILES), session_id=session_id, message_id=message_id)
 
     def fact(self, caller: Caller, fact_id: int) -> Receipt:
         """Forget a fact with its history and the facts that it corrected: those do not hold again.
@@ -127,84 +135,94 @@ class Erasing:
     def facts(self, caller: Caller, fact_ids: Sequence[int]) -> Receipt:
         """Forget those of the facts that exist, each as `fact` does."""
         theirs = owned(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
-        with self._database.write() as tx:
+        with self.database.write() as tx:
             named = tx.scalars(theirs.where(FactRow.id.in_(fact_ids))).all()
             line = line_up_to(tx, named)
             revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(line))) or 0
             tx.execute(delete(FactRow).where(FactRow.id.in_(line)))
             if named:
-                self._ask_to_scrub(tx, caller, SOON)
+                self._ask_to_scrub(tx, caller.tenant, SOON)
         erased = {"facts": len(line), "fact_revisions": revisions}
-        return self._finish_soon(erased, (FILES,) if named else (), forgotten=len(named))
+        return self._receipt(erased, (FILES,) if named else (), forgotten=len(named))
 
     def scrub(self, job: JobRow) -> None:
         """The job that removes copies of deleted rows from the database's files.  Idempotent."""
-        if not self._database.scrub():
+        if not self.database.scrub():
             raise RecapError(
                 "log_in_use",
                 "What was erased is gone from the database, but not from its write-ahead log, because another process "
                 "kept reading from it. This is tried again.",
             )
 
-    # -- the rows
+    def _held(self, owner: OwnerRow) -> Collection[int]:
+        """The ids of the messages in the owner's index."""
+        return self.index.held(owner.index_key)[1]
 
-    def _erase_owner(self, tx: Transaction, caller: Caller, owner: OwnerRow, held: Collection[int]) -> Counter[str]:
-        erased = count(tx, Scope.of_owner(owner.id))
+    def _erase_owner(self, tx: Transaction, owner: OwnerRow, held: Collection[int]) -> Counter[str]:
+        """Delete the owner's row; everything they have goes with it."""
+        of = owner.id
+        erased = _count(tx, SessionRow.owner_id == of, FactRow.owner_id == of, JobRow.owner_id == of)
         erased["index_documents"] = len(held)
-        self._ask_after_all(tx, caller, owner.index_key, owner=owner.index_key)
+        self._ask_to_clear(tx, owner.tenant, owner.index_key, owner=owner.index_key)
         tx.execute(delete(OwnerRow).where(OwnerRow.id == owner.id))
         return erased
 
-    def _erase_session(
-        self, tx: Transaction, caller: Caller, row: SessionRow, held: Collection[int], job_key: str
-    ) -> Counter[str]:
-        erased = count(tx, Scope.of_session(row.id))
-        said = tx.scalars(select(MessageRow.id).where(MessageRow.session_id == row.id))
+    def _erase_session(self, tx: Transaction, row: SessionRow, held: Collection[int], key: str) -> Counter[str]:
+        """Delete the session's row; everything in it goes with it."""
+        of = row.id
+        erased = _count(tx, SessionRow.id == of, FactRow.session_id == of, JobRow.session_id == of)
+        said = tx.scalars(select(MessageRow.id).where(MessageRow.session_id == of))
         erased["index_documents"] = sum(message_id in held for message_id in said)
-        withdraw(tx, tx.scalars(select(FactRow.id).where(FactRow.session_id == row.id)))
-        self._ask_after_all(tx, caller, job_key, owner=row.owner.index_key, session=row.id)
-        tx.execute(delete(SessionRow).where(SessionRow.id == row.id))
+        withdraw(tx, tx.scalars(select(FactRow.id).where(FactRow.session_id == of)))
+        self._ask_to_clear(tx, row.tenant, key, owner=row.owner.index_key, session=of)
+        tx.execute(delete(SessionRow).where(SessionRow.id == of))
         return erased
 
-    def _held(self, owner: OwnerRow) -> Collection[int]:
-        """The ids of the messages in the owner's index."""
-        return self._index.held(owner.index_key)[1]
+    def _ask_to_clear(self, tx: Transaction, tenant: str, key: str, **what: Any) -> None:
+        """Ask for what `_finish_now` does, for the case that this process ends first."""
+        self.outbox.ask(tx, "unindex", key, None, delay=LATER, payload={"tenant": tenant, **what})
+        self._ask_to_scrub(tx, tenant, LATER)
 
-    # -- what follows
-
-    def _ask_after_message(self, tx: Transaction, caller: Caller, row: SessionRow, *, rebuild: bool) -> None:
-        self._outbox.ask(tx, "index", row.owner_id, row.owner_id, delay=SOON)
-        self._ask_to_scrub(tx, caller, SOON)
-        if rebuild and row.summary_through < row.message_count:
-            delay = self._settings.summary_debounce
-            self._outbox.ask(tx, "summary", row.id, row.owner_id, session_id=row.id, delay=delay, postpone=True)
-
-    def _ask_after_all(self, tx: Transaction, caller: Caller, key: str, **payload: Any) -> None:
-        """The jobs that follow an erased owner or session.  `_finish_now` runs them, unless the process ends."""
-        self._outbox.ask(tx, "unindex", key, None, delay=LATER, payload={"tenant": caller.tenant, **payload})
-        self._ask_to_scrub(tx, caller, LATER)
-
-    def _ask_to_scrub(self, tx: Transaction, caller: Caller, delay: float) -> None:
+    def _ask_to_scrub(self, tx: Transaction, tenant: str, delay: float) -> None:
         """One job a tenant rewrites the files, however much is erased."""
-        self._outbox.ask(tx, "scrub", caller.tenant, None, delay=delay, payload={"tenant": caller.tenant})
+        self.outbox.ask(tx, "scrub", tenant, None, delay=delay, payload={"tenant": tenant})
 
-    def _finish_now(self, caller: Caller, erased: Mapping[str, int], job_key: str, **named: Any) -> Receipt:
+    def _finish_now(self, erased: Mapping[str, int], tenant: str, key: str, **named: Any) -> Receipt:
         """Run the jobs that were asked for, in this thread, and write the receipt."""
-        self._index.clear_caches()
-        jobs = {("unindex", job_key): INDEX, ("scrub", caller.tenant): FILES}
-        for kind, key in jobs:
-            self._outbox.run_now(kind, key)
-        with self._database.read() as tx:
-            asked = select(JobRow.kind, JobRow.key).where(JobRow.kind.in_(kind for kind, _ in jobs))
-            left = {(kind, key) for kind, key in tx.execute(asked)}
+        self.index.clear_caches()
+        jobs = {("unindex", key): INDEX, ("scrub", tenant): FILES}
+        for job in jobs:
+            self.outbox.run_now(*job)
+        with self.database.read() as tx:
+            left = {tuple(job) for job in tx.execute(select(JobRow.kind, JobRow.key).where(JobRow.owner_id.is_(None)))}
         return self._receipt(erased, tuple(name for job, name in jobs.items() if job in left), **named)
 
-    def _finish_soon(self, erased: Mapping[str, int], pending: tuple[str, ...], **named: Any) -> Receipt:
-        self._index.clear_caches()
-        return self._receipt(erased, pending, **named)
-
     def _receipt(self, erased: Mapping[str, int], pending: tuple[str, ...], **named: Any) -> Receipt:
-        return Receipt({kind: erased.get(kind, 0) for kind in RECEIPT}, pending, self._now(), **named)
+        self.index.clear_caches()
+        return Receipt({kind: erased.get(kind, 0) for kind in RECEIPT}, pending, self.now(), **named)
+
+
+def _count(
+    tx: Transaction, sessions: ColumnElement[bool], facts: ColumnElement[bool], jobs: ColumnElement[bool]
+) -> Counter[str]:
+    """How many rows go with those that meet the conditions.
+
+    A new kind of rows needs foreign keys ON DELETE CASCADE to its owner or session, and a line here.
+    """
+    session_ids, fact_ids = select(SessionRow.id).where(sessions), select(FactRow.id).where(facts)
+    said = select(MessageRow.id).where(MessageRow.session_id.in_(session_ids), MessageRow.erased_at.is_(None))
+    summaries = select(SummaryRow.id).where(SummaryRow.session_id.in_(session_ids))
+    kinds: dict[str, Select[int]] = {
+        "sessions": session_ids,
+        "messages": said,
+        "turns": select(TurnRow.id).where(TurnRow.session_id.in_(session_ids)),
+        "summaries": summaries,
+        "edited_summaries": summaries.where(SummaryRow.author == "person"),
+        "facts": fact_ids,
+        "fact_revisions": select(FactRevisionRow.id).where(FactRevisionRow.fact_id.in_(fact_ids)),
+        "jobs": select(JobRow.id).where(jobs),
+    }
+    return Counter({kind: tx.scalar(select(func.count()).select_from(ids.subquery())) for kind, ids in kinds.items()})
 
 
 def _message(tx: Transaction, row: SessionRow, message_id: int) -> MessageRow:

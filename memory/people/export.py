@@ -10,49 +10,46 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import aliased
 
 from memory.domain import FactRevision
 from memory.facts.facts import as_fact, as_revision
-from memory.people.kinds import last_ids
 from memory.people.records import FactRecord, SessionRecord, TurnRecord
 from memory.sessions.messages import MessageDraft
 from memory.summary.summaries import SummaryVersion, as_version
 from memory.turn.values import TurnUsage
-from models import Database, FactRevisionRow, FactRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow
+from models import (
+    Database,
+    FactRevisionRow,
+    FactRow,
+    MessageRow,
+    OwnerRow,
+    SessionRow,
+    SummaryRow,
+    Transaction,
+    TurnRow,
+)
 
 PAGE = 200
 
 
-@dataclass(frozen=True)
 class Export:
-    """A person's data.  Read `sessions` to its end, then `facts`."""
+    """A person's data as of the transaction `tx`.  Read `sessions` to its end, then `facts`."""
 
-    user_id: str
-    exported_at: datetime
-    sessions: Iterator[SessionRecord]
-    facts: Iterator[FactRecord]
-
-
-def export(database: Database, tx: Transaction, user_id: str, owner_id: int, now: datetime) -> Export:
-    """The export of an owner as of this transaction.  It may be read after the transaction has ended."""
-    reader = _Reader(database, tx, owner_id)
-    return Export(user_id, now, reader.sessions(), reader.facts())
-
-
-class _Reader:
-    """Reads one owner's rows page by page."""
-
-    def __init__(self, database: Database, tx: Transaction, owner_id: int) -> None:
+    def __init__(self, database: Database, tx: Transaction, owner: OwnerRow, now: datetime) -> None:
+        self.user_id = owner.name
+        self.exported_at = now
         self._database = database
-        self._owner_id = owner_id
-        self._last = last_ids(tx)
+        self._owner_id = owner.id
+        tables: tuple[Any, ...] = (SessionRow, MessageRow, SummaryRow, TurnRow, FactRow)
+        self._last = {table: tx.scalar(select(func.max(table.id))) or 0 for table in tables}
 
+    @property
     def sessions(self) -> Iterator[SessionRecord]:
         query = select(SessionRow.id, SessionRow).where(SessionRow.owner_id == self._owner_id)
         for _, row in self._rows(query, SessionRow):
@@ -77,8 +74,7 @@ class _Reader:
 
     def _summaries(self, session: int) -> Iterator[SummaryVersion]:
         query = select(SummaryRow.version, SummaryRow).where(SummaryRow.session_id == session, SummaryRow.branch == 0)
-        for _, row in self._rows(query, SummaryRow):
-            yield as_version(row)
+        return (as_version(row) for _, row in self._rows(query, SummaryRow))
 
     def _turns(self, session: int) -> Iterator[TurnRecord]:
         said, reply = aliased(MessageRow), aliased(MessageRow)
@@ -99,6 +95,7 @@ class _Reader:
                 finished_at=row.finished_at if reply_position else None,
             )
 
+    @property
     def facts(self) -> Iterator[FactRecord]:
         query = (
             select(FactRow.id, FactRow, SessionRow.public_id, MessageRow.position)
@@ -107,18 +104,14 @@ class _Reader:
             .where(FactRow.owner_id == self._owner_id)
         )
         for page in self._pages(query, FactRow):
-            revisions = self._revisions([fact_id for fact_id, *_ in page])
+            revisions: dict[int, list[FactRevision]] = defaultdict(list)
+            of_page = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_([fact_id for fact_id, *_ in page]))
+            with self._database.read() as tx:
+                for row in tx.scalars(of_page.order_by(FactRevisionRow.id)):
+                    revisions[row.fact_id].append(as_revision(row))
             for fact_id, row, session, position in page:
                 fact = replace(as_fact(row, session), source_message_id=None)
                 yield FactRecord(fact, position, tuple(revisions[fact_id]))
-
-    def _revisions(self, fact_ids: list[int]) -> dict[int, list[FactRevision]]:
-        query = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(fact_ids)).order_by(FactRevisionRow.id)
-        found: dict[int, list[FactRevision]] = defaultdict(list)
-        with self._database.read() as tx:
-            for row in tx.scalars(query):
-                found[row.fact_id].append(as_revision(row))
-        return found
 
     def _rows(self, query: Select[*tuple[Any, ...]], table: Any) -> Iterator[Any]:
         for page in self._pages(query, table):

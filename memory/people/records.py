@@ -6,25 +6,14 @@ meaning within one document only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from memory.domain import Fact, FactRevision
 from memory.sessions.messages import MessageDraft
 from memory.summary.summaries import SummaryVersion
 from memory.turn.values import TurnUsage
-from models import FactRevisionRow, FactRow, SessionRow, SummaryRow, TurnRow
-
-# The columns that a record and its row share.
-_OF_TURN = ("model", "finish_reason", "started_at", "finished_at")
-_OF_SUMMARY = ("version", "tokens", "author", "model", "prompt", "usage", "restores", "created_at")
-_OF_FACT = (
-    *("text", "category", "importance", "scope", "quote", "pinned", "recalled_count"),
-    *("valid_from", "valid_to", "created_at"),
-)
-_OF_REVISION = ("action", "author", "text", "category", "importance", "pinned", "at")
 
 
 @dataclass(frozen=True)
@@ -38,17 +27,6 @@ class TurnRecord:
     usage: TurnUsage | None
     started_at: datetime
     finished_at: datetime | None
-
-    def to_row(self, session: SessionRow, message_ids: Mapping[int, int]) -> TurnRow:
-        """The row to store; `message_ids` are those at the turn's positions."""
-        return TurnRow(
-            tenant=session.tenant,
-            session_id=session.id,
-            user_message_id=message_ids[self.user_position],
-            reply_message_id=message_ids.get(self.reply_position or 0),
-            usage=self.usage.to_stored() if self.usage else None,
-            **_columns(self, _OF_TURN),
-        )
 
 
 @dataclass(frozen=True)
@@ -78,20 +56,3 @@ class FactRecord:
     fact: Fact
     source_position: int | None
     revisions: tuple[FactRevision, ...]
-
-    def to_row(self, owner_id: int, session_id: int | None, source_id: int | None) -> FactRow:
-        columns = _columns(self.fact, _OF_FACT)
-        return FactRow(owner_id=owner_id, session_id=session_id, source_message_id=source_id, **columns)
-
-    def revision_rows(self, fact: FactRow) -> list[FactRevisionRow]:
-        return [FactRevisionRow(fact_id=fact.id, **_columns(each, _OF_REVISION)) for each in self.revisions]
-
-
-def summary_row(session: SessionRow, version: SummaryVersion) -> SummaryRow:
-    through = min(version.through, session.message_count)
-    columns = _columns(version, _OF_SUMMARY)
-    return SummaryRow(session_id=session.id, sections=version.sections.as_dict(), through=through, **columns)
-
-
-def _columns(value: object, names: Iterable[str]) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in names}

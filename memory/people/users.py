@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import Select, func, select
 
 from memory.access.budgets import spent_today
 from memory.access.owners import known_user
 from memory.domain import Caller
-from memory.people.export import Export, export
+from memory.people.export import Export
 from memory.sessions.messages import SAID
 from models import Database, FactRow, MessageRow, SessionRow, SummaryRow, Transaction
 
@@ -32,40 +32,39 @@ class UserInfo:
     tokens_today: int
 
 
+@dataclass(frozen=True)
 class Users:
     """Reads and exports, on behalf of a caller that names a user."""
 
-    def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
-        self._database = database
-        self._now = now
+    database: Database
+    now: Callable[[], datetime]
 
     def get(self, caller: Caller) -> UserInfo:
         """Raises NotFound when nothing was ever stored, or all was erased."""
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             owner = known_user(tx, caller)
             sessions = select(SessionRow.id).where(SessionRow.owner_id == owner.id)
-            line = (MessageRow.owner_id == owner.id, *SAID)
-            messages, first, last = tx.execute(
-                select(func.count(), func.min(MessageRow.created_at), func.max(MessageRow.created_at)).where(*line)
-            ).one()
+            current = select(FactRow.id).where(FactRow.owner_id == owner.id, FactRow.valid_to.is_(None))
+            summaries = select(SummaryRow.id).where(SummaryRow.session_id.in_(sessions))
+            times = select(func.count(), func.min(MessageRow.created_at), func.max(MessageRow.created_at))
+            messages, first, last = tx.execute(times.where(MessageRow.owner_id == owner.id, *SAID)).one()
             return UserInfo(
                 user_id=owner.name,
-                sessions=_count(tx, SessionRow.owner_id == owner.id),
+                sessions=_count(tx, sessions),
                 messages=messages,
-                facts=_count(tx, FactRow.owner_id == owner.id, FactRow.valid_to.is_(None)),
-                summaries=_count(tx, SummaryRow.session_id.in_(sessions)),
+                facts=_count(tx, current),
+                summaries=_count(tx, summaries),
                 created_at=owner.created_at,
                 first_message_at=first,
                 last_message_at=last,
-                tokens_today=spent_today(tx, owner.id, self._now()),
+                tokens_today=spent_today(tx, owner.id, self.now()),
             )
 
     def export(self, caller: Caller) -> Export:
         """Everything of the person, as of now, read page by page.  Raises NotFound."""
-        with self._database.read() as tx:
-            owner = known_user(tx, caller)
-            return export(self._database, tx, owner.name, owner.id, self._now())
+        with self.database.read() as tx:
+            return Export(self.database, tx, known_user(tx, caller), self.now())
 
 
-def _count(tx: Transaction, *where: ColumnElement[bool]) -> int:
-    return tx.scalar(select(func.count()).where(*where)) or 0
+def _count(tx: Transaction, ids: Select[int]) -> int:
+    return tx.scalar(select(func.count()).select_from(ids.subquery())) or 0
