@@ -102,7 +102,7 @@ class Import:
         busy = "The sessions before it are imported; send the same again later, nothing is stored twice."
         with self.parts.leases.free_session(find, APPEND_WAIT, busy) as (tx, row):
             if fresh:
-                tx.execute(insert(MessageRow), [appended(row, draft, self.parts.now()) for draft in fresh])
+                append(tx, row, fresh, self.parts.now())
             self._summaries(tx, row, record)
             self._turns(tx, row, record.turns)
             if fresh:
