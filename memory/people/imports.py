@@ -22,7 +22,7 @@ from memory.domain import Caller
 from memory.errors import Conflict
 from memory.leases import Leases
 from memory.people.records import FactRecord, SessionRecord, TurnRecord
-from memory.sessions.messages import MessageDraft, figures_of, remains
+from memory.sessions.messages import MessageDraft, append, figures_of, remains
 from memory.sessions.sessions import APPEND_WAIT, Sessions
 from memory.summary.summaries import skip_erased
 from models import (
