@@ -21,8 +21,8 @@ from memory.access.owners import find_user
 from memory.domain import Caller
 from memory.errors import Conflict
 from memory.leases import Leases
-from memory.people.records import FactRecord, SessionRecord, TurnRecord
-from memory.sessions.messages import MessageDraft, figures_of, remains
+from memory.people.export import FactRecord, SessionRecord, TurnRecord
+from memory.sessions.messages import MessageDraft, append, figures_of, remains
 from memory.sessions.sessions import APPEND_WAIT, Sessions
 from memory.summary.summaries import skip_erased
 from models import (
