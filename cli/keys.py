@@ -29,7 +29,7 @@ def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], label: str
     click.echo(key)
     click.echo(
         f"This is key {info.id}, {_for_whom(info)}, with {', '.join(info.scopes)}. It is shown this once, as only a "
-        f"digest is kept. Every server takes it within {KNOWN_SECONDS:g} seconds, and serves nobody without one from then on.",
+        f"digest is kept. Every server takes it within {KNOWN_SECONDS:g} seconds, and serves nobody without one then.",
         err=True,  # so that `key=$(flask keys create)` gets the key alone
     )
 
