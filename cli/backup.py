@@ -41,28 +41,20 @@ def restore(file: Path) -> None:
     The database that was there is kept beside it, under the date.
     """
     engine, data_dir = services().database.engine, services().settings.data_dir
+    scripts = ScriptDirectory(current_app.extensions["migrate"].directory)
+    known = {script.revision for script in scripts.walk_revisions()}
     with errors_told():
-        restored, former = put_back(
-            engine, data_dir, file, known_revisions=_revisions(), upgrade=_upgrade, now=utc_now()
-        )
+        restored, former = put_back(engine, data_dir, file, known_revisions=known, upgrade=_upgrade, now=utc_now())
     click.echo(f"Restored: {restored}.")
     if former is not None:
         click.echo(f"The database that was there is {former}. Delete it when you don't need it any more.")
     click.echo("What was erased, and which keys were revoked, since that backup is back too: do it again.", err=True)
 
 
-def _revisions() -> set[str]:
-    """The schemas this Recap knows: its own and those before it."""
-    folder = current_app.extensions["migrate"].directory
-    return {script.revision for script in ScriptDirectory(folder).walk_revisions()}
-
-
 def _upgrade(file: Path) -> None:
     """Bring the schema of a database file up to date."""
-    settings = services().settings.model_copy(
-        update={"database_url": f"sqlite:///{file.absolute()}", "log_level": "warning"}
-    )
-    other = create_app(settings)
+    changed = {"database_url": f"sqlite:///{file.absolute()}", "log_level": "warning"}
+    other = create_app(services().settings.model_copy(update=changed))
     with other.app_context():
         upgrade()
     services_of(other).database.close()

@@ -46,10 +46,8 @@ def _work_once(engine: Services) -> int:
         click.echo(f"job {job.id} ({job.kind}): {error or 'done'}")
         failures.extend([error] if error else [])
 
-    try:
-        count = engine.outbox.run_due(each=tell)
-    finally:
-        engine.stop()
+    count = engine.outbox.run_due(each=tell)
+    engine.stop()
     click.echo(f"{count} {_jobs(count)} ran, {len(failures)} of them failed.")
     return 1 if failures else 0
 

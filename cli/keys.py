@@ -28,8 +28,8 @@ def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], label: str
     key, info = services().keys.create(tenant, user_id, scopes or tuple(SCOPES), label)
     click.echo(key)
     click.echo(
-        f"This is key {info.id}, {_for_whom(info)}, with {_scopes(info)}. It is shown this once, as only a digest "
-        f"is kept. Every server takes it within {KNOWN_SECONDS:g} seconds, and serves nobody without one from then on.",
+        f"This is key {info.id}, {_for_whom(info)}, with {', '.join(info.scopes)}. It is shown this once, as only a "
+        f"digest is kept. Every server takes it within {KNOWN_SECONDS:g} seconds, and serves nobody without one then.",
         err=True,  # so that `key=$(flask keys create)` gets the key alone
     )
 
@@ -58,11 +58,7 @@ def _for_whom(info: KeyInfo) -> str:
     return f"of the tenant {info.tenant}" if info.user_id is None else f"of {info.user_id} in the tenant {info.tenant}"
 
 
-def _scopes(info: KeyInfo) -> str:
-    return ", ".join(info.scopes)
-
-
 def _line(info: KeyInfo) -> str:
     revoked = f"  revoked {info.revoked_at:%Y-%m-%d %H:%M} UTC" if info.revoked_at else ""
     made = f"made {info.created_at:%Y-%m-%d %H:%M} UTC{revoked}"
-    return f"{info.id}  {info.hint}...  {_for_whom(info)}  {_scopes(info)}  {made}  {info.label}".rstrip()
+    return f"{info.id}  {info.hint}...  {_for_whom(info)}  {', '.join(info.scopes)}  {made}  {info.label}".rstrip()

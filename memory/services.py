@@ -21,7 +21,7 @@ from memory.access.keys import Keys
 from memory.clients.relay import Relay
 from memory.domain import Message
 from memory.facts.facts import Facts
-from memory.jobs.listing import Backlog, Jobs
+from memory.jobs.listing import Jobs
 from memory.jobs.outbox import Outbox
 from memory.languages import analysis_in
 from memory.leases import Leases
@@ -171,24 +171,26 @@ class Services:
         jobs: dict[tuple[str, str], int] | None = None
         try:
             with self.database.read() as tx:
-                jobs = dict(self.jobs.backlog(tx).counts)
+                jobs = self.jobs.counts(tx)
         except SQLAlchemyError as error:
             log.error("the jobs can't be counted", extra=logs.fields(error=logs.told(error)))
         return self.metrics.text(Standing(version, jobs))
 
     def check(self) -> Checked:
         """Look at what serving needs, without changing anything."""
-        backlog = Backlog({}, None)
+        jobs, late = dict[str, int](), None
         try:
             with self.database.read() as tx:
-                backlog = self.jobs.backlog(tx)
+                for (_, state), count in self.jobs.counts(tx).items():
+                    jobs[state] = jobs.get(state, 0) + count
+                late = self.jobs.late(tx)
             database = "ok"
         except SQLAlchemyError as error:
             log.error("the database can't be read", extra=logs.fields(error=logs.told(error)))
             database = in_short(error)
         if database == "ok" and self.database.damaged():
             database = DAMAGED
-        return Checked(database, _room(self.settings.data_dir), backlog.by_state, backlog.warning)
+        return Checked(database, _room(self.settings.data_dir), jobs, late)
 
 
 def _room(data_dir: Path) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from memory.people.records import SessionRecord
+from memory.people.export import SessionRecord
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from schemas.fields import ID, UNSTORABLE
 

@@ -17,8 +17,7 @@ from marshmallow import EXCLUDE, INCLUDE, Schema, fields, post_load, validate
 from memory.domain import FACT_CATEGORIES, Usage
 from memory.domain import Fact as FactValue
 from memory.domain import FactRevision as FactRevisionValue
-from memory.people.export import Export
-from memory.people.records import FactRecord, SessionRecord, TurnRecord
+from memory.people.export import Export, FactRecord, SessionRecord, TurnRecord
 from memory.sessions.messages import MessageDraft
 from memory.summary.summaries import SummaryVersion as SummaryVersionValue
 from memory.turn.values import TurnUsage

@@ -14,7 +14,7 @@ from typing import IO, Any
 from marshmallow import Schema, ValidationError, fields
 
 from memory.errors import InvalidRequest
-from memory.people.records import FactRecord, SessionRecord
+from memory.people.export import FactRecord, SessionRecord
 from schemas import chatgpt
 from schemas.errors import flat
 from schemas.export import FORMAT, VERSION, ExportedFact, ExportedSession

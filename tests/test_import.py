@@ -19,7 +19,7 @@ import memory.people.imports
 from app import services_of
 from memory.domain import Caller
 from memory.errors import Conflict
-from memory.people.records import SessionRecord
+from memory.people.export import SessionRecord
 from schemas.export import ExportDocument
 from schemas.imports import checked
 from tests.conftest import MakeApp

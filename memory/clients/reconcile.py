@@ -1,11 +1,9 @@
 """Reconciling what a client sends with what is stored: one pure function, `reconcile`.
 
-A client of the OpenAI protocol keeps its own copy of the conversation.  With each request it sends all of it, or the
-newest message alone, or what is left after it dropped older messages, or the conversation as it is after the person
-edited a message or asked for another answer, or the same request again.  The stored line must become the client's
-conversation, with nothing twice.
-
-The rules, in the order they are tried:
+A client of the OpenAI protocol keeps its own copy of the conversation.  A request brings all of it, or the newest
+message alone, or what is left after older messages were dropped, or a conversation in which the person edited a message
+or asked for another answer, or the same request again.  The stored line must become the client's conversation, with
+nothing twice.  The rules, in the order they are tried:
 
     carried on   The line is how the list begins: what comes after it is new.
     unanswered   The list is how the line ends: the same request again, which got no answer.
@@ -18,18 +16,16 @@ The rules, in the order they are tried:
                  summary of its own), if both go on alike afterwards: what it left out stays stored.  Any other
                  difference is a change: the line ends there and goes on as the list does.
 
-Where two cases look the same, nothing is hidden that may be meant to stay.  From a client that may send the newest
-message alone, one message that differs from all is new, and no edit of the first; `whole` says that a client always
-sends its conversation from the start.  A message deleted in the client stays stored, since it looks like one that was
-left out.
+Where two cases look the same, nothing is hidden that may be meant to stay: a single message that differs from all is
+new, and no edit of the first, unless the client always sends its conversation from the start (`whole`); a message
+deleted in the client stays stored.
 
-Of an erased message the line has the place.  Whatever the client still has there is that message, if role and
-neighbours fit, and its words are not stored again.  But a place is no evidence that two conversations are alike, and a
-client's newest message is never taken for an erased one.
+An erased message keeps its place in the line.  What the client still has there is that message, if the role fits, and
+is not stored again.  But a place is no evidence that two conversations are alike, and a client's newest message is
+never taken for an erased one.
 
-Two messages are the same when role, words, calls and attachments are; white space does not count.  An assistant's words
-may come back without its thinking, and shortened at the end, as clients keep what they had received.  A person's words
-may not, since shortening is how one edits them.
+Two messages are the same when role, words, calls and attachments are, whatever the white space.  An assistant's words
+may come back without its thinking, or shortened at the end.  A person's may not: shortening is how one edits them.
 
 Guarantee: `line[:plan.keep] + sent[plan.new:]` ends with the list's last message, and holds no message of it twice.
 """

@@ -5,8 +5,7 @@ Guarantee: a caller sees the jobs of its own owners alone.  No caller (None) is 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -34,32 +33,6 @@ class JobInfo(NamedTuple):
     error: str | None
     created_at: datetime
     updated_at: datetime
-
-
-@dataclass(frozen=True)
-class Backlog:
-    """How many jobs there are, by kind and state.  `late`: how long one has been due while none is running."""
-
-    counts: Mapping[tuple[str, str], int]
-    late: timedelta | None
-
-    @property
-    def by_state(self) -> dict[str, int]:
-        totals: Counter[str] = Counter()
-        for (_, state), count in self.counts.items():
-            totals[state] += count
-        return dict(totals)
-
-    @property
-    def warning(self) -> str | None:
-        """What is wrong, if jobs are late."""
-        if self.late is None:
-            return None
-        return (
-            f"Jobs have been due for {self.late.total_seconds() / 60:.0f} minutes and nobody runs them: summaries are "
-            "not updated and new messages not indexed, but none is lost and all are searched. With JOBS=worker start "
-            "`flask --app wsgi jobs work`; with JOBS=web the log of the web workers says why they do not run them."
-        )
 
 
 @dataclass(frozen=True)
@@ -108,14 +81,22 @@ class Jobs:
         now = self.now()
         return update(JobRow).where(*which).values(state="pending", attempts=0, run_at=now, updated_at=now)
 
-    def backlog(self, tx: Transaction) -> Backlog:
-        """How the jobs of all owners stand."""
+    def counts(self, tx: Transaction) -> dict[tuple[str, str], int]:
+        """How many jobs of all owners there are, by kind and state."""
         by_kind = select(JobRow.kind, JobRow.state, func.count()).group_by(JobRow.kind, JobRow.state)
-        counts = {(kind, state): count for kind, state, count in tx.execute(by_kind)}
+        return {(kind, state): count for kind, state, count in tx.execute(by_kind)}
+
+    def late(self, tx: Transaction) -> str | None:
+        """What is wrong, if a job has been due for long while none is running."""
         due = tx.scalar(select(func.min(JobRow.run_at)).where(JobRow.state == "pending"))
-        late = self.now() - due if due is not None else timedelta(0)
-        busy = any(state == "running" for _, state in counts)
-        return Backlog(counts, late if late > LATE and not busy else None)
+        running = tx.scalar(select(JobRow.id).where(JobRow.state == "running").limit(1))
+        if due is None or running is not None or (late := self.now() - due) <= LATE:
+            return None
+        return (
+            f"Jobs have been due for {late.total_seconds() / 60:.0f} minutes and nobody runs them: summaries are not "
+            "updated and new messages not indexed, but none is lost and all are searched. With JOBS=worker start "
+            "`flask --app wsgi jobs work`; with JOBS=web the log of the web workers says why they do not run them."
+        )
 
 
 _SHOWN = (

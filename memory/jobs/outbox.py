@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -61,16 +62,16 @@ def _merge(new: Any) -> dict[str, Any]:
 _ASK = Upsert(JobRow, ("kind", "key"), _merge)
 
 
+@dataclass
 class Lane:
     """Kinds of jobs that some workers take, and the owners whose jobs they took in this round.
 
     One worker of a lane looks for the next job, and sleeps while there is none; the others wait for `looking`.
     """
 
-    def __init__(self, kinds: Sequence[str]) -> None:
-        self.kinds = tuple(kinds)
-        self.served: deque[int] = deque(maxlen=SERVED_MAX)
-        self.looking = threading.Lock()
+    kinds: Sequence[str]
+    served: deque[int] = field(default_factory=lambda: deque(maxlen=SERVED_MAX))
+    looking: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Outbox:
@@ -149,7 +150,7 @@ class Outbox:
         self, kinds: Sequence[str] | None = None, *, each: Callable[[JobRow, str | None], None] = lambda *_: None
     ) -> int:
         """Run every job that is due, in this thread.  Calls `each` with a job and its error; returns how many ran."""
-        lane = Lane(tuple(kinds or self._handlers))
+        lane = Lane(kinds or tuple(self._handlers))
         count = 0
         while claimed := self.claim_next(lane)[0]:
             each(claimed[0], self._run(*claimed))

@@ -21,7 +21,7 @@ from memory.access.owners import find_user
 from memory.domain import Caller
 from memory.errors import Conflict
 from memory.leases import Leases
-from memory.people.records import FactRecord, SessionRecord, TurnRecord
+from memory.people.export import FactRecord, SessionRecord, TurnRecord
 from memory.sessions.messages import MessageDraft, append, figures_of, remains
 from memory.sessions.sessions import APPEND_WAIT, Sessions
 from memory.summary.summaries import skip_erased
@@ -81,8 +81,10 @@ class Import:
 
     parts: Imports
     caller: Caller
-    created: Counter[str] = field(default_factory=Counter)
-    known: Counter[str] = field(default_factory=Counter)
+    created: Counter[str] = field(
+        default_factory=lambda: Counter(sessions=0, messages=0, summaries=0, turns=0, facts=0)
+    )
+    known: Counter[str] = field(default_factory=lambda: Counter(sessions=0, messages=0, facts=0))
     renamed: dict[str, str] = field(default_factory=dict)
     owner_id: int | None = None
     session_rows: dict[str | None, int] = field(default_factory=dict)  # by the session's id in the document
