@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, Insert, event, func, select, text
+from sqlalchemy import Connection, Engine, Insert, event, func, select, text
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import ExceptionContext
@@ -61,6 +61,10 @@ class Database:
     def read(self) -> Transaction:
         """A consistent snapshot, to be used in a `with` statement.  Nothing that is written in it is kept."""
         return _session(self._reading)
+
+    def connect(self) -> Connection:
+        """As `read`, for statements that return plain columns."""
+        return self._reading.connect()
 
     @contextmanager
     def write(self, patience: float | None = None, *, durable: bool = True) -> Iterator[Transaction]:

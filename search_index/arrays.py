@@ -32,6 +32,7 @@ POSTING = np.dtype([("code", "<i8"), ("count", "<i8")])
 """A term of a message as a hash, and how often the message has it."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LARGEST = np.iinfo(np.int64).max
 _OBJECT_BYTES = 400  # what Python takes for an entry beside its arrays and text
 
 
@@ -128,6 +129,9 @@ class Block:
         return cls(np.frombuffer(b"".join(rows), ROW), packed, lengths_of(packed), codes, places[order], counts)
 
 
+EMPTY = Block.of((), (), ())
+
+
 class Candidates(NamedTuple):
     """The messages to rank, as `rows` by session and then by id, and where the query's terms occur in them.
 
@@ -152,15 +156,21 @@ def gather(
 
     Indexed messages with an id in `exclude` are left out, as if they had never been said.
     """
-    blocks = [*indexed, waiting]
+    blocks = [*indexed, waiting] if len(waiting.rows) or not indexed else indexed
     rows = np.frombuffer(b"".join([block.rows.tobytes() for block in blocks]), ROW)
     ids = np.ascontiguousarray(rows["id"])
-    shown = np.isin(ids, np.array([*exclude, *waiting.rows["id"]], np.int64), invert=True)
+    hidden = np.array([*sorted({*exclude, *waiting.rows["id"].tolist()}), _LARGEST])
+    shown = hidden[hidden.searchsorted(ids)] != ids
     shown[len(rows) - len(waiting.rows) :] = True
     order = np.lexsort((ids, rows["session"]))
     order = order[shown[order]]
     place = np.full(len(rows), -1)  # of each message among those shown
     place[order] = np.arange(len(order))
+    likeness = cosines(
+        np.concatenate([block.vectors for block in blocks]),
+        vector,
+        np.concatenate([block.lengths for block in blocks]),
+    )
 
     codes = np.fromiter(map(code, terms), np.int64, len(terms))
     term, at, counts, base = [], [], [], 0
@@ -169,16 +179,17 @@ def gather(
         many = ends - begins
         found = (ends - many.cumsum()).repeat(many)  # the runs of all terms, one after the other
         found += np.arange(len(found))
-        term.append(np.arange(len(codes)).repeat(many))
-        at.append(place[block.places[found] + base])
+        term.append(many)
+        at.append(block.places[found] + base)
         counts.append(block.counts[found])
         base += len(block.rows)
-    which, where = np.concatenate(term), np.concatenate(at)
+    which = np.tile(np.arange(len(codes)), len(blocks)).repeat(np.concatenate(term))
+    where = place[np.concatenate(at)]
     anywhere = np.bincount(which, minlength=len(codes)) > 0
     there = where >= 0
     return Candidates(
         rows=rows[order],
-        likeness=np.concatenate([cosines(block.vectors, vector, block.lengths) for block in blocks])[order],
+        likeness=likeness[order],
         asked=len(terms),
         terms=int(anywhere.sum()),
         term=(anywhere.cumsum() - 1)[which[there]],

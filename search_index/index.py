@@ -24,7 +24,7 @@ from whoosh.index import FileIndex
 
 from search_index import operators
 from search_index.analysis import ENGLISH, Analysis
-from search_index.arrays import Block, Candidates, Document, Entry, code, gather, microseconds
+from search_index.arrays import EMPTY, Block, Candidates, Document, Entry, code, gather, microseconds
 from search_index.caches import SizedCache, clear_all
 from search_index.ranking import Recipe, rank
 from search_index.store import FORMAT, NO_INDEX, IndexBusy, IndexLost, Store, best, blocks_of, matching
@@ -165,8 +165,9 @@ class SearchIndex:
         exclude = {*query.exclude, *gone}
         entries = self._analysed([one for one in waiting if one.message_id not in exclude], self._quick_embedder)
         columns = ([one.row for one in entries], [one.bag for one in entries], [one.vector for one in entries])
+        unindexed = Block.of(*columns) if entries else EMPTY
         blocks, accepted = self._indexed(owner, generation, prepared) if generation != NO_INDEX else ([], set())
-        candidates = gather(blocks, Block.of(*columns), prepared.terms, vector, exclude)
+        candidates = gather(blocks, unindexed, prepared.terms, vector, exclude)
         times = [(microseconds(after), microseconds(before)) for after, before in query.times]
         ranked = rank(candidates, self._recipe, time_ns() // 1_000, times)
         eligible = _passing(query, candidates)
@@ -238,12 +239,12 @@ class SearchIndex:
     def _store(self, owner: str) -> Store:
         return Store(self._root, owner, self._busy_after, self._made_with)
 
-    def _posted(self) -> str:
+    def _posted(self) -> bytes:
         """The latest notice to clear caches."""
         try:
-            return self._notice_file.read_text("utf-8")
+            return self._notice_file.read_bytes()
         except OSError:  # nobody wrote one yet, or this process may not read it
-            return ""
+            return b""
 
     def _indexed(self, owner: str, generation: str, prepared: Prepared) -> tuple[list[Block], set[int]]:
         """The indexed messages to rank; and if the query has operators, the ids that they leave.  Raises IndexLost."""

@@ -98,7 +98,7 @@ class Store:
     def generation(self) -> str:
         """The token of the index that is there now, or NO_INDEX."""
         try:
-            written = (self._path / "generation").read_text("utf-8", "replace")
+            written = (self._path / "generation").read_bytes().decode("utf-8", "replace")
         except (FileNotFoundError, NotADirectoryError):
             return NO_INDEX
         token, _, made_with = written.partition("\n")

@@ -49,19 +49,16 @@ class WordLlamaEmbedder:
     instant = True
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The mean of each text's token vectors, as long as 1; zeros for a text without any.
+        """The sum of each text's token vectors.
 
-        The same as `WordLlama.embed(norm=True)`, which pads texts and tokenizes them in threads of its own.
+        It points where `WordLlama.embed` does, which pads texts and tokenizes them in threads of its own.
         """
         tokenizer, vectors = _wordllama()
-        means = np.zeros((len(texts), DIMENSIONS), np.float32)
-        for mean, text in zip(means, texts, strict=True):
-            if tokens := tokenizer.encode(text, add_special_tokens=False).ids:
-                np.mean(vectors.take(tokens, axis=0, mode="clip"), axis=0, out=mean)
-        lengths = np.linalg.norm(means, axis=1, keepdims=True)
-        lengths[lengths == 0] = 1
-        means /= lengths
-        return means
+        sums = np.zeros((len(texts), DIMENSIONS), np.float32)
+        for total, text in zip(sums, texts, strict=True):
+            tokens = tokenizer.encode(text, add_special_tokens=False).ids
+            np.add.reduce(vectors.take(tokens, axis=0, mode="clip"), axis=0, out=total)
+        return sums
 
 
 @lru_cache(maxsize=1)
@@ -88,16 +85,15 @@ def packed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
 
     A vector of numbers that are no numbers, as some servers make of odd texts, counts as none.
     """
-    worth = [number for number, text in enumerate(texts) if _ENOUGH_WORDS.search(text[:200])]
     out = [NO_VECTOR] * len(texts)
+    worth = [number for number, text in enumerate(texts) if _ENOUGH_WORDS.search(text[:200])]
     if worth:
         # Half a surrogate pair from a careless frontend has no bytes, and so no tokens.
         whole = [texts[number][:_CHARACTERS].encode("utf-8", "replace").decode() for number in worth]
-        vectors = embedder.embed(whole)
-        for number, row in zip(worth, vectors.astype(np.float64), strict=True):
+        for number, row in zip(worth, embedder.embed(whole), strict=True):
             largest = np.abs(row).max()
             if 0 < largest < np.inf:
-                out[number] = np.rint(127 * (row / largest)).astype(np.int8).tobytes()
+                out[number] = np.rint(row / largest * 127).astype(np.int8).tobytes()
     return out
 
 

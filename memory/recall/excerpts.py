@@ -10,17 +10,18 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from typing import NamedTuple
 
-from sqlalchemy import and_, bindparam, or_, select, true
+from sqlalchemy import Connection, and_, bindparam, or_, select, true
 
 from memory import tokens
 from memory.domain import Excerpt, Message
-from memory.rendering import GAP, chat_block, undated_line
+from memory.rendering import GAP, attribute, undated_line
 from memory.sessions.messages import COLUMNS, SAID
-from models import MessageRow, SessionRow, Transaction
+from models import MessageRow, SessionRow
 from search_index import Hit
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
 NAMED_DAY = "2024-03-01 "  # as it stands in a line
+_FRAME = '<chat id="" updated_at="2024-03-01">\n\n</chat>'  # what stands around the lines of a session
 Spans = Sequence[tuple[datetime | None, datetime | None]]
 
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
@@ -49,7 +50,7 @@ class Stored(NamedTuple):
     title: str
 
 
-def load(tx: Transaction, owner_id: int, ids: Sequence[int], reach: int) -> dict[int, Stored]:
+def load(tx: Connection, owner_id: int, ids: Sequence[int], reach: int) -> dict[int, Stored]:
     """The owner's messages among `ids` and all within `reach` positions of them, by id, in the order they were said.
 
     Another owner's, replaced and erased messages are left out.
@@ -61,7 +62,7 @@ def load(tx: Transaction, owner_id: int, ids: Sequence[int], reach: int) -> dict
 
 
 def latest(
-    tx: Transaction, owner_id: int, session_id: int | None, spans: Spans, limit: int, exclude: Collection[int]
+    tx: Connection, owner_id: int, session_id: int | None, spans: Spans, limit: int, exclude: Collection[int]
 ) -> list[int]:
     """The ids of the `limit` latest messages of an owner, or of one session, that were said in any of the `spans`."""
     within = [
@@ -133,7 +134,7 @@ def cost_of(message: Message, *, first: bool, same_day: bool = True) -> int:
 
     Unless it was said on the `same_day` as all the others, it and two lines more may have to name their days.
     """
+    line = undated_line(message)
     if first:
-        return tokens.estimate(chat_block(Excerpt(message.session_id, "", (message,), (), 0.0))) + 1
-    named = "" if same_day else 3 * NAMED_DAY
-    return tokens.estimate(f"{GAP}\n{named}{undated_line(message)}\n") + 1
+        return tokens.estimate(f"{_FRAME}{attribute(message.session_id)}{line}") + 1
+    return tokens.estimate(f"{GAP}\n{'' if same_day else 3 * NAMED_DAY}{line}\n") + 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from sqlalchemy import and_, bindparam, case, exists, or_, select
+from sqlalchemy import Connection, and_, bindparam, case, exists, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
@@ -149,7 +149,7 @@ class Recall:
             hits, near = self._find(past, self._index.prepare(query), reach, RELEVANT_SHARE)
         else:
             spans: Spans = query.times or [(query.after, query.before)]
-            with self._database.read() as tx:
+            with self._database.connect() as tx:
                 ids = latest(tx, past.owner_id, session, spans, query.limit, past.exclude)
                 near = load(tx, past.owner_id, ids, reach)
             hits = [Hit(one, 0, 1 / rank, {"time": 1.0}) for rank, one in enumerate(ids, 1)]
@@ -163,7 +163,7 @@ class Recall:
         The query is prepared before, since that may call a service: no connection is held meanwhile.
         """
         generation = self._index.generation(past.owner_key)
-        with self._database.read() as tx:
+        with self._database.connect() as tx:
             unindexed = waiting(tx, past.owner_id, generation)
             lost = unindexed.lost
             try:
@@ -231,7 +231,7 @@ _NOT_INDEXED = (
 )
 
 
-def waiting(tx: Transaction, owner_id: int, generation: str, *, limit: int | None = None) -> Waiting:
+def waiting(tx: Connection | Transaction, owner_id: int, generation: str, *, limit: int | None = None) -> Waiting:
     """What this generation of the owner's index was not told yet.
 
     Read the generation first and the index last: a message that is indexed in between is then seen twice, never missed.
