@@ -25,10 +25,10 @@ from functools import cached_property
 from itertools import pairwise
 
 from memory.domain import Fact, FactDraft, Message
-from memory.facts.words import is_unspaced, stem, stems, straight, tokens
 from memory.languages import pattern, table
 from memory.llm import DigestMaterial
 from memory.rendering import one_line, plain, without_blocks
+from search_index.analysis import ENGLISH
 
 TEXT_CHARS_MAX = 500
 QUOTE_WORDS_MIN = 3  # for a quote of common words only
@@ -44,6 +44,11 @@ RELATIVE_TIME = pattern(lambda language: language.relative_times)
 NEGATION = pattern(lambda language: language.negations)
 NEGATIVE = pattern(lambda language: "|".join(filter(None, (language.negations, language.negatives))))
 
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_TOKEN = re.compile(rf"[$€£¥₹]?\d+(?:[.,:/-]\d+)*%?|{_UNSPACED.pattern}+|[^\W\d_]+(?:'[^\W\d_]+)?")
 _EDGES = " .!\"'"  # models add them to quotes
 _TYPOGRAPHIC = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "..."})
 _DIGITS = re.compile(
@@ -291,3 +296,32 @@ def _known(name: str, words: Iterable[str]) -> bool:
         name == word or (min(len(name), len(word)) >= 4 and (name.startswith(word) or word.startswith(name)))
         for word in words
     )
+
+
+# -- words: compared by what a text is about, scripts without spaces by pairs of characters
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether `text` is written, at least in part, without spaces between words (Chinese, Japanese, Thai, Korean)."""
+    return _UNSPACED.search(text) is not None
+
+
+def straight(text: str) -> str:
+    """`text` with plain apostrophes, at the same length."""
+    return text.replace("’", "'").replace("‘", "'")
+
+
+def tokens(text: str) -> list[str]:
+    """The words and figures of `text`, as they are written."""
+    return _TOKEN.findall(straight(text))
+
+
+def stems(text: str) -> list[str]:
+    """What `text` is about, in order: its words without endings, and without those that stand in any text."""
+    return ENGLISH.terms(straight(text))
+
+
+def stem(word: str) -> str:
+    """A word without its ending."""
+    found = ENGLISH.terms(word)
+    return found[0] if found else word
