@@ -9,7 +9,6 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
 from tests.model_server import ModelServer
 from tests.remembering import Talk
 from tests.resources import append, digest_of, error, fact, good, read_all, said
@@ -26,9 +25,7 @@ def talk(model_app: Flask, model_server: ModelServer) -> Talk:
 def test_a_fact_rests_on_its_source(talk: Talk) -> None:
     talk.hear(
         said("I live in Bergen, by the way.", created_at="2024-03-05T10:00:00Z"),
-        reply=digest_of(
-            fact("Lives in Bergen", 1, "I live in Bergen", category="identity", importance=5, scope="user")
-        ),
+        reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen", category="identity", importance=5)),
     )
     (found,) = talk.facts()
     source = read_all(talk.client, "/api/sessions/s/messages")[0]
@@ -61,9 +58,8 @@ def test_what_was_forgotten_is_not_taken_from_the_same_message_again(talk: Talk)
     talk.client.delete(f"/api/facts/{talk.facts()[0]['id']}")
     good(talk.client.post("/api/sessions/s/summary/rollback", json={"version": 1}))
     good(talk.client.post("/api/sessions/s/summary/refresh"))  # the message is digested anew
-    talk.server.mini.queue(digest_of(fact("Drinks tea", 2, "I drink tea")))
-    services_of(talk.app).outbox.run_due(["summary"])
-    assert "I drink tea" in talk.server.requests[-1].body["messages"][-1]["content"]
+    talk.digest(digest_of(fact("Drinks tea", 2, "I drink tea")))
+    assert "I drink tea" in talk.digests()[-1][-1]["content"]
     assert talk.facts() == []
 
 
@@ -80,7 +76,7 @@ def test_a_correction_supersedes_and_the_past_can_be_read(talk: Talk) -> None:
         said("I moved to Oslo.", created_at="2024-06-01T00:00:00Z"),
         reply=digest_of(fact("Lives in Oslo", 2, "I moved to Oslo", supersedes=[old["id"], 999])),
     )
-    sent = talk.server.requests[-1].body["messages"][-1]["content"]
+    sent = talk.digests()[-1][-1]["content"]
     assert f"<known_facts>\n[{old['id']}] Lives in Bergen (said 2024-01-01)" in sent
     assert talk.texts() == ["Lives in Oslo"]
     new = talk.facts()[0]
@@ -146,7 +142,7 @@ def test_a_persons_facts_hold_in_their_other_sessions_only(model_app: Flask, mod
     three = Talk(model_app, model_server, "three", "bob")
     four = Talk(model_app, model_server, "four")
     for other in (two, three, four):
-        append(other.client, other.session, [said("hello")], **other.who)
+        other.say("hello")
     assert one.texts() == ["Report due Monday", "Lives in Bergen"]
     assert two.texts() == ["Lives in Bergen"]
     assert three.texts() == four.texts() == []
