@@ -36,23 +36,13 @@ def order(facts: list[Fact], message: str = "", budget: int = 10_000, **settings
 
 @pytest.mark.parametrize("part", ["importance", "recency", "use", "relevance"])
 def test_a_weight_of_zero_silences_its_part_and_a_great_one_decides(part: str) -> None:
-    strong: dict[str, dict[str, Any]] = {
-        "importance": {"importance": 5},
-        "recency": {"valid_from": NOW},
-        "use": {"recalled_count": 100},
-        "relevance": {"text": "Likes tea"},
-    }
-    weak: dict[str, Any] = {
-        "importance": 1,
-        "valid_from": NOW - timedelta(days=300),
-        "recalled_count": 0,
-        "text": "Likes rain",
-    }
-    favourite = held(1, **{**weak, **strong[part]})
-    others = {key: value for name, values in strong.items() if name != part for key, value in values.items()}
-    rival = held(2, **{**weak, **others})
-    alone = FactWeights(**{"importance": 0.0, "recency": 0.0, "use": 0.0, "relevance": 0.0, part: 1.0})
-    silent = FactWeights(**{"importance": 1.0, "recency": 1.0, "use": 1.0, "relevance": 1.0, part: 0.0})
+    columns = {"importance": "importance", "recency": "valid_from", "use": "recalled_count", "relevance": "text"}
+    strong: dict[str, Any] = {"importance": 5, "valid_from": NOW, "recalled_count": 100, "text": "Likes tea"}
+    weak = {"importance": 1, "valid_from": NOW - timedelta(days=300), "recalled_count": 0, "text": "Likes rain"}
+    favourite = held(1, **{**weak, columns[part]: strong[columns[part]]})
+    rival = held(2, **{**strong, columns[part]: weak[columns[part]]})
+    alone = FactWeights(**{**dict.fromkeys(columns, 0.0), part: 1.0})
+    silent = FactWeights(**{**dict.fromkeys(columns, 1.0), part: 0.0})
     assert order([favourite, rival], "tea?", fact_weights=alone) == [1, 2]
     assert order([favourite, rival], "tea?", fact_weights=silent) == [2, 1]
 
@@ -79,15 +69,11 @@ def test_the_budget_holds_and_the_order_of_arrival_does_not_matter(
 ) -> None:
     rank = ranking().prioritise
     chosen = rank(facts, message, budget, NOW)
-    assert sum(tokens.estimate(fact_line(fact)) for fact in chosen) <= budget
-    assert {fact.id for fact in chosen} <= {fact.id for fact in facts}
-    order = [(fact.pinned, fact.score.total) for fact in chosen if fact.score]
-    assert order == sorted(order, reverse=True) and len(order) == len(chosen)
-    spent = sum(tokens.estimate(fact_line(fact)) for fact in chosen)
-    left_out = {fact.id for fact in facts} - {fact.id for fact in chosen}
-    assert all(
-        tokens.estimate(fact_line(fact)) > budget - spent for fact in facts if fact.id in left_out
-    )  # nothing that still fits is left out
+    costs = {fact.id: tokens.estimate(fact_line(fact)) for fact in facts}
+    left = budget - sum(costs.pop(fact.id) for fact in chosen)
+    assert left >= 0 and all(cost > left for cost in costs.values())  # nothing that still fits is left out
+    order = [(fact.pinned, fact.score.total) for fact in chosen]
+    assert order == sorted(order, reverse=True)
     shuffled = list(facts)
     chance.shuffle(shuffled)
     assert rank(shuffled, message, budget, NOW) == chosen
@@ -97,9 +83,8 @@ def test_the_budget_holds_and_the_order_of_arrival_does_not_matter(
 def test_a_prompts_facts_keep_to_fact_tokens(make_app: MakeApp, model_server: ModelServer, budget: int) -> None:
     client = make_app(openai_base_url=model_server.url, fact_tokens=budget).test_client()
     for number in range(24):
-        client.post(
-            "/api/facts", json={"user_id": "ada", "text": f"Likes tea number {number}", "pinned": number % 5 == 0}
-        )
+        text = f"Likes tea number {number}"
+        client.post("/api/facts", json={"user_id": "ada", "text": text, "pinned": number % 5 == 0})
     answer = good(client.post("/api/chat", json={"user_id": "ada", "session_id": "s", "message": "Which tea?"}))
     sent = model_server.requests[0].body["messages"]
     lines = [line for message in sent for line in message["content"].splitlines() if line.startswith("- Likes tea")]
