@@ -28,7 +28,7 @@ def test_a_fact_rests_on_its_source(talk: Talk) -> None:
         reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen", category="identity", importance=5)),
     )
     (found,) = talk.facts()
-    source = read_all(talk.client, "/api/sessions/s/messages")[0]
+    (source,) = read_all(talk.client, "/api/sessions/s/messages")
     assert (found["text"], found["category"], found["importance"]) == ("Lives in Bergen", "identity", 5)
     assert (found["quote"], found["source_message_id"], found["session_id"]) == ("I live in Bergen", source["id"], "s")
     assert found["valid_from"] == source["created_at"] == "2024-03-05T10:00:00+00:00"
@@ -109,12 +109,9 @@ def test_older_words_do_not_correct_newer_ones(talk: Talk) -> None:
 
 def test_what_a_person_pinned_stays_pinned_when_it_is_corrected(talk: Talk) -> None:
     talk.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen")))
-    (old,) = talk.facts()
-    good(talk.client.patch(f"/api/facts/{old['id']}", json={"pinned": True}))
-    correction = fact("Lives in Oslo", 2, "I moved to Oslo", supersedes=[old["id"]])
-    talk.hear("No, I moved to Oslo.", reply=digest_of(correction))
-    (new,) = talk.facts()
-    assert (new["text"], new["pinned"]) == ("Lives in Oslo", True)
+    good(talk.client.patch(f"/api/facts/{talk.facts()[0]['id']}", json={"pinned": True}))
+    talk.hear("No, I moved to Oslo.", reply=digest_of(fact("Lives in Oslo", 2, "I moved to Oslo")))
+    assert [(item["text"], item["pinned"]) for item in talk.facts()] == [("Lives in Oslo", True)]
 
 
 def test_nobody_elses_facts_can_be_superseded(model_app: Flask, model_server: ModelServer) -> None:
@@ -164,18 +161,15 @@ def test_a_session_without_a_user_keeps_its_facts_to_itself(model_app: Flask, mo
 
 
 def test_the_person_adds_edits_pins_and_forgets(client: FlaskClient) -> None:
-    append(client, "s", [said("hello")], user_id="ada")
     body = {"user_id": "ada", "text": "Allergic to nuts", "category": "constraint", "importance": 5}
     made = good(client.post("/api/facts", json=body))
-    assert (made["scope"], made["session_id"], made["quote"]) == ("user", None, "")
-    assert made["source_message_id"] is None
-    assert read_all(client, "/api/facts", session_id="s")[0]["text"] == "Allergic to nuts"
+    assert (made["scope"], made["session_id"], made["quote"], made["source_message_id"]) == ("user", None, "", None)
 
     address = f"/api/facts/{made['id']}"
     good(client.patch(address, json={}))  # changes nothing and leaves no trace
-    changed = good(client.patch(address, json={"text": "Allergic to peanuts", "pinned": True, "category": "identity"}))
-    assert (changed["text"], changed["pinned"], changed["category"]) == ("Allergic to peanuts", True, "identity")
-    assert changed["importance"] == 5
+    changes = {"text": "Allergic to peanuts", "pinned": True, "category": "identity"}
+    changed = good(client.patch(address, json=changes))
+    assert changed == {**changed, **changes, "importance": 5}
     assert [item["id"] for item in read_all(client, "/api/facts", user_id="ada", category="identity")] == [made["id"]]
     assert read_all(client, "/api/facts", user_id="ada", category="constraint") == []
 
@@ -185,10 +179,10 @@ def test_the_person_adds_edits_pins_and_forgets(client: FlaskClient) -> None:
         ("edited", "person", "Allergic to peanuts", True),
     ]
     assert client.delete(address).status_code == 200
-    assert client.delete(address).status_code == 404
     for gone in (address, *(f"/api/facts/{number}" for number in (0, 2**63, 10**40, "x", -1))):
-        assert client.patch(gone, json={"pinned": True}).status_code == 404
-        assert client.get(f"{gone}/history").status_code == 404
+        error(client.delete(gone), 404)
+        error(client.patch(gone, json={"pinned": True}), 404)
+        error(client.get(f"{gone}/history"), 404)
     assert read_all(client, "/api/facts", user_id="ada") == []
 
 
@@ -270,5 +264,4 @@ def test_many_facts_are_forgotten_at_once(client: FlaskClient) -> None:
 
 @pytest.mark.parametrize("ids", [None, [], [0], ["1"], [1.5], [2**63], list(range(1, 1002))])
 def test_ids_that_cannot_be_forgotten(shared: FlaskClient, ids: Any) -> None:
-    answer = shared.post("/api/facts/forget", json={"ids": ids})
-    assert error(answer, 422)["param"].startswith("ids")
+    assert error(shared.post("/api/facts/forget", json={"ids": ids}), 422)["param"].startswith("ids")
