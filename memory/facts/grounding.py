@@ -143,9 +143,6 @@ class Grounding:
         return frozenset(word for text in texts for word in _words(text))
 
 
-# -- repetitions
-
-
 def same_text(text: str) -> str:
     """A text in the form that is compared: case, spacing and the final stop don't count."""
     return one_line(text).casefold().rstrip(".!")
@@ -168,9 +165,6 @@ def told_back(text: str) -> str:
     return same_text(_BEFORE_TOLD.sub("", _AFTER_TOLD.sub("", straight(one_line(text)))))
 
 
-# -- the quote
-
-
 def _quoted(quote: str, said: str) -> bool:
     quote, said = _compared(quote), _compared(said)
     if quote not in said:
@@ -188,9 +182,6 @@ def _telling(quote: str, said: str) -> bool:
     """Whether a quote has more than words that nearly every message has."""
     whole = _compared(quote).strip(_EDGES) == _compared(said).strip(_EDGES)
     return whole or len(quote.split()) >= QUOTE_WORDS_MIN or bool(stems(quote))
-
-
-# -- numbers
 
 
 def _without_dates_worked_out(text: str, source: Message, said: str) -> str:
@@ -241,9 +232,6 @@ def _topics(text: str) -> set[str]:
     return {word for word in stems(text) if not any(character.isdigit() for character in word)}
 
 
-# -- negations
-
-
 def _negations_agree(text: str, quote: str, said: str) -> bool:
     text, said = straight(text), straight(said)
     if NEGATION.search(text):
@@ -277,9 +265,6 @@ def _after_not(before: Sequence[str]) -> bool:
     return NEGATION.fullmatch(last) is not None
 
 
-# -- names
-
-
 def _words(text: str) -> list[str]:
     return " ".join(_LETTERS.findall(text)).casefold().split()
 
@@ -296,9 +281,6 @@ def _known(name: str, words: Iterable[str]) -> bool:
         name == word or (min(len(name), len(word)) >= 4 and (name.startswith(word) or word.startswith(name)))
         for word in words
     )
-
-
-# -- words: compared by what a text is about, scripts without spaces by pairs of characters
 
 
 def is_unspaced(text: str) -> bool:
