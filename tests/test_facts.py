@@ -13,12 +13,6 @@ from tests.model_server import ModelServer
 from tests.remembering import Talk
 from tests.resources import append, digest_of, error, fact, good, read_all, said
 
-
-@pytest.fixture
-def talk(model_app: Flask, model_server: ModelServer) -> Talk:
-    return Talk(model_app, model_server)
-
-
 # -- taken from what was said
 
 

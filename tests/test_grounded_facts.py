@@ -26,12 +26,6 @@ from tests.talking import chat, prompts
 SAID_ON = datetime(2024, 3, 5, 10, tzinfo=UTC)
 
 
-@pytest.fixture
-def talk(model_app: Flask, model_server: ModelServer) -> Talk:
-    model_server.main.default = lambda body: "Noted."
-    return Talk(model_app, model_server)
-
-
 def problem(text: str, said: str, quote: str | None = None, *others: tuple[str, str]) -> str | None:
     """Why a fact found in `said` is refused."""
     messages = [Message(1, "s", 1, "user", said, SAID_ON, 1)]
