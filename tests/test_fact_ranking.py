@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from flask import Flask
+from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +19,8 @@ from memory.facts.ranking import Ranking
 from memory.rendering import fact_line
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
-from tests.resources import append, good, read_all, said
+from tests.resources import good, read_all
+from tests.talking import at, chat, prompts
 
 NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
 
@@ -79,53 +82,51 @@ def test_the_budget_holds_and_the_order_of_arrival_does_not_matter(
     assert rank(shuffled, message, budget, NOW) == chosen
 
 
+def state(client: FlaskClient, text: str, **more: Any) -> None:
+    good(client.post("/api/facts", json={"user_id": "ada", "text": text, **more}))
+
+
+def shown(client: FlaskClient, message: str) -> list[str]:
+    """The facts that a turn shows."""
+    return [fact["text"] for fact in chat(client, message, session_id="s", user_id="ada")["memory"]["facts"]]
+
+
 @pytest.mark.parametrize("budget", [0, 40, 200])
 def test_a_prompts_facts_keep_to_fact_tokens(make_app: MakeApp, model_server: ModelServer, budget: int) -> None:
-    client = make_app(openai_base_url=model_server.url, fact_tokens=budget).test_client()
+    client = make_app(**at(model_server, fact_tokens=budget)).test_client()
     for number in range(24):
-        text = f"Likes tea number {number}"
-        client.post("/api/facts", json={"user_id": "ada", "text": text, "pinned": number % 5 == 0})
-    answer = good(client.post("/api/chat", json={"user_id": "ada", "session_id": "s", "message": "Which tea?"}))
-    sent = model_server.requests[0].body["messages"]
-    lines = [line for message in sent for line in message["content"].splitlines() if line.startswith("- Likes tea")]
+        state(client, f"Likes tea number {number}", pinned=number % 5 == 0)
+    told = shown(client, "Which tea?")
+    sent = "\n".join(message["content"] for message in prompts(model_server)[0])
+    lines = [line for line in sent.splitlines() if line.startswith("- Likes tea")]
     assert sum(tokens.estimate(line) for line in lines) <= budget
-    assert len(lines) == len(answer["memory"]["facts"])
-    assert bool(lines) == (budget > 0)
-    assert all(fact["pinned"] for fact in answer["memory"]["facts"][: min(3, len(lines))])
+    assert len(lines) == len(told) and bool(lines) == (budget > 0)
+    assert all(int(text.split()[-1]) % 5 == 0 for text in told[:3])  # pinned ones first
 
 
-def test_use_is_counted_where_a_fact_goes_with_the_message(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(openai_base_url=model_server.url).test_client()
-    append(client, "s", [said("hello")], user_id="ada")
+def test_use_is_counted_where_a_fact_goes_with_the_message(model_app: Flask) -> None:
+    client = model_app.test_client()
     for text in ("Likes tea", "Has a dog"):
-        client.post("/api/facts", json={"user_id": "ada", "text": text})
+        state(client, text)
     for message in ("Which tea?", "And which other tea?", "Hello."):
-        good(client.post("/api/chat", json={"user_id": "ada", "session_id": "s", "message": message}))
+        shown(client, message)
     counts = {item["text"]: item["recalled_count"] for item in read_all(client, "/api/facts", user_id="ada")}
     assert counts == {"Likes tea": 2, "Has a dog": 0}
 
 
-def test_outside_the_head_only_what_goes_with_the_message_is_shown(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
-    client = make_app(openai_base_url=model_server.url).test_client()
-
-    def shown(message: str) -> list[str]:
-        answer = good(client.post("/api/chat", json={"user_id": "ada", "session_id": "s", "message": message}))
-        return [fact["text"] for fact in answer["memory"]["facts"]]
-
-    client.post("/api/facts", json={"user_id": "ada", "text": "Likes tea"})
-    assert shown("Hello.") == ["Likes tea"]  # the head is chosen now, and does not change with every fact
-    client.post("/api/facts", json={"user_id": "ada", "text": "Has a dog"})
-    client.post("/api/facts", json={"user_id": "ada", "text": "Is allergic to nuts", "pinned": True})
-    assert shown("Which cup?") == ["Likes tea", "Is allergic to nuts"]
-    assert shown("Is the dog hungry?") == ["Likes tea", "Is allergic to nuts", "Has a dog"]
+def test_outside_the_head_only_what_goes_with_the_message_is_shown(model_app: Flask) -> None:
+    client = model_app.test_client()
+    state(client, "Likes tea")
+    assert shown(client, "Hello.") == ["Likes tea"]  # the head is chosen now, and does not change with every fact
+    state(client, "Has a dog")
+    state(client, "Is allergic to nuts", pinned=True)
+    assert shown(client, "Which cup?") == ["Likes tea", "Is allergic to nuts"]
+    assert shown(client, "Is the dog hungry?") == ["Likes tea", "Is allergic to nuts", "Has a dog"]
 
 
 def test_a_pinned_fact_is_ranked_however_many_there_are(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(openai_base_url=model_server.url, fact_tokens=20).test_client()  # ranks 20 facts at most
-    good(client.post("/api/facts", json={"user_id": "ada", "text": "Nuts!", "importance": 1, "pinned": True}))
+    client = make_app(**at(model_server, fact_tokens=20)).test_client()  # ranks 20 facts at most
+    state(client, "Nuts!", importance=1, pinned=True)
     for number in range(25):
-        good(client.post("/api/facts", json={"user_id": "ada", "text": f"Tea {number}", "importance": 5}))
-    answer = good(client.post("/api/chat", json={"user_id": "ada", "session_id": "s", "message": "Hello."}))
-    assert [fact["text"] for fact in answer["memory"]["facts"]] == ["Nuts!"]
+        state(client, f"Tea {number}", importance=5)
+    assert shown(client, "Hello.") == ["Nuts!"]
