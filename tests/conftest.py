@@ -18,6 +18,7 @@ from app import create_app, services_of
 from config import Settings
 from memory.services import Services
 from tests.model_server import ModelServer
+from tests.remembering import Talk
 from tests.resources import an_app
 from tests.talking import at
 
@@ -126,3 +127,9 @@ def model_server() -> Iterator[ModelServer]:
 def model_app(make_app: MakeApp, model_server: ModelServer) -> Flask:
     """An application that answers with the scripted model server's models."""
     return make_app(**at(model_server))
+
+
+@pytest.fixture
+def talk(model_app: Flask, model_server: ModelServer) -> Talk:
+    """A session whose mini model answers what the test queues."""
+    return Talk(model_app, model_server)

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from flask import Flask
+from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +19,8 @@ from memory.facts.ranking import Ranking
 from memory.rendering import fact_line
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
-from tests.resources import append, good, read_all, said
+from tests.resources import good, read_all
+from tests.talking import at, chat, prompts
 
 NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
 
@@ -36,23 +39,13 @@ def order(facts: list[Fact], message: str = "", budget: int = 10_000, **settings
 
 @pytest.mark.parametrize("part", ["importance", "recency", "use", "relevance"])
 def test_a_weight_of_zero_silences_its_part_and_a_great_one_decides(part: str) -> None:
-    strong: dict[str, dict[str, Any]] = {
-        "importance": {"importance": 5},
-        "recency": {"valid_from": NOW},
-        "use": {"recalled_count": 100},
-        "relevance": {"text": "Likes tea"},
-    }
-    weak: dict[str, Any] = {
-        "importance": 1,
-        "valid_from": NOW - timedelta(days=300),
-        "recalled_count": 0,
-        "text": "Likes rain",
-    }
-    favourite = held(1, **{**weak, **strong[part]})
-    others = {key: value for name, values in strong.items() if name != part for key, value in values.items()}
-    rival = held(2, **{**weak, **others})
-    alone = FactWeights(**{"importance": 0.0, "recency": 0.0, "use": 0.0, "relevance": 0.0, part: 1.0})
-    silent = FactWeights(**{"importance": 1.0, "recency": 1.0, "use": 1.0, "relevance": 1.0, part: 0.0})
+    columns = {"importance": "importance", "recency": "valid_from", "use": "recalled_count", "relevance": "text"}
+    strong: dict[str, Any] = {"importance": 5, "valid_from": NOW, "recalled_count": 100, "text": "Likes tea"}
+    weak = {"importance": 1, "valid_from": NOW - timedelta(days=300), "recalled_count": 0, "text": "Likes rain"}
+    favourite = held(1, **{**weak, columns[part]: strong[columns[part]]})
+    rival = held(2, **{**strong, columns[part]: weak[columns[part]]})
+    alone = FactWeights(**{**dict.fromkeys(columns, 0.0), part: 1.0})
+    silent = FactWeights(**{**dict.fromkeys(columns, 1.0), part: 0.0})
     assert order([favourite, rival], "tea?", fact_weights=alone) == [1, 2]
     assert order([favourite, rival], "tea?", fact_weights=silent) == [2, 1]
 
@@ -79,68 +72,61 @@ def test_the_budget_holds_and_the_order_of_arrival_does_not_matter(
 ) -> None:
     rank = ranking().prioritise
     chosen = rank(facts, message, budget, NOW)
-    assert sum(tokens.estimate(fact_line(fact)) for fact in chosen) <= budget
-    assert {fact.id for fact in chosen} <= {fact.id for fact in facts}
-    order = [(fact.pinned, fact.score.total) for fact in chosen if fact.score]
-    assert order == sorted(order, reverse=True) and len(order) == len(chosen)
-    spent = sum(tokens.estimate(fact_line(fact)) for fact in chosen)
-    left_out = {fact.id for fact in facts} - {fact.id for fact in chosen}
-    assert all(
-        tokens.estimate(fact_line(fact)) > budget - spent for fact in facts if fact.id in left_out
-    )  # nothing that still fits is left out
+    costs = {fact.id: tokens.estimate(fact_line(fact)) for fact in facts}
+    left = budget - sum(costs.pop(fact.id) for fact in chosen)
+    assert left >= 0 and all(cost > left for cost in costs.values())  # nothing that still fits is left out
+    order = [(fact.pinned, fact.score.total) for fact in chosen]
+    assert order == sorted(order, reverse=True)
     shuffled = list(facts)
     chance.shuffle(shuffled)
     assert rank(shuffled, message, budget, NOW) == chosen
 
 
+def state(client: FlaskClient, text: str, **more: Any) -> None:
+    good(client.post("/api/facts", json={"user_id": "ada", "text": text, **more}))
+
+
+def shown(client: FlaskClient, message: str) -> list[str]:
+    """The facts that a turn shows."""
+    return [fact["text"] for fact in chat(client, message, session_id="s", user_id="ada")["memory"]["facts"]]
+
+
 @pytest.mark.parametrize("budget", [0, 40, 200])
 def test_a_prompts_facts_keep_to_fact_tokens(make_app: MakeApp, model_server: ModelServer, budget: int) -> None:
-    client = make_app(openai_base_url=model_server.url, fact_tokens=budget).test_client()
+    client = make_app(**at(model_server, fact_tokens=budget)).test_client()
     for number in range(24):
-        client.post(
-            "/api/facts", json={"user_id": "ada", "text": f"Likes tea number {number}", "pinned": number % 5 == 0}
-        )
-    answer = good(client.post("/api/chat", json={"user_id": "ada", "session_id": "s", "message": "Which tea?"}))
-    sent = model_server.requests[0].body["messages"]
-    lines = [line for message in sent for line in message["content"].splitlines() if line.startswith("- Likes tea")]
+        state(client, f"Likes tea number {number}", pinned=number % 5 == 0)
+    told = shown(client, "Which tea?")
+    sent = "\n".join(message["content"] for message in prompts(model_server)[0])
+    lines = [line for line in sent.splitlines() if line.startswith("- Likes tea")]
     assert sum(tokens.estimate(line) for line in lines) <= budget
-    assert len(lines) == len(answer["memory"]["facts"])
-    assert bool(lines) == (budget > 0)
-    assert all(fact["pinned"] for fact in answer["memory"]["facts"][: min(3, len(lines))])
+    assert len(lines) == len(told) and bool(lines) == (budget > 0)
+    assert all(int(text.split()[-1]) % 5 == 0 for text in told[:3])  # pinned ones first
 
 
-def test_use_is_counted_where_a_fact_goes_with_the_message(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(openai_base_url=model_server.url).test_client()
-    append(client, "s", [said("hello")], user_id="ada")
+def test_use_is_counted_where_a_fact_goes_with_the_message(model_app: Flask) -> None:
+    client = model_app.test_client()
     for text in ("Likes tea", "Has a dog"):
-        client.post("/api/facts", json={"user_id": "ada", "text": text})
+        state(client, text)
     for message in ("Which tea?", "And which other tea?", "Hello."):
-        good(client.post("/api/chat", json={"user_id": "ada", "session_id": "s", "message": message}))
+        shown(client, message)
     counts = {item["text"]: item["recalled_count"] for item in read_all(client, "/api/facts", user_id="ada")}
     assert counts == {"Likes tea": 2, "Has a dog": 0}
 
 
-def test_outside_the_head_only_what_goes_with_the_message_is_shown(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
-    client = make_app(openai_base_url=model_server.url).test_client()
-
-    def shown(message: str) -> list[str]:
-        answer = good(client.post("/api/chat", json={"user_id": "ada", "session_id": "s", "message": message}))
-        return [fact["text"] for fact in answer["memory"]["facts"]]
-
-    client.post("/api/facts", json={"user_id": "ada", "text": "Likes tea"})
-    assert shown("Hello.") == ["Likes tea"]  # the head is chosen now, and does not change with every fact
-    client.post("/api/facts", json={"user_id": "ada", "text": "Has a dog"})
-    client.post("/api/facts", json={"user_id": "ada", "text": "Is allergic to nuts", "pinned": True})
-    assert shown("Which cup?") == ["Likes tea", "Is allergic to nuts"]
-    assert shown("Is the dog hungry?") == ["Likes tea", "Is allergic to nuts", "Has a dog"]
+def test_outside_the_head_only_what_goes_with_the_message_is_shown(model_app: Flask) -> None:
+    client = model_app.test_client()
+    state(client, "Likes tea")
+    assert shown(client, "Hello.") == ["Likes tea"]  # the head is chosen now, and does not change with every fact
+    state(client, "Has a dog")
+    state(client, "Is allergic to nuts", pinned=True)
+    assert shown(client, "Which cup?") == ["Likes tea", "Is allergic to nuts"]
+    assert shown(client, "Is the dog hungry?") == ["Likes tea", "Is allergic to nuts", "Has a dog"]
 
 
 def test_a_pinned_fact_is_ranked_however_many_there_are(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(openai_base_url=model_server.url, fact_tokens=20).test_client()  # ranks 20 facts at most
-    good(client.post("/api/facts", json={"user_id": "ada", "text": "Nuts!", "importance": 1, "pinned": True}))
+    client = make_app(**at(model_server, fact_tokens=20)).test_client()  # ranks 20 facts at most
+    state(client, "Nuts!", importance=1, pinned=True)
     for number in range(25):
-        good(client.post("/api/facts", json={"user_id": "ada", "text": f"Tea {number}", "importance": 5}))
-    answer = good(client.post("/api/chat", json={"user_id": "ada", "session_id": "s", "message": "Hello."}))
-    assert [fact["text"] for fact in answer["memory"]["facts"]] == ["Nuts!"]
+        state(client, f"Tea {number}", importance=5)
+    assert shown(client, "Hello.") == ["Nuts!"]

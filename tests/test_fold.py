@@ -18,6 +18,7 @@ from app import services_of
 from memory import tokens
 from tests.conftest import MakeApp
 from tests.model_server import Body, Delay, ModelServer, Status
+from tests.resources import append
 from tests.resources import said as words
 from tests.talking import Prompt, ask, at, chat, failed, jobs, prompts, question, said, sessions, stored, summary
 
@@ -205,28 +206,19 @@ def test_the_summary_is_updated_every_so_many_turns(make_app: MakeApp, model_ser
     assert shown == [2 * every] * (6 // every)
 
 
-def due(client: FlaskClient) -> float:
-    """Seconds until the only summary job may run."""
-    (job,) = jobs(client)
-    return (datetime.fromisoformat(job["run_at"]) - datetime.now(UTC)).total_seconds()
-
-
 def test_a_burst_of_turns_costs_one_call_after_it_has_ended(make_app: MakeApp, model_server: ModelServer) -> None:
     app = make_app(**at(model_server, summary_debounce=30.0, tail_messages_max=8))
     client = app.test_client()
-    chat(client, "m0", session_id="s")
-    (first,) = jobs(client)
-    assert 25 < due(client) <= 30
-    chat(client, "m1", session_id="s")
-    (second,) = jobs(client)
-    assert second["id"] == first["id"] and second["run_at"] > first["run_at"]  # it waits for the later turn's pause
-    assert services_of(app).outbox.run_due(["summary"]) == 0
-    for number in range(2, 5):
+    due = []
+    for number in range(4):
         chat(client, f"m{number}", session_id="s")
-    assert due(client) <= 0  # the tail is full: at once
-    services_of(app).outbox.run_due(["summary"])
+        (job,) = jobs(client)
+        due.append((datetime.fromisoformat(job["run_at"]) - datetime.now(UTC)).total_seconds())
+        assert services_of(app).outbox.run_due(["summary"]) == (number == 3)
+    assert all(25 < seconds <= 30 for seconds in due[:-1])  # it waits for the pause after the latest turn
+    assert due[-1] <= 0  # the tail is full: at once
     (prompt,) = prompts(model_server, "mini")
-    assert len(digested(prompt)) == 10
+    assert len(digested(prompt)) == 8
 
 
 def test_the_summary_is_made_a_turn_before_the_fold_needs_it(make_app: MakeApp, model_server: ModelServer) -> None:
@@ -247,8 +239,7 @@ def test_prompts_after_two_hundred_turns_are_no_longer_than_after_ten(
     client = app.test_client()
     model_server.mini.default = Covering()
     model_server.main.default = lambda body: "Twelve words of an answer, which is about what a person gets here."
-    turn = [{"role": "user", "content": "m1 and one more about tea"}, {"role": "assistant", "content": "Twelve " * 12}]
-    client.post("/api/sessions/old/messages", json={"messages": turn * 190})
+    append(client, "old", [words("m1 and one more about tea"), words("Twelve " * 12, "assistant")] * 190)
     services_of(app).outbox.run_due(["summary"])
     longest = {}
     for session_id in ("young", "old"):
@@ -301,8 +292,7 @@ def test_a_message_that_nearly_fills_the_context_leaves_out_what_was_recalled(
     make_app: MakeApp, model_server: ModelServer, spare: int
 ) -> None:
     client = make_app(**at(model_server, context_tokens=4000)).test_client()
-    drafts = [{"role": "user", "content": f"Tea number {n}: " + "green tea leaves " * 20} for n in range(8)]
-    client.post("/api/sessions/old/messages", json={"user_id": "ann", "messages": drafts})
+    append(client, "old", [words(f"Tea number {n}: " + "green tea leaves " * 20) for n in range(8)], user_id="ann")
     empty = chat(client, "Hello", session_id="new", user_id="ann", recall="off", temporary=False)
     assert empty["memory"]["excerpts"] == []
     room = 4000 - size(prompts(model_server)[-1]) - 60 - spare
@@ -329,8 +319,7 @@ def test_a_message_too_large_for_any_prompt_is_refused_and_not_stored(
 def test_work_done_stays_done_when_a_later_step_fails(make_app: MakeApp, model_server: ModelServer) -> None:
     app, covering = make_app(**at(model_server)), Covering()
     client = app.test_client()
-    drafts = [{"role": "user", "content": f"m{n} " + "word " * 200} for n in range(60)]
-    client.post("/api/sessions/s/messages", json={"messages": drafts})
+    append(client, "s", [words(f"m{n} " + "word " * 200) for n in range(60)])
     model_server.mini.queue(covering, Status(401))
     services_of(app).outbox.run_due(["summary"])
     state = summary(client, "s")

@@ -25,22 +25,12 @@ from memory.rendering import escape
 from tests import completing
 from tests.injections import INJECTIONS, LONG, UNSTORABLE
 from tests.model_server import ModelServer, ToolCalls
-from tests.prompt_structure import (
-    Broken,
-    Line,
-    Message,
-    Recalled,
-    of_material,
-    of_newest,
-    of_result,
-    of_turn,
-)
+from tests.prompt_structure import Broken, Line, Message, Recalled, of_material, of_newest, of_result, of_turn
 from tests.resources import append, digest_of, fact, good, said
 from tests.talking import at, chat
 
 BATCH = 7  # attempts that are planted and recalled together
-NAMES = list(INJECTIONS)
-BATCHES = [NAMES[start : start + BATCH] for start in range(0, len(NAMES), BATCH)]
+BATCHES = [list(INJECTIONS)[start : start + BATCH] for start in range(0, len(INJECTIONS), BATCH)]
 ROLES = ("user", "assistant", "tool", "system")
 OWN = "Be kind."  # an application's own instructions
 
@@ -74,6 +64,7 @@ class Planted:
         self.user, self.old, self.new = f"person{batch}", f'old"<{batch}>&', f"new{batch}"
         self.attempts = {BATCH * batch + place: INJECTIONS[name] for place, name in enumerate(BATCHES[batch])}
         self.asked = " ".join(f"kiwi{n}" for n in self.attempts)
+        self.unstorable = [f"{self.marked(n)} {' '.join(UNSTORABLE.values())}" for n in self.attempts]
         world.digest()  # what other tests left to do
         self._messages()
         self._digest()
@@ -83,22 +74,24 @@ class Planted:
     def marked(self, n: int, most: int = 380) -> str:
         return f"kiwi{n} {self.attempts[n][:most]} melon{n}"
 
-    def _messages(self) -> None:
-        words = [
-            said(self.marked(n), role, **({"name": self.marked(n, 100)} if role == "user" else {}))
+    def said(self, named: Sequence[str] = ("user",)) -> list[dict[str, Any]]:
+        """Every attempt by every role; those of some roles under a name that is one too."""
+        return [
+            said(self.marked(n), role, **({"name": self.marked(n, 100)} if role in named else {}))
             for n in self.attempts
             for role in ROLES
         ]
-        append(self.client, self.old, words, user_id=self.user)
+
+    def _messages(self) -> None:
+        append(self.client, self.old, self.said(), user_id=self.user)
         title = self.marked(min(self.attempts), 150)
         good(self.client.patch(f"/api/sessions/{self.old}", json={"title": title}))
-        texts = [f"{self.marked(n)} {UNSTORABLE['NUL']} {UNSTORABLE['half a surrogate']}" for n in self.attempts]
-        completing.complete(self.client, [completing.user(text) for text in texts], self.user, user=self.user)
+        completing.complete(self.client, [completing.user(text) for text in self.unstorable], self.user, user=self.user)
 
     def _digest(self) -> None:
-        places = {n: 4 * place + 1 for place, n in enumerate(self.attempts)}
-        found = [fact(self.marked(n), places[n], f"kiwi{n}", scope="user") for n in self.attempts]
-        texts = [f"{self.marked(n)} {UNSTORABLE['NUL']} {UNSTORABLE['half a surrogate']}" for n in self.attempts]
+        places = enumerate(self.attempts)
+        found = [fact(self.marked(n), 4 * place + 1, f"kiwi{n}", scope="user") for place, n in places]
+        texts = self.unstorable
         sections = {name: [text] for name, text in zip(("requirements", "constraints", "data"), texts, strict=False)}
         excluded = [{"option": text, "reason": text} for text in texts[3:5]]
         more = {"excluded": excluded, "open_questions": texts[5:6], "discussed": texts[6:]}
@@ -123,7 +116,7 @@ class Planted:
         """Every attempt stands whole on one of the lines."""
         for n in self.attempts:
             whole = [line for line in lines if f"kiwi{n} " in line.text and f"melon{n}" in line.text]
-            assert whole or n in but, (NAMES[n], [line.text for line in lines])
+            assert whole or n in but, (self.attempts[n], [line.text for line in lines])
 
     def check_recalled(self, recalled: Recalled) -> None:
         for role in ROLES:
@@ -224,14 +217,12 @@ def test_the_summary_of_the_mini_model_stays_in_the_head(world: World, batch: in
 @batches
 def test_the_mini_model_reads_messages_facts_and_its_summary_as_data(world: World, batch: int) -> None:
     planted = world.planted(batch)
-    again = [said(planted.marked(n), role, name=planted.marked(n, 100)) for n in planted.attempts for role in ROLES]
+    again = planted.said(ROLES)
     append(world.client, planted.old, again, user_id=planted.user)
     came = len(world.sent("mini"))
     world.digest()
     digested = world.sent("mini")[came:]
-    assert (
-        len({messages[0]["content"] for messages in world.sent("mini")}) == 2
-    )  # a first summary, or one to go on from
+    assert len({messages[0]["content"] for messages in world.sent("mini")}) == 2  # a first summary, and a later one
     assert all([message["role"] for message in messages] == ["system", "user"] for messages in digested)
     read = [of_material(messages[-1]["content"]) for messages in digested]
     ((summary, facts, lines),) = [one for one in read if len(one[2]) >= len(again)]

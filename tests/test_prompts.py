@@ -15,7 +15,9 @@ from cli import register_commands
 from memory.summary.digest import INSTRUCTION
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
-from tests.resources import append, digest_of, error, fact, good, read_all, said, soon_over
+from tests.remembering import Talk
+from tests.resources import digest_of, error, fact, good, read_all, soon_over
+from tests.talking import prompts
 
 PACKAGED = {path.stem: path.read_text() for path in (Path(__file__).parent.parent / "memory/prompts").glob("*.txt")}
 
@@ -56,36 +58,20 @@ def test_packaged_then_file_then_stored(client: FlaskClient, app: Flask) -> None
         assert (found["text"], found["version"], found["source"]) == (text, version, "stored")
         assert found["created_at"]
     listed = {item["name"]: item["source"] for item in good(client.get("/api/prompts"))["items"]}
-    assert listed == {
-        "extra": "file",
-        "memory": "packaged",
-        "repair": "packaged",
-        "summary": "stored",
-        "system": "packaged",
-        "v1": "stored",
-        "v2": "stored",
-    }
-
-
-@pytest.mark.parametrize("name", ["nothing", "UPPER", "..%2f..%2fapp", "x" * 65])
-def test_a_name_there_is_not_lists_those_there_are(client: FlaskClient, name: str) -> None:
-    put(client, "mine", "Hello.")
-    message = error(client.get(f"/api/prompts/{name}"), 404)["message"]
-    if "%2f" not in name:  # which is another address
-        assert "mine, repair, summary, system" in message
+    packaged = dict.fromkeys(("memory", "repair", "system"), "packaged")
+    assert listed == {**packaged, "extra": "file", "summary": "stored", "v1": "stored", "v2": "stored"}
 
 
 @pytest.mark.parametrize("name", ["UPPER", "-a", "a.b", "x" * 65, "é"])
-def test_a_name_that_cannot_be_one(shared: FlaskClient, name: str) -> None:
-    refused = error(shared.put(f"/api/prompts/{name}", json={"text": "Hello."}), 422)
+def test_a_name_that_cannot_be_one(client: FlaskClient, name: str) -> None:
+    refused = error(client.put(f"/api/prompts/{name}", json={"text": "Hello."}), 422)
     assert (refused["code"], refused["param"]) == ("bad_prompt_name", "name")
+    put(client, "mine", "Hello.")
+    assert "There are: memory, mine, repair" in error(client.get(f"/api/prompts/{name}"), 404)["message"]
+    error(client.get("/api/prompts/..%2f..%2fapp"), 404)
 
 
 # -- who is given it
-
-
-def sent(server: ModelServer, model: str) -> list[str]:
-    return [request.body["messages"][0]["content"] for request in server.requests if request.model == model]
 
 
 def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, model_server: ModelServer) -> None:
@@ -95,7 +81,7 @@ def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, mode
     for named in ({"prompt": "brief"}, {"prompt": "brief"}, {}):
         good(client.post("/api/chat", json={"session_id": "s", "message": "Hello", **named}))
         services_of(model_app).outbox.run_due(["summary"])
-    first, second, third = sent(model_server, "mini")
+    first, second, third = (prompt[0]["content"] for prompt in prompts(model_server, "mini"))
     assert first == f"Start, in 400 words.\n\n{INSTRUCTION}"
     assert second == f"Continue, in 400 words.\n\n{INSTRUCTION}"
     assert third.startswith("You keep the memory of a conversation up to date.")
@@ -103,16 +89,12 @@ def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, mode
     assert [version["prompt"] for version in versions] == ["summary", "brief@2", "brief@2"]
 
 
-@pytest.mark.parametrize(
-    ("name", "status", "code"), [("nothing", 404, "prompt_not_found"), ("repair", 422, "not_a_summary_prompt")]
-)
-def test_a_turn_that_names_no_summary_prompt_stores_nothing(
-    model_app: Flask, model_server: ModelServer, name: str, status: int, code: str
-) -> None:
+def test_a_turn_that_names_no_summary_prompt_stores_nothing(model_app: Flask, model_server: ModelServer) -> None:
     client = model_app.test_client()
-    answer = client.post("/api/chat", json={"session_id": "s", "message": "Hello", "prompt": name})
-    assert error(answer, status)["code"] == code
-    assert client.get("/api/sessions/s").status_code == 404
+    for name, status, code in (("nothing", 404, "prompt_not_found"), ("repair", 422, "not_a_summary_prompt")):
+        answer = client.post("/api/chat", json={"session_id": "s", "message": "Hello", "prompt": name})
+        assert error(answer, status)["code"] == code
+    error(client.get("/api/sessions/s"), 404)
     assert model_server.requests == []
 
 
@@ -120,10 +102,9 @@ def test_a_bad_file_is_told_where_it_is_used(make_app: MakeApp, model_server: Mo
     """The settings name the operator's folder and the usual prompt."""
     (tmp_path / "short.txt").write_text("Line one\n{{ nobody }}")
     app = make_app(openai_base_url=model_server.url, prompts_dir=str(tmp_path), summary_prompt="short")
-    client = app.test_client()
-    append(client, "s", [said("Hello")])
-    services_of(app).outbox.run_due(["summary"])
-    assert "'short' uses nobody" in good(client.get("/api/sessions/s/summary"))["error"]
+    talk = Talk(app, model_server)
+    talk.say("Hello")
+    assert "'short' uses nobody" in talk.digest()["error"]
     assert model_server.requests == []
 
 
@@ -183,7 +164,7 @@ def test_a_mistake_is_told(shared: FlaskClient, name: str, text: str, told: list
         "{{ 'aaaaaaaaaa'" + ("|list|join('" + "b" * 99 + "')") * 9 + " }}",
         "{{ '" + "a" * 9000 + "'|list|join('" + "b" * 9000 + "') }}",
         "{% set a = 'xxxxxxxxxx' %}" + "{% set a = a ~ a %}" * 40 + "{{ a }}",
-        "{% with a = 'x' %}{% with b = a ~ a %}{{ b }}{% endwith %}{% endwith %}",
+        "{% with a = 'x' %}{{ a ~ a }}{% endwith %}",
         "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
         "{% for s in sections recursive %}{{ loop(sections) }}{% endfor %}",
         "{% for s in sections %}" * 30 + "x" + "{% endfor %}" * 30,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain import Excerpt, Fact, Message
+from memory.domain import Excerpt, Message
 from memory.rendering import attribute, block, chat_block, escape, plain, without_blocks
 
 NOW = datetime(2024, 6, 1, 12, 30, tzinfo=UTC)
@@ -19,18 +19,6 @@ line_ends = ["\n", "\r", "\r\n", "\u2028", "\u2029", "\x85", "\x0b", "\x0c"]
 hidden = [*"\x00\x7f\u200b\u200e\u202e\u2066\u2060\ufeff\u00ad\ud800\udfff", "\x1b[2J"]
 nasty = st.sampled_from([*markup, *line_ends, *hidden])
 anything = st.lists(nasty | st.text(max_size=12) | st.characters(), max_size=12).map("".join)
-
-
-def message(content: str, name: str | None = None, session: str = "s") -> Message:
-    return Message(1, session, 1, "user", content, NOW, 1, name=name)
-
-
-def fact(text: str) -> Fact:
-    return Fact(7, text, NOW, NOW)
-
-
-def tags(text: str) -> list[str]:
-    return re.findall(r"</?[a-z]+", text)
 
 
 @given(anything)
@@ -52,9 +40,9 @@ def test_text_has_no_tag_no_line_of_its_own_and_nothing_hidden(text: str) -> Non
 
 @given(anything, st.none() | anything, anything, anything)
 def test_an_excerpt_is_one_block_whatever_was_said(content: str, name: str | None, session: str, title: str) -> None:
-    said = (message(content, name, session), message(content, name, session))
+    said = (Message(1, session, 1, "user", content, NOW, 1, name=name),) * 2
     shown = chat_block(Excerpt(session, title, said, hits=(1,), score=1.0))
-    assert tags(shown) == ["<chat", "</chat"]
+    assert re.findall(r"</?[a-z]+", shown) == ["<chat", "</chat"]
     lines = shown.splitlines()
     assert sum(not line.startswith("  ") for line in lines) == 4  # the tags and two messages
     assert lines[0].count('"') == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,14 +14,7 @@ from hypothesis import strategies as st
 from memory import tokens
 from memory.domain import FACT_CATEGORIES
 from memory.sections import ITEM_CHARS_MAX, Excluded, Sections
-from memory.summary.digest import (
-    FACTS_MAX,
-    INSTRUCTION,
-    SCHEMA,
-    SUMMARY_TOKENS_MAX,
-    UnusableDigest,
-    read,
-)
+from memory.summary.digest import FACTS_MAX, INSTRUCTION, SCHEMA, SUMMARY_TOKENS_MAX, Digest, UnusableDigest, read
 from tests.resources import digest_of, fact, soon_over
 
 NOTHING = Sections()
@@ -69,11 +63,7 @@ def test_wrapping_is_unwrapped(answer: str) -> None:
         ("data", {"name": "price", "value": 12}, ("price: 12",)),
         ("discussed", ["hidden\u202e\u200b text\x1b"], ("hidden text",)),
         ("excluded", "Coffee", (Excluded("Coffee"),)),
-        (
-            "excluded",
-            ["Coffee", {"option": "Cocoa", "reason": "too sweet"}],
-            (Excluded("Coffee"), Excluded("Cocoa", "too sweet")),
-        ),
+        ("excluded", ["Tea", {"option": "Milk", "reason": "fat"}], (Excluded("Tea"), Excluded("Milk", "fat"))),
         ("excluded", {"option": "Cocoa", "reason": None}, (Excluded("Cocoa"),)),
         ("excluded", [{"reason": "no option"}], ()),
         ("topic", ["a", "list"], ""),
@@ -113,15 +103,9 @@ def test_facts_models_get_slightly_wrong(written: dict[str, Any], meant: dict[st
 
 def test_prose_becomes_what_was_discussed_and_no_facts() -> None:
     previous = Sections(topic="Tea", requirements=("Loose leaf",), discussed=("Old talk",))
-    digest = read(
-        "<think>hm</think>\n# Summary\n\n- They spoke of **tea**.\n2) It was green.\n\nAll agreed.\n", previous
-    )
-    assert digest.sections == Sections(
-        topic="Tea",
-        requirements=("Loose leaf",),
-        discussed=("Summary", "They spoke of **tea**.", "It was green.", "All agreed."),
-    )
-    assert digest.facts == ()
+    prose = "<think>hm</think>\n# Summary\n\n- They spoke of **tea**.\n2) It was green.\n\nAll agreed.\n"
+    discussed = ("Summary", "They spoke of **tea**.", "It was green.", "All agreed.")
+    assert read(prose, previous) == Digest(replace(previous, discussed=discussed))
 
 
 # -- refused
@@ -150,14 +134,11 @@ def summary_of(items: int) -> Sections:
     return Sections(topic="Tea", data=tuple(f"Batch {number} was steeped for two minutes" for number in range(items)))
 
 
-@pytest.mark.parametrize(("before", "after", "fine"), [(20, 20, True), (20, 11, True), (20, 6, False), (6, 1, True)])
-def test_a_summary_that_lost_most_is_refused(before: int, after: int, fine: bool) -> None:
-    answer = json.dumps({"summary": summary_of(after).as_dict(), "facts": []})
-    if fine:
-        assert read(answer, summary_of(before)).sections == summary_of(after)
-    else:
-        with pytest.raises(UnusableDigest, match=r"keeps only \d+ of \d+ tokens"):
-            read(answer, summary_of(before))
+def test_a_summary_that_lost_most_is_refused() -> None:
+    for before, after in ((20, 20), (20, 11), (6, 1)):
+        assert read(json.dumps(summary_of(after).as_dict()), summary_of(before)).sections == summary_of(after)
+    with pytest.raises(UnusableDigest, match=r"keeps only \d+ of \d+ tokens"):
+        read(json.dumps(summary_of(6).as_dict()), summary_of(20))
 
 
 # -- bounds
@@ -239,17 +220,14 @@ def test_reading_gives_a_bounded_digest_or_refuses(answer: str) -> None:
         '{"topic": ' + "9" * 100_000 + "}",
         json.dumps({"topic": "x", "data": ["y"] * 20_000}),
         json.dumps({"topic": "x", "facts": [{"text": "z", "source": "1" * 90_000}]}),
+        *(  # around the interpreter's own limit
+            f'{{"topic": "x", "facts": [{{"text": "y", "{place}": {"[" * depth + "]" * depth}}}]}}'
+            for place in ("source", "supersedes", "quote", "text")
+            for depth in range(700, 1000, 100)
+        ),
     ],
     ids=lambda answer: answer[:12],
 )
 def test_adversarial_answers_are_read_fast(answer: str) -> None:
     with soon_over(), suppress(UnusableDigest):
         read(answer, summary_of(3))
-
-
-@pytest.mark.parametrize("place", ["source", "supersedes", "quote", "text"])
-def test_deep_nesting_anywhere_is_no_crash(place: str) -> None:
-    for depth in range(700, 1000, 30):  # around the interpreter's own limit
-        deep = "[" * depth + "]" * depth
-        with suppress(UnusableDigest):
-            read(f'{{"topic": "x", "facts": [{{"text": "y", "{place}": {deep}}}]}}', NOTHING)

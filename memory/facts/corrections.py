@@ -18,8 +18,7 @@ from itertools import takewhile
 from sqlalchemy import delete, select
 
 from memory.domain import Fact, FactDraft, Message
-from memory.facts.grounding import DATE, NEGATION
-from memory.facts.words import stems, straight, tokens
+from memory.facts.grounding import DATE, NEGATION, stems, straight, tokens
 from models import FactRow, MessageRow, Transaction
 
 SAID_MAX = 4000  # characters of a message in which a correction is looked for

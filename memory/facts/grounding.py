@@ -25,10 +25,10 @@ from functools import cached_property
 from itertools import pairwise
 
 from memory.domain import Fact, FactDraft, Message
-from memory.facts.words import is_unspaced, stem, stems, straight, tokens
 from memory.languages import pattern, table
 from memory.llm import DigestMaterial
 from memory.rendering import one_line, plain, without_blocks
+from search_index.analysis import ENGLISH
 
 TEXT_CHARS_MAX = 500
 QUOTE_WORDS_MIN = 3  # for a quote of common words only
@@ -44,6 +44,11 @@ RELATIVE_TIME = pattern(lambda language: language.relative_times)
 NEGATION = pattern(lambda language: language.negations)
 NEGATIVE = pattern(lambda language: "|".join(filter(None, (language.negations, language.negatives))))
 
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_TOKEN = re.compile(rf"[$€£¥₹]?\d+(?:[.,:/-]\d+)*%?|{_UNSPACED.pattern}+|[^\W\d_]+(?:'[^\W\d_]+)?")
 _EDGES = " .!\"'"  # models add them to quotes
 _TYPOGRAPHIC = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "..."})
 _DIGITS = re.compile(
@@ -138,9 +143,6 @@ class Grounding:
         return frozenset(word for text in texts for word in _words(text))
 
 
-# -- repetitions
-
-
 def same_text(text: str) -> str:
     """A text in the form that is compared: case, spacing and the final stop don't count."""
     return one_line(text).casefold().rstrip(".!")
@@ -163,9 +165,6 @@ def told_back(text: str) -> str:
     return same_text(_BEFORE_TOLD.sub("", _AFTER_TOLD.sub("", straight(one_line(text)))))
 
 
-# -- the quote
-
-
 def _quoted(quote: str, said: str) -> bool:
     quote, said = _compared(quote), _compared(said)
     if quote not in said:
@@ -183,9 +182,6 @@ def _telling(quote: str, said: str) -> bool:
     """Whether a quote has more than words that nearly every message has."""
     whole = _compared(quote).strip(_EDGES) == _compared(said).strip(_EDGES)
     return whole or len(quote.split()) >= QUOTE_WORDS_MIN or bool(stems(quote))
-
-
-# -- numbers
 
 
 def _without_dates_worked_out(text: str, source: Message, said: str) -> str:
@@ -236,9 +232,6 @@ def _topics(text: str) -> set[str]:
     return {word for word in stems(text) if not any(character.isdigit() for character in word)}
 
 
-# -- negations
-
-
 def _negations_agree(text: str, quote: str, said: str) -> bool:
     text, said = straight(text), straight(said)
     if NEGATION.search(text):
@@ -272,9 +265,6 @@ def _after_not(before: Sequence[str]) -> bool:
     return NEGATION.fullmatch(last) is not None
 
 
-# -- names
-
-
 def _words(text: str) -> list[str]:
     return " ".join(_LETTERS.findall(text)).casefold().split()
 
@@ -291,3 +281,29 @@ def _known(name: str, words: Iterable[str]) -> bool:
         name == word or (min(len(name), len(word)) >= 4 and (name.startswith(word) or word.startswith(name)))
         for word in words
     )
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether `text` is written, at least in part, without spaces between words (Chinese, Japanese, Thai, Korean)."""
+    return _UNSPACED.search(text) is not None
+
+
+def straight(text: str) -> str:
+    """`text` with plain apostrophes, at the same length."""
+    return text.replace("’", "'").replace("‘", "'")
+
+
+def tokens(text: str) -> list[str]:
+    """The words and figures of `text`, as they are written."""
+    return _TOKEN.findall(straight(text))
+
+
+def stems(text: str) -> list[str]:
+    """What `text` is about, in order: its words without endings, and without those that stand in any text."""
+    return ENGLISH.terms(straight(text))
+
+
+def stem(word: str) -> str:
+    """A word without its ending."""
+    found = ENGLISH.terms(word)
+    return found[0] if found else word

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import and_, bindparam, func, literal, select
 
@@ -50,7 +50,8 @@ class SummaryVersion:
 
 @dataclass(frozen=True)
 class SummaryState:
-    """The newest version (None: there is none yet), and its state, as in `Head`."""
+    """The newest version (None: there is none yet), and the summary's state: `none` (there is nothing to summarise
+    yet), `current`, `pending` (messages wait to be summarised), `updating` or `failed`."""
 
     session_id: str
     latest: SummaryVersion | None
@@ -59,21 +60,6 @@ class SummaryState:
     job_id: int | None
     head_version: int
     message_count: int
-
-
-class Head(NamedTuple):
-    """What a session's head shows: its summary and the tenant's system prompt.  `job_id` is the job that updates the
-    summary, `error` how its last try failed.
-
-    `state` is `none` (there is nothing to summarise yet), `current`, `pending` (messages wait to be summarised),
-    `updating` or `failed`.
-    """
-
-    summary: Sections
-    state: str
-    job_id: int | None
-    error: str | None
-    system_prompt: str | None
 
 
 _V, _J = SummaryRow.__table__, JobRow.__table__
@@ -206,8 +192,9 @@ def skip_erased(tx: Transaction, row: SessionRow, through: int) -> int:
     return row.message_count if following is None else following - 1
 
 
-def of_head(tx: Transaction, row: SessionRow) -> Head:
-    """What the session's head shows."""
+def of_head(tx: Transaction, row: SessionRow) -> tuple[Sections, str, int | None, str | None, str | None]:
+    """What the session's head shows: its summary, the summary's state, the id of the job that updates it and the error
+    of that job's last try, and the tenant's stored system prompt."""
     named = {"session": row.id, "version": row.head_version, "key": str(row.id), "tenant": row.tenant}
     sections, job_id, job_state, error, system_prompt = tx.execute(_OF_HEAD, named).one()
     state = "current" if row.summary_version else "none"
@@ -215,14 +202,15 @@ def of_head(tx: Transaction, row: SessionRow) -> Head:
         state = "failed" if job_state == "failed" else "updating"
     elif row.summary_through < row.message_count:
         state = "pending"
-    return Head(Sections.from_dict(sections or {}), state, job_id, error, system_prompt)
+    return Sections.from_dict(sections or {}), state, job_id, error, system_prompt
 
 
 def state_of(tx: Transaction, row: SessionRow) -> SummaryState:
     """The state of the session's summary, with its newest version."""
-    newest, head = find_version(tx, row, row.summary_version), of_head(tx, row)
+    newest = find_version(tx, row, row.summary_version)
+    _, state, job_id, error, _ = of_head(tx, row)
     latest = as_version(newest) if newest else None
-    return SummaryState(row.public_id, latest, head.state, head.error, head.job_id, row.head_version, row.message_count)
+    return SummaryState(row.public_id, latest, state, error, job_id, row.head_version, row.message_count)
 
 
 def as_version(row: SummaryRow) -> SummaryVersion:
