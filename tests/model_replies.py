@@ -85,7 +85,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Text(Reply):
-    """A good answer, streamed word by word if that was asked for.  The base of the slightly wrong ones below."""
+    """A good answer, streamed word by word if that was asked for."""
 
     text: str = "One two three four five."
     usage: Any = "words"  # or what to send instead; None sends none
@@ -158,23 +158,6 @@ class ToolCalls(Reply):
         return exchange.end()
 
 
-class Prose(Text):
-    """Words where JSON was asked for."""
-
-
-def NoUsage(text: str = Text.text) -> Text:
-    return Text(text, usage=None)
-
-
-def NoDone(text: str = Text.text) -> Text:
-    """A stream with a finish_reason and no [DONE]."""
-    return Text(text, done=False)
-
-
-def EmptyContent(finish: str = "stop") -> Text:
-    return Text("", finish=finish)
-
-
 @dataclass(frozen=True)
 class Status(Reply):
     """An HTTP error.  `body` is text, or what OpenAI would send; None makes one up."""
@@ -223,20 +206,6 @@ class Json(Reply):
 
     def send(self, exchange: Exchange) -> None:
         exchange.json(self.value)
-
-
-class BrokenJson(Reply):
-    def send(self, exchange: Exchange) -> None:
-        if not exchange.streaming:
-            return exchange.respond(200, b'{"choices": [{"message": ', {"Content-Type": "application/json"})
-        return Raw([b'data: {"choices": [{"delta": \n\n', b"data: [DONE]\n\n"]).send(exchange)
-
-
-class EmptyChoices(Reply):
-    def send(self, exchange: Exchange) -> None:
-        if not exchange.streaming:
-            return exchange.json({**exchange.completion({}), "choices": []})
-        return Raw([b'data: {"choices": []}\n\n', b"data: [DONE]\n\n"]).send(exchange)
 
 
 @dataclass(frozen=True)
@@ -314,17 +283,6 @@ class SseError(Reply):
         exchange.write(b"event: error\n")
         exchange.event({"error": self.error})
         return exchange.end()
-
-
-@dataclass(frozen=True)
-class Refusal(Reply):
-    text: str = "I can't help with that."
-
-    def send(self, exchange: Exchange) -> None:
-        if not exchange.streaming:
-            return exchange.json(exchange.completion({"content": None, "refusal": self.text}))
-        chunk = json.dumps(exchange.chunk({"refusal": self.text}, "stop")).encode()
-        return Raw([b"data: " + chunk + b"\n\n", b"data: [DONE]\n\n"]).send(exchange)
 
 
 class Dictation(Reply):

@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import socket
+import ssl
 import threading
 import time
 from collections import deque
@@ -27,21 +28,15 @@ from typing import Any, BinaryIO
 
 from tests.model_replies import (  # noqa: F401 - tests take replies from here
     Body,
-    BrokenJson,
     CutStream,
     Delay,
     Dictation,
     Drip,
-    EmptyChoices,
-    EmptyContent,
     Exchange,
     HangUp,
     Html,
-    NoDone,
-    NoUsage,
-    Prose,
+    Json,
     Raw,
-    Refusal,
     Reply,
     SseError,
     Status,
@@ -100,9 +95,11 @@ class ModelServer:
         is_mini: Callable[[Body], bool] = looks_mini,
         reply: str | None = None,
         forgetful: bool = False,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """`reply` is what the main model says instead of an echo; a `forgetful` server keeps no `requests`, which a
         long run would fill its memory with."""
+        self._tls = tls
         self._delays = main_delay, mini_delay
         self._answer_with: Callable[[Body], Any] = echo if reply is None else lambda _: reply
         self._forgetful = forgetful
@@ -114,7 +111,7 @@ class ModelServer:
         self._changed = threading.Condition()
         self._listener = socket.create_server(("127.0.0.1", port), backlog=512)
         self.port: int = self._listener.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}/v1"
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.port}/v1"
         self._acceptor = threading.Thread(target=self._accept, daemon=True)
         self._acceptor.start()
 
@@ -174,6 +171,8 @@ class ModelServer:
     def _accept(self) -> None:
         while not self.closing.is_set():
             connection, _ = self._listener.accept()
+            if self._tls is not None:
+                connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._changed:
                 self._open.add(connection)
