@@ -28,7 +28,7 @@ from memory.leases import Leases
 from memory.llm import DigestMaterial, LanguageModel, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
 from memory.ops import logs
-from memory.ops.data_lock import DataLock
+from memory.ops.backup import DataLock
 from memory.ops.database_errors import DAMAGED, in_short
 from memory.ops.metrics import Metrics, Standing
 from memory.people.erasing import Erasing

@@ -8,9 +8,9 @@ import socket
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 Body = dict[str, Any]
 
@@ -18,7 +18,7 @@ Body = dict[str, Any]
 class Exchange:
     """The answering side of one request: what replies are written with."""
 
-    def __init__(self, connection: socket.socket, body: Body, server: Server) -> None:
+    def __init__(self, connection: socket.socket, body: Body, server: Any) -> None:
         self.connection, self.body, self.server = connection, body, server
         self.streaming = bool(self.body.get("stream"))
 
@@ -68,14 +68,6 @@ class Exchange:
         self.connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + content)
 
 
-class Server(Protocol):
-    """What a reply needs of the server."""
-
-    closing: threading.Event
-
-    def reply(self, exchange: Exchange, reply: Any) -> None: ...
-
-
 class Reply:
     """One answer, good or bad."""
 
@@ -85,7 +77,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Text(Reply):
-    """A good answer, streamed word by word if that was asked for.  The base of the slightly wrong ones below."""
+    """A good answer, streamed word by word if that was asked for."""
 
     text: str = "One two three four five."
     usage: Any = "words"  # or what to send instead; None sends none
@@ -97,12 +89,12 @@ class Text(Reply):
         usage = exchange.usage(self.text) if self.usage == "words" else self.usage
         tail = {} if usage is None else {"usage": usage}
         if not exchange.streaming:
-            return exchange.json(exchange.completion({"content": self.text}, self.finish or "stop", **tail))
+            return exchange.json(exchange.completion(self._message(exchange), self.finish or "stop", **tail))
         exchange.begin()
         exchange.event(exchange.chunk({"role": "assistant", "content": ""}))
-        for piece in self.text.replace(" ", "\0 ").split("\0") if self.text else []:
+        for delta in self._deltas(exchange):
             time.sleep(self.seconds_each)
-            exchange.event(exchange.chunk({"content": piece}))
+            exchange.event(exchange.chunk(delta))
         if self.finish:
             exchange.event(exchange.chunk({}, self.finish))
         if usage is not None and exchange.body.get("stream_options", {}).get("include_usage"):
@@ -111,22 +103,46 @@ class Text(Reply):
             exchange.event("[DONE]")
         return exchange.end()
 
+    def _message(self, exchange: Exchange) -> Body:
+        return {"content": self.text}
 
-@dataclass(frozen=True)
-class ToolCalls(Reply):
+    def _deltas(self, exchange: Exchange) -> Iterator[Body]:
+        for piece in self.text.replace(" ", "\0 ").split("\0") if self.text else []:
+            yield {"content": piece}
+
+
+class ToolCalls(Text):
     """Calls of tools, each its name and arguments (a mapping, or text as it is), perhaps with words before them.
 
     Streamed they come in fragments: id and name first, then the arguments by a few characters, the calls interleaved.
+    Some servers say "stop" where they end.
     """
 
+    SIZE = 7  # characters of a fragment
     calls: tuple[tuple[str, Any], ...]
-    text: str = ""
-    finish: str = "tool_calls"  # some servers say "stop"
-    size: int = 7  # characters of a fragment
 
-    def send(self, exchange: Exchange) -> None:
+    def __init__(self, calls: tuple[tuple[str, Any], ...], text: str = "", finish: str = "tool_calls") -> None:
+        super().__init__(text, finish=finish)
+        object.__setattr__(self, "calls", calls)
+
+    def _message(self, exchange: Exchange) -> Body:
+        return {"content": self.text or None, "tool_calls": self._whole(exchange)}
+
+    def _deltas(self, exchange: Exchange) -> Iterator[Body]:
+        yield from super()._deltas(exchange)
+        whole = self._whole(exchange)
+        for place, call in enumerate(whole):
+            function = {"name": call["function"]["name"], "arguments": ""}
+            yield {"tool_calls": [{"index": place, **call, "function": function}]}
+        given = [call["function"]["arguments"] for call in whole]
+        for start in range(0, max(map(len, given), default=0), self.SIZE):
+            for place, text in enumerate(given):
+                if part := text[start : start + self.SIZE]:
+                    yield {"tool_calls": [{"index": place, "function": {"arguments": part}}]}
+
+    def _whole(self, exchange: Exchange) -> list[Body]:
         number = len(exchange.body.get("messages", []))
-        whole = [
+        return [
             {
                 "id": f"call_{number}_{place}",
                 "type": "function",
@@ -134,45 +150,6 @@ class ToolCalls(Reply):
             }
             for place, (name, given) in enumerate(self.calls)
         ]
-        usage = exchange.usage(self.text)
-        if not exchange.streaming:
-            message = {"content": self.text or None, "tool_calls": whole}
-            return exchange.json(exchange.completion(message, self.finish, usage=usage))
-        exchange.begin()
-        exchange.event(exchange.chunk({"role": "assistant", "content": None}))
-        for piece in self.text.replace(" ", "\0 ").split("\0") if self.text else []:
-            exchange.event(exchange.chunk({"content": piece}))
-        for place, call in enumerate(whole):
-            function = {"name": call["function"]["name"], "arguments": ""}
-            exchange.event(exchange.chunk({"tool_calls": [{"index": place, **call, "function": function}]}))
-        given = [call["function"]["arguments"] for call in whole]
-        for start in range(0, max(map(len, given), default=0), self.size):
-            for place, text in enumerate(given):
-                if part := text[start : start + self.size]:
-                    fragment = {"index": place, "function": {"arguments": part}}
-                    exchange.event(exchange.chunk({"tool_calls": [fragment]}))
-        exchange.event(exchange.chunk({}, self.finish))
-        if exchange.body.get("stream_options", {}).get("include_usage"):
-            exchange.event({**exchange.chunk({}), "choices": [], "usage": usage})
-        exchange.event("[DONE]")
-        return exchange.end()
-
-
-class Prose(Text):
-    """Words where JSON was asked for."""
-
-
-def NoUsage(text: str = Text.text) -> Text:
-    return Text(text, usage=None)
-
-
-def NoDone(text: str = Text.text) -> Text:
-    """A stream with a finish_reason and no [DONE]."""
-    return Text(text, done=False)
-
-
-def EmptyContent(finish: str = "stop") -> Text:
-    return Text("", finish=finish)
 
 
 @dataclass(frozen=True)
@@ -187,17 +164,17 @@ class Status(Reply):
         if isinstance(self.body, str):
             return exchange.respond(self.code, self.body.encode(), {"Content-Type": "text/plain", **self.headers})
         made_up = {"error": {"message": f"Scripted {self.code}.", "type": "scripted", "param": None, "code": None}}
-        return exchange.json(self.body or made_up, self.code, self.headers)
+        return exchange.json(made_up if self.body is None else self.body, self.code, self.headers)
 
 
-@dataclass(frozen=True)
-class Html(Reply):
+def Html(code: int = 200) -> Status:
     """What a proxy or a wrong address answers."""
+    return Status(code, "<!DOCTYPE html><html><h1>It works!</h1></html>", {"Content-Type": "text/html"})
 
-    code: int = 200
 
-    def send(self, exchange: Exchange) -> None:
-        exchange.respond(self.code, b"<!DOCTYPE html><html><h1>It works!</h1></html>", {"Content-Type": "text/html"})
+def Json(value: Any) -> Status:
+    """This very JSON, which need not be a chat completion."""
+    return Status(200, value)
 
 
 @dataclass(frozen=True)
@@ -213,30 +190,6 @@ class Raw(Reply):
         for chunk in self.chunks:
             exchange.write(chunk)
         exchange.end()
-
-
-@dataclass(frozen=True)
-class Json(Reply):
-    """This very JSON, which need not be a chat completion."""
-
-    value: Any
-
-    def send(self, exchange: Exchange) -> None:
-        exchange.json(self.value)
-
-
-class BrokenJson(Reply):
-    def send(self, exchange: Exchange) -> None:
-        if not exchange.streaming:
-            return exchange.respond(200, b'{"choices": [{"message": ', {"Content-Type": "application/json"})
-        return Raw([b'data: {"choices": [{"delta": \n\n', b"data: [DONE]\n\n"]).send(exchange)
-
-
-class EmptyChoices(Reply):
-    def send(self, exchange: Exchange) -> None:
-        if not exchange.streaming:
-            return exchange.json({**exchange.completion({}), "choices": []})
-        return Raw([b'data: {"choices": []}\n\n', b"data: [DONE]\n\n"]).send(exchange)
 
 
 @dataclass(frozen=True)
@@ -314,17 +267,6 @@ class SseError(Reply):
         exchange.write(b"event: error\n")
         exchange.event({"error": self.error})
         return exchange.end()
-
-
-@dataclass(frozen=True)
-class Refusal(Reply):
-    text: str = "I can't help with that."
-
-    def send(self, exchange: Exchange) -> None:
-        if not exchange.streaming:
-            return exchange.json(exchange.completion({"content": None, "refusal": self.text}))
-        chunk = json.dumps(exchange.chunk({"refusal": self.text}, "stop")).encode()
-        return Raw([b"data: " + chunk + b"\n\n", b"data: [DONE]\n\n"]).send(exchange)
 
 
 class Dictation(Reply):

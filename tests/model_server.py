@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import socket
+import ssl
 import threading
 import time
 from collections import deque
@@ -27,21 +28,15 @@ from typing import Any, BinaryIO
 
 from tests.model_replies import (  # noqa: F401 - tests take replies from here
     Body,
-    BrokenJson,
     CutStream,
     Delay,
     Dictation,
     Drip,
-    EmptyChoices,
-    EmptyContent,
     Exchange,
     HangUp,
     Html,
-    NoDone,
-    NoUsage,
-    Prose,
+    Json,
     Raw,
-    Refusal,
     Reply,
     SseError,
     Status,
@@ -68,9 +63,8 @@ class Received:
 class ScriptedModel:
     """One model's queue of replies and what it answers when that is empty."""
 
-    def __init__(self, default: Callable[[Body], Any], delay: float) -> None:
+    def __init__(self, default: Callable[[Body], Any]) -> None:
         self.default = default
-        self.delay = delay  # seconds before each answer
         self._queued: deque[Any] = deque()
 
     def queue(self, *replies: Any) -> None:
@@ -95,15 +89,14 @@ class ModelServer:
         self,
         port: int = 0,
         *,
-        main_delay: float = 0.0,
-        mini_delay: float = 0.0,
         is_mini: Callable[[Body], bool] = looks_mini,
         reply: str | None = None,
         forgetful: bool = False,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """`reply` is what the main model says instead of an echo; a `forgetful` server keeps no `requests`, which a
         long run would fill its memory with."""
-        self._delays = main_delay, mini_delay
+        self._tls = tls
         self._answer_with: Callable[[Body], Any] = echo if reply is None else lambda _: reply
         self._forgetful = forgetful
         self.is_mini = is_mini
@@ -114,7 +107,7 @@ class ModelServer:
         self._changed = threading.Condition()
         self._listener = socket.create_server(("127.0.0.1", port), backlog=512)
         self.port: int = self._listener.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}/v1"
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.port}/v1"
         self._acceptor = threading.Thread(target=self._accept, daemon=True)
         self._acceptor.start()
 
@@ -142,9 +135,9 @@ class ModelServer:
 
     def reset(self) -> None:
         """Forget what came and what was scripted, so that tests can share a server; connections stay."""
-        self.main = ScriptedModel(self._answer_with, self._delays[0])
-        self.mini = ScriptedModel(digest, self._delays[1])
-        self.embeddings = ScriptedModel(embeddings, 0.0)
+        self.main = ScriptedModel(self._answer_with)
+        self.mini = ScriptedModel(digest)
+        self.embeddings = ScriptedModel(embeddings)
         self.requests: list[Received] = []
 
     @property
@@ -174,6 +167,8 @@ class ModelServer:
     def _accept(self) -> None:
         while not self.closing.is_set():
             connection, _ = self._listener.accept()
+            if self._tls is not None:
+                connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._changed:
                 self._open.add(connection)
@@ -226,27 +221,19 @@ class ModelServer:
             return Status(404, {"error": {"message": "No such model.", "code": "model_not_found"}}).send(exchange)
         model = {"main": self.main, "mini": self.mini, "embeddings": self.embeddings}[received.model]
         reply = model.next()
-        reply = model.default if reply is None else reply
-        if model.delay:
-            self.closing.wait(model.delay)
-        return self.reply(exchange, reply)
+        return self.reply(exchange, model.default if reply is None else reply)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="A scripted OpenAI-compatible model server on loopback.")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--main-delay", type=float, default=0.0, help="seconds before each of the main model's replies")
-    parser.add_argument("--mini-delay", type=float, default=0.0)
     parser.add_argument("--reply", help="what the main model says; it echoes otherwise")
     parser.add_argument("--forgetful", action="store_true", help="keep no requests, for long runs")
     options = parser.parse_args()
-    with ModelServer(
-        options.port,
-        main_delay=options.main_delay,
-        mini_delay=options.mini_delay,
-        reply=options.reply,
-        forgetful=options.forgetful,
-    ) as server:
+    with ModelServer(options.port, reply=options.reply, forgetful=options.forgetful) as server:
+        if options.main_delay:
+            server.main.default = lambda body: Delay(options.main_delay, options.reply or echo)
         print(server.url, flush=True)
         try:
             threading.Event().wait()

@@ -18,8 +18,7 @@ from flask_migrate import downgrade
 
 from app import services_of
 from cli import register_commands
-from memory.ops.backup import examine
-from memory.ops.data_lock import DataLock
+from memory.ops.backup import DataLock, examine
 from tests.conftest import MakeApp
 from tests.serving import Api, Server, eventually, migrated_server, rows, sound
 from tests.talking import chat, stored

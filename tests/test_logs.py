@@ -20,7 +20,6 @@ from app import services_of
 from cli import register_commands
 from memory.ops import logs
 from tests.conftest import MakeApp
-from tests.serving import Api, migrated_server
 from tests.talking import ask, chat
 
 Lines = Callable[[], list[dict[str, str]]]
@@ -208,20 +207,3 @@ def test_addresses_that_servers_log_are_left_out(told: Flask, log: Lines) -> Non
     logging.getLogger("gunicorn.error").error("Error handling request %s", "/api/users/ada")
     (line,) = log()
     assert line["event"] == "a request broke off"
-
-
-@pytest.mark.slow
-def test_every_line_of_a_server_has_the_one_form(tmp_path: Path, migrated: Path) -> None:
-    with migrated_server(tmp_path, migrated) as server:
-        server.start()
-        with Api(server) as api:
-            api.chat("session-nineteen", "My cat is called tangerine.", user_id="person-of-acme")
-            api.jobs_done()
-            api.http.get("/api/users/person-of-acme/no/such/address")
-        assert server.stop() == 0
-        text = server.log.read_text()
-        lines = [read(line) for line in text.splitlines()]
-    assert all({"time", "level", "logger", "event"} <= line.keys() for line in lines)
-    assert {"turn", "summary", "request"} <= {line["event"] for line in lines}
-    assert "gunicorn.error" in {line["logger"] for line in lines}
-    assert "person-of-acme" not in text and "session-nineteen" not in text and "tangerine" not in text

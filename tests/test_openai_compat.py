@@ -14,7 +14,7 @@ from benchmarks.serving import free_port
 from tests.completing import ADDRESS, assistant, complete, failed, post, sent, stream, talk, user
 from tests.conftest import MakeApp
 from tests.model_replies import Json
-from tests.model_server import CutStream, EmptyContent, Html, ModelServer, SseError, Status, Text, ToolCalls
+from tests.model_server import CutStream, Html, ModelServer, SseError, Status, Text, ToolCalls
 from tests.openai_calls import scripted_server
 from tests.talking import at, said, sessions, stored
 
@@ -130,7 +130,7 @@ def test_calls_of_tools_and_their_results_are_passed_on_and_stored(client: Flask
 def test_an_answer_without_words_is_passed_on_and_leaves_the_question_unanswered(
     client: FlaskClient, server: ModelServer, reason: str, streamed: bool
 ) -> None:
-    server.main.queue(EmptyContent(reason), "Now then.")
+    server.main.queue(Text("", finish=reason), "Now then.")
     if streamed:
         assert stream(client, talk("Hello"))[-2]["choices"][0]["finish_reason"] == reason
     else:

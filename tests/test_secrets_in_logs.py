@@ -10,8 +10,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.model_server import CutStream, Html, ModelServer, Prose, Status, Text, ToolCalls
+from tests.model_server import CutStream, Html, ModelServer, Status, Text, ToolCalls
 from tests.serving import Server, eventually, migrated_server
+from tests.test_logs import read
 
 OURS, WRONG, METRICS = "key-of-acme-sentinel-1", "key-nobody-has-sentinel-2", "key-of-metrics-sentinel-3"
 THEIRS, REDIS = "sk-model-server-sentinel-4", "redis-password-sentinel-5"
@@ -73,7 +74,7 @@ def failures(http: httpx2.Client, models: ModelServer) -> None:
             http.post(path, json={"user_id" if path == "/api/chat" else "user": PERSON, "stream": True, **said})
         http.post(f"/api/sessions/{SESSION}/summary/refresh")
         http.post(f"/api/sessions/{SESSION}/summary/preview", json={"text": f"{PROMPT} {{% if first %}}{{% endif %}}"})
-    models.mini.default = Prose(f"{WORDS} {REPLY}")
+    models.mini.default = Text(f"{WORDS} {REPLY}")
     models.main.default = Text(f"{REPLY}.")
     http.post(f"/api/sessions/{SESSION}/summary/refresh")
     http.get("/v1/models")
@@ -139,6 +140,13 @@ def test_the_run_was_logged_at_debug(log: str) -> None:
     for code in ("api_key_unknown", "too_many_wrong_keys", "not_found", "invalid_json", "invalid_fields"):
         assert f"code={code}" in log, code
     assert "outcome=failed" in log and "unreachable" in log  # turns, and the Redis
+
+
+def test_every_line_has_the_one_form(log: str) -> None:
+    lines = [read(line) for line in log.splitlines()]
+    assert all({"time", "level", "logger", "event"} <= line.keys() for line in lines)
+    assert {"turn", "summary", "request"} <= {line["event"] for line in lines}
+    assert "gunicorn.error" in {line["logger"] for line in lines}
 
 
 @pytest.mark.parametrize("secret", SECRETS)

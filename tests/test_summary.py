@@ -12,7 +12,7 @@ from memory import tokens
 from memory.summary.digest import INSTRUCTION, SCHEMA
 from memory.summary.updates import BATCH_TOKENS
 from tests.conftest import MakeApp
-from tests.model_server import Delay, ModelServer, Prose, Status
+from tests.model_server import Delay, ModelServer, Status, Text
 from tests.remembering import Talk
 from tests.resources import append, digest_of, error, fact, good, read_all, rows_of, said
 from tests.talking import at, chat, failed, meanwhile
@@ -94,7 +94,7 @@ def test_an_import_is_summarised_in_bounded_calls(talk: Talk) -> None:
 @pytest.mark.parametrize("broken", ["{", json.dumps(digest_of(topic=""))])
 def test_a_broken_answer_is_repaired_once(talk: Talk, broken: str) -> None:
     talk.say("I drink tea.")
-    done = talk.digest(Prose(broken), digest_of(topic="Mended"))
+    done = talk.digest(Text(broken), digest_of(topic="Mended"))
     assert (done["latest"]["sections"]["topic"], done["latest"]["usage"]["calls"]) == ("Mended", 2)
     first, repair = talk.digests()
     assert repair[: len(first)] == first

@@ -25,7 +25,7 @@ from search_index import DIMENSIONS, EmbeddingUnavailable, Query, Recipe, Search
 from search_index.vectors import NO_VECTOR, PACKED_BYTES, lengths_of, packed
 from search_index.vectors import cosines as cosines_of
 from tests.model_replies import Json
-from tests.model_server import BrokenJson, HangUp, ModelServer, Status
+from tests.model_server import HangUp, ModelServer, Status
 from tests.openai_calls import KEY
 from tests.resources import append, good, said
 from tests.searching import Rows, message
@@ -186,7 +186,7 @@ def row(size: int = DIMENSIONS, index: Any = 0, value: Any = 0.5) -> dict[str, A
         (Json({"data": [row(1536), row(1536, 1)]}), "(2, 1536)"),
         (Json({"data": [row()]}), "(1, 256)"),
         (Json({"data": None}), "no embeddings"),
-        (BrokenJson(), "no embeddings"),
+        (Status(200, "{"), "no embeddings"),
         (Status(401), "OPENAI_API_KEY"),
         (Status(404), "OPENAI_EMBEDDING_MODEL"),
         (Status(429), ""),

@@ -63,7 +63,7 @@ def read(
             raise
     if message is None:
         raise failures.bad_answer("it holds no message", json.dumps(data, ensure_ascii=False))
-    said, made = "".join(text), _whole(calls)
+    said, made = "".join(text), _whole(calls) if calls else []
     if client is None and not made and not said.strip():
         raise failures.empty_answer(reason)
     if made:  # many servers say "stop"
@@ -119,33 +119,30 @@ def _objects(chunks: Iterable[bytes], failures: Failures) -> Iterator[dict[str, 
         if b"\n" in chunk and read_on.strip():
             break
     start = bytes(read_on).lstrip().removeprefix(_BOM)
-    if not start.startswith(_FIELDS):
-        yield _object("", (start + b"".join(rest)).decode("utf-8", "replace"), failures)
-        return
-    began = False
-    for name, payload in events(chain((start,), rest)):
+    streamed, began = start.startswith(_FIELDS), False
+    payloads = events(chain((start,), rest))
+    if not streamed:
+        payloads = iter([("", (start + b"".join(rest)).decode("utf-8", "replace"))])
+    for name, payload in payloads:
         if payload == "[DONE]":
             return
-        yield _object(name, payload, failures, began)
+        try:
+            data = json.loads(payload)
+        except (ValueError, RecursionError):
+            if name == "error":
+                raise failures.told(payload) from None
+            if began:  # half an event after good ones means that the connection broke
+                raise failures.cut_off() from None
+            raise failures.bad_answer("not JSON" if payload else "nothing at all", payload) from None
+        if not isinstance(data, dict):
+            raise failures.bad_answer("not an object", payload)
+        # Some servers answer 200 and put the error into the body.
+        if error := data.get("error") or ((name == "error" or data.get("object") == "error") and data):
+            raise failures.told(error)
         began = True
-    raise failures.cut_off()
-
-
-def _object(name: str, payload: str, failures: Failures, began: bool = False) -> dict[str, Any]:
-    try:
-        data = json.loads(payload)
-    except (ValueError, RecursionError):
-        if name == "error":
-            raise failures.told(payload) from None
-        if began:  # half an event after good ones means that the connection broke
-            raise failures.cut_off() from None
-        raise failures.bad_answer("not JSON" if payload else "nothing at all", payload) from None
-    if not isinstance(data, dict):
-        raise failures.bad_answer("not an object", payload)
-    # Some servers answer 200 and put the error into the body.
-    if error := data.get("error") or ((name == "error" or data.get("object") == "error") and data):
-        raise failures.told(error)
-    return data
+        yield data
+    if streamed:
+        raise failures.cut_off()
 
 
 # -- fields
@@ -182,15 +179,14 @@ def _text(value: Any) -> str:
 def _usage(value: Any) -> Usage | None:
     """What the server counted, if it counted both prompt and completion."""
     counted = _dict(value)
-    prompt, completion = _count(counted.get("prompt_tokens")), _count(counted.get("completion_tokens"))
+    cached = _dict(counted.get("prompt_tokens_details")).get("cached_tokens")
+    prompt, completion, cached = (
+        count if isinstance(count, int) and 0 <= count < _MOST_TOKENS else None
+        for count in (counted.get("prompt_tokens"), counted.get("completion_tokens"), cached)
+    )
     if prompt is None or completion is None:
         return None
-    cached = _count(_dict(counted.get("prompt_tokens_details")).get("cached_tokens"))
     return Usage(prompt, completion, cached_tokens=min(cached or 0, prompt))
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and 0 <= value < _MOST_TOKENS else None
 
 
 # -- calls of tools

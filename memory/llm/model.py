@@ -66,15 +66,13 @@ class Tool:
 
     name: str
     description: str
-    parameters: Mapping[str, Any]
+    parameters: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A model's call of a tool.  `arguments` is the text that the model wrote, which need not be JSON.
-
-    `extra` goes back to the server unchanged with the call (Gemini signs its calls).
-    """
+    """A model's call of a tool.  `arguments` is the text that the model wrote, which need not be JSON; `extra` goes
+    back to the server unchanged with the call (Gemini signs its calls)."""
 
     id: str
     name: str
@@ -83,10 +81,9 @@ class ToolCall:
 
 
 class ChatMessage(NamedTuple):
-    """One message of a prompt.
+    """One message of a prompt; one of the role `tool` answers the assistant's call with the id `tool_call_id`.
 
-    A message of the role `tool` answers the assistant's call with the id `tool_call_id`.  `raw` is the message as an
-    OpenAI client sent it.  It is sent on as it is, and the other fields say what Recap read in it.
+    `raw` is the message as an OpenAI client sent it.  It is sent on, and the other fields say what Recap read in it.
     """
 
     role: str
@@ -121,10 +118,9 @@ class DigestMaterial:
 class ModelRequest:
     """A request to a model.
 
-    `material` is the prompt before it was rendered into `messages`.  `schema` is the JSON schema that the answer must
-    follow.  `client` holds the parameters of an OpenAI client's request, without its messages; they are sent
-    unchanged, and the answer then comes as `Chunk`s too.  Requests with the same `cache_key` begin with the same
-    prompt, which some servers cache.
+    `material` is the prompt before it was rendered into `messages`, `schema` the JSON schema that the answer must
+    follow.  `client` holds the parameters of an OpenAI client's request, which are sent unchanged; the answer then
+    comes as `Chunk`s too.  Requests with the same `cache_key` begin with the same prompt, which some servers cache.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -146,8 +142,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Chunk:
-    """What the server sent for a client's request, with every field: a `chat.completion.chunk` of a stream, or the
-    whole `chat.completion`.  It follows the `Piece` with its text."""
+    """What the server sent for a client's request, with every field.  It follows the `Piece` with its text."""
 
     data: Mapping[str, Any]
 
@@ -189,8 +184,7 @@ def complete(model: LanguageModel, request: ModelRequest) -> tuple[str, Finish]:
 
 def estimate_prompt(request: ModelRequest) -> int:
     """The estimated tokens of a request's messages and tools."""
-    total = sum(tokens.estimate(json.dumps([one.name, one.description, one.parameters])) for one in request.tools)
-    for message in request.messages:
-        calls = "".join(call.name + call.arguments for call in message.tool_calls)
-        total += tokens.estimate_message(message.content + calls)
-    return total
+    tools = [json.dumps([tool.name, tool.description, tool.parameters]) for tool in request.tools]
+    calls = [call.name + call.arguments for message in request.messages for call in message.tool_calls]
+    said = [message.content for message in request.messages]
+    return len(said) * tokens.MESSAGE_OVERHEAD + sum(map(tokens.estimate, [*said, *calls, *tools]))

@@ -10,11 +10,12 @@ was there, and drops the search index, which is made again from the rows.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -22,7 +23,6 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from memory.errors import Conflict, InvalidRequest
-from memory.ops.data_lock import DataLock
 
 # What was leased when the backup was made is nobody's now.  At the end the database is one file, without a log.
 _NOBODY_AT_WORK = """
@@ -142,6 +142,54 @@ def database_file(engine: Engine) -> Path:
             "`pg_restore`.",
         )
     return Path(engine.url.database)
+
+
+class DataLock:
+    """The lock of the data directory: any number of servers share it, a restore has it alone.
+
+    While a server of this machine lives, nobody replaces its database, and none starts during a restore.  The kernel
+    holds the lock (flock), so it ends with the process.  Where the directory can't be written or has no locks, servers
+    run without.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        self._folder = data_dir
+        self._descriptor: int | None = None
+
+    def share(self) -> None:
+        """Use the directory until `release`.  Raises Conflict while a restore is under way."""
+        under_way = Conflict(
+            "restore_under_way",
+            f"The database in {self._folder} is being restored. Nothing was started; start again when `flask restore` "
+            "has ended.",
+        )
+        if self._descriptor is None:
+            with suppress(OSError):  # the directory can't be written, which is reported where it matters
+                self._lock(fcntl.LOCK_SH, under_way)
+
+    def release(self) -> None:
+        """Stop using the directory."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Have the directory without any server.  Raises Conflict when one runs, OSError without locks."""
+        runs = f"A server, or `flask jobs work`, runs on {self._folder}. Nothing was changed; stop it first."
+        self._lock(fcntl.LOCK_EX, Conflict("server_running", runs))
+        try:
+            yield
+        finally:
+            self.release()
+
+    def _lock(self, how: int, refusal: Conflict) -> None:
+        self._descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._descriptor, how | fcntl.LOCK_NB)
+        except OSError as error:
+            self.release()
+            raise refusal if isinstance(error, BlockingIOError) else error from None
 
 
 def _move_away(place: Path, now: datetime) -> Path:

@@ -15,7 +15,6 @@ from memory.domain import Usage
 from memory.llm import Finish, Piece, complete
 from memory.llm.answers import events
 from memory.llm.completions import OpenAIModel
-from tests import model_server as replies
 from tests.model_server import ModelServer, Raw, Text
 from tests.openai_calls import KEY, ask, both, chunk, data
 
@@ -54,6 +53,7 @@ ODD_STREAMS = {
     "nulls": good(chunk(None), chunk({"content": None}), chunk({"content": "Hi"}), chunk(None, "stop", usage=None)),
     "empty choices": good(chunk({"content": "Hi"}, "stop"), b'{"choices": [], "usage": {}}', b'{"object": "x"}'),
     "parts": good(chunk({"content": [{"type": "text", "text": "Hi"}, {"type": "thinking", "text": "x"}]}, "stop")),
+    "refusal": good(chunk({"content": None, "refusal": "Hi"}, "stop")),
     "reasoning": good(chunk({"reasoning_content": "Hmm"}), chunk({"content": "Hi"}, "stop")),
     "no reason": good(chunk({"content": "Hi"})),
     "no done": good(chunk({"content": "Hi"}, "stop"), end=b""),
@@ -107,7 +107,7 @@ def test_usage_is_taken_if_it_can_be_read(
 
 
 @both
-@pytest.mark.parametrize("reply", [replies.Refusal(TEXT), replies.NoUsage(), replies.NoDone(), Text(finish="length")])
+@pytest.mark.parametrize("reply", [Text(usage=None), Text(done=False), Text(finish="length")])
 def test_answers_that_lack_something(server: ModelServer, model: OpenAIModel, stream: bool, reply: Any) -> None:
     server.main.queue(reply)
     text, finish = complete(model, ask(stream))
