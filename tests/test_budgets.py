@@ -102,7 +102,7 @@ GOOD, REFUSED = (Text(text, usage=COST) for text in (json.dumps(digest_of()), '{
 
 @pytest.mark.parametrize(
     ("answers", "spent"),
-    [([Text(json.dumps(digest_of()), usage=COST)], 200), ([REFUSED] * 2, 300), ([REFUSED, Status(400)], 200)],
+    [([GOOD], 200), ([REFUSED] * 2, 300), ([REFUSED, Status(400)], 200)],
 )
 def test_summaries_count_also_those_refused(
     spending: Any, model_server: ModelServer, answers: list[Any], spent: int
