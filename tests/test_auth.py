@@ -84,6 +84,7 @@ def test_what_is_not_known_to_be_open_is_closed(client: FlaskClient, address: st
         (f"Bearer {ADA}x", "api_key_unknown"),
         (f"Bearer {ADA.upper()}", "api_key_unknown"),
         (f"Bearer {ADA} {BOB}", "api_key_unknown"),
+        (f"Bearer {ADA[:-1]}", "api_key_unknown"),
         ("Bearer clé-à-molette-0123", "api_key_unknown"),
     ],
 )

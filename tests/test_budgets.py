@@ -43,15 +43,6 @@ def today(app: Flask, user_id: str) -> int:
     return tokens
 
 
-def test_turns_are_counted_for_the_person_and_the_day(spending: Any, model_server: ModelServer) -> None:
-    app = spending(0)
-    model_server.main.queue(HUNDRED, HUNDRED, HUNDRED)
-    chat(app.test_client(), "Hello", session_id="one", user_id="ada")
-    stream(app.test_client(), "Hello again", session_id="two", user_id="ada")
-    chat(app.test_client(), "Hello", session_id="three", user_id="bob")
-    assert (today(app, "ada"), today(app, "bob")) == (200, 100)
-
-
 def test_a_day_that_is_spent_refuses_before_anything_is_stored(spending: Any, model_server: ModelServer) -> None:
     app = spending(100)
     client = app.test_client()
@@ -80,8 +71,8 @@ def test_another_person_session_or_day_is_not_touched(spending: Any, model_serve
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
     with closing(sqlite3.connect(services_of(app).settings.data_dir / "recap.db")) as database, database:
         database.execute("UPDATE spending SET day = ?", (yesterday.isoformat(),))
-    chat(client, "Good morning", user_id="ada")
-    assert today(app, "ada") == 100
+    stream(client, "Good morning", user_id="ada")
+    assert (today(app, "ada"), today(app, "bob")) == (100, 0)
 
 
 # -- what counts

@@ -18,15 +18,12 @@ from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Status
 from tests.resources import error, good
 from tests.talking import at, chat, failed
+from tests.test_auth import bearer
 
 ADA, BOB = "key-of-acme-0123456789", "key-of-globex-0123456789"
 KEYS = (ApiKey("acme", ADA), ApiKey("globex", BOB))
 SITE, OTHER_SITE = "https://app.example.com", "https://evil.example.com"
 OPEN = ("/", "/health/live", "/health/ready", "/openapi.json", "/docs/", "/static/js/main.js")
-
-
-def bearer(key: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {key}"}
 
 
 def from_address(address: str, **more: str) -> dict[str, Any]:

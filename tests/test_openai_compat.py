@@ -62,19 +62,16 @@ def test_what_memory_has_nothing_to_add_to_reaches_the_model_untouched(
 
 
 def test_an_answer_comes_with_every_field_it_has(client: FlaskClient, server: ModelServer) -> None:
+    message = {**assistant("Hello."), "refusal": None, "reasoning_content": "Hm.", "annotations": []}
+    logprobs = {"content": [{"token": "Hello", "logprob": -0.5}]}
     answer = {
         "id": "chatcmpl-7",
         "object": "chat.completion",
         "created": 1,
         "model": "gpt-9-2026",
-        "system_fingerprint": "fp",
+        "of_theirs": "fp",
         "choices": [
-            {
-                "index": 0,
-                "message": {**assistant("Hello."), "refusal": None, "reasoning_content": "Hm.", "annotations": []},
-                "logprobs": {"content": [{"token": "Hello", "logprob": -0.5}]},
-                "finish_reason": "stop",
-            },
+            {"index": 0, "message": message, "logprobs": logprobs, "finish_reason": "stop"},
             {"index": 1, "message": assistant("Hi."), "logprobs": None, "finish_reason": "stop"},
         ],
         "usage": {"prompt_tokens": 3, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}},
@@ -122,8 +119,7 @@ def test_calls_of_tools_and_their_results_are_passed_on_and_stored(client: Flask
     assert results == {"tool_call_id": result["tool_call_id"]}
 
 
-@pytest.mark.parametrize("streamed", [True, False])
-@pytest.mark.parametrize("reason", ["length", "content_filter", "stop"])
+@pytest.mark.parametrize(("reason", "streamed"), [("length", True), ("content_filter", False), ("stop", False)])
 def test_an_answer_without_words_is_passed_on_and_leaves_the_question_unanswered(
     client: FlaskClient, server: ModelServer, reason: str, streamed: bool
 ) -> None:
