@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from flask import Flask
 
 from app import services_of
-from config import ApiKey, Settings, SettingsError
+from config import ApiKey, SettingsError
 from memory.access.anonymous import refuse_strangers
 from tests.conftest import MakeApp
 from tests.resources import good
@@ -17,17 +16,7 @@ from tests.serving import migrated_server
 from tests.talking import failed
 from tests.test_auth import with_key
 
-OURS = [
-    "127.0.0.1",
-    "127.8.9.10",
-    "::1",
-    "[::1]",
-    "::ffff:127.0.0.1",
-    "localhost",
-    "LOCALHOST",
-    "localhost.",
-    "a.localhost",
-]
+OURS = ["127.0.0.1", "127.8.9.10", "::1", "[::1]", "::ffff:127.0.0.1", "LOCALHOST", "localhost.", "a.localhost"]
 OTHERS = ["", "0.0.0.0", "::", "192.168.1.5", "::ffff:10.0.0.1", "fe80::1", "recap", "localhost.evil.example"]
 KEY = "key-of-acme-0123456789"
 
@@ -35,28 +24,29 @@ KEY = "key-of-acme-0123456789"
 # -- starting
 
 
-def settings_of(app: Flask, **changes: Any) -> Settings:
-    return services_of(app).settings.model_copy(update=changes)
+def refuse(app: Flask, addresses: list[object]) -> None:
+    services = services_of(app)
+    refuse_strangers(services.settings, services.keys, addresses)
 
 
 @pytest.mark.parametrize("address", [(host, 8000) for host in OURS] + ["/run/recap.sock", 7, ("::1", 8000, 0, 0)])
 def test_out_of_others_reach_the_server_starts(app: Flask, address: object) -> None:
-    refuse_strangers(settings_of(app), [address])
+    refuse(app, [address])
 
 
 @pytest.mark.parametrize("host", OTHERS)
 def test_within_others_reach_it_does_not_start_without_a_key(app: Flask, host: str) -> None:
     with pytest.raises(SettingsError, match=r"HOST.*flask --app wsgi keys create.*RECAP_ALLOW_ANONYMOUS=1"):
-        refuse_strangers(settings_of(app), [("127.0.0.1", 8000), (host, 8000)])
+        refuse(app, [("127.0.0.1", 8000), (host, 8000)])
 
 
-def test_with_a_key_or_a_word_it_starts_anywhere(app: Flask) -> None:
-    anywhere = [("0.0.0.0", 8000)]
-    refuse_strangers(settings_of(app, allow_anonymous=True), anywhere)
-    refuse_strangers(settings_of(app, api_keys=(ApiKey("acme", KEY),)), anywhere)
-    keys = services_of(app).keys
+def test_with_a_key_or_a_word_it_starts_anywhere(make_app: MakeApp) -> None:
+    anywhere: list[object] = [("0.0.0.0", 8000)]
+    refuse(make_app(allow_anonymous=True), anywhere)
+    refuse(make_app(api_keys=(ApiKey("acme", KEY),)), anywhere)
+    keys = services_of(app := make_app()).keys
     keys.revoke(keys.create("acme")[1].id)
-    refuse_strangers(settings_of(app), anywhere)  # a revoked one is asked for as well
+    refuse(app, anywhere)  # a revoked one is asked for as well
 
 
 # The second: the address it really takes counts, not the setting.
