@@ -27,22 +27,25 @@ _figures = _settings.data_dir / "metrics"  # which `flask jobs work` shares
 
 
 def on_starting(server):
-    """Where no key is asked for, the port has to be out of others' reach, whatever address it really is."""
-    from memory.access.anonymous import refuse_strangers
+    """Drop what an earlier run counted."""
     from memory.ops import metrics
 
-    try:
-        refuse_strangers(_settings, server.cfg.address)
-    except SettingsError as error:
-        sys.exit(str(error))
     metrics.begin(_figures)
 
 
 def when_ready(server):
-    """Load what the workers share, and let Ctrl-C drain as SIGTERM does."""
+    """Before there are workers: refuse a port in others' reach, load what the workers share, and let Ctrl-C drain as
+    SIGTERM does."""
     from app import services_of
+    from memory.access.anonymous import refuse_strangers
 
-    services_of(server.app.wsgi()).index.warm_up()
+    services = services_of(server.app.wsgi())
+    try:
+        refuse_strangers(_settings, services.keys, server.cfg.address)
+    except SettingsError as error:
+        sys.exit(str(error))
+    services.database.engine.dispose()  # no connection outlives the fork
+    services.index.warm_up()
     signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 
 

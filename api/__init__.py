@@ -17,7 +17,6 @@ from api import (
     errors,
     facts,
     jobs,
-    me,
     openai_compat,
     ops,
     prompts,
@@ -37,7 +36,7 @@ _SCHEME = {
     "description": "A key made with `flask keys create`, or one of RECAP_API_KEYS. A server without any key needs "
     "none, and serves only its own machine.",
 }
-_RESOURCES = (chat, sessions, turns, summary, facts, search, users, prompts, jobs, me, openai_compat, ops)
+_RESOURCES = (chat, sessions, turns, summary, facts, search, users, prompts, jobs, openai_compat, ops)
 
 
 def register(app: Flask, services: Services) -> None:

@@ -41,7 +41,8 @@ def chat(body: dict[str, Any]) -> Response:
 
     A session that does not exist is created. Recap recalls what fits the message, the main model answers, and the
     session's summary and facts are updated after the reply was sent. With `replaces`, the message takes the place of
-    an earlier one and of everything after it. Replaced messages are kept, but no longer shown, recalled or summarised.
+    an earlier one and of everything after it: new words edit it, the same words get another reply. Replaced messages
+    are kept, but no longer shown, recalled or summarised.
     """
     whose = caller(body.pop("user_id"))
     request = TurnRequest(**body, idempotency_key=retry_key())

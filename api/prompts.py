@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.blueprint import caller, resource, services, whole_tenant
-from schemas.prompts import Prompt, PromptList, PromptPut
+from schemas.ops import Prompt, PromptList, PromptPut
 
 blueprint = resource("prompts", "The instructions for the models, by name.")
 

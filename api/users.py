@@ -1,4 +1,4 @@
-"""A person as a whole: count, export, import and erase."""
+"""A person as a whole: count, export, import and erase; and the person of a key."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import shutil
 import tempfile
 from typing import Any
 
-from flask import Response, request, stream_with_context
+from flask import Response, g, request, stream_with_context
 
-from api.blueprint import caller, resource, services
+from api.blueprint import ANY_SCOPE, caller, resource, services
 from memory.access.keys import ADMIN
 from schemas.export import ExportDocument, text_of
 from schemas.imports import Imported, ImportQuery, checked
-from schemas.people import User, UserReceipt
+from schemas.people import Me, User, UserReceipt
 
 blueprint = resource("users", "Everything that is stored of a person.")
 NOT_THERE = "Nothing is stored of this person."
@@ -82,3 +82,13 @@ def import_document(query: dict[str, Any]) -> dict[str, Any]:
         document = checked(file)
         done = services().imports.restore(whose, document.sessions(), document.facts())
     return {"format": document.format, "created": done.created, "known": done.known, "renamed": done.renamed}
+
+
+@blueprint.get("/me", scope=ANY_SCOPE)
+@blueprint.response(200, Me)
+def whoami() -> Any:
+    """Read the tenant, the person and the scopes of the request's key
+
+    On a server without keys, every caller has the tenant `default` and all scopes.
+    """
+    return g.holder

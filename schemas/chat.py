@@ -76,26 +76,17 @@ class ChatRequest(Schema):
         metadata=about("With `temporary`: the earlier messages of this chat, which Recap has not stored."),
     )
     replaces = integer(
-        1,
-        load_default=None,
-        allow_none=True,
-        metadata=about(
-            "The id of a user message of the session. This message takes the place of it and of everything after it. "
-            "Send new words to edit a message, or the same words to get another reply."
-        ),
+        1, load_default=None, allow_none=True, metadata=about("The id of the message it replaces.")
     )
 
     @validates_schema
     def _fits(self, data: dict[str, Any], **_: Any) -> None:
-        problems = {}
         if data["history"] and not data["temporary"]:
-            problems["history"] = ["Is allowed only with `temporary`. A session has its own history."]
+            raise ValidationError("Is allowed only with `temporary`. A session has its own history.", "history")
         if data["replaces"] is not None and data["session_id"] is None:
-            problems["session_id"] = ["Is required with `replaces`: the session of that message."]
-        elif data["replaces"] is not None and data["temporary"]:
-            problems["replaces"] = ["Is not allowed with `temporary`: such a turn changes nothing."]
-        if problems:
-            raise ValidationError(problems)
+            raise ValidationError("Is required with `replaces`: the session of that message.", "session_id")
+        if data["replaces"] is not None and data["temporary"]:
+            raise ValidationError("Is not allowed with `temporary`: such a turn changes nothing.", "replaces")
 
 
 class ShownFact(Fact):

@@ -27,10 +27,8 @@ class Text(fields.String):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
-        found = UNSTORABLE.search(text)
-        if found:
-            what = "a NUL character" if found.group() == "\x00" else "an unpaired surrogate, which is not valid Unicode"
-            raise ValidationError(f"Contains {what} at position {found.start()}. Remove it and send this again.")
+        if UNSTORABLE.search(text):
+            raise ValidationError("Contains a NUL character or an unpaired surrogate. Remove it and send this again.")
         return text
 
 

@@ -1,10 +1,10 @@
-"""Jobs and health."""
+"""Prompts, jobs and health."""
 
 from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from schemas.fields import PageQuery, SessionId, UtcDateTime, about, one_of, page_of
+from schemas.fields import PageQuery, SessionId, Text, UtcDateTime, about, one_of, page_of
 
 
 class Job(Schema):
@@ -44,3 +44,21 @@ class Ready(Live):
     summary_prompt = fields.String(metadata=about("The setting SUMMARY_PROMPT: the prompt for summaries."))
     jobs = fields.Dict(keys=fields.String(), values=fields.Integer())
     jobs_late = fields.String(metadata=about("Only present when jobs are due and nothing runs them; says why."))
+
+
+class Prompt(Schema):
+    """A named prompt in use."""
+
+    name = fields.String()
+    version = fields.Integer(metadata=about("Stored versions count from 1; 0 is the text of a file."))
+    source = fields.String(metadata=about("`packaged`, `file` or `stored`."))
+    text = fields.String(metadata=about("A Jinja2 template."))
+    created_at = UtcDateTime(allow_none=True)
+
+
+class PromptList(Schema):
+    items = fields.List(fields.Nested(Prompt))
+
+
+class PromptPut(Schema):
+    text = Text(required=True)

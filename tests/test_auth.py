@@ -70,11 +70,8 @@ def test_without_a_key_every_address_is_closed_but_the_open_ones(app: Flask, cli
 )
 def test_what_is_not_known_to_be_open_is_closed(client: FlaskClient, address: str) -> None:
     assert error(client.get(address), 401)["code"] == "api_key_missing"
-
-
-@pytest.mark.parametrize("address", ["/static/../api/jobs", "/health/../api/jobs", "/docs/../api/jobs"])
-def test_no_way_leads_through_an_open_address(client: FlaskClient, address: str) -> None:
-    assert client.get(address).status_code == 404
+    for open_ in ("/static", "/health", "/docs"):
+        assert client.get(f"{open_}/..{address}").status_code == 404, "no way leads through an open address"
 
 
 @pytest.mark.parametrize(
@@ -87,6 +84,7 @@ def test_no_way_leads_through_an_open_address(client: FlaskClient, address: str)
         (f"Bearer {ADA}x", "api_key_unknown"),
         (f"Bearer {ADA.upper()}", "api_key_unknown"),
         (f"Bearer {ADA} {BOB}", "api_key_unknown"),
+        (f"Bearer {ADA[:-1]}", "api_key_unknown"),
         ("Bearer clé-à-molette-0123", "api_key_unknown"),
     ],
 )
@@ -97,8 +95,7 @@ def test_a_key_that_does_not_open(client: FlaskClient, header: str, code: str) -
     assert ADA[:-1] not in answer.text and BOB not in answer.text
 
 
-@pytest.mark.parametrize("key", [ADA, ADAS_SECOND, BOB])
-@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER "])
+@pytest.mark.parametrize(("scheme", "key"), [("Bearer", ADA), ("bearer", ADAS_SECOND), ("BEARER ", BOB)])
 def test_each_key_opens(client: FlaskClient, key: str, scheme: str) -> None:
     assert client.get("/api/sessions", headers={"Authorization": f"{scheme} {key}"}).status_code == 200
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -13,10 +14,11 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from app import services_of
+from tests.completing import post, talk
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Status, Text, ToolCalls
-from tests.resources import append, error, good, rows_of, said
-from tests.talking import answering, ask, at, chat, failed, jobs, stored, stream, summary
+from tests.resources import append, digest_of, error, good, rows_of, said
+from tests.talking import answering, ask, at, chat, failed, jobs, stored, stream
 
 COST = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}
 HUNDRED = Text("Fine.", usage=COST)
@@ -33,9 +35,7 @@ def spending(make_app: MakeApp, model_server: ModelServer) -> Any:
 
 
 def complete(client: FlaskClient, words: str, user: str) -> TestResponse:
-    """POST /v1/chat/completions for a person."""
-    body = {"model": "main-model", "messages": [{"role": "user", "content": words}], "user": user}
-    return client.post("/v1/chat/completions", json=body)
+    return post(client, talk(words), None, user=user)
 
 
 def today(app: Flask, user_id: str) -> int:
@@ -43,20 +43,11 @@ def today(app: Flask, user_id: str) -> int:
     return tokens
 
 
-def test_turns_are_counted_for_the_person_and_the_day(spending: Any, model_server: ModelServer) -> None:
-    app = spending(0)
-    model_server.main.queue(HUNDRED, HUNDRED, HUNDRED)
-    chat(app.test_client(), "Hello", session_id="one", user_id="ada")
-    stream(app.test_client(), "Hello again", session_id="two", user_id="ada")
-    chat(app.test_client(), "Hello", session_id="three", user_id="bob")
-    assert (today(app, "ada"), today(app, "bob")) == (200, 100)
-
-
 def test_a_day_that_is_spent_refuses_before_anything_is_stored(spending: Any, model_server: ModelServer) -> None:
     app = spending(100)
     client = app.test_client()
     model_server.main.queue(HUNDRED)
-    chat(client, "Hello", session_id="s", user_id="ada")
+    first = chat(client, "Hello", session_id="s", user_id="ada", key="k")
     before = rows_of(services_of(app))
     asked = len(model_server.requests)
     for body in ({"session_id": "s"}, {"session_id": "new"}, {"stream": True}, {"temporary": True}):
@@ -66,35 +57,22 @@ def test_a_day_that_is_spent_refuses_before_anything_is_stored(spending: Any, mo
         assert f"{midnight:%Y-%m-%d} 00:00 UTC" in told["message"] and told["type"] == "rate_limit_error"
         left = (midnight - datetime.now(UTC)).total_seconds()
         assert left - 5 <= int(answer.headers["Retry-After"]) <= left + 5
+    assert chat(client, "Hello", session_id="s", user_id="ada", key="k")["reply"] == first["reply"], "a retry is free"
     assert rows_of(services_of(app)) == before and len(model_server.requests) == asked
 
 
-def test_another_person_and_another_day_are_not_touched(spending: Any, model_server: ModelServer) -> None:
+def test_another_person_session_or_day_is_not_touched(spending: Any, model_server: ModelServer) -> None:
     app = spending(100)
     client = app.test_client()
-    model_server.main.queue(HUNDRED, HUNDRED, HUNDRED)
-    chat(client, "Hello", user_id="ada")
-    chat(client, "Hello", user_id="bob")
+    model_server.main.queue(*[HUNDRED] * 5)
+    for whose in ({"user_id": "ada"}, {"user_id": "bob"}, {"session_id": "nobodys"}, {"session_id": "another"}):
+        chat(client, "Hello", **whose)
+        failed(ask(client, "Hello", **whose), 429, "daily_tokens_spent")
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
     with closing(sqlite3.connect(services_of(app).settings.data_dir / "recap.db")) as database, database:
         database.execute("UPDATE spending SET day = ?", (yesterday.isoformat(),))
-    chat(client, "Good morning", user_id="ada")
-    assert today(app, "ada") == 100
-
-
-def test_a_session_without_a_person_has_a_budget_of_its_own(spending: Any, model_server: ModelServer) -> None:
-    client = spending(100).test_client()
-    model_server.main.queue(HUNDRED, HUNDRED)
-    chat(client, "Hello", session_id="one")
-    failed(ask(client, "Hello", session_id="one"), 429, "daily_tokens_spent")
-    chat(client, "Hello", session_id="two")
-
-
-def test_a_retry_of_an_answered_turn_costs_nothing_and_is_answered(spending: Any, model_server: ModelServer) -> None:
-    client = spending(100).test_client()
-    model_server.main.queue(HUNDRED)
-    first = chat(client, "Hello", session_id="s", user_id="ada", key="k")
-    assert chat(client, "Hello", session_id="s", user_id="ada", key="k")["reply"] == first["reply"]
+    stream(client, "Good morning", user_id="ada")
+    assert (today(app, "ada"), today(app, "bob")) == (100, 0)
 
 
 # -- what counts
@@ -110,23 +88,22 @@ def test_a_temporary_turn_counts_for_whom_it_names(spending: Any, model_server: 
     chat(app.test_client(), "Hello", temporary=True)  # of nobody
 
 
-def test_summaries_count_the_mini_models_tokens(spending: Any, model_server: ModelServer) -> None:
-    app = spending(0)
-    model_server.main.queue(HUNDRED)
-    chat(app.test_client(), "My cat is called Miso.", session_id="s", user_id="ada")
-    services_of(app).outbox.run_due()
-    made = summary(app.test_client(), "s")["latest"]["usage"]
-    assert today(app, "ada") == 100 + made["prompt_tokens"] + made["completion_tokens"]
+GOOD, REFUSED = (Text(text, usage=COST) for text in (json.dumps(digest_of()), '{"summary": {}}'))
 
 
-@pytest.mark.parametrize(("repair", "spent"), [(Text('{"summary": {}}', usage=COST), 300), (Status(400), 200)])
-def test_a_refused_summary_has_been_paid_for(spending: Any, model_server: ModelServer, repair: Any, spent: int) -> None:
+@pytest.mark.parametrize(
+    ("answers", "spent"),
+    [([GOOD], 200), ([REFUSED] * 2, 300), ([REFUSED, Status(400)], 200)],
+)
+def test_summaries_count_also_those_refused(
+    spending: Any, model_server: ModelServer, answers: list[Any], spent: int
+) -> None:
     app = spending(0)
     model_server.main.queue(HUNDRED)
-    model_server.mini.queue(Text('{"summary": {}}', usage=COST), repair)
+    model_server.mini.queue(*answers)
     chat(app.test_client(), "My cat is called Miso.", session_id="s", user_id="ada")
     services_of(app).outbox.run_due()
-    assert [job["error"] for job in jobs(app.test_client())] != []
+    assert bool(jobs(app.test_client())) == (REFUSED in answers)
     assert today(app, "ada") == spent
 
 
@@ -171,12 +148,14 @@ def test_a_preview_counts_and_is_refused_when_the_day_is_spent(spending: Any, mo
 
 
 def test_a_client_does_not_get_past_a_spent_day(spending: Any, model_server: ModelServer) -> None:
-    app = spending(100)
+    app = spending(200)
     client = app.test_client()
-    model_server.main.queue(HUNDRED)
-    assert complete(client, "Hello", "ada").status_code == 200
+    model_server.main.queue(HUNDRED, HUNDRED)
+    title = "### Task:\nA title.\n<chat_history>\nHello\n</chat_history>"  # which is only passed on
+    assert complete(client, "Hello", "ada").status_code == complete(client, title, "ada").status_code == 200
+    assert today(app, "ada") == 200
     asked = len(model_server.requests)
-    for words in ("And again", "### Task:\nA title.\n<chat_history>\nHello\n</chat_history>"):
+    for words in ("And again", title):
         answer = complete(client, words, "ada")
         told = error(answer, 429)
         assert (told["type"], told["code"]) == ("rate_limit_error", "daily_tokens_spent")
@@ -198,11 +177,3 @@ def test_a_database_that_is_busy_lets_no_client_past_a_spent_day(
         error(complete(client, "And again", "ada"), 429)
         through = complete(client, "Hello", "bob")
         assert through.status_code == 200 and through.headers["X-Memory-Error"] == "database_unavailable"
-
-
-def test_what_is_only_passed_on_counts_for_whom_it_names(spending: Any, model_server: ModelServer) -> None:
-    app = spending(1000)
-    model_server.main.queue(HUNDRED)
-    title = "### Task:\nA title.\n<chat_history>\nHello\n</chat_history>"
-    assert complete(app.test_client(), title, "ada").status_code == 200
-    assert today(app, "ada") == 100

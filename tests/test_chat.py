@@ -74,14 +74,9 @@ def test_a_temporary_chat_sends_along_what_was_said_in_it(client: FlaskClient, m
     assert question(prompt) == "And the floor?"
     assert answer["memory"]["tail"] == {"messages": 2, "dropped": 0}
     assert answer["usage"]["full_history_tokens"] > 0 and sessions(client) == []
-
-
-def test_what_was_said_goes_along_only_with_a_temporary_turn(client: FlaskClient) -> None:
-    said = {"role": "user", "content": "Hello"}
-    assert failed(ask(client, "Hi", history=[said]), 422, "invalid_fields")["param"] == "history"
-    told = failed(
-        ask(client, "Hi", temporary=True, history=[{"role": "system", "content": "Obey"}]), 422, "invalid_fields"
-    )
+    assert failed(ask(client, "Hi", history=history), 422, "invalid_fields")["param"] == "history"
+    system = [{"role": "system", "content": "Obey"}]
+    told = failed(ask(client, "Hi", temporary=True, history=system), 422, "invalid_fields")
     assert told["param"] == "history.0.role"
 
 
@@ -109,26 +104,9 @@ def test_the_system_prompt_of_the_turn_the_session_or_the_service(
     chat(client, "Hello", session_id="s", system_prompt="Be a bard.")
     chat(client, "Hello", session_id="other")
     pirate, bard, packaged = (prompt[0] for prompt in prompts(model_server))
-    assert (pirate, bard) == (
-        {"role": "system", "content": "Be a pirate."},
-        {"role": "system", "content": "Be a bard."},
-    )
+    assert (pirate["content"], bard["content"]) == ("Be a pirate.", "Be a bard.")
+    assert pirate["role"] == bard["role"] == "system"
     assert packaged["content"].startswith("You are a helpful assistant")
-
-
-def test_the_speakers_name_is_kept_and_shown(client: FlaskClient, model_server: ModelServer) -> None:
-    chat(client, "I bring cake.", session_id="s", name="Ann")
-    chat(client, "I bring wine.", session_id="s", name="Bob")
-    first, second = prompts(model_server)
-    assert question(first) == "Ann: I bring cake."
-    assert second[1]["content"] == "Ann: I bring cake." and question(second) == "Bob: I bring wine."
-    assert [message["name"] for message in stored(client, "s")] == ["Ann", None, "Bob", None]
-
-
-def test_builtin_model_says_so_in_every_reply(make_app: MakeApp) -> None:
-    client = make_app().test_client()
-    answer = chat(client, "My locker code is 7319.", session_id="s")
-    assert "built-in model" in answer["notice"] and answer["model"] == "recap-extractive"
 
 
 # -- the summary, before or after the reply

@@ -13,21 +13,8 @@ from flask.testing import FlaskClient
 
 from tests.conftest import MakeApp
 from tests.model_server import CutStream, Exchange, ModelServer, Reply, SseError, Status, Text
-from tests.talking import (
-    ask,
-    at,
-    chat,
-    events,
-    failed,
-    jobs,
-    prompts,
-    said,
-    sessions,
-    stored,
-    stream,
-    streamed_text,
-    summary,
-)
+from tests.talking import ask, at, chat, events, failed, jobs, prompts, said, sessions, stored, stream, streamed_text
+from tests.talking import summary as summary_of
 
 
 @pytest.fixture
@@ -68,13 +55,7 @@ def test_streamed_and_plain_say_the_same(make_app: MakeApp, model_server: ModelS
     one, other = prompts(model_server)[-2:]
     assert one == other
     assert said(client, "plain") == said(client, "streamed")
-    assert summary(client, "plain")["latest"]["version"] == summary(client, "streamed")["latest"]["version"] == 2
-
-
-def test_proxies_are_told_not_to_gather_the_pieces(client: FlaskClient) -> None:
-    with ask(client, "Hello", stream=True) as response:
-        assert response.headers["X-Accel-Buffering"] == "no" and response.headers["Cache-Control"] == "no-store"
-        assert response.headers["X-Request-ID"]
+    assert summary_of(client, "plain")["latest"]["version"] == summary_of(client, "streamed")["latest"]["version"] == 2
 
 
 @dataclass(frozen=True)
@@ -96,6 +77,7 @@ def test_pieces_leave_the_moment_they_are_written(client: FlaskClient, model_ser
     rest = threading.Event()
     model_server.main.queue(Held(rest))
     with ask(client, "Count.", session_id="s", stream=True) as response:
+        assert response.headers["X-Accel-Buffering"] == "no", "no proxy gathers the pieces"
         parts = response.iter_encoded()
         next(parts)
         assert streamed_text(events(next(parts).decode())) == "One"
@@ -187,10 +169,12 @@ def test_a_key_gets_the_first_answer_again_also_after_a_restart(make_app: MakeAp
 def test_a_key_without_a_session_makes_one_session(client: FlaskClient, model_server: ModelServer) -> None:
     model_server.main.queue(Status(401))
     failed(ask(client, "Hello", key="k"), 502, "model_key_refused")
-    answer = chat(client, "Hello", key="k")
-    assert chat(client, "Hello", key="k")["session_id"] == answer["session_id"]
-    assert [session["id"] for session in sessions(client)] == [answer["session_id"]]
-    assert len(said(client, answer["session_id"])) == 2
+    (made,) = [session["id"] for session in sessions(client)]
+    answer = chat(client, "Hello", session_id=made)  # taken up without its key
+    assert chat(client, "Hello", key="k")["id"] == answer["id"]
+    assert [session["id"] for session in sessions(client)] == [made] and len(said(client, made)) == 2
+    assert client.delete(f"/api/sessions/{made}").status_code == 200
+    assert chat(client, "Hello", key="k")["id"] != answer["id"], "a session that is erased takes its keys with it"
 
 
 @pytest.mark.parametrize(
@@ -219,20 +203,3 @@ def test_an_unfinished_turn_is_taken_up_though_others_came_between(
     assert prompt[-1]["content"].endswith("Is it raining?") and "Hello" in str(prompt)
     assert str(prompt).count("Is it raining?") == 1
     assert chat(client, "Is it raining?", session_id="s", key="k")["reply"] == "No."
-
-
-def test_a_key_is_still_known_when_the_turn_was_taken_up_without_it(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
-    model_server.main.queue(Status(401))
-    failed(ask(client, "Hello", session_id="s", key="k"), 502, "model_key_refused")
-    answer = chat(client, "Hello", session_id="s")
-    assert chat(client, "Hello", session_id="s", key="k")["id"] == answer["id"]
-    assert len(said(client, "s")) == 2
-
-
-def test_a_session_erased_since_takes_its_keys_with_it(client: FlaskClient) -> None:
-    chat(client, "Hello", session_id="s", key="k")
-    assert client.delete("/api/sessions/s").status_code == 200
-    chat(client, "Hello", session_id="s", key="k")
-    assert len(said(client, "s")) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -129,30 +130,24 @@ def test_every_setting_parses_and_leaves_the_others_alone(variable: str) -> None
 def test_what_cannot_be_used_names_its_variable(variable: str, raw: str, told: str) -> None:
     with pytest.raises(SettingsError) as caught:
         from_env(**{variable: raw})
-    assert str(caught.value).startswith(variable)
-    assert told in str(caught.value)
+    name, _, reason = str(caught.value).partition(" ")
+    assert name.rstrip(":") == variable and told in reason
+    if variable == "RECAP_API_KEYS":
+        assert not any(part.strip() and part.strip() in reason for part in re.split("[,:]", raw)), "it shows no key"
 
 
-def test_a_dotenv_file_is_read_and_the_environment_is_stronger(tmp_path: Path) -> None:
+def test_the_environment_is_stronger_than_the_folders_dotenv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     file = tmp_path / ".env"
     file.write_text("# ours\nPORT=9000\nHOST='0.0.0.0'\nexport OPENAI_MODEL=llama3\nEMPTY\nUNKNOWN=x\n")
-    settings = from_env(file, PORT="9001")
-    assert (settings.port, settings.host, settings.openai_model) == (9001, "0.0.0.0", "llama3")
-    with pytest.raises(SettingsError, match="LOG_LEVEL"):
-        file.write_text("LOG_LEVEL=loud\n")
-        from_env(file)
-
-
-def test_the_process_environment_and_the_folders_dotenv_by_default(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / ".env").write_text("PORT=9000\nOPENAI_MODEL=llama3\n")
     monkeypatch.setenv("PORT", "9001")
-    monkeypatch.delenv("OPENAI_MODEL", raising=False)
-    settings = Settings.from_env()
-    assert (settings.port, settings.openai_model) == (9001, "llama3")
-    assert not (tmp_path / "missing").exists()
+    for name in ("OPENAI_MODEL", "HOST"):
+        monkeypatch.delenv(name, raising=False)
+    for settings in (Settings.from_env(), from_env(file, PORT="9001")):
+        assert (settings.port, settings.host, settings.openai_model) == (9001, "0.0.0.0", "llama3")
+    file.write_text("LOG_LEVEL=loud\n")
+    with pytest.raises(SettingsError, match="LOG_LEVEL"):
+        Settings.from_env()
     assert from_env(tmp_path / "missing") == Settings()
 
 
@@ -169,14 +164,6 @@ def test_the_process_environment_and_the_folders_dotenv_by_default(
 def test_which_model_is_the_mini_one(environ: dict[str, str], mini: str, builtin: bool) -> None:
     settings = from_env(**environ)
     assert (settings.mini_model, settings.uses_builtin_model) == (mini, builtin)
-
-
-@pytest.mark.parametrize("raw", [raw for variable, raw, _ in BAD if variable == "RECAP_API_KEYS"])
-def test_what_is_wrong_with_the_keys_is_said_without_them(raw: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        from_env(RECAP_API_KEYS=raw)
-    told = str(caught.value).replace("RECAP_API_KEYS", "")
-    assert not any(part.strip() and part.strip() in told for pair in raw.split(",") for part in pair.split(":"))
 
 
 def test_secrets_are_not_shown() -> None:

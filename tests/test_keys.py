@@ -30,8 +30,7 @@ CONFIGURED = ApiKey("acme", "key-of-acme-0123456789")
 class Clock:
     """A monotonic clock that a test turns."""
 
-    def __init__(self) -> None:
-        self.seconds = 1000.0
+    seconds = 1000.0
 
     def __call__(self) -> float:
         return self.seconds
@@ -52,10 +51,6 @@ def keys(database: Database, clock: Clock) -> Keys:
     return Keys([CONFIGURED], database, utc_now, clock)
 
 
-def another_process(database: Database, clock: Clock, *configured: ApiKey) -> Keys:
-    return Keys(configured, database, utc_now, clock)
-
-
 def made(app: Flask, tenant: str = "default", **more: Any) -> tuple[FlaskClient, int]:
     """A client with a new key, and the key's id."""
     key, info = services_of(app).keys.create(tenant, **more)
@@ -73,24 +68,18 @@ def test_a_made_key_is_its_holders(keys: Keys) -> None:
     assert key.startswith(info.hint) and len(info.hint) == len(PREFIX) + 4
 
 
-@pytest.mark.parametrize("wrong", ["", PREFIX, CONFIGURED.key[:-1], CONFIGURED.key + "x", "clé", "\ud800"])
-def test_any_other_key_is_nobodys(keys: Keys, wrong: str) -> None:
-    keys.create("acme")
-    assert keys.identify(wrong) is None
-
-
 def test_a_key_is_asked_for_from_the_first_on_and_after_the_last_was_revoked(database: Database, clock: Clock) -> None:
-    keys = another_process(database, clock)
+    keys = Keys([], database, utc_now, clock)
     assert not keys.required
     key, info = keys.create("acme")
     assert keys.required
     keys.revoke(info.id)
     assert keys.required and keys.identify(key) is None
-    assert another_process(database, clock).required, "after a restart too"
+    assert Keys([], database, utc_now, clock).required, "after a restart too"
 
 
 def test_a_revoked_key_is_refused_by_every_process_soon(keys: Keys, database: Database, clock: Clock) -> None:
-    other = another_process(database, clock)
+    other = Keys([], database, utc_now, clock)
     key, info = keys.create("acme")
     assert other.identify(key)
     first = keys.revoke(info.id).revoked_at
@@ -173,17 +162,12 @@ NOT_JUST_LOOKING = {"GET /api/users/{user_id}/export"}
 
 
 def test_each_call_asks_for_the_scope_the_document_names(client: FlaskClient) -> None:
-    for call, scope in calls(client).items():
-        method = call.split(" ")[0]
-        if call in CHATTING:
-            assert scope == "chat", call
-        elif call in LOOKING or (method == "GET" and call not in NOT_JUST_LOOKING | {"GET /api/me"}):
-            assert scope == "read", call
-        elif call == "GET /api/me":
-            assert scope == "any"
-        else:
-            assert scope == "admin", call
-    assert set(calls(client)) >= CHATTING | LOOKING | NOT_JUST_LOOKING
+    there = calls(client)
+    assert there.pop("GET /api/me") == "any"
+    for call, scope in there.items():
+        reads = call in LOOKING or (call.startswith("GET ") and call not in NOT_JUST_LOOKING)
+        assert scope == ("chat" if call in CHATTING else "read" if reads else "admin"), call
+    assert set(there) >= CHATTING | LOOKING | NOT_JUST_LOOKING
 
 
 @pytest.mark.parametrize("scope", list(SCOPES))
@@ -225,15 +209,9 @@ def test_a_bound_key_is_its_persons_without_naming_them(app: Flask) -> None:
     assert good(ada.get("/api/sessions/tea"))["user_id"] == "ada"
     assert [one["id"] for one in good(ada.get("/api/facts"))["items"]] == [fact["id"]]
     assert [one["content"] for one in good(ada.get("/api/search?q=sencha"))["results"]] == ["I like sencha."]
-    assert good(ada.get("/api/users/ada"))["facts"] == 1
     assert good(ada.get("/api/sessions?user_id=ada"))["items"][0]["id"] == "tea"
-
-
-def test_a_bound_key_reads_prompts_and_changes_none(app: Flask) -> None:
-    ada, _ = made(app, user_id="ada")
     assert good(ada.get("/api/prompts"))["items"]
     failed(ada.put("/api/prompts/brief", json={"text": "Be brief."}), 403, "key_of_one_person")
-    failed(ada.get("/api/prompts/brief"), 404, "prompt_not_found")
 
 
 def test_everyone_learns_whom_their_key_speaks_for(app: Flask) -> None:
@@ -265,17 +243,15 @@ def run(app: Flask, *arguments: str) -> Result:
 
 
 def test_the_command_makes_a_key_and_shows_it_once(app: Flask) -> None:
-    done = run(
-        app, "create", "--tenant", "acme", "--user", "ada", "--scope", "chat", "--scope", "read", "--label", "phone"
-    )
+    asked = "create --tenant acme --user ada --scope chat --scope read --label phone"
+    done = run(app, *asked.split())
     assert done.exit_code == 0, done.output
     key = done.stdout.strip()
     assert key.startswith(PREFIX) and "\n" not in key, "the key alone, for a script to take"
     assert "shown this once" in done.stderr and "of ada in the tenant acme, with chat, read" in done.stderr
     assert good(with_key(app, key).get("/api/me"))["user_id"] == "ada"
     listed = run(app, "list").output
-    assert all(text in listed for text in ("acme", "ada", "chat, read", "phone", key[:10]))
-    assert key not in listed
+    assert all(text in listed for text in ("acme", "ada", "chat, read", "phone", key[:10])) and key not in listed
 
 
 def test_the_command_revokes(app: Flask) -> None:

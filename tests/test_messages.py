@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,8 +11,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from memory.services import Services
+from tests.model_server import ModelServer
 from tests.resources import append, error, good, read_all, said
+from tests.talking import answering
 
 
 def contents(client: FlaskClient, session: str, **query: Any) -> list[str]:
@@ -22,17 +22,13 @@ def contents(client: FlaskClient, session: str, **query: Any) -> list[str]:
 
 def test_what_is_appended_is_read_back_word_for_word(client: FlaskClient) -> None:
     words = [
-        "I prefer tea.",
-        "  spaces, a\ttab\r\nand lines\n",
-        "中文 🍵 é e\u0301",
-        "\u202eright to left",
-        "<summary>",
+        ("I prefer tea.", "user"),
+        ("  spaces, a\ttab\r\nand lines\n", "assistant"),
+        ("中文 🍵 é e\u0301", "system"),
+        ("\u202eright to left", "tool"),
+        ("<summary>", "user"),
     ]
-    roles = ["user", "assistant", "system", "tool", "user"]
-    sent = [
-        said(text, role, name="Ada", external_id=f"m{n}")
-        for n, (text, role) in enumerate(zip(words, roles, strict=True))
-    ]
+    sent = [said(text, role, name="Ada", external_id=f"m{n}") for n, (text, role) in enumerate(words)]
     answer = append(client, "s", sent)
     read = read_all(client, "/api/sessions/s/messages")
     assert [(m["content"], m["role"], m["name"], m["external_id"]) for m in read] == [
@@ -54,38 +50,26 @@ def test_a_thousand_a_call_and_no_more(client: FlaskClient) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 50])
-@pytest.mark.parametrize("order", ["asc", "desc"])
-def test_pages_both_ways(client: FlaskClient, limit: int, order: str) -> None:
-    append(client, "s", [said(str(number)) for number in range(5)])
-    numbers = contents(client, "s", limit=limit, order=order)
-    assert numbers == [str(number) for number in (range(5) if order == "asc" else reversed(range(5)))]
-
-
-def test_pages_stay_right_while_messages_arrive(client: FlaskClient) -> None:
-    append(client, "s", [said(str(number)) for number in range(4)])
-    page = good(client.get("/api/sessions/s/messages?limit=2&order=desc"))
+def test_pages_both_ways_also_while_messages_arrive(client: FlaskClient, limit: int) -> None:
+    append(client, "s", [said(number) for number in "01234"])
+    assert contents(client, "s", limit=limit) == list("01234")
+    page = good(client.get(f"/api/sessions/s/messages?limit={limit}&order=desc"))
     append(client, "s", [said("new")])
-    rest = contents(client, "s", order="desc", cursor=page["next_cursor"], limit=2) if page["next_cursor"] else []
-    assert [item["content"] for item in page["items"]] == ["3", "2"]
-    assert rest == ["1", "0"]
+    rest = contents(client, "s", order="desc", cursor=page["next_cursor"], limit=limit) if page["next_cursor"] else []
+    assert [item["content"] for item in page["items"]] + rest == list("43210")
 
 
 # -- once each
 
 
-def test_an_external_id_is_stored_once_across_calls(client: FlaskClient) -> None:
+def test_an_external_id_is_stored_once_across_calls_and_within_one(client: FlaskClient) -> None:
     first = append(client, "s", [said("a", external_id="1"), said("b", external_id="2")])
     second = append(client, "s", [said("changed", external_id="2"), said("c", external_id="3"), said("no id")])
     assert (second["created"], second["message_ids"][0]) == (2, first["message_ids"][1])
     assert contents(client, "s") == ["a", "b", "c", "no id"]  # the first words stay
-    assert append(client, "other", [said("a", external_id="1")])["created"] == 1  # ids are the session's own
-
-
-def test_an_external_id_is_stored_once_within_a_call(client: FlaskClient) -> None:
-    answer = append(client, "s", [said("a", external_id="1"), said("b"), said("again", external_id="1"), said("b")])
-    assert answer["created"] == 3
-    assert answer["message_ids"][0] == answer["message_ids"][2]
-    assert contents(client, "s") == ["a", "b", "b"]
+    other = append(client, "other", [said("a", external_id="1"), said("b"), said("again", external_id="1"), said("b")])
+    assert (other["created"], other["message_ids"][0]) == (3, other["message_ids"][2])  # ids are the session's own
+    assert contents(client, "other") == ["a", "b", "b"]
 
 
 def test_an_external_id_is_stored_once_from_many_threads(app: Flask) -> None:
@@ -101,6 +85,7 @@ def test_an_external_id_is_stored_once_from_many_threads(app: Flask) -> None:
 
     with ThreadPoolExecutor(len(batches)) as pool:
         answers = list(pool.map(send, batches))
+    assert [item["message_count"] for item in read_all(app.test_client(), "/api/sessions")] == [110], "one session"
     stored = read_all(app.test_client(), "/api/sessions/s/messages", limit=100)
     assert sum(answer["created"] for answer in answers) == len(stored) == 110
     assert sorted(int(item["content"]) for item in stored) == list(range(110))
@@ -108,20 +93,6 @@ def test_an_external_id_is_stored_once_from_many_threads(app: Flask) -> None:
     by_id = {item["external_id"]: item["id"] for item in stored}
     for batch, answer in zip(batches, answers, strict=True):
         assert answer["message_ids"] == [by_id[message["external_id"]] for message in batch]
-
-
-def test_a_session_made_by_many_threads_at_once_is_one(app: Flask) -> None:
-    start = threading.Barrier(8)
-
-    def send(number: int) -> int:
-        client = app.test_client()
-        start.wait()
-        return int(append(client, "s", [said(str(number))], user_id="ada")["created"])
-
-    with ThreadPoolExecutor(8) as pool:
-        assert sum(pool.map(send, range(8))) == 8
-    assert sorted(contents(app.test_client(), "s")) == [str(number) for number in range(8)]
-    assert [item["message_count"] for item in read_all(app.test_client(), "/api/sessions", user_id="ada")] == [8]
 
 
 # -- times
@@ -147,32 +118,11 @@ def test_a_messages_own_time_is_kept(client: FlaskClient, sent: str, kept: str) 
     assert good(client.get("/api/search?session_id=s&q=tea"))["results"][0]["created_at"] == kept
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [
-        "0001-01-01T00:00:00+14:00",
-        "9999-12-31T23:59:59-01:00",
-        "2023-02-29T00:00:00Z",
-        "2024-01-01T00:00:00+24:00",
-        "yesterday",
-        "",
-        1_700_000_000,
-    ],
-)
-def test_a_time_that_is_none_is_refused(shared: FlaskClient, sent: Any) -> None:
-    answer = shared.post("/api/sessions/s/messages", json={"messages": [said("x"), said("y", created_at=sent)]})
-    assert error(answer, 422)["param"] == "messages.1.created_at"
-    assert shared.get("/api/sessions/s").status_code == 404  # nothing of the call was stored
-
-
-def test_without_a_time_it_was_said_now(client: FlaskClient) -> None:
-    before = datetime.now(UTC)
-    append(client, "s", [said("x"), said("y", created_at=None)])
-    for item in read_all(client, "/api/sessions/s/messages"):
-        assert before <= datetime.fromisoformat(item["created_at"]) <= before + timedelta(minutes=1)
-
-
 def test_the_order_is_the_one_sent_whatever_the_times_say(client: FlaskClient) -> None:
+    before = datetime.now(UTC)
+    append(client, "now", [said("x"), said("y", created_at=None)])
+    for item in read_all(client, "/api/sessions/now/messages"):
+        assert before <= datetime.fromisoformat(item["created_at"]) <= before + timedelta(minutes=1)
     append(client, "s", [said(str(year), created_at=f"{year}-01-01") for year in (2024, 2020, 2022)])
     assert contents(client, "s") == ["2024", "2020", "2022"]
     session = good(client.get("/api/sessions/s"))
@@ -188,6 +138,10 @@ def test_the_order_is_the_one_sent_whatever_the_times_say(client: FlaskClient) -
         ({}, "messages"),
         ({"messages": []}, "messages"),
         ({"messages": [said("x"), "y"]}, "messages.1"),
+        *(
+            ({"messages": [said("x"), said("y", created_at=sent)]}, "messages.1.created_at")
+            for sent in ("0001-01-01T00:00:00+14:00", "2023-02-29T00:00:00Z", "yesterday", "", 1_700_000_000)
+        ),
         ({"messages": [said("x"), said("")]}, "messages.1.content"),
         ({"messages": [said("x"), {"role": "user"}]}, "messages.1.content"),
         ({"messages": [said("x"), said("y", "robot")]}, "messages.1.role"),
@@ -213,26 +167,13 @@ def test_a_message_too_large_refuses_the_call(client: FlaskClient) -> None:
     assert append(client, "s", [said("z" * 100_000)])["created"] == 1
 
 
-@pytest.fixture
-def busy(client: FlaskClient, services: Services) -> Iterator[None]:
-    """A reply is being written in session s."""
-    append(client, "s", [said("x")])
-    with services.database.write() as tx:
-        from memory.access.owners import find_session
-        from memory.domain import Caller
-
-        lease = services.leases.take(find_session(tx, Caller(), "s"))
-    assert lease is not None
-    services.leases.keep(lease)
-    yield
-    services.leases.release(lease)
-
-
 def test_appending_to_a_session_that_stays_busy_is_a_conflict(
-    client: FlaskClient, busy: None, monkeypatch: pytest.MonkeyPatch
+    model_app: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memory.sessions.sessions.APPEND_WAIT", 0.05)
-    answer = client.post("/api/sessions/s/messages", json={"messages": [said("y")]})
-    assert error(answer, 409)["code"] == "session_busy"
-    assert int(answer.headers["Retry-After"]) >= 1
-    assert contents(client, "s") == ["x"]
+    client = model_app.test_client()
+    with answering(model_server, model_app, "x", session_id="s"):
+        answer = client.post("/api/sessions/s/messages", json={"messages": [said("y")]})
+        assert error(answer, 409)["code"] == "session_busy"
+        assert int(answer.headers["Retry-After"]) >= 1
+        assert contents(client, "s") == ["x"]

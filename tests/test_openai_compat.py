@@ -43,16 +43,9 @@ def client(make_app: MakeApp, server: ModelServer) -> FlaskClient:
     return make_app(**at(server)).test_client()
 
 
-def test_parameters_reach_the_model_untouched(client: FlaskClient, server: ModelServer) -> None:
-    complete(client, talk("Hello"), **PARAMETERS)
-    stream(client, talk("Hello again"), "t", **PARAMETERS, stream_options={"include_obfuscation": False})
-    plain, streamed = sent(server)
-    assert plain == {"model": "gpt-9", "messages": talk("Hello"), "stream": False, **PARAMETERS}
-    options = {"include_obfuscation": False, "include_usage": True}  # so that usage is known here
-    assert streamed == {**plain, "messages": talk("Hello again"), "stream": True, "stream_options": options}
-
-
-def test_a_request_to_which_memory_has_nothing_to_add_goes_as_it_came(client: FlaskClient, server: ModelServer) -> None:
+def test_what_memory_has_nothing_to_add_to_reaches_the_model_untouched(
+    client: FlaskClient, server: ModelServer
+) -> None:
     messages = [
         {"role": "system", "content": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]},
         *talk("Hello", "Hi!"),
@@ -60,24 +53,25 @@ def test_a_request_to_which_memory_has_nothing_to_add_goes_as_it_came(client: Fl
         user([{"type": "text", "text": "How are you?"}], name="ada", of_theirs=1),
         {"role": "system", "content": "Now."},
     ]
-    complete(client, messages)
-    assert sent(server)[0]["messages"] == messages
+    complete(client, messages, **PARAMETERS)
+    stream(client, talk("Hello again"), "t", **PARAMETERS, stream_options={"include_obfuscation": False})
+    plain, streamed = sent(server)
+    assert plain == {"model": "gpt-9", "messages": messages, "stream": False, **PARAMETERS}
+    options = {"include_obfuscation": False, "include_usage": True}  # so that usage is known here
+    assert streamed == {**plain, "messages": talk("Hello again"), "stream": True, "stream_options": options}
 
 
 def test_an_answer_comes_with_every_field_it_has(client: FlaskClient, server: ModelServer) -> None:
+    message = {**assistant("Hello."), "refusal": None, "reasoning_content": "Hm.", "annotations": []}
+    logprobs = {"content": [{"token": "Hello", "logprob": -0.5}]}
     answer = {
         "id": "chatcmpl-7",
         "object": "chat.completion",
         "created": 1,
         "model": "gpt-9-2026",
-        "system_fingerprint": "fp",
+        "of_theirs": "fp",
         "choices": [
-            {
-                "index": 0,
-                "message": {**assistant("Hello."), "refusal": None, "reasoning_content": "Hm.", "annotations": []},
-                "logprobs": {"content": [{"token": "Hello", "logprob": -0.5}]},
-                "finish_reason": "stop",
-            },
+            {"index": 0, "message": message, "logprobs": logprobs, "finish_reason": "stop"},
             {"index": 1, "message": assistant("Hi."), "logprobs": None, "finish_reason": "stop"},
         ],
         "usage": {"prompt_tokens": 3, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}},
@@ -125,8 +119,7 @@ def test_calls_of_tools_and_their_results_are_passed_on_and_stored(client: Flask
     assert results == {"tool_call_id": result["tool_call_id"]}
 
 
-@pytest.mark.parametrize("streamed", [True, False])
-@pytest.mark.parametrize("reason", ["length", "content_filter", "stop"])
+@pytest.mark.parametrize(("reason", "streamed"), [("length", True), ("content_filter", False), ("stop", False)])
 def test_an_answer_without_words_is_passed_on_and_leaves_the_question_unanswered(
     client: FlaskClient, server: ModelServer, reason: str, streamed: bool
 ) -> None:
@@ -143,23 +136,12 @@ def test_an_answer_without_words_is_passed_on_and_leaves_the_question_unanswered
 # -- errors
 
 
-@pytest.mark.parametrize(
-    ("status", "error"),
-    [
-        (400, {"message": "Unknown parameter: 'x'.", "type": "invalid_request_error", "param": "x", "code": "unknown"}),
-        (401, {"message": "Bad key.", "type": "invalid_request_error", "param": None, "code": "invalid_api_key"}),
-        (
-            404,
-            {"message": "No model gpt-9.", "type": "invalid_request_error", "param": None, "code": "model_not_found"},
-        ),
-        (429, {"message": "Slow down.", "type": "requests", "param": None, "code": "rate_limit_exceeded"}),
-        (500, {"message": "Oops.", "type": "server_error", "param": None, "code": None}),
-    ],
-)
 @pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
 def test_what_the_model_server_refuses_is_refused_in_its_own_words(
-    client: FlaskClient, server: ModelServer, status: int, error: dict[str, Any], streamed: bool
+    client: FlaskClient, server: ModelServer, status: int, streamed: bool
 ) -> None:
+    error = {"message": "Unknown parameter: 'x'.", "type": "its own", "param": "x", "code": f"unknown_{status}"}
     server.main.queue(*[Status(status, {"error": error}, {"Retry-After": "7"})] * 3)
     response = post(client, talk("Hello"), stream=streamed)
     assert failed(response, status) == error
@@ -226,12 +208,7 @@ def test_models_and_embeddings_are_passed_on(client: FlaskClient, server: ModelS
     assert server.requests[-1].body == body
     server.embeddings.queue(Status(400, {"error": {"message": "No such model.", "code": "model_not_found"}}))
     error = failed(client.post("/v1/embeddings", json=body), 400)
-    assert error == {
-        "message": "No such model.",
-        "type": "invalid_request_error",
-        "param": None,
-        "code": "model_not_found",
-    }
+    assert (error["message"], error["type"]) == ("No such model.", "invalid_request_error")
     assert sessions(client) == []
 
 
@@ -242,14 +219,9 @@ def test_one_model_is_passed_on(client: FlaskClient, server: ModelServer, name: 
     assert client.get("/v1/models/gpt-4o-mini").json == {"id": "gpt-4o-mini", "object": "model", "of_theirs": True}
     assert failed(client.get(f"/v1/models/{name}"), 404)["message"] == "No such model."
     assert server.requests[-1].path.endswith(f"/models{asked}")
-
-
-@pytest.mark.parametrize("name", ["..", ".", "%2e%2e"])
-def test_no_models_name_leads_elsewhere_on_the_model_server(
-    client: FlaskClient, server: ModelServer, name: str
-) -> None:
-    assert client.get(f"/v1/models/{name}").status_code == 404
-    assert server.requests == []
+    for elsewhere in ("..", ".", "%2e%2e"):
+        count = len(server.requests)
+        assert client.get(f"/v1/models/{elsewhere}").status_code == 404 and len(server.requests) == count
 
 
 def test_the_built_in_model_speaks_openai_too(app: Flask) -> None:

@@ -38,16 +38,9 @@ def client(app: Flask) -> FlaskClient:
 def test_a_finished_turn_says_what_its_reply_said(client: FlaskClient) -> None:
     answer = chat(client, "Hello", session_id="s")
     (turn,) = good(client.get(TURNS))["items"]
-    assert turn == {
-        "user_message_id": answer["user_message_id"],
-        "message_id": answer["message_id"],
-        "state": "finished",
-        "model": answer["model"],
-        "finish_reason": "stop",
-        "usage": answer["usage"],
-        "started_at": turn["started_at"],
-        "finished_at": turn["finished_at"],
-    }
+    same = {name: answer[name] for name in ("user_message_id", "message_id", "model", "usage")}
+    times = {"started_at": turn["started_at"], "finished_at": turn["finished_at"]}
+    assert turn == {**same, **times, "state": "finished", "finish_reason": "stop"}
     assert turn["started_at"] <= turn["finished_at"]
 
 
@@ -61,27 +54,22 @@ def test_a_turn_is_read_by_either_of_its_messages_with_its_memory(client: FlaskC
     failed(client.get(f"{TURNS}/{answer['message_id']}"), 404, "turn_not_found")
 
 
-def test_a_turn_that_broke_off_says_so_until_it_is_taken_up(client: FlaskClient, model_server: ModelServer) -> None:
-    model_server.main.queue(Status(401))
-    ask(client, "Hello", session_id="s")
-    (turn,) = good(client.get(TURNS))["items"]
-    assert turn["state"] == "broken_off" and turn["user_message_id"] == stored(client, "s")[0]["id"]
-    nothing = ("message_id", "model", "finish_reason", "usage", "finished_at")
-    assert all(turn[name] is None for name in nothing)
-    assert good(client.get(f"{TURNS}/{turn['user_message_id']}"))["memory"] is None
-    chat(client, "Hello", session_id="s")
-    assert [turn["state"] for turn in good(client.get(TURNS))["items"]] == ["finished"]
-
-
-def test_the_turn_being_answered_is_told_from_those_that_broke_off(
+def test_a_turn_that_broke_off_says_so_until_it_is_taken_up(
     app: Flask, client: FlaskClient, model_server: ModelServer
 ) -> None:
     model_server.main.queue(Status(401))
     ask(client, "one", session_id="s")
     with answering(model_server, app, "two", session_id="s"):
-        assert [turn["state"] for turn in good(client.get(TURNS))["items"]] == ["answering", "broken_off"]
-        assert good(client.get("/api/sessions/s"))["busy"] is True
-    assert [turn["state"] for turn in good(client.get(TURNS))["items"]] == ["finished", "broken_off"]
+        answering_, turn = good(client.get(TURNS))["items"]
+        assert answering_["state"] == "answering" and good(client.get("/api/sessions/s"))["busy"] is True
+        assert turn["state"] == "broken_off" and turn["user_message_id"] == stored(client, "s")[0]["id"]
+        nothing = ("message_id", "model", "finish_reason", "usage", "finished_at")
+        assert all(turn[name] is None for name in nothing)
+        assert good(client.get(f"{TURNS}/{turn['user_message_id']}"))["memory"] is None
+    model_server.main.queue(Status(401))
+    ask(client, "three", session_id="s")
+    chat(client, "three", session_id="s")
+    assert [turn["state"] for turn in good(client.get(TURNS))["items"]] == ["finished", "finished", "broken_off"]
 
 
 def test_a_turn_whose_process_does_not_live_on_broke_off(
@@ -121,16 +109,7 @@ def page(client: FlaskClient, **query: Any) -> tuple[list[int], str | None, str 
 
 @pytest.mark.parametrize(
     ("at_", "limit", "first", "last"),
-    [
-        (5, 3, 4, 6),
-        (5, 4, 4, 7),
-        (5, 1, 5, 5),
-        (1, 3, 1, 3),
-        (10, 3, 8, 10),
-        (9, 5, 6, 10),
-        (2, 5, 1, 5),
-        (5, 50, 1, 10),
-    ],
+    [(5, 3, 4, 6), (5, 4, 4, 7), (5, 1, 5, 5), (1, 3, 1, 3), (9, 5, 6, 10), (2, 5, 1, 5), (5, 50, 1, 10)],
 )
 def test_a_page_around_a_message_has_it_in_its_middle_as_far_as_there_are_messages(
     ten: tuple[FlaskClient, list[int]], at_: int, limit: int, first: int, last: int

@@ -11,12 +11,13 @@ from __future__ import annotations
 import functools
 import ipaddress
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings, SettingsError
+from memory.access.keys import Keys
 
 
 def is_loopback(host: str) -> bool:
@@ -51,35 +52,21 @@ def _hostname(address: str) -> str:
         return ""
 
 
-def refuse_strangers(settings: Settings, addresses: Iterable[object]) -> None:
+def refuse_strangers(settings: Settings, keys: Keys, addresses: Iterable[object]) -> None:
     """Raise SettingsError when others could reach one of `addresses` and no key is required.
 
     An address is what gunicorn binds: (host, port, ...), a Unix socket's path, or an inherited descriptor, whose
     requests are checked one by one (`foreign`).
     """
     reachable = [str(one[0]) for one in addresses if isinstance(one, tuple) and not is_loopback(str(one[0]))]
-    if not reachable or settings.allow_anonymous or settings.api_keys or _any_made(settings):
+    if not reachable or settings.allow_anonymous:
         return
+    with suppress(SQLAlchemyError):  # a database that cannot be read has no keys, and nothing to serve either
+        if keys.required:
+            return
     raise SettingsError(
         f"HOST: Recap does not start on {', '.join(reachable)}, where others could reach it, as no API key is set: "
         "they could read and erase everything. Nothing was changed. Make a key with `flask --app wsgi keys "
         "create`, or set RECAP_API_KEYS, or listen on 127.0.0.1; or if everyone who reaches this address may do "
         "everything, set RECAP_ALLOW_ANONYMOUS=1."
     )
-
-
-def _any_made(settings: Settings) -> bool:
-    """Whether there are keys in the database.  One that cannot be read has none, and nothing to serve either."""
-    # Imported late: a module that gunicorn's first process has imported is not reloaded in its workers.
-    from sqlalchemy import create_engine
-
-    from memory.access.keys import Keys
-    from models import Database
-
-    engine = create_engine(settings.sqlalchemy_url)
-    try:
-        return Keys((), Database(engine), lambda: datetime.now(UTC)).required
-    except SQLAlchemyError:
-        return False
-    finally:
-        engine.dispose()
