@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import threading
 from typing import Any
@@ -9,11 +10,9 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 from app import services_of
-from models import SessionRow, TurnRow
+from models import TurnRow
 from tests.conftest import MakeApp
 from tests.model_server import Body, Delay, ModelServer, Status
 from tests.resources import append, digest_of, fact, good, read_all
@@ -392,109 +391,53 @@ def test_the_same_words_keep_their_facts_and_pins(client: FlaskClient, model_ser
 
 
 WORD = re.compile(r"\bw\d+\b")
+BACK = {"say": 0, "replace last": 1, "replace near": 3, "replace far": 9}  # messages of the person that are taken back
+ACTIONS = [*["say"] * 3, *["replace last"] * 2, "replace near", "replace far", "append"]
+ACTIONS += [*["summary"] * 3, "index", "roll back"]
 
 
-class Listing:
-    """A mini model whose summary lists every word it was shown, and whose facts are the words of the person."""
-
-    def __call__(self, body: Body) -> Any:
-        material = body["messages"][1]["content"]
-        shown = sorted(set(WORD.findall(re.sub(r"<known_facts>.*?</known_facts>", "", material, flags=re.DOTALL))))
-        own = re.findall(r"^\[(\d+)\] \S+ \S+ user: (w\d+)$", material, re.MULTILINE)
-        chunks = [" ".join(shown[at : at + 20]) for at in range(0, len(shown), 20)]
-        return digest_of(*(fact(word, int(position), word) for position, word in own), data=chunks)
+def listing(body: Body) -> Any:
+    """A summary that lists every word the mini model was shown, and facts that are the words of the person."""
+    material = body["messages"][1]["content"]
+    shown = sorted(set(WORD.findall(re.sub(r"<known_facts>.*?</known_facts>", "", material, flags=re.DOTALL))))
+    own = re.findall(r"^\[(\d+)\] \S+ \S+ user: (w\d+)$", material, re.MULTILINE)
+    chunks = [" ".join(shown[at : at + 20]) for at in range(0, len(shown), 20)]
+    return digest_of(*(fact(word, int(position), word) for position, word in own), data=chunks)
 
 
-class Editing:
-    """One session in which messages are sent, replaced, summarised and rolled back; each has a word of its own."""
-
-    def __init__(self, client: FlaskClient, server: ModelServer, session: str) -> None:
-        self.client, self.server, self.session = client, server, session
-        self.url = f"/api/sessions/{session}"
-        server.mini.default = Listing()
-
-    def take(self, action: str, number: int) -> None:
-        own = [message for message in stored(self.client, self.session) if message["role"] == "user"]
-        if action == "say":
-            self.say(number)
-        elif action.startswith("replace") and own:
-            back = {"replace last": 1, "replace near": 3, "replace far": 9}[action]
-            self.say(number, replaces=own[-min(back, len(own))]["id"])
-        elif action == "append":
-            drafts = [words(f"w{number}{role}", role) for role in ("user", "assistant")]
-            append(self.client, self.session, drafts)
-        elif action == "roll back" and (latest := summary(self.client, self.session)["latest"]):
-            older = {"version": max(1, latest["version"] - 2)}
-            assert self.client.post(f"{self.url}/summary/rollback", json=older).status_code in (200, 409)
-        elif action == "work":
-            work(self.client, "summary")
-        elif action == "index":
-            work(self.client, "index")
-
-    def say(self, number: int, **more: Any) -> None:
-        self.server.main.queue(f"w{number}000")
-        chat(self.client, f"w{number}", session_id=self.session, recall="always", **more)
-        self.check()
-
-    def check(self) -> None:
-        """The prompt just sent holds all of the line, in its head or word for word, and nothing else."""
-        line = [word for message in stored(self.client, self.session) for word in WORD.findall(message["content"])]
-        line.pop()  # the reply to this prompt
-        sent = {w for message in prompts(self.server)[-1] for w in WORD.findall(message["content"])}
-        assert sent == set(line)
-
-    def check_memory(self) -> None:
-        """Sources, summary and search are of the line alone."""
-        messages = stored(self.client, self.session)
-        with services_of(self.client.application).database.read() as tx:
-            row = tx.query(SessionRow).filter(SessionRow.public_id == self.session).one()
-        assert row.head_tokens == sum(message["tokens"] for message in messages[: row.head_through])
-        known = {word for message in messages for word in WORD.findall(message["content"])}
-        latest = summary(self.client, self.session)["latest"]
-        assert set(WORD.findall(str(latest["sections"]))) == known
-        sources = {item["source_message_id"] for item in read_all(self.client, "/api/facts", session_id=self.session)}
-        assert sources <= {message["id"] for message in messages}
-        replaced = {w for branch in range(1, 30) for _, content in said(self.client, self.session, branch=branch)
-                    for w in WORD.findall(content)}  # fmt: skip
-        for word in known | replaced:
-            answer = self.client.get("/api/search", query_string={"q": word, "session_id": self.session})
-            assert bool(answer.json["results"]) is (word in known), word
-
-
-ACTIONS = ["say", "say", "say", "append", "replace last", "replace last", "replace near", "replace far"]
-ACTIONS += ["work", "work", "work", "index", "roll back"]
+def said_words(client: FlaskClient, **query: Any) -> list[str]:
+    return [word for _, content in said(client, "s", **query) for word in WORD.findall(content)]
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
 def test_prompts_summaries_facts_and_search_are_always_those_of_the_line(
-    make_app: MakeApp, model_server: ModelServer
+    make_app: MakeApp, model_server: ModelServer, seed: int
 ) -> None:
+    """Messages are sent, replaced, summarised and rolled back; each has a word of its own."""
     app = make_app(**at(model_server, tail_messages_max=5, tail_messages_min=2, summary_debounce=60.0))
     client = app.test_client()
-    runs = 0
-
-    @settings(
-        max_examples=10,
-        phases=[Phase.generate],  # each run is a conversation already; shrinking one takes a minute
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        database=None,
-        derandomize=True,
-    )
-    @given(st.lists(st.sampled_from(ACTIONS), min_size=20, max_size=28))
-    def edit(actions: list[str]) -> None:
-        nonlocal runs
-        runs += 1
-        session = f"s{runs}"
-        client.post("/api/sessions", json={"session_id": session})
-        editing = Editing(client, model_server, session)
-        for step, action in enumerate(["say", *actions, "say"], start=1):
-            editing.take(action, 100 * runs + step)
-        client.post(f"{editing.url}/summary/refresh")
-        work(client)
-        editing.check_memory()
-        client.delete(editing.url)
-
-    edit()
+    model_server.mini.default = listing
+    for number, action in enumerate(["say", *random.Random(seed).choices(ACTIONS, k=24), "say"], start=1):
+        if action in BACK:
+            own = [one["id"] for one in stored(client, "s") if one["role"] == "user"] if BACK[action] else []
+            replaced = {"replaces": own[-min(BACK[action], len(own))]} if own else {}
+            model_server.main.queue(f"w{number}000")
+            chat(client, f"w{number}", session_id="s", recall="always", **replaced)
+            shown = {word for message in prompts(model_server)[-1] for word in WORD.findall(message["content"])}
+            assert shown == set(said_words(client)[:-1]), "all but the reply, in the head or word for word"
+        elif action == "append":
+            append(client, "s", [words(f"w{number}0001"), words(f"w{number}0002", "assistant")])
+        elif action != "roll back":
+            work(client, action)
+        elif latest := version(client):
+            older = {"version": max(1, latest["version"] - 2)}
+            assert client.post(f"{URL}/summary/rollback", json=older).status_code in (200, 409)
+    client.post(f"{URL}/summary/refresh")
     work(client)
+    known = set(said_words(client))
+    assert set(WORD.findall(str(version(client)["sections"]))) == known
+    assert {item["source_message_id"] for item in facts(client).values()} <= {one["id"] for one in stored(client, "s")}
+    for word in known | {word for branch in range(1, 30) for word in said_words(client, branch=branch)}:
+        assert bool(found(client, word)) is (word in known), word
     assert all(one.consistent for one in services_of(app).indexing.verify())

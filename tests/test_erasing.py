@@ -358,24 +358,20 @@ def test_what_was_erased_does_not_come_back_with_an_old_export(
     assert {session["id"]: len(session["messages"]) for session in again} == {"s": 4, "later": 2}, "with the place"
 
 
-def test_while_a_reply_is_written_erasing_waits(app: Flask, past: FlaskClient, model_server: ModelServer) -> None:
+def test_while_a_reply_is_written_erasing_waits_and_says_so_if_it_does_not_end(
+    app: Flask, past: FlaskClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = id_of(past, SECRET)
     with answering(model_server, app, "Hello?", session_id="s", user_id="ada") as release:
+        with monkeypatch.context() as impatient:
+            impatient.setattr(erasing, "APPEND_WAIT", 0.05)
+            answer = past.delete(f"/api/sessions/s/messages/{secret}")
+        assert failed(answer, 409, "session_busy")["message"].endswith("try this again later.")
+        assert answer.headers["Retry-After"]
+        assert id_of(past, SECRET) == secret
         with meanwhile(lambda: erase(app.test_client(), SECRET)) as done:
             release.set()
         assert counted(done[0])["messages"] == 1
-    assert [message["position"] for message in messages(past)] == [2, 3, 4, 5, 6]
-
-
-def test_a_reply_that_does_not_end_is_said(
-    app: Flask, past: FlaskClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(erasing, "APPEND_WAIT", 0.05)
-    secret = id_of(past, SECRET)
-    with answering(model_server, app, "Hello?", session_id="s", user_id="ada"):
-        answer = past.delete(f"/api/sessions/s/messages/{secret}")
-        assert failed(answer, 409, "session_busy")["message"].endswith("try this again later.")
-        assert answer.headers["Retry-After"]
-    assert id_of(past, SECRET) == secret
 
 
 def test_a_summary_that_is_being_made_from_it_is_made_again(app: Flask, model_server: ModelServer) -> None:

@@ -120,20 +120,3 @@ def test_what_a_killed_worker_did_another_does_when_its_lease_has_run_out(
     finally:
         release.set()
     assert rows(server, VERSIONS) == [("session-0", 1)]
-
-
-def test_a_worker_that_was_suspended_overwrites_nothing(server: Server, model_server: ModelServer) -> None:
-    fill(server, 1)
-    release = threading.Event()
-    model_server.mini.queue(Delay(release, digest_of(topic="Late")))
-    model_server.mini.default = lambda body: digest_of(topic="In time")
-    with worker(server) as suspended:
-        assert model_server.wait_for(lambda: len(asked(model_server)) == 1, 30)
-        suspended.send_signal(signal.SIGSTOP)
-        with worker(server):
-            assert eventually(lambda: not rows(server, JOBS), LEASE_SECONDS + 30)
-        release.set()
-        suspended.send_signal(signal.SIGCONT)
-        suspended.terminate()
-        assert suspended.wait(30) == 0
-    assert rows(server, "SELECT version, json_extract(sections, '$.topic') FROM summaries") == [(1, "In time")]

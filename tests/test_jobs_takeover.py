@@ -20,10 +20,10 @@ from memory.services import Services
 from models import SessionRow
 from tests.conftest import MakeApp
 from tests.jobbing import Bench, Clock
-from tests.model_server import Body, Delay, ModelServer
+from tests.model_server import Delay, ModelServer
 from tests.resources import append, digest_of, good, read_all, said
 from tests.serving import eventually
-from tests.talking import answering, ask, at, chat, failed, meanwhile
+from tests.talking import at, chat, meanwhile
 from tests.talking import said as all_said
 
 
@@ -131,39 +131,6 @@ def test_a_clock_that_is_put_back_does_not_keep_a_dead_holders_session_from_othe
         assert eventually(lambda: seconds_left(bench) <= LEASE_SECONDS)
         bench.clock.tick(LEASE_SECONDS)
     assert [words for _, words in all_said(bench.client, "s")][::2] == ["one", "two"]
-
-
-def test_a_living_holder_keeps_its_lease_though_others_shortened_it(
-    bench: Bench, other: Services, model_server: ModelServer
-) -> None:
-    with answering(model_server, bench.app, "one", session_id="s"):
-        bench.clock.tick(-3600)
-        with other.database.read() as tx:
-            row = tx.query(SessionRow).one()
-        other.leases.shorten(row)
-        held = tuple(bench.services.leases._held)
-        bench.clock.tick(LEASE_SECONDS - 1)
-        bench.services.leases._renew(held)  # which its thread does every third of that time, by another clock
-        bench.clock.tick(LEASE_SECONDS - 1)
-        with other.database.read() as tx:
-            assert not other.leases.free(tx.query(SessionRow).one())
-    assert [role for role, _ in all_said(bench.client, "s")] == ["user", "assistant"]
-
-
-def test_when_the_clock_jumps_forward_two_hold_a_session_and_one_writes(
-    bench: Bench, other: Services, model_server: ModelServer
-) -> None:
-    def meanwhile_elsewhere(body: Body) -> str:
-        bench.clock.tick(3600)
-        with other.database.write() as tx:
-            row = tx.query(SessionRow).one()
-            lease = other.leases.take(row)
-            assert lease is not None
-        return "too late"
-
-    model_server.main.queue(meanwhile_elsewhere)
-    failed(ask(bench.client, "one", session_id="s"), 409, "turn_lost")
-    assert all_said(bench.client, "s") == [("user", "one")]
 
 
 # -- the thread that renews

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -429,25 +428,3 @@ def test_tools_output_makes_no_facts(make_app: MakeApp, server: ModelServer) -> 
     assert [one["text"] for one in client.get("/api/facts", query_string={"session_id": "s"}).json["items"]] == [
         "Look it up"
     ]
-
-
-# -- the stable prefix
-
-
-def test_consecutive_prompts_share_all_up_to_the_newest_question(make_app: MakeApp, server: ModelServer) -> None:
-    client = make_app(**at(server, tail_messages_max=8, summary_mode="inline")).test_client()
-    ada = Person(client, user="ada")
-    ada.messages.append({"role": "system", "content": "Be brief."})
-    for number in range(14):
-        ada.says(f"Thought {number} about my boat, the Marigold.")
-    bodies = [body["messages"] for body in sent(server)]
-    folds = 0
-    for before, after in pairwise(bodies):
-        if after[0] != before[0]:
-            folds += 1
-            continue
-        assert after[: len(before) - 1] == before[:-1]
-        question = before[-1]["content"].rpartition("</memory>\n\n")[2]
-        assert after[len(before) - 1] == user(question)
-        assert all("<memory now" not in str(message["content"]) for message in after[:-1])
-    assert 2 <= folds <= 5

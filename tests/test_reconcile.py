@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -80,12 +81,12 @@ def test_a_client_that_always_sends_everything_may_edit_its_first_question() -> 
 
 def test_results_of_tools_are_appended_once() -> None:
     call = Said("assistant", "", calls=(("weather", '{"city":"Lyon"}'),))
-    result, answer = Said("tool", "21 degrees"), Said("assistant", "It is warm.")
+    result = Said("tool", "21 degrees")
     line = [user("Is it warm?"), call]
     assert reconcile(line, [*line, result]) == Plan(2, 2, {0: 0, 1: 1})
     assert reconcile(line, [call, result]) == Plan(2, 1, {1: 0})
     assert reconcile(line, [result]) == Plan(2, 0)
-    done = [*line, result, answer]
+    done = [*line, result, Said("assistant", "It is warm.")]
     assert reconcile(done, [result]) == Plan(3, 1, {2: 0})  # the same request once more
     waiting = [*line, replace(result, answers="call_1"), call]  # the same was called again, with the same result
     assert reconcile(waiting, [replace(result, answers="call_2")]) == Plan(4, 0)
@@ -97,42 +98,34 @@ def test_results_of_tools_are_appended_once() -> None:
 LONG = "There are three things to say about that, and the first of them is that it was long ago."
 
 
-@pytest.mark.parametrize(
-    ("sent", "stored", "same"),
-    [
-        ("One\n\ntwo ", "One two", True),
-        ("The answer.", "<think>Let me see.</think>\n\nThe answer.", True),
-        ('<details type="reasoning" done="true">Hm.</details>The answer.', "The answer.", True),
-        (LONG[:60], LONG, True),
-        (LONG[:60] + "…", LONG, True),
-        (LONG[:60].upper(), LONG, False),
-        (LONG[:12], LONG, False),
-        (LONG + " Not so.", LONG, False),
-        ("", LONG, False),
-    ],
-)
-def test_an_answer_is_known_again_though_it_came_back_a_little_different(sent: str, stored: str, same: bool) -> None:
-    assert Said("assistant", sent).same(Said("assistant", stored)) is same
-
-
-def test_what_was_received_of_an_interrupted_answer_is_that_answer() -> None:
-    assert Said("assistant", "There").same(Said("assistant", LONG, cut=True))
-    assert not Said("assistant", "Here").same(Said("assistant", LONG, cut=True))
+def answer(text: str, **more: Any) -> Said:
+    return Said("assistant", text, **more)
 
 
 @pytest.mark.parametrize(
     ("sent", "stored", "same"),
     [
-        (Said("user", " Hello\n there"), Said("user", "Hello there"), True),
-        (Said("user", LONG[:60]), Said("user", LONG), False),
-        (Said("user", "Hello"), Said("assistant", "Hello"), False),
+        (answer("One\n\ntwo "), answer("One two"), True),
+        (answer("The answer."), answer("<think>Let me see.</think>\n\nThe answer."), True),
+        (answer('<details type="reasoning" done="true">Hm.</details>The answer.'), answer("The answer."), True),
+        (answer(LONG[:60]), answer(LONG), True),
+        (answer(LONG[:60] + "…"), answer(LONG), True),
+        (answer(LONG[:60].upper()), answer(LONG), False),
+        (answer(LONG[:12]), answer(LONG), False),
+        (answer(LONG + " Not so."), answer(LONG), False),
+        (answer(""), answer(LONG), False),
+        (answer("There"), answer(LONG, cut=True), True),  # what was received of an interrupted answer
+        (answer("Here"), answer(LONG, cut=True), False),
+        (answer("", calls=(("f", "{}"),)), answer(""), False),
+        (user(" Hello\n there"), user("Hello there"), True),
+        (user(LONG[:60]), user(LONG), False),
+        (user("Hello"), answer("Hello"), False),
         (Said("user", "yes", name="Ann"), Said("user", "yes", name="Bob"), False),
         (Said("user", "yes", name="Ann"), Said("user", "yes"), True),
         (Said("user", "[image]", attachments=("a",)), Said("user", "[image]", attachments=("b",)), False),
-        (Said("assistant", "", calls=(("f", "{}"),)), Said("assistant", ""), False),
     ],
 )
-def test_other_messages_are_the_same_or_they_are_not(sent: Said, stored: Said, same: bool) -> None:
+def test_a_message_is_known_again_though_it_came_back_a_little_different(sent: Said, stored: Said, same: bool) -> None:
     assert sent.same(stored) is same
 
 
@@ -166,10 +159,10 @@ class Client:
         plan = reconcile(self.line, sent, **known)
         self.line = [*self.line[: plan.keep], *sent[plan.new :]]
         if kept is not None:
-            answer = Said("assistant", "<think>Hm.</think>" + self.fresh("answer"))
-            self.line.append(answer)
-            self.truth.append(answer)
-            self.copy.append(Said("assistant", kept(answer.text)))
+            said = answer("<think>Hm.</think>" + self.fresh("answer"))
+            self.line.append(said)
+            self.truth.append(said)
+            self.copy.append(answer(kept(said.text)))
 
     def cut_back(self, length: int) -> None:
         del self.truth[length:], self.copy[length:]

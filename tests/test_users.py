@@ -21,13 +21,11 @@ import memory.people.export
 import search_index.caches
 from app import services_of
 from memory.services import Services
-from models import JobRow, OwnerRow
+from models import OwnerRow
 from search_index import IndexBusy
-from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer
 from tests.resources import append, digest_of, error, fact, good, read_all, rows_of, said
-from tests.talking import ask, at, chat, failed, meanwhile
-from tests.talking import said as stored_words
+from tests.talking import ask, chat, failed, meanwhile
 from tests.traces import traces as traces_in
 
 SENTINEL = "Xylozarquon"  # a word that is in nothing else
@@ -207,32 +205,23 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
 # -- erasing while something else goes on
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_a_turn_that_is_being_taken_stores_nothing(make_app: MakeApp, model_server: ModelServer, again: bool) -> None:
-    app = make_app(**at(model_server))
-    client = app.test_client()
+def test_a_turn_that_is_being_taken_stores_nothing(model_app: Flask, model_server: ModelServer) -> None:
+    app, client = model_app, model_app.test_client()
     chat(client, "one", session_id="s", user_id="ada")
 
     def erase(_: dict[str, Any]) -> str:
-        other = app.test_client()
-        assert good(other.delete("/api/users/ada"))["erased"]["messages"] == 3
-        if again:
-            append(other, "s", [said("new")], user_id="ada")
+        assert good(app.test_client().delete("/api/users/ada"))["erased"]["messages"] == 3
         return f"{SENTINEL}, too late"
 
     model_server.main.queue(erase)
     failed(ask(client, f"two {SENTINEL}", session_id="s", user_id="ada"), 409, "turn_lost")
-    if again:
-        assert stored_words(client, "s") == [("user", "new")]
-    else:
-        assert client.get("/api/sessions/s").status_code == 404
-        assert rows_of(services_of(app)) == dict.fromkeys(rows_of(services_of(app)), 0)
-        assert traces(app) == {}
+    assert client.get("/api/sessions/s").status_code == 404
+    assert rows_of(services_of(app)) == dict.fromkeys(rows_of(services_of(app)), 0)
+    assert traces(app) == {}
 
 
-def test_a_summary_that_is_being_made_stores_nothing(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(**at(model_server))
-    client = app.test_client()
+def test_a_summary_that_is_being_made_stores_nothing(model_app: Flask, model_server: ModelServer) -> None:
+    app, client = model_app, model_app.test_client()
     append(client, "s", [said(f"I like {SENTINEL}."), said("Noted.", "assistant")], user_id="ada")
     release = threading.Event()
     model_server.mini.queue(Delay(release, digest_of(fact(f"I like {SENTINEL}", 1), topic=SENTINEL)))
@@ -327,33 +316,6 @@ def test_a_log_in_use_is_said_and_emptied_later(
     good(client.post(f"/api/jobs/{job['id']}/retry"))
     services.outbox.run_due(["scrub"])
     assert traces(model_app) == {} and rows_of(services)["jobs"] == 0
-
-
-def test_what_a_killed_process_left_half_erased_is_finished_by_another(
-    model_app: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    live(model_app, model_server, "ada", SENTINEL, sessions=1)
-    services = services_of(model_app)
-
-    class Killed(BaseException):
-        pass
-
-    def kill() -> None:
-        raise Killed
-
-    with monkeypatch.context() as dying, pytest.raises(Killed):
-        dying.setattr(services.index, "clear_caches", kill)  # the first thing after the rows are gone
-        model_app.test_client().delete("/api/users/ada")
-    assert any(path.startswith("index/") for path in traces(model_app))
-    make_due(services)
-    services.outbox.run_due(["unindex", "scrub"])
-    assert traces(model_app) == {} and rows_of(services)["jobs"] == 0
-
-
-def make_due(services: Services) -> None:
-    with services.database.write() as tx:
-        for job in tx.scalars(select(JobRow)):
-            job.run_at = job.created_at
 
 
 # -- the export
