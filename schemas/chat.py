@@ -75,9 +75,7 @@ class ChatRequest(Schema):
         validate=validate.Length(max=HISTORY_MAX),
         metadata=about("With `temporary`: the earlier messages of this chat, which Recap has not stored."),
     )
-    replaces = integer(
-        1, load_default=None, allow_none=True, metadata=about("The id of the message it replaces.")
-    )
+    replaces = integer(1, load_default=None, allow_none=True, metadata=about("The id of the message it replaces."))
 
     @validates_schema
     def _fits(self, data: dict[str, Any], **_: Any) -> None:
