@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from memory import tokens
@@ -23,7 +24,6 @@ from memory.clients.prompt import ClientView
 from memory.domain import INTERRUPTED, Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases import Lease
-from memory.recall.recall import Past
 from memory.sessions.head import fold
 from memory.sessions.messages import (
     LINE_AFTER,
@@ -35,7 +35,7 @@ from memory.sessions.messages import (
 from memory.turn import turns
 from memory.turn.parts import Parts
 from memory.turn.prompt import remember
-from memory.turn.values import Admitted, Memory, TurnFinished, TurnRequest
+from memory.turn.values import Admitted, MemoryReport, TurnFinished, TurnRequest
 from models import MessageRow, SessionRow, Transaction, TurnRow
 
 
@@ -80,8 +80,8 @@ def passed_on(request: TurnRequest, now: datetime) -> Admitted:
     client = ClientView(request.client.conversation)
     size = sum(tokens.estimate_message(one.draft.content) for one in client.conversation.messages)
     asked = Message(0, "", 1, "user", request.message, now, size)
-    memory = Memory(Past(0, ""), (asked,), size, size + client.instruction_tokens, client=client)
-    return Admitted(memory, request.session_id, passed_on=True)
+    full = size + client.instruction_tokens
+    return Admitted(request.session_id, (asked,), size, full, MemoryReport(), client=client, passed_on=True)
 
 
 def _answered(turn: TurnRow) -> bool:
@@ -145,10 +145,10 @@ def _begin(
         exchange = (message,) if message is not None else tuple(append(tx, row, [draft], parts.now()))
     turn_id = turns.begin(tx, caller, request, row, exchange[-1], lease, parts.now(), keyed=turn, known=known)
     fold(tx, row, parts.settings, exchange)
-    memory = remember(tx, parts, caller, request, row, line, exchange, sent)
-    if memory.dropped and fold(tx, row, parts.settings, exchange, crowded=True):
-        memory = remember(tx, parts, caller, request, row, line, exchange, sent)
-    return Admitted(memory, row.public_id, lease, turn_id)
+    admitted = remember(tx, parts, caller, request, row, line, exchange, sent)
+    if admitted.report.tail_dropped and fold(tx, row, parts.settings, exchange, crowded=True):
+        admitted = remember(tx, parts, caller, request, row, line, exchange, sent)
+    return replace(admitted, lease=lease, turn_id=turn_id)
 
 
 # -- the message
@@ -244,5 +244,5 @@ def _admit_temporary(parts: Parts, caller: Caller, request: TurnRequest) -> Admi
             for position, draft in enumerate(drafts, row.message_count + 1)
         ]
         line = [*_line(tx, row), *history] if known else history
-        memory = remember(tx, parts, caller, request, row, line, (message,), {})
-    return Admitted(memory, known.public_id if known else None)
+        admitted = remember(tx, parts, caller, request, row, line, (message,), {})
+    return admitted if known else replace(admitted, session_id=None)

@@ -17,7 +17,6 @@ breaks, the request goes to the model unchanged and the client gets the answer; 
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -93,7 +92,7 @@ class ChatPipeline:
             answer = Answer(parts, question, tools, course.spent)
             if request.stream:
                 course.first_text = perf_counter()
-            started = _started(parts, admitted, prompt, answer, problem)
+            started = replace(answer.reported_in(prompt.started), problem=problem or prompt.started.problem)
             listening = True
             events: Iterator[TurnEvent] = chain([started], answer)
             if request.client is not None:
@@ -140,19 +139,18 @@ def _tools(parts: Parts, admitted: Admitted, request: TurnRequest) -> Tools | No
         return None
     if not (settings.recall_limit and settings.recall_tokens):
         return None
-    return Tools(parts.recall, admitted.memory.past, limit=settings.recall_limit, zone=request.timezone)
+    return Tools(parts.recall, admitted.past, limit=settings.recall_limit, zone=request.timezone)
 
 
 def _prompt(parts: Parts, admitted: Admitted, request: TurnRequest, tools: Tools | None, course: Course) -> Prompt:
-    memory = admitted.memory
     if admitted.passed_on:
-        return pass_on(parts, memory, request, None)
+        return pass_on(parts, admitted, request, None)
     try:
-        recalled = Recalled((), "tools", ASKED) if tools is not None else look_back(parts, memory, request)
+        recalled = Recalled((), "tools", ASKED) if tools is not None else look_back(parts, admitted, request)
         course.ended["recall"] = perf_counter()
-        prompt = compose(parts, memory, recalled, request)
+        prompt = compose(parts, admitted, recalled, request)
     except Exception as error:  # noqa: BLE001 - as above
-        prompt = pass_on(parts, memory, request, _fail_open(request, error))
+        prompt = pass_on(parts, admitted, request, _fail_open(request, error))
     course.ended["compose"] = perf_counter()
     return prompt
 
@@ -190,6 +188,10 @@ class Answer:
 
     def __iter__(self) -> Iterator[Piece | Chunk]:
         return chain(() if self._first is None else (self._first,), self._parts)
+
+    def reported_in(self, started: TurnStarted) -> TurnStarted:
+        """`started` with the model's own looks back so far."""
+        return replace(started, memory=replace(started.memory, calls=self.looked_back)) if self.looked_back else started
 
     def end_for_client(self, stream: bool, parameters: Mapping[str, Any]) -> Iterator[Piece | Chunk]:
         """How an answer that was stopped ends for a client.  Read it when the answer is over."""
@@ -275,26 +277,11 @@ class Answer:
         return self._settings.context_tokens - estimate_prompt(request)
 
 
-def _started(parts: Parts, admitted: Admitted, prompt: Prompt, answer: Answer, problem: str | None) -> TurnStarted:
-    memory = admitted.memory
-    return TurnStarted(
-        completion_id=f"chatcmpl-{secrets.token_hex(16)}",
-        session_id=admitted.session_id,
-        user_message_id=memory.exchange[0].id or None,
-        model=parts.model.name,
-        created_at=prompt.at,
-        memory=replace(prompt.memory, calls=answer.looked_back),
-        saved_tokens=memory.full_history_tokens - prompt.tokens,
-        problem=problem or prompt.problem,
-    )
-
-
 def _finished(admitted: Admitted, started: TurnStarted, answer: Answer) -> TurnFinished:
     end = answer.end
-    usage = TurnUsage(end.usage, round(admitted.memory.full_history_tokens * answer.rate))
+    usage = TurnUsage(end.usage, round(admitted.full_history_tokens * answer.rate))
     given = str(answer.last.data.get("id") or "") if answer.last is not None else ""
-    memory = replace(started.memory, calls=answer.looked_back)
-    started = replace(started, completion_id=given[:ID_CHARS] or started.completion_id, memory=memory)
+    started = replace(answer.reported_in(started), completion_id=given[:ID_CHARS] or started.completion_id)
     return TurnFinished(started, answer.text, None, end.reason, end.model, usage, calls=answer.calls)
 
 
@@ -340,6 +327,6 @@ def _store(parts: Parts, caller: Caller, admitted: Admitted, request: TurnReques
         # An exchange that goes on with calls of tools is summarised when it is over.
         parts.sessions.follow_up(tx, session, summarise=not finished.calls, prompt=request.prompt)
         parts.budgets.spend(tx, session.owner_id, [finished.usage.spent])
-        if admitted.memory.began is None:
+        if admitted.began is None:
             parts.facts.count_use(tx, finished.started.memory.facts)
     return reply_id

@@ -73,13 +73,13 @@ class MemoryReport:
     back; their words are not stored.
     """
 
-    summary_version: int
-    head_version: int
-    state: str
-    facts: tuple[Fact, ...]
-    recalled: Recalled
-    tail_messages: int
-    tail_dropped: int
+    summary_version: int = 0
+    head_version: int = 0
+    state: str = "none"
+    facts: tuple[Fact, ...] = ()
+    recalled: Recalled = Recalled()
+    tail_messages: int = 0
+    tail_dropped: int = 0
     calls: tuple[RecallCall, ...] = ()
 
 
@@ -92,48 +92,37 @@ class Began:
 
 
 @dataclass(frozen=True)
-class Memory:
-    """What a session remembers at the start of a turn, read in one transaction.
+class Admitted:
+    """A turn that may go on, and what its session remembers, read in one transaction.
 
-    `past` is where the turn may look back: not at the messages that the prompt shows anyway.  `head` is the first
-    message of the prompt; `explained` says that it tells how to read remembered text.  `tail` is what fits of the
-    messages since the head's summary, `dropped` counts the others.  `exchange` is the new message, in a client's
-    conversation followed by calls of tools and their results.  `tokens` is the estimated size of all these in the
-    prompt, `full_history_tokens` that of every message instead.
+    `lease` keeps others out of the session and `turn_id` is the turn's row; a temporary turn has neither, and a
+    client's request that is `passed_on` goes to the model without memory.  `session_id` is None outside any session.
+
+    `exchange` is the new message, in a client's conversation followed by calls of tools and their results.  `head` is
+    the first message of the prompt; `explained` says that it tells how to read remembered text.  `tail` is what fits of
+    the messages since the head's summary.  `tokens` is the estimated size of all these in the prompt,
+    `full_history_tokens` that of every message instead.  `past` is where the turn may look back: not at the messages
+    that the prompt shows anyway.  `report` has no facts and excerpts yet.
     """
 
-    past: Past
+    session_id: str | None
     exchange: tuple[Message, ...]
     tokens: int
     full_history_tokens: int
+    report: MemoryReport
+    past: Past = Past(0, "")
     head: str = ""
     explained: bool = True
     summary: Sections = Sections()
     head_facts: tuple[Fact, ...] = ()
     other_facts: tuple[Fact, ...] = ()
     tail: tuple[Message, ...] = ()
-    dropped: int = 0
-    head_version: int = 0
-    summary_version: int = 0
-    summary_state: str = "none"
     summary_failing: bool = False
     began: Began | None = None
     client: ClientView | None = None
-
-
-@dataclass(frozen=True)
-class Admitted:
-    """A turn that may go on.
-
-    `lease` keeps others out of the session and `turn_id` is the turn's row; a temporary turn has neither.
-    `session_id` is None outside any session.  `passed_on`: a client's request goes to the model without memory.
-    """
-
-    memory: Memory
-    session_id: str | None = None
+    passed_on: bool = False
     lease: Lease | None = None
     turn_id: int | None = None
-    passed_on: bool = False
 
 
 @dataclass(frozen=True)
