@@ -22,14 +22,9 @@ from whoosh.lang.snowball import classes
 
 from search_index.caches import cached
 
-MAX_TERM = 64
-"""Characters of a term that count: what is longer is a key or a blob."""
-
-LANGUAGES = tuple(sorted(classes))
-"""The languages that Whoosh has a Snowball stemmer for, by ISO 639-1 code."""
-
-NAME_WEIGHT = 2
-"""How often the speaker's name counts: having said it is more than being mentioned once."""
+MAX_TERM = 64  # characters of a term that count: what is longer is a key or a blob
+LANGUAGES = tuple(sorted(classes))  # that Whoosh has a Snowball stemmer for, by ISO 639-1 code
+NAME_WEIGHT = 2  # how often the speaker's name counts: having said it is more than being mentioned once
 
 # A question names the event ("when did she go", "what did he buy"), the message tells it in the past ("I went", "I
 # bought"), and no stemmer knows that these are one word.  The commonest irregular verbs and plurals of speech, the
@@ -97,9 +92,8 @@ class Analysis:
     def terms(self, text: str, name: str | None = None, *, singles: bool = False) -> list[str]:
         """The terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.
 
-        `name` is the speaker's, words of the document like any other: "what did Ana say" prefers what Ana said.
-        A run of an unspaced script gives its pairs of neighbouring characters, a character that stands alone itself;
-        `singles` adds every character of a run, for documents, so that a query of one character finds them.
+        `name` is the speaker's: "what did Ana say" prefers what Ana said.  A run of an unspaced script gives its pairs
+        of neighbouring characters; `singles` adds every character, for documents, so that a query of one finds them.
         """
         pattern, runs = _ASCII_WORD, []
         if not text.isascii():

@@ -24,13 +24,10 @@ from search_index.vectors import PACKED_BYTES, cosines, lengths_of
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+# A message's numbers: `created` in microseconds since 1970, `role` as a hash, the number of its terms, the sum of their
+# squared counts, and the checksum of all its columns.
 ROW = np.dtype([(name, "<i8") for name in ("id", "session", "created", "role", "length", "squares", "checksum")])
-"""A message's numbers: `created` in microseconds since 1970, `role` as a hash, the number of its terms, the sum of
-their squared counts, and the checksum of all its columns."""
-
-POSTING = np.dtype([("code", "<i8"), ("count", "<i8")])
-"""A term of a message as a hash, and how often the message has it."""
-
+POSTING = np.dtype([("code", "<i8"), ("count", "<i8")])  # a term of a message as a hash, and how often it has it
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = np.iinfo(np.int64).max
 _OBJECT_BYTES = 400  # what Python takes for an entry beside its arrays and text

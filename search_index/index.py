@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import secrets
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -89,11 +89,8 @@ class _Snapshot(NamedTuple):
         return _INDEX_BYTES + sum(block.nbytes for block in (self.blocks or {}).values())
 
 
-class SearchIndex:
-    """All owners' indexes under one folder; safe to use from many threads and processes.
-
-    `owner` is any string that names the owner; folders are named by its hash.
-    """
+class SearchIndex(Store):
+    """All owners' indexes, and searching in them; safe to use from many threads and processes."""
 
     def __init__(
         self,
@@ -109,14 +106,13 @@ class SearchIndex:
         Without an `embedder` messages are compared by their words alone.  An index that was made with another
         `analysis` or embedder counts as none and is replaced.
         """
-        self._root = root
-        self._busy_after = busy_after
+        vectors = embedder.name if embedder else "no vectors"
+        super().__init__(root, busy_after, f"{FORMAT} {analysis.language} {vectors}")
         self._recipe = recipe
         self._embedder = embedder
         self._analysis = analysis
         # A service would take too long for messages that wait: they are compared by their words.
         self._quick_embedder = embedder if embedder is not None and embedder.instant and recipe.meaning else None
-        self._made_with = f"{FORMAT} {analysis.language} {embedder.name if embedder else 'no vectors'}"
         self._snapshots, self._entries = SizedCache(ARRAYS_BYTES), SizedCache(ENTRIES_BYTES)
         self._notice_file = root / ".forget"  # written anew when all processes must clear their caches
         self._notice = self._posted()
@@ -132,7 +128,7 @@ class SearchIndex:
             self._notice = notice
             clear_all()
         try:
-            return self._store(owner).generation()
+            return self.token(owner)
         except OSError as error:
             log.error("the search index can't be read; messages are searched without it: %s", error)
             return NO_INDEX
@@ -190,28 +186,6 @@ class SearchIndex:
         required = prepared.operators.required if prepared.operators else []
         return self._analysis.highlights(text, prepared.terms, tuple(part.prefix for part in required if part.prefix))
 
-    def add(self, owner: str, documents: Iterable[Document]) -> str:
-        """Index those of `documents` that are not there yet, in one commit, and return the index's generation.
-
-        What is in the index when this returns is on the disk.  `documents` is read while the owner's lock is held: a
-        generator that loads its rows only then never brings back what a `remove` or `drop` has taken out.  Raises
-        IndexBusy when another writer holds the lock for too long, and OSError when the disk is full or forbidden.
-        """
-        return self._store(owner).add(documents, lambda fresh: self._analysed(fresh, self._embedder))
-
-    def remove(
-        self, owner: str, *, message_ids: Collection[int] = (), session_id: int | None = None, scrub: bool = True
-    ) -> None:
-        """Take out these messages, or all of a session's.  No error where there is nothing to take out.
-
-        With `scrub` no byte of them stays in the files; without, they are only not found.  Raises IndexBusy like `add`.
-        """
-        self._store(owner).remove(message_ids, session_id, scrub=scrub)
-
-    def drop(self, owner: str) -> None:
-        """Delete the owner's whole index from the disk.  Raises IndexBusy as `add` does."""
-        self._store(owner).drop()
-
     def clear_caches(self) -> None:
         """Empty every cache of what people wrote: of this process now, of others that share the folder before they next
         look into an index."""
@@ -229,15 +203,11 @@ class SearchIndex:
 
         A damaged index is deleted first, as in `search`; one that is not there is (NO_INDEX, set()).
         """
-        store = self._store(owner)
-        while (generation := store.generation()) != NO_INDEX:
+        while (generation := self.token(owner)) != NO_INDEX:
             with suppress(IndexLost):
-                blocks = store.read(generation, lambda: blocks_of(store.open(), {}, sys.maxsize)) or {}
+                blocks = self.read(owner, generation, lambda: blocks_of(self.open(owner), {}, sys.maxsize)) or {}
                 return generation, {one for block in blocks.values() for one in block.rows["id"].tolist()}
         return NO_INDEX, set()
-
-    def _store(self, owner: str) -> Store:
-        return Store(self._root, owner, self._busy_after, self._made_with)
 
     def _posted(self) -> bytes:
         """The latest notice to clear caches."""
@@ -248,32 +218,35 @@ class SearchIndex:
 
     def _indexed(self, owner: str, generation: str, prepared: Prepared) -> tuple[list[Block], set[int]]:
         """The indexed messages to rank; and if the query has operators, the ids that they leave.  Raises IndexLost."""
-        store, typed = self._store(owner), prepared.operators
+        typed = prepared.operators
         try:
-            snapshot = self._snapshot(store, (owner, generation))
-            if snapshot.blocks is None:
+            index, _, blocks = self._snapshot(owner, generation)
+            if blocks is None:
                 likely = (typed or operators.NONE).ranked(prepared.terms)
-                block, ids = store.read(generation, lambda: best(snapshot.index, likely, CANDIDATES))
+                block, ids = self.read(owner, generation, lambda: best(index, likely, CANDIDATES))
                 return [block], ids
-            ids = store.read(generation, lambda: matching(snapshot.index, typed.query())) if typed else set()
-            return list(snapshot.blocks.values()), ids
+            ids = self.read(owner, generation, lambda: matching(index, typed.query())) if typed else set()
+            return list(blocks.values()), ids
         except (IndexBusy, OSError) as error:
             log.error("the search index can't be read; messages are searched without it: %s", error)
             raise IndexLost("the index can't be read") from error
 
-    def _snapshot(self, store: Store, key: tuple[str, str]) -> _Snapshot:
+    def _snapshot(self, owner: str, generation: str) -> _Snapshot:
         """The latest commit of the index; segments that were read before are not read again."""
-        _, generation = key
-        known: _Snapshot = self._snapshots.get(key) or _Snapshot(store.read(generation, store.open))
+        key = owner, generation
+        known: _Snapshot = self._snapshots.get(key) or _Snapshot(self.read(owner, generation, lambda: self.open(owner)))
         commit = known.index.latest_generation()  # a commit between this and the read is read once more next time
         if commit == known.commit:
             return known
-        blocks = store.read(generation, lambda: blocks_of(known.index, known.blocks or {}, RANKED_WHOLE))
+        blocks = self.read(owner, generation, lambda: blocks_of(known.index, known.blocks or {}, RANKED_WHOLE))
         snapshot = _Snapshot(known.index, commit, blocks)
         if snapshot.nbytes > ARRAYS_BYTES:  # messages of books: to read them all for each search would take too long
             snapshot = _Snapshot(known.index, commit)
         self._snapshots.put(key, snapshot)
         return snapshot
+
+    def analysed(self, documents: list[Document]) -> list[Entry]:
+        return self._analysed(documents, self._embedder)
 
     def _analysed(self, documents: Sequence[Document], embedder: Embedder | None) -> list[Entry]:
         """The documents, analysed.  The same ones wait search after search, and are then indexed: they are cached."""

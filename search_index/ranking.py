@@ -1,7 +1,5 @@
 """How well messages answer a query: pure functions over `Candidates`.
 
-Nothing else scores, so a message ranks the same whether it is indexed or still waits to be.
-
 The recipe adds five parts, each divided by its maximum:
 
     words       BM25 of the message
@@ -9,9 +7,6 @@ The recipe adds five parts, each divided by its maximum:
     neighbours  BM25 of the message taken together with REACH messages on either side in its session
     session     BM25 of the whole session
     time        1 for a message said in a time that the query speaks of, or in the GRACE_DAYS after it
-
-What surrounds a message matters more than what an embedding says of it: an answer seldom repeats the question.
-`make bench-recall` measures what each part is worth.
 
 BM25 is as Whoosh's BM25F computes it for one field (whoosh.scoring.bm25, whoosh.searching.Searcher.idf):
 
@@ -34,38 +29,24 @@ from numpy.typing import NDArray
 
 from search_index.arrays import Candidates, Floats, Ints
 
-K1 = 0.9
-B = 0.4
-"""Chat messages are short and say a thing once: repeats and length count for less than in the usual 1.2 and 0.75."""
-
-REACH = 2
-"""Messages on either side that belong to what was said: a question, its answer, and what was said to that."""
-
-RRF_K = 60
-"""Reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009)."""
-
-LIKE = 0.5
-"""The least cosine at which a message that shares no word with the query is found at all."""
-
+# Chat messages are short and say a thing once: repeats and length count for less than in the usual 1.2 and 0.75.
+K1, B = 0.9, 0.4
+REACH = 2  # messages on either side that belong to what was said: a question, its answer, and what was said to that
+RRF_K = 60  # reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009)
+LIKE = 0.5  # the least cosine at which a message that shares no word with the query is found at all
+# How many of the query's words the messages around one must have for it to be found without any of its own.  An answer
+# seldom repeats its question, but a search for a single word asks for the messages that have it.
 BESIDE = 2
-"""How many of the query's words the messages around one must have for it to be found without any of its own.  An answer
-seldom repeats its question, but a search for a single word asks for the messages that have it."""
-
-GRACE_DAYS = 3.0
-"""A thing is told of in the days after it happened, not only on its day."""
-
-FUZZY_HOURS = 24.0
-FUZZY_THRESHOLD = 0.3
-FUZZY_LIMIT = 5
+GRACE_DAYS = 3.0  # a thing is told of in the days after it happened, not only on its day
+FUZZY_HOURS, FUZZY_THRESHOLD, FUZZY_LIMIT = 24.0, 0.3, 5
 
 
 @dataclass(frozen=True)
 class Recipe:
     """What counts in a ranking, beside `words`, which counts 1.
 
-    `formula` is `context` (the parts above), or `fuzzy`: 40 % share of the query's words, 40 % cosine of the word
-    counts, 20 % a time weight that falls linearly to 0.7 over 24 hours; at least 0.3, at most 5 results.
-    `fusion` adds the parts by their values (`weighted`) or by their ranks (`rrf`).
+    `formula` is `context` (the parts above) or `fuzzy`; `fusion` adds the parts by their values (`weighted`) or by
+    their ranks (`rrf`).
     """
 
     meaning: float = 0.0
@@ -201,7 +182,7 @@ def _ranks(values: Floats) -> Floats:
 
 
 def _fuzzy(candidates: Candidates, now: int) -> Ranked:
-    """The formula of a study of how people keep a conversation in mind, for comparison."""
+    """For comparison: 40 % share of the query's words, 40 % cosine of the word counts, 20 % a weight of the time."""
     messages, asked = len(candidates.rows), candidates.asked
     shared = np.bincount(candidates.at, minlength=messages) / asked
     sizes = np.sqrt(np.maximum(candidates.rows["squares"], 1) * asked)

@@ -42,11 +42,8 @@ from search_index.vectors import PACKED_BYTES
 
 log = logging.getLogger(__name__)
 
-FORMAT = 6
-"""How an index is written.  One that was written otherwise counts as none."""
-
-NO_INDEX = "none"
-"""The generation of an owner who has no index: it holds nothing."""
+FORMAT = 6  # how an index is written: one that was written otherwise counts as none
+NO_INDEX = "none"  # the generation of an owner who has no index
 
 TEXT_FIELD = "content"
 SCHEMA = Schema(
@@ -59,8 +56,7 @@ SCHEMA = Schema(
 )
 
 _INDEX_NAME = "messages"
-_ATTEMPTS = 3
-_PAUSE = 0.02
+_ATTEMPTS, _PAUSE = 3, 0.02
 
 # What it raises to parse and unpickle files that were overwritten, cut short or deleted.
 _DAMAGE = (
@@ -85,30 +81,28 @@ class IndexBusy(Exception):
 
 
 class Store:
-    """The index of one owner, or where it would be.  Cheap to make; holds no file open."""
+    """All owners' indexes under one folder, each named by a hash.  `owner` is any string that names the owner."""
 
-    def __init__(self, root: Path, owner: str, wait: float, made_with: str) -> None:
-        """`wait`: seconds a writer waits for another.  `made_with` names, in one line, how the index is written."""
-        self._name = hashlib.sha256(owner.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    def __init__(self, root: Path, wait: float, made_with: str) -> None:
+        """`wait`: seconds a writer waits for another.  `made_with` names, in one line, how the indexes are written."""
         self._root = root
-        self._path = root / self._name
         self._wait = wait
         self._made_with = made_with
 
-    def generation(self) -> str:
-        """The token of the index that is there now, or NO_INDEX."""
+    def token(self, owner: str) -> str:
+        """The generation of the index that is there now, or NO_INDEX."""
         try:
-            written = (self._path / "generation").read_bytes().decode("utf-8", "replace")
+            written = (self._path(owner) / "generation").read_bytes().decode("utf-8", "replace")
         except (FileNotFoundError, NotADirectoryError):
             return NO_INDEX
         token, _, made_with = written.partition("\n")
         return token if made_with == self._made_with else NO_INDEX
 
-    def open(self) -> FileIndex:
+    def open(self, owner: str) -> FileIndex:
         """The index, for `read`; it stays valid when others commit."""
-        return open_dir(str(self._path), _INDEX_NAME, schema=SCHEMA)
+        return open_dir(str(self._path(owner)), _INDEX_NAME, schema=SCHEMA)
 
-    def read(self, generation: str, work: Callable[[], T]) -> T:
+    def read(self, owner: str, generation: str, work: Callable[[], T]) -> T:
         """What `work` reads of this generation.
 
         Raises IndexLost, also for a damaged index, which is then deleted (IndexBusy while another process writes to
@@ -119,41 +113,42 @@ class Store:
                 with _recognised():
                     done = work()
             except Damaged:
-                if self.generation() != generation:
+                if self.token(owner) != generation:
                     break
                 if attempt == _ATTEMPTS:
-                    with self._locked(wait=0):
-                        if self.generation() == generation:
-                            self._delete_damaged()
+                    with self._locked(owner, wait=0):
+                        if self.token(owner) == generation:
+                            self._delete_damaged(owner)
                 time.sleep(_PAUSE * attempt)
             else:
-                if self.generation() == generation:
+                if self.token(owner) == generation:
                     return done
                 break
-        raise IndexLost(f"the index {self._name} was damaged or replaced")
+        raise IndexLost("the index was damaged or replaced")
 
-    def add(self, documents: Iterable[Document], analysed: Callable[[list[Document]], list[Entry]]) -> str:
-        """Write those of `documents` that are not there yet, `analysed`; return the generation.  Raises IndexBusy.
+    def add(self, owner: str, documents: Iterable[Document]) -> str:
+        """Index those of `documents` that are not there yet, in one commit, and return the index's generation.
 
-        `documents` is read while the lock is held.  An owner for whom there is nothing to hold gets no index.
+        `documents` is read while the owner's lock is held: a generator that loads its rows only then never brings back
+        what a `remove` or `drop` has taken out.  An owner for whom there is nothing to hold gets no index.  Raises
+        IndexBusy, and OSError when the disk is full or forbidden.
         """
-        with self._locked(self._wait):
+        with self._locked(owner, self._wait):
             given = {document.message_id: document for document in documents}
-            if not given:
-                return self.generation()
             try:
-                return self._added(given, analysed)
+                self._add(owner, given)
             except Damaged:
-                self._delete_damaged()
-                return self._added(given, analysed)
+                self._delete_damaged(owner)
+                self._add(owner, given)
+            return self.token(owner)
 
-    def _added(self, given: dict[int, Document], analysed: Callable[[list[Document]], list[Entry]]) -> str:
-        if self.generation() == NO_INDEX:
-            self._create()
+    def _add(self, owner: str, given: dict[int, Document]) -> None:
+        if given and self.token(owner) == NO_INDEX:
+            self._create(owner)
         with _recognised():
-            held = matching(self.open(), Or([Term("id", str(message_id)) for message_id in given]))
-        if entries := analysed([one for message_id, one in given.items() if message_id not in held]):
-            with self._writer() as writer:
+            held = matching(self.open(owner), Or([Term("id", str(one)) for one in given])) if given else set()
+        if entries := self.analysed([one for message_id, one in given.items() if message_id not in held]):
+            with self._writer(owner) as writer:
                 for one in entries:
                     writer.add_document(
                         id=str(one.document.message_id),
@@ -163,62 +158,74 @@ class Store:
                         bag=one.bag,
                         vector=one.vector,
                     )
-        return self.generation()
 
-    def remove(self, message_ids: Collection[int], session_id: int | None, *, scrub: bool) -> None:
-        """Take out these messages and this session's; with `scrub` from every byte of the files.  Raises IndexBusy."""
-        with self._locked(self._wait):
-            if self.generation() == NO_INDEX:  # of another format, or no index: what it holds can't be told
-                self._delete()
+    def analysed(self, documents: list[Document]) -> list[Entry]:
+        """The documents as they are stored."""
+        raise NotImplementedError
+
+    def remove(
+        self, owner: str, *, message_ids: Collection[int] = (), session_id: int | None = None, scrub: bool = True
+    ) -> None:
+        """Take out these messages, or all of a session's.  No error where there is nothing to take out.
+
+        With `scrub` no byte of them stays in the files; without, they are only not found.  Raises IndexBusy.
+        """
+        with self._locked(owner, self._wait):
+            if self.token(owner) == NO_INDEX:  # of another format, or no index: what it holds can't be told
+                self._delete(owner)
                 return
             try:
-                with self._writer(optimize=scrub) as writer, _recognised():
+                with self._writer(owner, optimize=scrub) as writer, _recognised():
                     for message_id in message_ids:
                         writer.delete_by_term("id", str(message_id))
                     if session_id is not None:
                         writer.delete_by_term("session", str(session_id))
             except Damaged:
-                self._delete_damaged()
+                self._delete_damaged(owner)
 
-    def drop(self) -> None:
-        """Delete the index, of whatever generation.  Raises IndexBusy."""
-        with self._locked(self._wait):
-            self._delete()
+    def drop(self, owner: str) -> None:
+        """Delete the owner's whole index from the disk, of whatever generation.  Raises IndexBusy."""
+        with self._locked(owner, self._wait):
+            self._delete(owner)
+
+    def _path(self, owner: str) -> Path:
+        return self._root / hashlib.sha256(owner.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     @contextmanager
-    def _locked(self, wait: float) -> Iterator[None]:
+    def _locked(self, owner: str, wait: float) -> Iterator[None]:
         """Alone among the writers of this owner, and of some others.  Raises IndexBusy."""
         folder = self._root / ".locks"
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(str(folder / self._name[:3]))  # too short to tell of an owner, so that it may stay for ever
+        lock = FileLock(str(folder / self._path(owner).name[:3]))  # too short to tell of an owner, so it may stay
         if not try_for(lock.acquire, timeout=wait):
-            raise IndexBusy(f"another process writes to the index {self._name}")
+            raise IndexBusy("another process writes to the index")
         try:
             yield
         finally:
             lock.release()
 
-    def _create(self) -> None:
+    def _create(self, owner: str) -> None:
         """Make an empty index in place of whatever is there.  Until its token is written it counts as none."""
-        self._delete()
-        self._path.mkdir()
-        create_in(str(self._path), SCHEMA, _INDEX_NAME)
-        (self._path / "generation").write_text(f"{secrets.token_hex(16)}\n{self._made_with}", "utf-8")
+        self._delete(owner)
+        path = self._path(owner)
+        path.mkdir()
+        create_in(str(path), SCHEMA, _INDEX_NAME)
+        (path / "generation").write_text(f"{secrets.token_hex(16)}\n{self._made_with}", "utf-8")
 
-    def _delete(self) -> None:
+    def _delete(self, owner: str) -> None:
         with suppress(FileNotFoundError):
-            shutil.rmtree(self._path)
+            shutil.rmtree(self._path(owner))
             _sync(self._root)
 
-    def _delete_damaged(self) -> None:
-        log.warning("The search index %s was damaged and is deleted.", self._name, exc_info=True)
-        self._delete()
+    def _delete_damaged(self, owner: str) -> None:
+        log.warning("The search index %s was damaged and is deleted.", self._path(owner).name, exc_info=True)
+        self._delete(owner)
 
     @contextmanager
-    def _writer(self, *, optimize: bool = False) -> Iterator[SegmentWriter]:
+    def _writer(self, owner: str, *, optimize: bool = False) -> Iterator[SegmentWriter]:
         """Whoosh's writer, which commits unless the block raises.  Raises Damaged."""
         with _recognised():
-            writer = self.open().writer()
+            writer = self.open(owner).writer()
         try:
             yield writer
             with _recognised():
@@ -229,7 +236,8 @@ class Store:
                     writer.cancel()
             if writer.writelock.fd is not None:
                 writer.writelock.release()
-        for file in (*self._path.iterdir(), self._path, self._root):
+        path = self._path(owner)
+        for file in (*path.iterdir(), path, self._root):
             _sync(file)
 
 

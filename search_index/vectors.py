@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 DIMENSIONS = 256
 PACKED_BYTES = DIMENSIONS
 NO_VECTOR = bytes(PACKED_BYTES)
-FEWEST_WORDS = 3
-"""A text of fewer words ("ok", "yes please") means too little to be near anything, and is near everything."""
-
+FEWEST_WORDS = 3  # a text of fewer ("ok", "yes please") means too little to be near anything, and is near everything
 _CHARACTERS = 2_000  # of a text that are read; a mean over more says less
 _ENOUGH_WORDS = re.compile(rf"\b\w++(?:\W++\w++){{{FEWEST_WORDS - 1}}}")
 
@@ -104,10 +102,9 @@ def lengths_of(rows: NDArray[np.int8]) -> NDArray[np.float32]:
 
 
 def cosines(rows: NDArray[np.int8], query: bytes, lengths: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The cosine of each row with the packed `query`; 0 for rows, or a query, without a vector.
+    """The cosine of each row, of these `lengths`, with the packed `query`; 0 for rows, or a query, without a vector.
 
-    `lengths` are the rows' own.  Products of such small whole numbers are exact, however they are added up: a row's
-    cosine does not depend on the rows around it.
+    Products of such small whole numbers are exact, so a row's cosine does not depend on the rows around it.
     """
     if query == NO_VECTOR:
         return np.zeros(len(rows))

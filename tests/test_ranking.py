@@ -166,35 +166,6 @@ def test_fuzzy_is_the_studys_formula() -> None:
 # What does not matter, and what does not break
 
 
-SENTENCES = [
-    "The kettle broke when we moved to Tallinn.",
-    "What did the dentist say about the tooth?",
-    "She said it can wait until the summer, luckily.",
-    "ok",
-    "Our summer plans: the violin festival by the harbor.",
-    "The festival was cancelled because of the storm.",
-    "A new kettle costs more than I thought.",
-    "I thought of taking violin lessons again.",
-]
-QUESTIONS = ["When is the violin festival?", "what about the kettle in Tallinn", "dentist tooth summer", "lessons"]
-
-
-@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
-def test_indexed_waiting_and_half_rank_alike_by_the_whole_recipe(root: Path, fusion: str) -> None:
-    said = [message(at, SENTENCES[at * 5 % 8] + f" Day {at}.", session_id=at % 5, name="Ana") for at in range(1, 121)]
-    recipe = replace(DEFAULT, fusion=fusion)
-    queries = [Query(text, limit=30, times=times(0, 0.0005)) for text in QUESTIONS]
-    answers = []
-    for mode, indexed in {"all": range(121), "none": (), "half": range(0, 121, 2), "first": range(60)}.items():
-        index, rows = SearchIndex(root / mode, recipe=recipe, embedder=EMBEDDER), Rows(*said)
-        held = [one.message_id for one in said if one.message_id in indexed]
-        for start in range(0, len(held), 25):
-            rows.index(index, ids=held[start : start + 25])
-        answers.append([asked(index, rows, query) for query in queries])
-    assert answers[0] == answers[1] == answers[2] == answers[3]
-    assert len(answers[0][0]) == 30
-
-
 TALK = st.lists(
     st.tuples(st.lists(st.sampled_from(WORDS[:6]), max_size=6).map(" ".join), st.integers(1, 3), st.integers(0, 9)),
     max_size=9,

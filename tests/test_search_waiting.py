@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-import shutil
 import subprocess
 import sys
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +19,28 @@ from search_index import Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
 from search_index.caches import sizes
 from tests.conftest import MakeApp
 from tests.resources import append, good, said
-from tests.searching import WORDS, Rows, found, message, search, seeded
+from tests.searching import T0, WORDS, Rows, found, message, search, seeded
 
-RECIPE = Recipe(meaning=0.6, neighbours=0.5, session=0.5)
+RECIPE = Recipe(meaning=0.6, neighbours=0.5, session=0.5, time=0.5)
 EMBEDDER = WordLlamaEmbedder()
 TEXTS = [" ".join(pair) for pair in zip(WORDS[:3], WORDS[3:6], strict=True)] + [f'"{WORDS[0]} {WORDS[1]}" -tiger riv*']
 
 
-def opened(root: Path) -> SearchIndex:
+def opened(root: Path, fusion: str = "weighted") -> SearchIndex:
     """An index as another process has it, which has searched for nothing yet."""
-    return SearchIndex(root, recipe=RECIPE, embedder=EMBEDDER)
+    return SearchIndex(root, recipe=replace(RECIPE, fusion=fusion), embedder=EMBEDDER)
 
 
 def searched(index: SearchIndex, rows: Rows, **narrowed: Any) -> list[list[Hit]]:
-    return [search(index, rows, Query(text, limit=30, operators=True, **narrowed)) for text in TEXTS]
+    times = [(T0, T0 + timedelta(seconds=20))]
+    return [search(index, rows, Query(text, limit=30, operators=True, times=times, **narrowed)) for text in TEXTS]
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_others_do_the_same_is_found_as_by_who_never_searched_before(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
-    rows, warm, other = Rows(*seeded(40, seed)), opened(tmp_path), opened(tmp_path)
+    fusion = ["weighted", "rrf"][seed % 2]
+    rows, warm, other = Rows(*seeded(40, seed)), opened(tmp_path, fusion), opened(tmp_path)
     for _ in range(12):
         chosen = chance.sample(sorted(rows.documents), min(len(rows.documents), chance.randint(1, 12)))
         match chance.choice(["index", "index", "index", "remove", "session", "drop", "say", "edit", "damage"]):
@@ -63,8 +66,10 @@ def test_whatever_others_do_the_same_is_found_as_by_who_never_searched_before(tm
                 for file in list(tmp_path.glob("*/*.seg"))[:1]:
                     file.write_bytes(file.read_bytes()[::-1])
         exclude = frozenset(chance.sample(sorted(rows.documents), 3))
-        expected = searched(opened(tmp_path), Rows(*rows.documents.values()), exclude=exclude)  # all of it waits
-        assert searched(opened(tmp_path), rows, exclude=exclude) == expected
+        expected = searched(
+            opened(tmp_path, fusion), Rows(*rows.documents.values()), exclude=exclude
+        )  # all of it waits
+        assert searched(opened(tmp_path, fusion), rows, exclude=exclude) == expected
         assert searched(warm, rows, exclude=exclude) == expected
         assert searched(warm, rows, exclude=exclude) == expected
 
@@ -144,44 +149,3 @@ def test_an_index_of_another_format_is_made_again_after_the_first_search(
 def find(client: FlaskClient, q: str) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = good(client.get("/api/search", query_string={"q": q, "user_id": "ada"}))["results"]
     return results
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_a_warm_process_finds_what_a_new_one_does(make_app: MakeApp, seed: int) -> None:
-    chance = random.Random(seed)
-    app = make_app()
-    client, services = app.test_client(), services_of(app)
-    said_by_ada: list[tuple[str, int]] = []
-
-    def words() -> str:
-        return " ".join(chance.choices(WORDS, k=8))
-
-    def say() -> None:
-        session = chance.choice("abc")
-        done = append(client, session, [said(words()), said(words(), "assistant")], user_id="ada")
-        said_by_ada.append((session, done["message_ids"][0]))
-
-    for _ in range(25):
-        match chance.choice(["say", "say", "replace", "erase", "erase session", "feed", "lose the index"]):
-            case "say":
-                say()
-            case "replace" if said_by_ada:
-                session, replaced = said_by_ada.pop(chance.randrange(len(said_by_ada)))
-                body = {"session_id": session, "user_id": "ada", "message": words(), "replaces": replaced}
-                client.post("/api/chat", json=body)  # refused if it was replaced with an earlier one
-            case "erase" if said_by_ada:
-                session, erased = said_by_ada.pop(chance.randrange(len(said_by_ada)))
-                client.delete(f"/api/sessions/{session}/messages/{erased}?user_id=ada")
-            case "erase session" if chance.random() < 0.3:
-                session = chance.choice("abc")
-                client.delete(f"/api/sessions/{session}?user_id=ada")
-                said_by_ada = [one for one in said_by_ada if one[0] != session]
-            case "feed":
-                services.outbox.run_due(["index", "unindex"])
-            case "lose the index" if chance.random() < 0.3:
-                shutil.rmtree(services.settings.index_dir, ignore_errors=True)
-        say()
-        question = words()
-        before = find(client, question)
-        services.index.clear_caches()
-        assert find(client, question) == before

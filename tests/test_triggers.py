@@ -128,14 +128,6 @@ KINDS = [
     ("好的，那明天见", (), "small_talk"),
 ]
 
-REASONS = [
-    ("So what did we discuss?", 'refers to the past ("what did we discuss")'),
-    ("hi there", "small talk"),
-    ("Is SHE home?", '"SHE" has nothing before it to refer to'),
-    ("WHAT DID I TELL YOU about Izmir?", 'refers to the past ("WHAT DID I TELL")'),
-    ("why a TypeError in user-dashboard", "has words worth looking for: TypeError, user-dashboard"),
-]
-
 
 def read(message: str, before: Sequence[str] = ()) -> Trigger:
     return read_in(message, before, ENGLISH)
@@ -172,11 +164,6 @@ def test_kinds(message, before, kind):
     assert (trigger.kind, trigger.looks_back) == (kind, kind in ("reference", "implicit", "plain"))
 
 
-@pytest.mark.parametrize(("message", "reason"), REASONS)
-def test_reasons(message, reason):
-    assert read(message).reason == reason
-
-
 @given(st.text(), st.lists(st.text(), max_size=3))
 def test_never_raises(message, before):
     trigger = read(message, before)
@@ -209,7 +196,6 @@ def test_hostile_text_costs_little(piece):
             "What did the vet say about v2.1? Tell me more!",
         ),
         ("我搬家了。我住在哪里？很冷。", "我住在哪里？"),
-        ("please show me my notes", "please show me my notes"),
         ("So, what did the doctor say", "So, what did the doctor say"),
         ("My boiler is behaving again.", ""),
         ("I told her what I think of it.", ""),
@@ -225,14 +211,11 @@ def test_the_sentences_that_ask(text: str, asked: str) -> None:
     ("question", "alone"),
     [
         ("When did Ana visit the harbour?", True),
-        ("What is the code of locker 150?", True),
         ("What should I pack?", False),
         ("How do I plan the budget?", False),
         ("When did she visit the harbour museum?", False),
         ("When did Ana visit her harbour museum?", True),
         ("Does that include the hotel and the train?", False),
-        ("我的医生上周说了什么？", False),
-        ("", False),
     ],
 )
 def test_a_question_that_can_be_understood_alone(question: str, alone: bool) -> None:

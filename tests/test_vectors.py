@@ -21,47 +21,22 @@ from benchmarks.serving import ROOT
 from config import Settings
 from memory.llm.client import Endpoint
 from memory.llm.embeddings import OpenAIEmbedder
-from search_index import DIMENSIONS, EmbeddingUnavailable, Query, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index import DIMENSIONS, EmbeddingUnavailable, WordLlamaEmbedder
 from search_index.vectors import NO_VECTOR, PACKED_BYTES, lengths_of, packed
 from search_index.vectors import cosines as cosines_of
 from tests.model_replies import Json
 from tests.model_server import HangUp, ModelServer, Status
 from tests.openai_calls import KEY
 from tests.resources import append, good, said
-from tests.searching import Rows, message
-from tests.searching import search as asked
 from tests.talking import at
 
-MEANING = Recipe(meaning=1.0)
 
-
-class Fixed:
-    """An embedder of given vectors: a number at the place each known word stands for."""
-
-    instant = True
-    places = {"feline": 0, "cat": 0, "vehicle": 1, "car": 1}
-
-    def __init__(self, name: str = "fixed") -> None:
-        self.name = name
-        self.texts: list[str] = []
-        self.fails = False
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        if self.fails:
-            raise EmbeddingUnavailable("the service is away")
-        self.texts += texts
-        rows = np.zeros((len(texts), DIMENSIONS), np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            for word in text.lower().split():
-                row[self.places.get(word, 2 + len(word))] += 1
-        return rows
-
-
-class Given(Fixed):
+class Given:
     """An embedder that answers with these very rows."""
 
+    name, instant = "given", True
+
     def __init__(self, rows: NDArray[Any]) -> None:
-        super().__init__()
         self.rows = rows
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -85,13 +60,6 @@ def test_packing_keeps_cosines(seed: int, scale: float) -> None:
     assert {len(vector) for vector in kept} == {PACKED_BYTES}
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     assert np.abs(cosines(kept, kept[0]) - units @ units[0]).max() < 0.02
-
-
-def test_what_is_like_in_meaning_is_near() -> None:
-    texts = ["How is your dog doing?", "My puppy sleeps all day long.", "The invoice is due on the first."]
-    query, near, far = packed(WordLlamaEmbedder(), texts)
-    likeness = cosines([near, far], query)
-    assert likeness[0] > likeness[1] + 0.1
 
 
 @pytest.mark.parametrize("text", ["", "ok", "yes please", "👍 👍 👍", "...", "\x00"])
@@ -123,20 +91,6 @@ def test_no_text_stays_with_what_made_its_vector() -> None:
     program = [sys.executable, "-c", THREE_THOUSAND_TEXTS]
     done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
     assert float(done.stdout) < 3.0
-
-
-# In the index
-
-
-@pytest.mark.parametrize("indexed", [True, False])
-def test_what_shares_no_word_is_found_by_its_meaning(tmp_path: Any, indexed: bool) -> None:
-    index = SearchIndex(tmp_path, recipe=MEANING, embedder=Fixed())
-    rows = Rows(message(1, "cat cat cat"), message(2, "car car car"), message(3, "cat"))
-    if indexed:
-        rows.index(index)
-    (hit,) = asked(index, rows, Query("feline feline feline"))
-    assert hit.message_id == 1
-    assert hit.why["meaning"] == hit.score > 0
 
 
 # From an OpenAI-compatible server
