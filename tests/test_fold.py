@@ -206,28 +206,20 @@ def test_the_summary_is_updated_every_so_many_turns(make_app: MakeApp, model_ser
     assert shown == [2 * every] * (6 // every)
 
 
-def test_a_burst_of_turns_costs_one_call_after_it_has_ended(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_burst_of_turns_costs_one_call_that_is_made_a_turn_before_the_fold_needs_it(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
     app = make_app(**at(model_server, summary_debounce=30.0, tail_messages_max=8))
     client = app.test_client()
-    due = []
-    for number in range(4):
-        chat(client, f"m{number}", session_id="s")
-        (job,) = jobs(client)
-        due.append((datetime.fromisoformat(job["run_at"]) - datetime.now(UTC)).total_seconds())
-        assert services_of(app).outbox.run_due(["summary"]) == (number == 3)
-    assert all(25 < seconds <= 30 for seconds in due[:-1])  # it waits for the pause after the latest turn
-    assert due[-1] <= 0  # the tail is full: at once
-    (prompt,) = prompts(model_server, "mini")
-    assert len(digested(prompt)) == 8
-
-
-def test_the_summary_is_made_a_turn_before_the_fold_needs_it(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(**at(model_server, summary_debounce=60.0, tail_messages_max=8))
     model_server.mini.default = Covering()
     tails = []
     for number in range(14):
-        tails.append(chat(app.test_client(), f"m{number}", session_id="s")["memory"]["tail"]["messages"])
-        services_of(app).outbox.run_due(["summary"])
+        tails.append(chat(client, f"m{number}", session_id="s")["memory"]["tail"]["messages"])
+        (job,) = jobs(client)
+        due = (datetime.fromisoformat(job["run_at"]) - datetime.now(UTC)).total_seconds()
+        pressing = number in (3, 7, 11)  # the tail is full; else it waits for the pause after the latest turn
+        assert due <= 0 if pressing else 25 < due <= 30
+        assert services_of(app).outbox.run_due(["summary"]) == pressing
     assert tails == [0, 2, 4, 6, 8, 2, 4, 6, 8, 2, 4, 6, 8, 2]
     assert [len(digested(prompt)) for prompt in prompts(model_server, "mini")] == [8, 8, 8]
 

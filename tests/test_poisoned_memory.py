@@ -279,9 +279,8 @@ def test_the_reader_refuses_what_is_not_escaped(attempt: str) -> None:
     assert (read == [f"kiwi {attempt} melon"]) == harmless
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
+def test_the_reader_refuses_a_broken_prompt() -> None:
+    for old, new in (
         ("</chat>\n", ""),
         ("</memory>", "</memory>\n</memory>"),
         (" user: ", " admin: "),
@@ -290,9 +289,7 @@ def test_the_reader_refuses_what_is_not_escaped(attempt: str) -> None:
         ("hello", "he\u200bllo"),
         ("\n\nHi", "\n\nHi there"),
         (NOW, "<memory>"),
-    ],
-)
-def test_the_reader_refuses_a_broken_prompt(old: str, new: str) -> None:
-    assert old in NEWEST
-    with pytest.raises(Broken):
-        of_newest(NEWEST.replace(old, new), "Hi")
+    ):
+        assert old in NEWEST
+        with pytest.raises(Broken):
+            of_newest(NEWEST.replace(old, new), "Hi")
