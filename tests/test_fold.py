@@ -18,6 +18,7 @@ from app import services_of
 from memory import tokens
 from tests.conftest import MakeApp
 from tests.model_server import Body, Delay, ModelServer, Status
+from tests.remembering import Talk
 from tests.resources import append
 from tests.resources import said as words
 from tests.talking import Prompt, ask, at, chat, failed, jobs, prompts, question, said, sessions, stored, summary
@@ -54,24 +55,12 @@ def digested(prompt: Prompt) -> list[int]:
     return [int(position) for position in re.findall(r"^\[(\d+)\] ", prompt[1]["content"], re.M)]
 
 
-def verbatim(prompt: Prompt) -> list[tuple[str, str]]:
-    """All of a prompt after its head, without the memory block: a role and words for each message."""
-    out = [(message["role"], message["content"]) for message in prompt[1:]]
-    role, last = out.pop()
+def verbatim(prompt: Prompt) -> str:
+    """All words of a prompt after its head, without the memory block."""
+    *tail, last = (message["content"] for message in prompt[1:])
     before, block, rest = last.partition("<memory now=")
     assert block
-    return [*out, (role, before + rest.partition("</memory>\n\n")[2])]
-
-
-def joined(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Stored messages as they should stand in a prompt, neighbours of one role together."""
-    out: list[tuple[str, str]] = []
-    for message in messages:
-        if out and out[-1][0] == message["role"]:
-            out[-1] = (message["role"], f"{out[-1][1]}\n\n{message['content']}")
-        else:
-            out.append((message["role"], message["content"]))
-    return out
+    return "\n\n".join([*tail, before + rest.partition("</memory>\n\n")[2]])
 
 
 class Conversation:
@@ -97,9 +86,8 @@ class Conversation:
             assert response.status_code == (502 if action == "main fails" else 200), response.text
             self.check(text, response.json.get("memory"))
         elif action == "append":
-            self.post(
-                "messages", messages=[words(f"m{number} {role}", role) for role in ("user", "assistant", "assistant")]
-            )
+            roles = ("user", "assistant", "assistant")
+            self.post("messages", messages=[words(f"m{number} {role}", role) for role in roles])
         elif action == "roll back" and (newest := summary(self.client, self.session_id)["latest"]):
             self.post("summary/rollback", version=max(1, newest["version"] - 1))
         elif action in ("work", "mini fails", "mini garbles"):
@@ -129,10 +117,10 @@ class Conversation:
         if before[-1]["role"] == "assistant":
             before.pop()
         assert before[-1]["content"] == text
-        shown = verbatim(prompt)
-        fits = [start for start in range(len(before)) if joined(before[start:]) == shown]
+        shown, said = verbatim(prompt), [message["content"] for message in before]
+        fits = [start for start in range(len(said)) if "\n\n".join(said[start:]) == shown]
         assert fits, f"not a tail of what was said: {shown}"
-        assert before[fits[0]]["position"] <= covered(prompt) + 1, f"lost between {covered(prompt)} and {shown[0]}"
+        assert before[fits[0]]["position"] <= covered(prompt) + 1, f"lost after {covered(prompt)}, before {shown}"
         if memory is not None:
             assert memory["tail"]["dropped"] == 0
             head = self.heads.setdefault(memory["summary"]["head_version"], prompt[0]["content"])
@@ -206,28 +194,20 @@ def test_the_summary_is_updated_every_so_many_turns(make_app: MakeApp, model_ser
     assert shown == [2 * every] * (6 // every)
 
 
-def test_a_burst_of_turns_costs_one_call_after_it_has_ended(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_burst_of_turns_costs_one_call_that_is_made_a_turn_before_the_fold_needs_it(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
     app = make_app(**at(model_server, summary_debounce=30.0, tail_messages_max=8))
     client = app.test_client()
-    due = []
-    for number in range(4):
-        chat(client, f"m{number}", session_id="s")
-        (job,) = jobs(client)
-        due.append((datetime.fromisoformat(job["run_at"]) - datetime.now(UTC)).total_seconds())
-        assert services_of(app).outbox.run_due(["summary"]) == (number == 3)
-    assert all(25 < seconds <= 30 for seconds in due[:-1])  # it waits for the pause after the latest turn
-    assert due[-1] <= 0  # the tail is full: at once
-    (prompt,) = prompts(model_server, "mini")
-    assert len(digested(prompt)) == 8
-
-
-def test_the_summary_is_made_a_turn_before_the_fold_needs_it(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(**at(model_server, summary_debounce=60.0, tail_messages_max=8))
     model_server.mini.default = Covering()
     tails = []
     for number in range(14):
-        tails.append(chat(app.test_client(), f"m{number}", session_id="s")["memory"]["tail"]["messages"])
-        services_of(app).outbox.run_due(["summary"])
+        tails.append(chat(client, f"m{number}", session_id="s")["memory"]["tail"]["messages"])
+        (job,) = jobs(client)
+        due = (datetime.fromisoformat(job["run_at"]) - datetime.now(UTC)).total_seconds()
+        pressing = number in (3, 7, 11)  # the tail is full; else it waits for the pause after the latest turn
+        assert due <= 0 if pressing else 25 < due <= 30
+        assert services_of(app).outbox.run_due(["summary"]) == pressing
     assert tails == [0, 2, 4, 6, 8, 2, 4, 6, 8, 2, 4, 6, 8, 2]
     assert [len(digested(prompt)) for prompt in prompts(model_server, "mini")] == [8, 8, 8]
 
@@ -316,16 +296,11 @@ def test_a_message_too_large_for_any_prompt_is_refused_and_not_stored(
     assert chat(client, "Hello again", session_id="s")["reply"]
 
 
-def test_work_done_stays_done_when_a_later_step_fails(make_app: MakeApp, model_server: ModelServer) -> None:
-    app, covering = make_app(**at(model_server)), Covering()
-    client = app.test_client()
-    append(client, "s", [words(f"m{n} " + "word " * 200) for n in range(60)])
-    model_server.mini.queue(covering, Status(401))
-    services_of(app).outbox.run_due(["summary"])
-    state = summary(client, "s")
+def test_work_done_stays_done_when_a_later_step_fails(talk: Talk) -> None:
+    talk.say(*(f"m{n} " + "word " * 200 for n in range(60)))
+    state = talk.digest(Covering(), Status(401))
     assert state["state"] == "pending" and state["latest"]["version"] == 1 and "refused the key" in state["error"]
-    model_server.mini.default = covering
-    chat(client, "More", session_id="s")
-    prompt = prompts(model_server)[-1]
+    talk.prompt("More")
+    prompt = prompts(talk.server)[-1]
     assert covered(prompt) == state["latest"]["through"]
-    assert verbatim(prompt)[0][1].startswith(f"m{state['latest']['through']} ")
+    assert verbatim(prompt).startswith(f"m{state['latest']['through']} ")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from html import unescape
 from pathlib import Path
@@ -19,15 +18,14 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from app import create_app, services_of
-from config import Settings
+from app import services_of
 from memory.rendering import escape
 from tests import completing
 from tests.injections import INJECTIONS, LONG, UNSTORABLE
 from tests.model_server import ModelServer, ToolCalls
-from tests.prompt_structure import Broken, Line, Message, Recalled, of_material, of_newest, of_result, of_turn
-from tests.resources import append, digest_of, fact, good, said
-from tests.talking import at, chat
+from tests.prompt_structure import Broken, Line, Recalled, of_material, of_newest, of_result, of_turn
+from tests.resources import an_app, append, digest_of, fact, good, said
+from tests.talking import Prompt, at, chat, prompts
 
 BATCH = 7  # attempts that are planted and recalled together
 BATCHES = [list(INJECTIONS)[start : start + BATCH] for start in range(0, len(INJECTIONS), BATCH)]
@@ -52,8 +50,8 @@ class World:
     def digest(self) -> None:
         services_of(self.client.application).outbox.run_due(["summary"])
 
-    def sent(self, model: str = "main") -> list[list[Message]]:
-        return [request.body["messages"] for request in self.server.requests if request.model == model]
+    def sent(self, model: str = "main") -> list[Prompt]:
+        return prompts(self.server, model)
 
 
 class Planted:
@@ -121,8 +119,7 @@ class Planted:
     def check_recalled(self, recalled: Recalled) -> None:
         for role in ROLES:
             self.all_quoted([line for line in recalled.chats if line.role == role])
-        named = [Line(line.name) for line in recalled.chats if line.name]
-        self.all_quoted(named)
+        self.all_quoted([Line(line.name) for line in recalled.chats if line.name])
         assert all(line.role == "user" for line in recalled.chats if line.name)
 
     def check_facts(self, facts: Sequence[Line]) -> None:
@@ -139,17 +136,12 @@ def as_it_was(body: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("poisoned")
-    shutil.copy(migrated, folder / "recap.db")
     roomy = {"context_tokens": 100_000, "recall_tokens": 30_000, "recall_limit": 50, "fact_tokens": 12_000}
-    with ModelServer() as server:
-        own = {"data_dir": folder, "log_level": "error", "summary_debounce": 0.0, "tail_messages_max": 4}
-        app = create_app(Settings(**{**own, **at(server, **roomy)}))
+    own = {"log_level": "error", "summary_debounce": 0.0, "tail_messages_max": 4, **roomy}
+    with ModelServer() as server, an_app(tmp_path_factory.mktemp("poisoned"), migrated, **at(server, **own)) as app:
         server.main.default = lambda body: "Noted."
         server.mini.default = as_it_was
         yield World(app.test_client(), server)
-        services_of(app).stop()
-        services_of(app).database.engine.dispose()
 
 
 batches = pytest.mark.parametrize("batch", range(len(BATCHES)), ids=[" · ".join(batch)[:60] for batch in BATCHES])
@@ -189,8 +181,7 @@ def test_what_a_tool_finds_quotes_every_attempt(world: World, batch: int) -> Non
 @batches
 def test_a_client_of_the_openai_protocol_gets_every_attempt_quoted(world: World, batch: int) -> None:
     planted = world.planted(batch)
-    instructions = {"role": "system", "content": OWN}
-    asked = [instructions, completing.user(planted.asked)]
+    asked = [{"role": "system", "content": OWN}, completing.user(planted.asked)]
     completing.complete(world.client, asked, f"v1-{batch}", user=planted.user)
     head, recalled = of_turn(world.sent()[-1], OWN, planted.asked, world.note)
     planted.check_recalled(recalled)
@@ -279,9 +270,8 @@ def test_the_reader_refuses_what_is_not_escaped(attempt: str) -> None:
     assert (read == [f"kiwi {attempt} melon"]) == harmless
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
+def test_the_reader_refuses_a_broken_prompt() -> None:
+    for old, new in (
         ("</chat>\n", ""),
         ("</memory>", "</memory>\n</memory>"),
         (" user: ", " admin: "),
@@ -290,9 +280,7 @@ def test_the_reader_refuses_what_is_not_escaped(attempt: str) -> None:
         ("hello", "he\u200bllo"),
         ("\n\nHi", "\n\nHi there"),
         (NOW, "<memory>"),
-    ],
-)
-def test_the_reader_refuses_a_broken_prompt(old: str, new: str) -> None:
-    assert old in NEWEST
-    with pytest.raises(Broken):
-        of_newest(NEWEST.replace(old, new), "Hi")
+    ):
+        assert old in NEWEST
+        with pytest.raises(Broken):
+            of_newest(NEWEST.replace(old, new), "Hi")

@@ -226,29 +226,28 @@ def test_comparing_with_a_model_that_heeds_the_prompt(
     model_server.mini.default = answer
     result = compare(model_app, tmp_path, TALK, "--prompts", "thorough, lazy,broken", "--every", "2")
     assert result.exit_code == 0, result.output
-    rows = cells(result.output)
     assert result.output.splitlines()[0].split() == ["thorough@1", "lazy@1", "broken@1"]
-    assert rows["mini-model calls"] == ["2", "2", "4"]
-    assert rows["facts kept"] == ["1", "0", "0"]
-    assert rows["facts refused"] == ["0", "2", "0"]
-    assert rows["stated facts held"] == ["2/2", "0/2", "0/2"]
-    assert rows["Ida lives in Bergen"] == ["held", "-", "-"]
-    assert rows["The budget is 4500 euros"] == ["held", "-", "-"]
-    assert int(rows["summary tokens"][0]) > int(rows["summary tokens"][1]) > 0
+    rows = cells(result.output)
+    thorough, lazy, _ = map(int, rows["summary tokens"])
+    assert thorough > lazy > 0
+    assert rows == rows | {
+        "mini-model calls": ["2", "2", "4"],
+        "facts kept": ["1", "0", "0"],
+        "facts refused": ["0", "2", "0"],
+        "stated facts held": ["2/2", "0/2", "0/2"],
+        **{fact: ["held", "-", "-"] for fact in TALK["stated_facts"]},
+    }
     assert read_all(client, "/api/sessions") == read_all(client, "/api/facts") == []  # nothing was stored
 
 
-@pytest.mark.parametrize(
-    ("talk", "options", "told"),
-    [
-        (TALK, ("--prompts", "nothing"), "There is no prompt 'nothing'. There are: memory, repair, summary, system."),
+def test_comparing_what_cannot_be(app: Flask, tmp_path: Path) -> None:
+    nowhere = "There is no prompt 'nothing'. There are: memory, repair, summary, system."
+    for talk, options, told in (
+        (TALK, ("--prompts", "nothing"), nowhere),
         (TALK, (), "--prompts"),
         ("{", ("--prompts", "summary"), "Error"),
         ({"messages": [{"role": "user"}]}, ("--prompts", "summary"), 'Message 1 has no "content"'),
-    ],
-)
-def test_comparing_what_cannot_be(app: Flask, tmp_path: Path, talk: Any, options: tuple[str, ...], told: str) -> None:
-    result = compare(app, tmp_path, talk, *options)
-    assert result.exit_code in (1, 2)
-    assert told in result.output
-    assert "Traceback" not in result.output
+    ):
+        result = compare(app, tmp_path, talk, *options)
+        assert result.exit_code in (1, 2)
+        assert told in result.output and "Traceback" not in result.output

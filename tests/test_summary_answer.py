@@ -12,9 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory import tokens
-from memory.domain import FACT_CATEGORIES
 from memory.sections import ITEM_CHARS_MAX, Excluded, Sections
-from memory.summary.digest import FACTS_MAX, INSTRUCTION, SCHEMA, SUMMARY_TOKENS_MAX, Digest, UnusableDigest, read
+from memory.summary.digest import FACTS_MAX, SUMMARY_TOKENS_MAX, Digest, UnusableDigest, read
 from tests.resources import digest_of, fact, soon_over
 
 NOTHING = Sections()
@@ -164,15 +163,6 @@ def test_when_it_is_too_long_old_talk_goes_before_what_is_needed() -> None:
     assert len(sections.requirements) == len(sections.data) == 10
     assert 0 < len(sections.discussed) < 30
     assert sections.discussed[-1].startswith("29: ")
-
-
-def test_the_schema_and_the_instruction_agree() -> None:
-    shape = json.loads(INSTRUCTION[INSTRUCTION.index("{") :])
-    properties = SCHEMA["properties"]
-    assert list(shape) == list(properties)
-    assert list(shape["summary"]) == list(properties["summary"]["properties"]) == list(NOTHING.as_dict())
-    assert list(shape["facts"][0]) and set(shape["facts"][0]) == set(properties["facts"]["items"]["properties"])
-    assert shape["facts"][0]["category"].split("|") == list(FACT_CATEGORIES)
 
 
 # -- whatever comes

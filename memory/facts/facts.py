@@ -123,14 +123,18 @@ class Facts:
 
     # -- for the engine's own transactions
 
-    def current(self, tx: Transaction, session: SessionRow) -> list[Fact]:
-        """What holds now for a session: its own facts and its person's, at most as many as a prompt can rank."""
-        return _current(tx, session, self._ranked_max)
+    def current(self, tx: Transaction, session: SessionRow, most: int | None = None) -> list[Fact]:
+        """What holds now for a session: its own facts and its person's, at most as many as a prompt can rank.
+
+        Pinned facts come first, then the most important, then the newest.
+        """
+        named = {"session": session.id, "owner": session.owner_id, "most": most or self._ranked_max}
+        return [Fact(*row) for row in tx.execute(_CURRENT, named)]
 
     def for_digest(self, tx: Transaction, session: SessionRow, messages: Sequence[Message]) -> tuple[Fact, ...]:
         """The known facts that the mini model sees beside `messages`."""
         said = " ".join(message.content for message in messages)
-        return self.ranking.prioritise(_current(tx, session, READ_MAX), said, DIGEST_TOKENS, self._now())
+        return self.ranking.prioritise(self.current(tx, session, READ_MAX), said, DIGEST_TOKENS, self._now())
 
     def accept(
         self, tx: Transaction, session: SessionRow, drafts: Sequence[FactDraft], material: DigestMaterial
@@ -141,7 +145,7 @@ class Facts:
         what became of the drafts, and the new words of each fact that was corrected.
         """
         grounding, now = Grounding(material, session.facts_through), self._now()
-        known = {fact.id: fact for fact in _current(tx, session, READ_MAX)}
+        known = {fact.id: fact for fact in self.current(tx, session, READ_MAX)}
         added, repeated, refused = 0, 0, list[str]()
         corrected: dict[Fact, str] = {}
         for draft in drafts:
@@ -223,12 +227,6 @@ _CURRENT = (
     .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
     .limit(bindparam("most"))
 )
-
-
-def _current(tx: Transaction, session: SessionRow, most: int) -> list[Fact]:
-    """The facts that hold now for a session, pinned ones first, then the most important, then the newest."""
-    rows = tx.execute(_CURRENT, {"session": session.id, "owner": session.owner_id, "most": most})
-    return [Fact(*row) for row in rows]
 
 
 def as_fact(row: FactRow, session_id: str | None) -> Fact:

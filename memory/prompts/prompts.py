@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -126,8 +127,8 @@ class Prompts:
 
     def system(self, stored: str | None) -> str:
         """The text of `system`, rendered; `stored` is its newest stored one (see SYSTEM_TEXT)."""
-        prompt = self._unstored("system") if stored is None else Prompt("system", 1, stored, "stored")
-        return prompt.render() if prompt else ""
+        unstored = self._unstored("system") if stored is None else None
+        return _system(unstored.text if unstored else stored or "")
 
     def _unstored(self, name: str) -> Prompt | None:
         """The operator's file or the packaged text of this name."""
@@ -146,3 +147,8 @@ def _newest(tx: Transaction, caller: Caller, name: str) -> Prompt | None:
     """The newest stored version."""
     row = tx.scalars(_NEWEST, {"tenant": caller.tenant, "name": name}).first()
     return Prompt(row.name, row.version, row.text, "stored", row.created_at) if row is not None else None
+
+
+@lru_cache(maxsize=256)
+def _system(text: str) -> str:
+    return sandbox.render("system", text, {})
