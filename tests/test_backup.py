@@ -128,25 +128,8 @@ def test_a_damaged_database_gives_no_backup(stopped: Flask, run: Flasks, backup:
 def test_a_restore_brings_back_what_the_backup_holds_and_keeps_the_rest_beside_it(
     app: Flask, make_app: MakeApp, run: Flasks, backup: Path, tmp_path: Path
 ) -> None:
-    chat(app.test_client(), "My dog is called Rex.", session_id="after", user_id="ada")
-    services_of(app).stop()
-    services_of(app).database.engine.dispose()
-    result = run("restore", backup)
-    assert result.exit_code == 0, result.output
-    client = make_app().test_client()
-    assert [one["id"] for one in client.get("/api/sessions").json["items"]] == ["before"]
-    assert stored(client, "before")[0]["content"] == "My cat is called Miso."
-    (former,) = (tmp_path / "data").glob("recap-until-*.db")
-    assert str(former) in result.output
-    assert "My dog is called Rex." in messages(former), "also what was in its log"
-    assert stat.S_IMODE((tmp_path / "data" / "recap.db").stat().st_mode) == 0o600
-    assert backup.exists(), "the backup is still there"
-
-
-def test_a_restored_database_serves_and_finds(
-    app: Flask, make_app: MakeApp, run: Flasks, backup: Path, tmp_path: Path
-) -> None:
     """The index, which knows what was said since, goes; rows are searched at once and indexed again."""
+    chat(app.test_client(), "My dog is called Rex.", session_id="after", user_id="ada")
     services = services_of(app)
     services.outbox.run_due()
     assert eventually(lambda: services.outbox.run_due() or not _waiting(app))
@@ -154,15 +137,22 @@ def test_a_restored_database_serves_and_finds(
     assert any(index.iterdir())
     services.stop()
     services.database.engine.dispose()
-    assert run("restore", backup).exit_code == 0
+    result = run("restore", backup)
+    assert result.exit_code == 0, result.output
     assert not index.exists()
     restored = make_app()
     client = restored.test_client()
+    assert [one["id"] for one in client.get("/api/sessions").json["items"]] == ["before"]
     found = client.get("/api/search", query_string={"q": "cat", "user_id": "ada"}).json["results"]
     assert found[0]["content"] == "My cat is called Miso."
     assert "Miso" in chat(client, "What is my cat called?", session_id="new", user_id="ada")["reply"]
     assert eventually(lambda: services_of(restored).outbox.run_due() or not _waiting(restored))
     assert all(one.consistent and not one.waiting for one in services_of(restored).indexing.verify())
+    (former,) = (tmp_path / "data").glob("recap-until-*.db")
+    assert str(former) in result.output
+    assert "My dog is called Rex." in messages(former), "also what was in its log"
+    assert stat.S_IMODE((tmp_path / "data" / "recap.db").stat().st_mode) == 0o600
+    assert backup.exists(), "the backup is still there"
 
 
 def _waiting(app: Flask) -> list[Any]:

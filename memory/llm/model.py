@@ -27,37 +27,31 @@ class Call:
     """The calls of a model that one turn makes.  Any thread may stop them."""
 
     def __init__(self) -> None:
-        self._stopped = threading.Event()
-        self._lock = threading.Lock()
+        self.stopped = False
+        self._over = threading.Event()
         self._actions: list[Callable[[], object]] = []
-
-    @property
-    def stopped(self) -> bool:
-        return self._stopped.is_set()
 
     def stop(self) -> None:
         """End the answer.  May be called at any time, and more than once."""
-        with self._lock:
-            self._stopped.set()
-            for action in self._actions:
-                action()
+        self.stopped = True
+        self._over.set()
+        for action in tuple(self._actions):
+            action()
 
     def wait(self, seconds: float) -> bool:
         """Sleep until the time is over or the call is stopped.  Return whether it is stopped."""
-        return self._stopped.wait(seconds)
+        return self._over.wait(seconds)
 
     @contextmanager
     def on_stop(self, action: Callable[[], object]) -> Iterator[None]:
-        """Run `action` when the call is stopped inside this context, or at once if it is stopped already."""
-        with self._lock:
-            self._actions.append(action)
-            if self.stopped:
-                action()
+        """Run `action`, perhaps twice, when the call is stopped inside this context, or at once if it is already."""
+        self._actions.append(action)
+        if self.stopped:
+            action()
         try:
             yield
         finally:
-            with self._lock:
-                self._actions.remove(action)
+            self._actions.remove(action)
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from memory.domain import Fact, Message
+from memory.domain import Fact, FactDraft, Message
 from memory.llm import DigestMaterial
-from memory.llm.builtin import changes
 from memory.llm.builtin.language import asks, is_question, is_small_talk, patterns, straight, terms
-from memory.llm.builtin.reading import Statement, clauses, sentences, statements
+from memory.llm.builtin.reading import (
+    Statement,
+    clauses,
+    corrects,
+    refigured,
+    refusal,
+    reopening,
+    sentences,
+    statements,
+    swapped,
+)
 from memory.rendering import one_line
 from memory.sections import Excluded, Sections
 
@@ -54,15 +63,9 @@ def digest(material: DigestMaterial) -> dict[str, Any]:
 
 
 def _proposed(one: Statement) -> dict[str, Any]:
-    return {
-        "text": one_line(one.text),
-        "source": one.source,
-        "quote": one.quote,
-        "category": one.category,
-        "importance": one.importance,
-        "scope": "user" if one.category in ("identity", "preference", "relationship", "work") else "session",
-        "supersedes": sorted(one.supersedes),
-    }
+    scope = "user" if one.category in ("identity", "preference", "relationship", "work") else "session"
+    ends = tuple(sorted(one.supersedes))
+    return asdict(FactDraft(one_line(one.text), one.source, one.quote, one.category, one.importance, scope, ends))
 
 
 class Reader:
@@ -91,7 +94,7 @@ class Reader:
                 asked.append(sentence)
                 continue
             self._close_questions(sentence)
-            correcting = changes.corrects(sentence) or correcting
+            correcting = corrects(sentence) or correcting
             made = self._place(sentence, message, correcting)
             if made is None:
                 rest.append(f"{before} {sentence}" if before and asks("refers", sentence) else sentence)
@@ -143,18 +146,18 @@ class Reader:
             return []  # a fact says it, maybe in words that the person gave it since
         earlier = [one for one in self.held if one.source != message.position or one.known is not None]
         made = [(one, [old for old in earlier if _replaces(one, old, correcting)]) for one in statements(sentence)]
-        change = changes.swapped(sentence, earlier)
+        change = swapped(sentence, earlier)
         if change is None and correcting and not any(ended for _, ended in made):
-            change = changes.refigured(sentence, earlier)
+            change = refigured(sentence, earlier)
         if change is not None:
             made = [(change[1], [change[0]])]
         if made:
             return [noted for one, ended in made for noted in self._hold(one, message, ended)]
         for clause in (straight(sentence).rstrip(" .!。"), *(clause for _, clause in clauses(sentence))):
-            if option := changes.reopening(clause):
+            if option := reopening(clause):
                 self._excluded = [item for item in self._excluded if not set(terms(option)) & set(terms(item.option))]
                 return [Noted(option, kind="reopened")]
-            if excluded := changes.refusal(clause):
+            if excluded := refusal(clause):
                 item = Excluded(_clip(excluded.option), _clip(excluded.reason))
                 self._excluded = [one for one in self._excluded if one.option.lower() != item.option.lower()] + [item]
                 return [Noted(item.option, kind="excluded")]

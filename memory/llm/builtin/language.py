@@ -54,12 +54,10 @@ _SMALL_TALK = pattern(lambda language: language.small_talk)
 _PADDING = pattern(lambda language: language.padding)
 _IDLE = frozenset().union(*(one.courtesies | one.idle_words | (one.stop_words or set()) for one in LANGUAGES))
 _PARTICLES = re.compile("[呀啊吧了的你您嘛哦]")
-_ASKING, _CHINESE_ASKING = set(ENGLISH.terms(_FILES[0]["words"]["asking"])), _FILES[1]["words"]["asking"].split()
-_MEANING = {
-    term: ENGLISH.terms(group)[0]
-    for group in _FILES[0]["words"]["meanings"].split(";")
-    for term in ENGLISH.terms(group)
-}
+WORDS = _FILES[0]["words"]
+_ASKING, _CHINESE_ASKING = set(ENGLISH.terms(WORDS["asking"])), _FILES[1]["words"]["asking"].split()
+_GROUPS = [ENGLISH.terms(group) for group in WORDS["meanings"].split(";")]
+_MEANING = {term: group[0] for group in _GROUPS for term in group}
 
 
 def asks(name: str, text: str) -> bool:

@@ -15,10 +15,9 @@ from datetime import datetime
 
 from memory.domain import Message
 from memory.llm import ReplyMaterial
-from memory.llm.builtin.changes import FIGURES, corrects
 from memory.llm.builtin.digest import Noted, Reader
 from memory.llm.builtin.language import asks, day, found, is_question, is_small_talk, phrases_for, sought, terms
-from memory.llm.builtin.reading import Statement, sentences
+from memory.llm.builtin.reading import FIGURES, Statement, corrects, sentences
 from memory.rendering import one_line
 from memory.sections import Sections
 
