@@ -8,7 +8,6 @@ has the words of the person and of the assistant; an image, a recording or a fil
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from schemas.fields import ID, UNSTORABLE
 _CITATION = re.compile("\ue200[^\ue201]*\ue201")  # a mark of ChatGPT's page, not words
 _INNER = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
 _SPEAKERS = ("user", "assistant")
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def looks_right(conversation: Any) -> bool:
@@ -73,8 +73,12 @@ def _branch(conversation: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any
     nodes: Mapping[str, Any] = {key: node for key, node in conversation["mapping"].items() if isinstance(node, Mapping)}
     at = conversation.get("current_node")
     if not isinstance(at, str) or at not in nodes:
-        leaves = [key for key, node in nodes.items() if not node.get("children")]
-        at = max(leaves, key=lambda key: _said_at(nodes[key]), default=None)
+        leaves = {
+            key: _time(_mapping(node.get("message")).get("create_time"))
+            for key, node in nodes.items()
+            if not node.get("children")
+        }
+        at = max(leaves, key=lambda key: leaves[key] or _LONG_AGO, default=None)
     branch: list[tuple[str, Mapping[str, Any]]] = []
     seen: set[str] = set()
     while isinstance(at, str) and at in nodes and at not in seen:
@@ -86,9 +90,8 @@ def _branch(conversation: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any
     return branch[::-1]
 
 
-def _said_at(node: Mapping[str, Any]) -> float:
-    at = _time(_mapping(node.get("message")).get("create_time"))
-    return at.timestamp() if at else -math.inf
+def _said_at(node: Mapping[str, Any]) -> datetime:
+    return _time(_mapping(node.get("message")).get("create_time")) or _LONG_AGO
 
 
 def _is_said(message: Mapping[str, Any]) -> bool:
