@@ -35,7 +35,7 @@ class _Record(ValueSchema):
         unknown = EXCLUDE
 
 
-_CALL = {"function": fields.Dict(allow_none=True)}
+_CALL: dict[str, fields.Field] = {"function": fields.Dict(allow_none=True)}
 _EXTRA = Schema.from_dict(  # what Recap reads of what a message holds besides its text
     {
         "tool_calls": fields.List(fields.Nested(_CALL, unknown=INCLUDE), allow_none=True),
