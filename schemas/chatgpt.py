@@ -73,12 +73,8 @@ def _branch(conversation: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any
     nodes: Mapping[str, Any] = {key: node for key, node in conversation["mapping"].items() if isinstance(node, Mapping)}
     at = conversation.get("current_node")
     if not isinstance(at, str) or at not in nodes:
-        leaves = {
-            key: _time(_mapping(node.get("message")).get("create_time"))
-            for key, node in nodes.items()
-            if not node.get("children")
-        }
-        at = max(leaves, key=lambda key: leaves[key] or _LONG_AGO, default=None)
+        leaves = [key for key, node in nodes.items() if not node.get("children")]
+        at = max(leaves, key=lambda key: _said_at(nodes[key]), default=None)
     branch: list[tuple[str, Mapping[str, Any]]] = []
     seen: set[str] = set()
     while isinstance(at, str) and at in nodes and at not in seen:

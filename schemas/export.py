@@ -8,7 +8,7 @@ Guarantee: writing and reading hold one session or one fact at a time.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -187,9 +187,7 @@ _head, _session, _fact = ExportDocument(exclude=("sessions", "facts")), Exported
 def text_of(export: Export) -> Iterator[str]:
     """The document, piece by piece."""
     yield json.dumps(_head.dump(export), ensure_ascii=False).removesuffix("}")
-    lists: tuple[tuple[str, Schema, Iterable[Any]], ...]
-    lists = ("sessions", _session, export.sessions), ("facts", _fact, export.facts)
-    for name, schema, items in lists:
+    for name, schema, items in (("sessions", _session, export.sessions), ("facts", _fact, export.facts)):
         yield f', "{name}": ['
         for number, item in enumerate(items):
             yield (",\n" if number else "\n") + json.dumps(schema.dump(item), ensure_ascii=False)
