@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flask import Response, jsonify
@@ -57,44 +57,32 @@ def chat(body: dict[str, Any]) -> Response:
     return jsonify(_completion(end) | notice)
 
 
+def _answer(kind: str, started: TurnStarted, model: str, choice: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    created = int(started.created_at.timestamp())
+    said = {"id": started.completion_id, "object": kind, "created": created, "model": model}
+    return {**said, "choices": [{"index": 0, **choice}], **more}
+
+
+def _remembered(started: TurnStarted) -> dict[str, Any]:
+    """What Recap adds to OpenAI's answer, before the reply is there."""
+    ids = {"session_id": started.session_id, "user_message_id": started.user_message_id}
+    return {**ids, "memory": _memory.dump(started.memory)}
+
+
 def _completion(end: TurnFinished) -> dict[str, Any]:
-    started = end.started
-    message = {"role": "assistant", "content": end.reply}
-    return {
-        "id": started.completion_id,
-        "object": "chat.completion",
-        "created": int(started.created_at.timestamp()),
-        "model": end.model,
-        "choices": [{"index": 0, "message": message, "finish_reason": end.finish_reason}],
-        "usage": _usage.dump(end.usage),
-        "session_id": started.session_id,
-        "user_message_id": started.user_message_id,
-        "message_id": end.reply_message_id,
-        "reply": end.reply,
-        "memory": _memory.dump(started.memory),
-    }
+    choice = {"message": {"role": "assistant", "content": end.reply}, "finish_reason": end.finish_reason}
+    more = {**_remembered(end.started), "message_id": end.reply_message_id, "reply": end.reply}
+    return _answer("chat.completion", end.started, end.model, choice, usage=_usage.dump(end.usage), **more)
 
 
 def _chunks(started: TurnStarted, events: Iterator[TurnEvent], notice: dict[str, str]) -> Iterator[dict[str, Any]]:
     """The turn as OpenAI chunks: the memory comes with the first, the usage with the last."""
 
     def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
-        return {
-            "id": started.completion_id,
-            "object": "chat.completion.chunk",
-            "created": int(started.created_at.timestamp()),
-            "model": started.model,
-            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
-            **more,
-        }
+        choice = {"delta": delta, "finish_reason": finish}
+        return _answer("chat.completion.chunk", started, started.model, choice, **more)
 
-    yield chunk(
-        {"role": "assistant", "content": ""},
-        session_id=started.session_id,
-        user_message_id=started.user_message_id,
-        memory=_memory.dump(started.memory),
-        **notice,
-    )
+    yield chunk({"role": "assistant", "content": ""}, **_remembered(started), **notice)
     for part in events:
         if isinstance(part, Piece):
             yield chunk({"content": part.text})

@@ -194,6 +194,7 @@ def _check_scope(holder: KeyHolder) -> None:
 
 
 def _check_local(settings: Settings) -> None:
+    """Raise Forbidden when something shows that the request is not this machine's own."""
     headers = request.headers
     forwarded, origin = headers.get("X-Forwarded-For", ""), headers.get("Origin")
     problem = foreign(request.remote_addr or "", forwarded, request.host, origin, settings.cors_origins)

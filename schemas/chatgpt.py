@@ -8,7 +8,6 @@ has the words of the person and of the assistant; an image, a recording or a fil
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from schemas.fields import ID, UNSTORABLE
 _CITATION = re.compile("\ue200[^\ue201]*\ue201")  # a mark of ChatGPT's page, not words
 _INNER = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
 _SPEAKERS = ("user", "assistant")
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def looks_right(conversation: Any) -> bool:
@@ -86,9 +86,8 @@ def _branch(conversation: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any
     return branch[::-1]
 
 
-def _said_at(node: Mapping[str, Any]) -> float:
-    at = _time(_mapping(node.get("message")).get("create_time"))
-    return at.timestamp() if at else -math.inf
+def _said_at(node: Mapping[str, Any]) -> datetime:
+    return _time(_mapping(node.get("message")).get("create_time")) or _LONG_AGO
 
 
 def _is_said(message: Mapping[str, Any]) -> bool:

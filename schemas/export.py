@@ -8,7 +8,7 @@ Guarantee: writing and reading hold one session or one fact at a time.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -18,11 +18,10 @@ from memory.domain import FACT_CATEGORIES, Usage
 from memory.domain import Fact as FactValue
 from memory.domain import FactRevision as FactRevisionValue
 from memory.people.export import Export, FactRecord, SessionRecord, TurnRecord
-from memory.sessions.messages import MessageDraft
 from memory.summary.summaries import SummaryVersion as SummaryVersionValue
 from memory.turn.values import TurnUsage
 from schemas.fields import INT32_MAX, SessionId, Text, UtcDateTime, ValueSchema, about, integer, one_of, optional_text
-from schemas.sessions import ROLES
+from schemas.sessions import MessageToAppend
 from schemas.summaries import Sections
 
 FORMAT, VERSION = "recap-export", 1
@@ -36,17 +35,15 @@ class _Record(ValueSchema):
         unknown = EXCLUDE
 
 
-_ExtraShape = Schema.from_dict(  # what Recap reads of what a message holds besides its text
+_CALL: dict[str, fields.Field] = {"function": fields.Dict(allow_none=True)}
+_EXTRA = Schema.from_dict(  # what Recap reads of what a message holds besides its text
     {
-        "tool_calls": fields.List(
-            fields.Nested(Schema.from_dict({"function": fields.Dict(allow_none=True)}), unknown=INCLUDE),
-            allow_none=True,
-        ),
+        "tool_calls": fields.List(fields.Nested(_CALL, unknown=INCLUDE), allow_none=True),
         "function_call": fields.Dict(allow_none=True),
         "tool_call_id": Text(allow_none=True),
         "attachments": fields.List(Text(), allow_none=True),
     }
-)
+)(unknown=INCLUDE)
 
 
 class _Extra(fields.Dict):
@@ -54,20 +51,15 @@ class _Extra(fields.Dict):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         extra = super()._deserialize(value, attr, data, **kwargs)
-        _ExtraShape(unknown=INCLUDE).load(extra)
+        _EXTRA.load(extra)
         whole = json.dumps(extra, ensure_ascii=False)  # with NUL as its escape
         Text().deserialize(whole.replace("\\u0000", "\0"))
         return extra
 
 
-class ExportedMessage(_Record):
-    value = MessageDraft
-
-    role = one_of(*ROLES, required=True)
-    name = optional_text(128)
+class ExportedMessage(_Record, MessageToAppend):
     content = Text(required=True)
     created_at = UtcDateTime(required=True)
-    external_id = optional_text(256)
     extra = _Extra(**_OPTIONAL, metadata=about("What the message holds besides its text."))
     erased_at = UtcDateTime(**_OPTIONAL, metadata=about("When it was erased. Then only its place is left, no text."))
 
@@ -195,9 +187,7 @@ _head, _session, _fact = ExportDocument(exclude=("sessions", "facts")), Exported
 def text_of(export: Export) -> Iterator[str]:
     """The document, piece by piece."""
     yield json.dumps(_head.dump(export), ensure_ascii=False).removesuffix("}")
-    lists: tuple[tuple[str, Schema, Iterable[Any]], ...]
-    lists = ("sessions", _session, export.sessions), ("facts", _fact, export.facts)
-    for name, schema, items in lists:
+    for name, schema, items in (("sessions", _session, export.sessions), ("facts", _fact, export.facts)):
         yield f', "{name}": ['
         for number, item in enumerate(items):
             yield (",\n" if number else "\n") + json.dumps(schema.dump(item), ensure_ascii=False)

@@ -61,14 +61,9 @@ class Completion(_Open):
 class EmbeddingRequest(_Open):
     """Texts to embed.  Everything is passed on unchanged."""
 
-    model = fields.Raw()
-    input = fields.Raw()
-
 
 class Model(_Open):
     """A model, as the model server describes it."""
-
-    id = fields.String()
 
 
 class ModelList(_Open):

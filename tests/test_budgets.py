@@ -24,16 +24,6 @@ COST = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}
 HUNDRED = Text("Fine.", usage=COST)
 
 
-@pytest.fixture
-def spending(make_app: MakeApp, model_server: ModelServer) -> Any:
-    """Makes an application with a budget, whose summaries wait until they are asked for."""
-
-    def make(daily_tokens: int, **more: Any) -> Flask:
-        return make_app(**at(model_server, daily_tokens=daily_tokens, **more))
-
-    return make
-
-
 def complete(client: FlaskClient, words: str, user: str) -> TestResponse:
     return post(client, talk(words), None, user=user)
 
@@ -43,8 +33,8 @@ def today(app: Flask, user_id: str) -> int:
     return tokens
 
 
-def test_a_day_that_is_spent_refuses_before_anything_is_stored(spending: Any, model_server: ModelServer) -> None:
-    app = spending(100)
+def test_a_day_that_is_spent_refuses_before_anything_is_stored(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server, daily_tokens=100))
     client = app.test_client()
     model_server.main.queue(HUNDRED)
     first = chat(client, "Hello", session_id="s", user_id="ada", key="k")
@@ -61,8 +51,8 @@ def test_a_day_that_is_spent_refuses_before_anything_is_stored(spending: Any, mo
     assert rows_of(services_of(app)) == before and len(model_server.requests) == asked
 
 
-def test_another_person_session_or_day_is_not_touched(spending: Any, model_server: ModelServer) -> None:
-    app = spending(100)
+def test_another_person_session_or_day_is_not_touched(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server, daily_tokens=100))
     client = app.test_client()
     model_server.main.queue(*[HUNDRED] * 5)
     for whose in ({"user_id": "ada"}, {"user_id": "bob"}, {"session_id": "nobodys"}, {"session_id": "another"}):
@@ -78,8 +68,8 @@ def test_another_person_session_or_day_is_not_touched(spending: Any, model_serve
 # -- what counts
 
 
-def test_a_temporary_turn_counts_for_whom_it_names(spending: Any, model_server: ModelServer) -> None:
-    app = spending(100)
+def test_a_temporary_turn_counts_for_whom_it_names(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server, daily_tokens=100))
     model_server.main.queue(HUNDRED, HUNDRED)
     chat(app.test_client(), "Hello", user_id="ada", temporary=True)
     assert today(app, "ada") == 100
@@ -96,9 +86,9 @@ GOOD, REFUSED = (Text(text, usage=COST) for text in (json.dumps(digest_of()), '{
     [([GOOD], 200), ([REFUSED] * 2, 300), ([REFUSED, Status(400)], 200)],
 )
 def test_summaries_count_also_those_refused(
-    spending: Any, model_server: ModelServer, answers: list[Any], spent: int
+    make_app: MakeApp, model_server: ModelServer, answers: list[Any], spent: int
 ) -> None:
-    app = spending(0)
+    app = make_app(**at(model_server, daily_tokens=0))
     model_server.main.queue(HUNDRED)
     model_server.mini.queue(*answers)
     chat(app.test_client(), "My cat is called Miso.", session_id="s", user_id="ada")
@@ -107,8 +97,8 @@ def test_summaries_count_also_those_refused(
     assert today(app, "ada") == spent
 
 
-def test_every_round_of_looking_back_counts_even_if_the_last_fails(spending: Any, model_server: ModelServer) -> None:
-    app = spending(0)
+def test_every_round_of_looking_back_counts_even_if_one_fails(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server, daily_tokens=0))
     client = app.test_client()
     model_server.main.queue(ToolCalls((("conversation_search", {"query": "cat"}),)), HUNDRED)
     answer = chat(client, "What is my cat called?", user_id="ada", recall="tools")
@@ -119,8 +109,8 @@ def test_every_round_of_looking_back_counts_even_if_the_last_fails(spending: Any
     assert today(app, "ada") > before
 
 
-def test_a_turn_that_is_stopped_before_its_first_word_counts(spending: Any, model_server: ModelServer) -> None:
-    app = spending(0)
+def test_a_turn_that_is_stopped_before_its_first_word_counts(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server, daily_tokens=0))
     client = app.test_client()
     append(client, "s", [said("My cat is called Miso.")], user_id="ada")
     before = today(app, "ada")
@@ -132,8 +122,8 @@ def test_a_turn_that_is_stopped_before_its_first_word_counts(spending: Any, mode
     assert today(app, "ada") > before
 
 
-def test_a_preview_counts_and_is_refused_when_the_day_is_spent(spending: Any, model_server: ModelServer) -> None:
-    app = spending(1)
+def test_a_preview_counts_and_is_refused_when_the_day_is_spent(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server, daily_tokens=1))
     client = app.test_client()
     append(client, "s", [said("My cat is called Miso.")], user_id="ada")
     good(client.post("/api/sessions/s/summary/preview", json={}))
@@ -147,8 +137,8 @@ def test_a_preview_counts_and_is_refused_when_the_day_is_spent(spending: Any, mo
 # -- clients of the OpenAI protocol
 
 
-def test_a_client_does_not_get_past_a_spent_day(spending: Any, model_server: ModelServer) -> None:
-    app = spending(200)
+def test_a_client_does_not_get_past_a_spent_day(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server, daily_tokens=200))
     client = app.test_client()
     model_server.main.queue(HUNDRED, HUNDRED)
     title = "### Task:\nA title.\n<chat_history>\nHello\n</chat_history>"  # which is only passed on
@@ -165,10 +155,10 @@ def test_a_client_does_not_get_past_a_spent_day(spending: Any, model_server: Mod
 
 
 def test_a_database_that_is_busy_lets_no_client_past_a_spent_day(
-    spending: Any, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memory.turn.values.CLIENT_PATIENCE", 0.05)
-    app = spending(100)
+    app = make_app(**at(model_server, daily_tokens=100))
     client = app.test_client()
     model_server.main.queue(HUNDRED, HUNDRED)
     assert complete(client, "Hello", "ada").status_code == 200

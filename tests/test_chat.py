@@ -38,9 +38,8 @@ def test_answers_an_openai_completion_with_session_reply_and_memory(
     user, assistant = stored(client, "tea")
     assert answer["object"] == "chat.completion" and answer["id"].startswith("chatcmpl-")
     assert answer["model"] == "main-model" and answer["created"] > 1_600_000_000
-    assert answer["choices"] == [
-        {"index": 0, "message": {"role": "assistant", "content": "Green, then."}, "finish_reason": "stop"}
-    ]
+    message = {"role": "assistant", "content": "Green, then."}
+    assert answer["choices"] == [{"index": 0, "message": message, "finish_reason": "stop"}]
     assert (answer["session_id"], answer["reply"]) == ("tea", "Green, then.")
     assert (answer["user_message_id"], answer["message_id"]) == (user["id"], assistant["id"])
     assert "notice" not in answer  # a real model answers

@@ -31,11 +31,7 @@ def test_the_memory_comes_first_then_pieces_then_usage_then_done(
     assert first["choices"][0]["delta"] == {"role": "assistant", "content": ""}
     assert (first["session_id"], first["user_message_id"]) == ("s", user["id"])
     assert first["memory"]["summary"]["version"] == 0 and first["memory"]["recall"]["mode"] == "auto"
-    assert [piece["choices"][0]["delta"] for piece in pieces] == [
-        {"content": "Green"},
-        {"content": " tea,"},
-        {"content": " then."},
-    ]
+    assert [piece["choices"][0]["delta"]["content"] for piece in pieces] == ["Green", " tea,", " then."]
     assert last["choices"][0] == {"index": 0, "delta": {}, "finish_reason": "stop"}
     assert last["message_id"] == assistant["id"] and last["usage"]["completion_tokens"] == 3
     assert {event["object"] for event in (first, *pieces, last)} == {"chat.completion.chunk"}

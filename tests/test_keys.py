@@ -16,7 +16,7 @@ from cli import register_commands
 from config import ApiKey
 from memory.access.keys import KNOWN_SECONDS, PREFIX, SCOPES, KeyHolder, Keys
 from memory.errors import InvalidRequest
-from memory.services import utc_now
+from memory.services import Services, utc_now
 from models import Database
 from tests.resources import append, error, good, said
 from tests.serving import Api, eventually, migrated_server
@@ -42,8 +42,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def database(app: Flask) -> Database:
-    return services_of(app).database
+def database(services: Services) -> Database:
+    return services.database
 
 
 @pytest.fixture

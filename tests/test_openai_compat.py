@@ -91,9 +91,7 @@ def test_a_stream_comes_as_it_is_with_usage_for_who_asked(
     options = {"stream_options": {"include_usage": True}} if wanted else {}
     *chunks, done = stream(client, talk("Count."), **options)
     assert done == "[DONE]"
-    assert {chunk["id"] for chunk in chunks} == {"chatcmpl-1"} and {chunk["object"] for chunk in chunks} == {
-        "chat.completion.chunk"
-    }
+    assert {(chunk["id"], chunk["object"]) for chunk in chunks} == {("chatcmpl-1", "chat.completion.chunk")}
     deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
     assert deltas == [{"role": "assistant", "content": ""}, {"content": "One"}, {"content": " two."}, {}]
     assert [chunk["usage"]["completion_tokens"] for chunk in chunks if not chunk["choices"]] == ([2] if wanted else [])

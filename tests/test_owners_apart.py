@@ -361,7 +361,9 @@ def test_nothing_is_made_in_the_place_of_another_persons(
 def test_in_a_tenant_of_ones_own_the_same_id_is_another_thing(app: Flask) -> None:
     here = make_world(app, "tenants")
     before = here.bob.everything()
-    for call, request, name in sorted((one.values for one in probes("tenants", made=True)), key=_new_sessions_first):
+    for call, request, name in sorted(
+        (one.values for one in probes("tenants", made=True)), key=lambda probe: probe[0] != "POST /api/sessions"
+    ):
         answer = asked(here, call, request, name, here.bob.ids).answer
         assert answer.status_code < 300, f"{call} {name}: {answer.text}"
         assert SECRET not in answer.text.lower(), f"{call} {name}"
@@ -381,10 +383,6 @@ def test_the_same_calls_succeed_with_what_is_ones_own_and_leave_the_others_alone
                     mine_alone = call.startswith("GET") and "q=" not in str(answer.request.url)
                     assert not mine_alone or (SECRET not in answer.text.lower() and "bob" not in answer.text), call
     assert here.bob.everything() == before
-
-
-def _new_sessions_first(probe: Any) -> bool:
-    return probe[0] != "POST /api/sessions"
 
 
 def _erasing_last(call: str) -> tuple[bool, bool, int]:

@@ -16,19 +16,15 @@ def test_made_read_and_changed(client: FlaskClient) -> None:
     made = client.post("/api/sessions", json={"session_id": "tea", "user_id": "ada", "title": "Tea"})
     assert made.status_code == 201
     assert made.json == client.get("/api/sessions/tea").json
+    for owner in ({}, {"user_id": "ada"}):
+        again = client.post("/api/sessions", json={"session_id": "tea", **owner})
+        assert error(again, 409)["code"] == "session_exists", "an id is taken once"
     assert (made.json["user_id"], made.json["message_count"], made.json["summary_version"]) == ("ada", 0, 0)
 
     changed = client.patch("/api/sessions/tea", json={"title": "Green tea", "system_prompt": "Be brief."})
     assert (changed.json["title"], changed.json["system_prompt"]) == ("Green tea", "Be brief.")
     assert client.patch("/api/sessions/tea", json={"system_prompt": None}).json["system_prompt"] is None
     assert client.get("/api/sessions/tea").json["title"] == "Green tea"
-
-
-@pytest.mark.parametrize("owner", [{}, {"user_id": "ada"}])
-def test_an_id_is_taken_once(client: FlaskClient, owner: dict[str, str]) -> None:
-    client.post("/api/sessions", json={"session_id": "tea", "user_id": "ada"})
-    again = client.post("/api/sessions", json={"session_id": "tea", **owner})
-    assert error(again, 409)["code"] == "session_exists"
 
 
 @pytest.mark.parametrize(
