@@ -11,7 +11,7 @@ from flask import Flask
 from api.blueprint import EXTENSION
 from app import services_of
 from memory.errors import ModelError
-from memory.jobs.outbox import Lane
+from memory.jobs.outbox import JobRequest, Lane
 from memory.services import Services
 from models import JobRow, OwnerRow
 from tests.resources import read_all
@@ -65,7 +65,7 @@ class Bench:
 
     def ask(self, key: str = "a", kind: str = "probe", **options: Any) -> None:
         with self.services.database.write() as tx:
-            self.services.outbox.ask(tx, kind, key, **{"owner_id": self.owner_id, **options})
+            self.services.outbox.ask(tx, JobRequest(kind, key, **{"owner_id": self.owner_id, **options}))
 
     def take(self, services: Services | None = None) -> JobRow:
         """Have the next job taken by a process that goes no further; its row."""

@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 from app import create_app, services_of
 from cli import register_commands
 from config import Settings
+from memory.jobs.outbox import JobRequest
 from models import JobRow
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Status
@@ -98,7 +99,7 @@ def test_a_long_list_is_shown_whole(run: Run, client: FlaskClient) -> None:
     services = services_of(client.application)
     with services.database.write() as tx:
         for number in range(250):
-            services.outbox.ask(tx, "unindex", number, None, payload={"tenant": "default"})
+            services.outbox.ask(tx, JobRequest("unindex", number, None, payload={"tenant": "default"}))
     listed = run("list")
     assert len(listed.stdout.splitlines()) == 253 and listed.stderr == "253 jobs.\n"
 

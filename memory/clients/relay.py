@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -13,42 +14,42 @@ if TYPE_CHECKING:
     from memory.llm.client import Endpoint
 
 
+@dataclass(frozen=True)
 class Relay:
     """Passes calls on to `endpoint`; None stands for the built-in model, called `builtin`."""
 
-    def __init__(self, endpoint: Endpoint | None, builtin: str) -> None:
-        self._endpoint = endpoint
-        self._builtin = builtin
+    endpoint: Endpoint | None
+    builtin: str
 
     def models(self) -> bytes:
         """The list of models, as the server wrote it.  Raises ModelError."""
-        if self._endpoint is None:
+        if self.endpoint is None:
             return json.dumps({"object": "list", "data": [self._builtin_model]}).encode()
-        return _fetched(self._endpoint, "/models")
+        return _fetched(self.endpoint, "/models")
 
     def model(self, name: str) -> bytes:
         """One model, as the server wrote it.  Raises ModelError, and NotFound for a name that no model has."""
-        if self._endpoint is None and name == self._builtin:
+        if self.endpoint is None and name == self.builtin:
             return json.dumps(self._builtin_model).encode()
-        if self._endpoint is None or name in (".", ".."):  # dots would lead elsewhere on the server
+        if self.endpoint is None or name in (".", ".."):  # dots would lead elsewhere on the server
             raise NotFound("model_not_found", f"There is no model {name!r}.", param="model")
-        return _fetched(self._endpoint, f"/models/{quote(name, safe='')}")
+        return _fetched(self.endpoint, f"/models/{quote(name, safe='')}")
 
     def embeddings(self, body: Mapping[str, Any]) -> bytes:
         """Embeddings, as the server wrote them.  Raises ModelError, and RecapError with the built-in model, whose word
         vectors do not have the size that a client expects of a model."""
-        if self._endpoint is None:
+        if self.endpoint is None:
             raise RecapError(
                 "embeddings_unavailable",
                 "Recap's built-in model makes no embeddings for clients. Set OPENAI_API_KEY, or OPENAI_BASE_URL for a "
                 "local server, and they are passed on to it.",
                 status=501,
             )
-        return _fetched(self._endpoint, "/embeddings", body)
+        return _fetched(self.endpoint, "/embeddings", body)
 
     @property
     def _builtin_model(self) -> dict[str, Any]:
-        return {"id": self._builtin, "object": "model", "created": 0, "owned_by": "recap"}
+        return {"id": self.builtin, "object": "model", "created": 0, "owned_by": "recap"}
 
 
 def _fetched(endpoint: Endpoint, path: str, body: Mapping[str, Any] | None = None) -> bytes:

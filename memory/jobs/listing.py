@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
-from sqlalchemy import ColumnElement, Update, func, select, update
+from sqlalchemy import ColumnElement, Row, Update, func, select, update
 
 from memory.access.owners import find_session
 from memory.domain import Caller
@@ -21,18 +21,8 @@ from models import Database, JobRow, OwnerRow, SessionRow, Transaction
 LATE = timedelta(seconds=60)  # a worker that lives takes a job sooner, unless it is busy with another
 
 
-class JobInfo(NamedTuple):
-    """A job as it is shown: what it is, its state, why it failed."""
-
-    id: int
-    kind: str
-    state: str
-    session_id: str | None
-    attempts: int
-    run_at: datetime
-    error: str | None
-    created_at: datetime
-    updated_at: datetime
+JobInfo = Row[Any]
+"""The columns of a job that are shown."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +50,7 @@ class Jobs:
             if session_id is not None:
                 assert caller is not None, "two tenants may each have a session of that id"
                 query = query.where(JobRow.session_id == find_session(tx, caller, session_id).id)
-            infos = [JobInfo(*row) for row in tx.execute(query)]
+            infos = tx.execute(query).all()
         return page_of(infos, limit, lambda info: (info.id,))
 
     def retry(self, caller: Caller | None, job_id: int) -> JobInfo:
@@ -70,7 +60,7 @@ class Jobs:
             if tx.execute(query).first() is None:
                 raise NotFound("job_not_found", f"There is no job {job_id}; a job that has succeeded is gone.")
             tx.execute(self._made_due(JobRow.id == job_id, JobRow.state != "running"))
-            return JobInfo(*tx.execute(query).one())
+            return tx.execute(query).one()
 
     def retry_failed(self) -> int:
         """Make every failed job of all owners due now; returns how many there were."""
@@ -99,15 +89,12 @@ class Jobs:
         )
 
 
-_SHOWN = (
-    *(JobRow.id, JobRow.kind, JobRow.state, SessionRow.public_id, JobRow.attempts, JobRow.run_at, JobRow.error),
-    *(JobRow.created_at, JobRow.updated_at),
-)
+_SHOWN = (JobRow.id, JobRow.kind, JobRow.state, JobRow.attempts, JobRow.run_at, JobRow.error, JobRow.created_at)
 
 
 def _visible(caller: Caller | None) -> Any:
     query: Any = (
-        select(*_SHOWN)
+        select(*_SHOWN, JobRow.updated_at, SessionRow.public_id.label("session_id"))
         .select_from(JobRow)
         .outerjoin(OwnerRow, OwnerRow.id == JobRow.owner_id)
         .outerjoin(SessionRow, SessionRow.id == JobRow.session_id)

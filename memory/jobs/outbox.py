@@ -41,6 +41,25 @@ Handler = Callable[[JobRow], None]
 Claimed = tuple[JobRow, Lease]
 
 
+@dataclass(frozen=True)
+class JobRequest:
+    """Work to ask for: one job for each `kind` and `key`, due in `delay` seconds.
+
+    If the job waits already, the earlier time holds; with `postpone` the new one does (a debounce).  A job that runs
+    will run again then.  A job that failed keeps the pause before its next try, unless the request does `insist`.  The
+    payload of a job without an owner names its `tenant`.
+    """
+
+    kind: str
+    key: str | int
+    owner_id: int | None
+    session_id: int | None = None
+    delay: float = 0.0
+    postpone: bool = False
+    insist: bool = False
+    payload: Mapping[str, Any] | None = None
+
+
 def _merge(new: Any) -> dict[str, Any]:
     """What a request changes in a job that exists; `new` is the row that would have been inserted."""
     job = JobRow.__table__.c
@@ -93,40 +112,26 @@ class Outbox:
         """Say what runs jobs of `kind`."""
         self._handlers[kind] = handler
 
-    def ask(
-        self,
-        tx: Transaction,
-        kind: str,
-        key: str | int,
-        owner_id: int | None,
-        *,
-        session_id: int | None = None,
-        delay: float = 0.0,
-        postpone: bool = False,
-        insist: bool = False,
-        payload: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Ask for a job in the caller's write transaction: one for each `kind` and `key`, due in `delay` seconds.
-
-        If the job waits already, the earlier time holds; with `postpone` the new one does (a debounce).  A job that
-        runs will run again then.  A job that failed keeps the pause before its next try, unless `insist` is set.  The
-        payload of a job without an owner names its `tenant`.
-        """
+    def ask(self, tx: Transaction, *requests: JobRequest) -> None:
+        """Ask for jobs in the caller's write transaction: insert them, or merge them with those that exist."""
         now = self._now()
-        row = {
-            "kind": kind,
-            "key": str(key),
-            "owner_id": owner_id,
-            "session_id": session_id,
-            "payload": payload,
-            "state": "pending",
-            "run_at": now + timedelta(seconds=delay),
-            "created_at": now,
-            "updated_at": now,
-            "insist": insist,
-            "postpone": postpone,
-        }
-        _ASK.execute(tx, [row])
+        rows = [
+            {
+                "kind": request.kind,
+                "key": str(request.key),
+                "owner_id": request.owner_id,
+                "session_id": request.session_id,
+                "payload": request.payload,
+                "state": "pending",
+                "run_at": now + timedelta(seconds=request.delay),
+                "created_at": now,
+                "updated_at": now,
+                "insist": request.insist,
+                "postpone": request.postpone,
+            }
+            for request in requests
+        ]
+        _ASK.execute(tx, rows)
 
     def start(self, lanes: Mapping[Sequence[str], int]) -> None:
         """Start worker threads, so many for the kinds of each lane: slow kinds must not hold up others."""

@@ -25,7 +25,7 @@ from memory.access.owners import find_session, known_user, owned
 from memory.domain import Caller
 from memory.errors import NotFound, RecapError
 from memory.facts.corrections import line_up_to, withdraw
-from memory.jobs.outbox import Outbox
+from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
 from memory.people.erased_message import erase_message
 from memory.sessions.sessions import APPEND_WAIT
@@ -115,11 +115,10 @@ class Erasing:
             message = _message(tx, row, message_id)
             erased = Counter(index_documents=int(message_id in held))
             erased += erase_message(tx, row, message, self.settings, self.now())
-            self.outbox.ask(tx, "index", row.owner_id, row.owner_id, delay=SOON)
-            self._ask_to_scrub(tx, row.tenant, SOON)
+            self.outbox.ask(tx, JobRequest("index", row.owner_id, row.owner_id, delay=SOON), _scrub(row.tenant, SOON))
             if erased["summaries"] and row.summary_through < row.message_count:
                 delay = self.settings.summary_debounce
-                self.outbox.ask(tx, "summary", row.id, row.owner_id, session_id=row.id, delay=delay, postpone=True)
+                self.outbox.ask(tx, JobRequest("summary", row.id, row.owner_id, row.id, delay, postpone=True))
         return self._receipt(erased, (INDEX, FILES), session_id=session_id, message_id=message_id)
 
     def fact(self, caller: Caller, fact_id: int) -> Receipt:
@@ -141,7 +140,7 @@ class Erasing:
             revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(line))) or 0
             tx.execute(delete(FactRow).where(FactRow.id.in_(line)))
             if named:
-                self._ask_to_scrub(tx, caller.tenant, SOON)
+                self.outbox.ask(tx, _scrub(caller.tenant, SOON))
         erased = {"facts": len(line), "fact_revisions": revisions}
         return self._receipt(erased, (FILES,) if named else (), forgotten=len(named))
 
@@ -180,12 +179,8 @@ class Erasing:
 
     def _ask_to_clear(self, tx: Transaction, tenant: str, key: str, **what: Any) -> None:
         """Ask for what `_finish_now` does, for the case that this process ends first."""
-        self.outbox.ask(tx, "unindex", key, None, delay=LATER, payload={"tenant": tenant, **what})
-        self._ask_to_scrub(tx, tenant, LATER)
-
-    def _ask_to_scrub(self, tx: Transaction, tenant: str, delay: float) -> None:
-        """One job a tenant rewrites the files, however much is erased."""
-        self.outbox.ask(tx, "scrub", tenant, None, delay=delay, payload={"tenant": tenant})
+        unindex = JobRequest("unindex", key, None, delay=LATER, payload={"tenant": tenant, **what})
+        self.outbox.ask(tx, unindex, _scrub(tenant, LATER))
 
     def _finish_now(self, erased: Mapping[str, int], tenant: str, key: str, **named: Any) -> Receipt:
         """Run the jobs that were asked for, in this thread, and write the receipt."""
@@ -200,6 +195,11 @@ class Erasing:
     def _receipt(self, erased: Mapping[str, int], pending: tuple[str, ...], **named: Any) -> Receipt:
         self.index.clear_caches()
         return Receipt({kind: erased.get(kind, 0) for kind in RECEIPT}, pending, self.now(), **named)
+
+
+def _scrub(tenant: str, delay: float) -> JobRequest:
+    """One job a tenant rewrites the files, however much is erased."""
+    return JobRequest("scrub", tenant, None, delay=delay, payload={"tenant": tenant})
 
 
 def _count(

@@ -20,7 +20,7 @@ from config import Settings
 from memory.access.owners import find_session, find_user
 from memory.domain import Caller, Excerpt, Message
 from memory.errors import InvalidRequest
-from memory.jobs.outbox import Outbox
+from memory.jobs.outbox import JobRequest, Outbox
 from memory.languages import analysis_in
 from memory.ops import logs
 from memory.recall import triggers
@@ -183,7 +183,7 @@ class Recall:
         try:
             with self._database.write() as tx:
                 if tx.get(OwnerRow, owner_id) is not None:  # else they were erased a moment ago
-                    self._outbox.ask(tx, "index", owner_id, owner_id)
+                    self._outbox.ask(tx, JobRequest("index", owner_id, owner_id))
         except SQLAlchemyError as error:  # what was found is found; the next search asks again
             log.error("a lost index can't be made again yet", extra=logs.fields(error=logs.told(error)))
 

@@ -20,7 +20,7 @@ from config import Settings
 from memory.access.owners import find_session, known_session, owned
 from memory.domain import Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
-from memory.jobs.outbox import Outbox
+from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
 from memory.paging import Page, decode_cursor, encode_cursor, page_of
 from memory.sessions.head import pressing
@@ -254,22 +254,15 @@ class Sessions:
 
         The summary waits for a pause in the talk, unless the next fold needs it.
         """
-        self.outbox.ask(tx, "index", session.owner_id, session.owner_id, delay=index_delay)
+        jobs = [JobRequest("index", session.owner_id, session.owner_id, delay=index_delay)]
         full = summarise and pressing(tx, session, self.settings)
         waiting = session.message_count - session.summary_through
         if full or (summarise and waiting >= 2 * self.settings.summary_every - 1):
             debounce = 0.0 if full else self.settings.summary_debounce
             payload = {"prompt": prompt} if prompt else None
-            self.outbox.ask(
-                tx,
-                "summary",
-                session.id,
-                session.owner_id,
-                session_id=session.id,
-                delay=debounce,
-                postpone=True,
-                payload=payload,
-            )
+            id, owner_id = session.id, session.owner_id
+            jobs.append(JobRequest("summary", id, owner_id, id, debounce, postpone=True, payload=payload))
+        self.outbox.ask(tx, *jobs)
 
     def make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
         """A new session's row, stored."""

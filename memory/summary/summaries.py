@@ -18,7 +18,7 @@ from memory.access.budgets import Budgets
 from memory.access.owners import find_session
 from memory.domain import Caller
 from memory.errors import Conflict, InvalidRequest, NotFound
-from memory.jobs.outbox import Outbox
+from memory.jobs.outbox import JobRequest, Outbox
 from memory.paging import Page, decode_cursor, page_of
 from memory.prompts.prompts import SYSTEM_TEXT
 from memory.sections import Sections
@@ -149,7 +149,7 @@ class Summaries:
         with self.database.write() as tx:
             row = find_session(tx, caller, session_id)
             self.budgets.check(tx, row.owner_id)
-            self.outbox.ask(tx, "summary", row.id, row.owner_id, session_id=row.id, insist=True)
+            self.outbox.ask(tx, JobRequest("summary", row.id, row.owner_id, row.id, insist=True))
             return state_of(tx, row)
 
 
