@@ -1,9 +1,9 @@
 """The rows, and the one place that opens transactions."""
 
-from models.base import Base, UTCDateTime
 from models.database import Database, Transaction, Upsert
 from models.rows import (
     REVISED,
+    Base,
     FactRevisionRow,
     FactRow,
     JobRow,
@@ -15,6 +15,7 @@ from models.rows import (
     SpendingRow,
     SummaryRow,
     TurnRow,
+    UTCDateTime,
 )
 
 __all__ = [

@@ -14,20 +14,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, Insert, event, func, select, text
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import QueuePool
 
-from models import sqlite
-from models.base import Base
 from models.errors import Damage, Trouble, on_read_only_disk, trouble_of
+from models.rows import Base
 
 PATIENCE = 15.0  # seconds a write waits for others: longer than any write takes, shorter than a person waits
+BUSY_TIMEOUT_MS = 1_000  # SQLite waits so long for a lock; `Database.write` tries again while its patience lasts
 WRITE_LOCK = 0x7265636170  # the key of PostgreSQL's advisory lock
 
 Transaction = Session
@@ -49,7 +50,7 @@ class Database:
         self._file = Path(name) if name and name != ":memory:" else None
         self._damage = Damage(self._file)
         if self._sqlite:
-            sqlite.prepare(engine)
+            _prepare(engine)
             event.listen(engine, "handle_error", self._handle_error)
             self._reading: Engine = engine
             self._durable: Engine = engine.execution_options(begin="BEGIN IMMEDIATE", synchronous="FULL")
@@ -149,7 +150,7 @@ class Database:
                 raw.execute(f"PRAGMA busy_timeout = {int(PATIENCE * 1000)}")
                 raw.execute("VACUUM")
             finally:
-                raw.execute(f"PRAGMA busy_timeout = {sqlite.BUSY_TIMEOUT_MS}")
+                raw.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
             raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # waits for readers so long, and writers for it
             ((busy, _, _),) = raw.fetchall()
             return not busy
@@ -182,3 +183,74 @@ def _session(engine: Engine) -> Transaction:
 def _is_busy(error: OperationalError) -> bool:
     code = getattr(error.orig, "sqlite_errorcode", 0)
     return code & 0xFF == sqlite3.SQLITE_BUSY  # the upper bits tell kinds of it apart
+
+
+# -- connections to an SQLite file
+
+
+def _prepare(engine: Engine) -> None:
+    """Set up every connection that `engine` opens from now on."""
+
+    def check(_connection: Any, record: Any, _proxy: Any) -> None:
+        read_only, opened = record.info.get("read_only"), record.info.get("opened")
+        if read_only is not None and not on_read_only_disk(read_only):
+            engine.dispose()  # a process's connections share what SQLite knows of a file, so all of them have to go
+            raise DisconnectionError("the disk can be written again")
+        if opened is not None and _identity(opened[0]) not in (opened[1], None):
+            raise DisconnectionError("another file was put in the place of the database")
+
+    event.listen(engine, "do_connect", _open_on_read_only_disk)
+    event.listen(engine, "connect", _set_up)
+    event.listen(engine, "checkout", check)
+    event.listen(engine, "begin", _begin)
+
+
+def _begin(connection: Connection) -> None:
+    """Begin as the connection's execution options say: `begin` is the statement; a writer also sets `synchronous`."""
+    options = connection.get_execution_options()
+    synchronous = options.get("synchronous")
+    if synchronous is not None and connection.info.get("synchronous", "FULL") != synchronous:
+        connection.exec_driver_sql(f"PRAGMA synchronous = {synchronous}")
+        connection.info["synchronous"] = synchronous
+    connection.exec_driver_sql(options.get("begin", "BEGIN"))
+
+
+def _open_on_read_only_disk(_dialect: Any, record: Any, names: Any, options: Any) -> Any:
+    """Open a file on a read-only disk as immutable: SQLite can't make the log it needs to read it with others.
+
+    If the log is there, somebody had the file open when the disk became read-only, and SQLite opens it as usual.
+    """
+    record.info.pop("read_only", None)
+    file = Path(names[0])
+    if not file.is_file() or not on_read_only_disk(file):
+        return None
+    record.info["read_only"] = file
+    if file.with_name(f"{file.name}-wal").exists():
+        return None
+    return sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro&immutable=1", **{**options, "uri": True})
+
+
+def _identity(file: str) -> tuple[int, int] | None:
+    try:
+        status = Path(file).stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _set_up(connection: Any, record: Any) -> None:
+    connection.isolation_level = None  # the `begin` event begins transactions, not the driver
+    file = connection.execute("PRAGMA database_list").fetchone()[2]
+    record.info["opened"] = (file, _identity(file)) if file else None
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    if not record.info.get("read_only"):
+        connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")  # what is acknowledged survives a power cut
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA secure_delete = ON")  # erased bytes are overwritten
+    # SQLite's own lower() knows only A to Z; a search has to ignore case in every script.
+    connection.create_function("lower", 1, _lower, deterministic=True)
+
+
+def _lower(text: Any) -> Any:
+    return text.lower() if isinstance(text, str) else text

@@ -26,8 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from models import Base, Database, OwnerRow, SessionRow, Transaction
-from models.base import UTCDateTime
+from models import Base, Database, OwnerRow, SessionRow, Transaction, UTCDateTime
 
 SENTINEL = "Xylozarquon"
 OTHERS = "Plainwording"
@@ -123,7 +122,7 @@ def test_a_scrub_keeps_ids_and_gives_none_out_again(database: Database) -> None:
 def test_others_read_on_during_a_scrub_and_it_says_what_it_could_not_do(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.sqlite.BUSY_TIMEOUT_MS", 10)
+    monkeypatch.setattr("models.database.BUSY_TIMEOUT_MS", 10)
     live(database, seed=1)
     with database.read() as tx:
         before = len(tx.scalars(select(OwnerRow.id)).all())

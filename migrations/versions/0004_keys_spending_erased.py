@@ -6,7 +6,7 @@ Keys that are made by a command; what each owner's model calls took on a day; th
 import sqlalchemy as sa
 from alembic import op
 
-import models.base
+import models
 
 revision = '0004'
 down_revision = '0003'
@@ -24,8 +24,8 @@ def upgrade():
         sa.Column('label', sa.String(length=200), nullable=False),
         sa.Column('hint', sa.String(length=16), nullable=False),
         sa.Column('digest', sa.String(length=64), nullable=False),
-        sa.Column('created_at', models.base.UTCDateTime(), nullable=False),
-        sa.Column('revoked_at', models.base.UTCDateTime(), nullable=True),
+        sa.Column('created_at', models.UTCDateTime(), nullable=False),
+        sa.Column('revoked_at', models.UTCDateTime(), nullable=True),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_keys')),
         sa.UniqueConstraint('digest', name=op.f('uq_keys_digest')),
         sqlite_autoincrement=True,
@@ -40,7 +40,7 @@ def upgrade():
         ),
         sa.PrimaryKeyConstraint('owner_id', 'day', name=op.f('pk_spending')),
     )
-    op.add_column('messages', sa.Column('erased_at', models.base.UTCDateTime(), nullable=True))
+    op.add_column('messages', sa.Column('erased_at', models.UTCDateTime(), nullable=True))
 
 
 def downgrade():
