@@ -195,6 +195,7 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
     assert kept == {
         ("memory/access/anonymous.py", "@functools.lru_cache(maxsize=64)"),  # where requests come from
         ("api/limits.py", "@functools.lru_cache(maxsize=64)"),  # the same
+        ("memory/prompts/prompts.py", "@lru_cache(maxsize=256)"),
         ("memory/prompts/sandbox.py", "@lru_cache(maxsize=256)"),
         ("search_index/vectors.py", "@lru_cache(maxsize=1)"),
         ("search_index/analysis.py", "@lru_cache(maxsize=len(LANGUAGES))"),
