@@ -130,19 +130,15 @@ EMPTY = Block.of((), (), ())
 
 
 class Candidates(NamedTuple):
-    """The messages to rank, as `rows` by session and then by id, and where the query's terms occur in them.
+    """The messages to rank, as `rows` by session and then by id, and how often each has the query's terms.
 
-    Posting i says: term number `term[i]` is in the message `at[i]`, `counts[i]` times.  The query asks for `asked`
-    terms; the `terms` that any message has are numbered 0, 1, ... in the query's order.  `likeness` is the cosine of
-    each message's vector with the query's, 0 where either is missing.
+    `likeness` is the cosine of each message's vector with the query's, 0 where either is missing.  The query asks for
+    `asked` terms; `counts` has a row for each that any message has, and a column for each message.
     """
 
     rows: NDArray[Any]
     likeness: Floats
     asked: int
-    terms: int
-    term: Ints
-    at: Ints
     counts: Floats
 
 
@@ -170,26 +166,19 @@ def gather(
     )
 
     codes = np.fromiter(map(code, terms), np.int64, len(terms))
-    term, at, counts, base = [], [], [], 0
+    term, at, times, base = [], [], [], 0
     for block in blocks:
         begins, ends = block.codes.searchsorted(codes), block.codes.searchsorted(codes, "right")
         many = ends - begins
         found = (ends - many.cumsum()).repeat(many)  # the runs of all terms, one after the other
         found += np.arange(len(found))
-        term.append(many)
+        term.append(np.arange(len(codes)).repeat(many))
         at.append(block.places[found] + base)
-        counts.append(block.counts[found])
+        times.append(block.counts[found])
         base += len(block.rows)
-    which = np.tile(np.arange(len(codes)), len(blocks)).repeat(np.concatenate(term))
     where = place[np.concatenate(at)]
-    anywhere = np.bincount(which, minlength=len(codes)) > 0
     there = where >= 0
-    return Candidates(
-        rows=rows[order],
-        likeness=likeness[order],
-        asked=len(terms),
-        terms=int(anywhere.sum()),
-        term=(anywhere.cumsum() - 1)[which[there]],
-        at=where[there],
-        counts=np.concatenate(counts)[there].astype(float),
-    )
+    held, which = np.unique(np.concatenate(term)[there], return_inverse=True)
+    counts = np.zeros((len(held), len(order)))
+    counts[which, where[there]] = np.concatenate(times)[there]
+    return Candidates(rows[order], likeness[order], len(terms), counts)

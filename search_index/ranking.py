@@ -76,27 +76,30 @@ def rank(candidates: Candidates, recipe: Recipe, now: int, times: Sequence[tuple
     """
     if recipe.formula == "fuzzy":
         return _fuzzy(candidates, now)
-    words = _words(candidates)
+    rows, likeness, _, counts = candidates
+    held = np.minimum(counts, 1.0).sum(axis=1)
+    words = _bm25(counts, rows["length"], np.log(max(len(rows), 1) / (held + 1)) + 1)
     weights = {"meaning": recipe.meaning, "neighbours": recipe.neighbours, "session": recipe.session}
     if times and recipe.time:
         weights["time"] = recipe.time
     if not any(weights.values()) or not len(words):
         return Ranked(words, ["words"], words[None], words > 0)
-    sessions = candidates.rows["session"]
-    session = np.cumsum(np.diff(sessions, prepend=sessions[:1]) != 0)  # numbered 0, 1, ...: they are in order
-    likeness = np.maximum(candidates.likeness, 0)
-    around = _around(candidates, likeness, session)
+    first = np.diff(rows["session"], prepend=rows["session"][0] - 1) != 0  # the rows are in order of their sessions
+    session, starts = np.cumsum(first) - 1, first.nonzero()[0]
+    likeness = np.maximum(likeness, 0)
+    around = _around(np.concatenate((counts, [rows["length"], likeness, np.ones(len(rows))])), session)
     near, (lengths, likenesses, messages) = around[:-3], around[-3:]
     has = np.minimum(near, 1.0)
     together = (likenesses + likeness) / (messages + 1)  # the message itself counts twice
+    whole = np.add.reduceat(counts, starts, axis=1)
     parts = [
         words,
         np.maximum(together - np.add.reduce(together) / len(together), 0),
-        _bm25(near, lengths, np.add.reduce(has, axis=1)),
-        _session(candidates, session),
+        _bm25(near, lengths, _rarity(has)),
+        _bm25(whole, np.add.reduceat(rows["length"], starts), _rarity(np.minimum(whole, 1.0)))[session],
     ]
     if "time" in weights:
-        parts.append(_within(candidates.rows["created"], times))
+        parts.append(_within(rows["created"], times))
     eligible = words > 0
     if recipe.meaning:
         eligible |= likeness >= LIKE
@@ -107,56 +110,35 @@ def rank(candidates: Candidates, recipe: Recipe, now: int, times: Sequence[tuple
     return Ranked(np.add.reduce(shares), ["words", *weights], shares, eligible)
 
 
-def _words(candidates: Candidates) -> Floats:
-    """BM25 of the messages, computed only where a term occurs."""
-    _, _, _, terms, term, at, counts = candidates
-    lengths = candidates.rows["length"].astype(float)
-    idf = np.log(max(len(lengths), 1) / (np.bincount(term, minlength=terms) + 1)) + 1
-    scores = (idf * (K1 + 1))[term] * counts / (counts + _norm(lengths)[at])
-    return np.bincount(at, scores, len(lengths)).astype(float)
-
-
-def _bm25(counts: Floats, lengths: Floats, holders: Floats) -> Floats:
-    """BM25 of n texts with terms x n `counts`; `holders` says for each term how many of them have it."""
-    idf = np.log(1 + (len(lengths) - holders + 0.5) / (holders + 0.5))
-    scores = (idf * (K1 + 1))[:, None] * counts / (counts + _norm(lengths))
-    total: Floats = np.add.reduce(scores)
+def _bm25(counts: Floats, lengths: Ints | Floats, idf: Floats) -> Floats:
+    """BM25 of n texts with terms x n `counts`."""
+    average = np.add.reduce(lengths) / max(len(lengths), 1) or 1.0
+    norm = K1 * (1 - B + B * lengths / average)
+    total: Floats = np.add.reduce((idf * (K1 + 1))[:, None] * counts / (counts + norm))
     return total
 
 
-def _norm(lengths: Floats) -> Floats:
-    """What is added to each text's `tf` in BM25: a longer text has more words by chance."""
-    average = np.add.reduce(lengths) / max(len(lengths), 1) or 1.0
-    norm: Floats = K1 * (1 - B + B * lengths / average)
-    return norm
+def _rarity(has: Floats) -> Floats:
+    """The idf beside neighbours and in sessions, of terms that some of the texts have: 1, the others 0."""
+    holders = np.add.reduce(has, axis=1)
+    idf: Floats = np.log(1 + (has.shape[1] - holders + 0.5) / (holders + 0.5))
+    return idf
 
 
-def _around(candidates: Candidates, likeness: Floats, session: Ints) -> Floats:
-    """Sums over each message and its REACH neighbours on either side in its session: a row for the counts of each term,
-    then one for their lengths, one for their likenesses and one for how many they are.
+def _around(rows: Floats, session: Ints) -> Floats:
+    """Each row summed over each message and its REACH neighbours on either side in its session.
 
     All rows are added at once, laid end to end.  REACH empty columns keep rows and sessions apart.
     """
     columns = np.arange(len(session)) + REACH * session
-    width = int(columns[-1]) + 1 + REACH
-    rows = np.zeros((candidates.terms + 3, width))
-    rows[-3, columns], rows[-2, columns], rows[-1, columns] = candidates.rows["length"], likeness, 1.0
-    rows[candidates.term, columns[candidates.at]] = candidates.counts
-    line = rows.reshape(-1)
+    apart = np.zeros((len(rows), int(columns[-1]) + 1 + REACH))
+    apart[:, columns] = rows
+    line = apart.reshape(-1)
     total = line.copy()
     for distance in range(1, REACH + 1):
         total[distance:] += line[:-distance]
         total[:-distance] += line[distance:]
-    return total.reshape(rows.shape).take(columns, axis=1)
-
-
-def _session(candidates: Candidates, session: Ints) -> Floats:
-    """For each message, BM25 of its whole session."""
-    many, terms = int(session[-1]) + 1, candidates.terms
-    held = np.bincount(candidates.term * many + session[candidates.at], candidates.counts, terms * many)
-    counts = held.reshape(terms, many).astype(float)
-    lengths = np.bincount(session, candidates.rows["length"], many).astype(float)
-    return _bm25(counts, lengths, np.add.reduce(np.minimum(counts, 1.0), axis=1))[session]
+    return total.reshape(apart.shape).take(columns, axis=1)
 
 
 def _within(created: Ints, times: Sequence[tuple[int, int]]) -> Floats:
@@ -183,13 +165,12 @@ def _ranks(values: Floats) -> Floats:
 
 def _fuzzy(candidates: Candidates, now: int) -> Ranked:
     """For comparison: 40 % share of the query's words, 40 % cosine of the word counts, 20 % a weight of the time."""
-    messages, asked = len(candidates.rows), candidates.asked
-    shared = np.bincount(candidates.at, minlength=messages) / asked
-    sizes = np.sqrt(np.maximum(candidates.rows["squares"], 1) * asked)
-    hours = np.maximum(now - candidates.rows["created"], 0) / 3.6e9
-    overlap = 0.4 * shared
-    cosine = 0.4 * np.bincount(candidates.at, candidates.counts, messages) / sizes
+    rows, _, asked, counts = candidates
+    shared = np.minimum(counts, 1.0).sum(axis=0) / asked
+    sizes = np.sqrt(np.maximum(rows["squares"], 1) * asked)
+    hours = np.maximum(now - rows["created"], 0) / 3.6e9
     time = 0.2 * (1 - 0.3 * np.minimum(hours / FUZZY_HOURS, 1))
-    parts = np.array([overlap, cosine, time])
+    parts = np.array([0.4 * shared, 0.4 * counts.sum(axis=0) / sizes, time])
     total: Floats = np.add.reduce(parts)
-    return Ranked(total, ["overlap", "cosine", "time"], parts, (total >= FUZZY_THRESHOLD) & (shared > 0), FUZZY_LIMIT)
+    eligible = (total >= FUZZY_THRESHOLD) & (shared > 0)
+    return Ranked(total, ["overlap", "cosine", "time"], parts, eligible, FUZZY_LIMIT)

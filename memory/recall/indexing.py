@@ -70,11 +70,18 @@ class Indexing:
             self._feed(owner)
 
     def _feed(self, owner: OwnerRow) -> int:
-        count = 0
+        before, batch, count = NO_INDEX, Waiting(), 0
+
+        def documents() -> Iterator[Document]:
+            """Is read when the index holds its lock, so what was erased before that is not brought back."""
+            nonlocal batch
+            with self._database.read() as tx:
+                batch = waiting(tx, owner.id, before, limit=BATCH)
+            yield from batch.messages
+
         while True:
             before = self._index.generation(owner.index_key)
-            batch = Waiting()
-            generation = self._index.add(owner.index_key, self._batch(owner.id, before, batch))
+            generation = self._index.add(owner.index_key, documents())
             if batch.gone:
                 self._index.remove(owner.index_key, message_ids=batch.gone, scrub=bool(batch.erased))
             if batch.erased:  # a search may have read it a moment ago, and cached it
@@ -86,18 +93,6 @@ class Indexing:
             replaced = before not in (generation, NO_INDEX)  # it was damaged, and what it held is not in the batch
             if len(batch) < BATCH and not replaced:  # what has come since has a job of its own
                 return count
-
-    def _batch(self, owner_id: int, generation: str, batch: Waiting) -> Iterator[Document]:
-        """The next messages to index, noted in `batch`.
-
-        The index asks for them when it holds its lock, so what was erased before that is not brought back.
-        """
-        with self._database.read() as tx:
-            found = waiting(tx, owner_id, generation, limit=BATCH)
-        batch.messages.extend(found.messages)
-        batch.gone.extend(found.gone)
-        batch.erased.extend(found.erased)
-        yield from found.messages
 
     def clear(self, job: JobRow) -> None:
         """Take an erased session, or a whole erased owner, out of the index.  Idempotent."""

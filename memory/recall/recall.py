@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, case, exists, or_, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -36,8 +36,7 @@ QUERY_CHARS = 2000  # of a message that are searched with; what somebody pastes 
 RELEVANT_SHARE = 0.55  # of the best hit's score: on LoCoMo a 20th of the tokens less, and 0.2 points of the evidence
 
 
-@dataclass(frozen=True)
-class SearchResult:
+class SearchResult(NamedTuple):
     """A message that was found: how well it matches and why, the words it was found by, and what was said around it."""
 
     message: Message
@@ -196,9 +195,9 @@ class Waiting:
     `lost`: another generation was told of some, and no job is there that would tell this one.
     """
 
-    messages: list[Document] = field(default_factory=list)
-    gone: list[int] = field(default_factory=list)
-    erased: list[int] = field(default_factory=list)
+    messages: Sequence[Document] = ()
+    gone: Sequence[int] = ()
+    erased: Sequence[int] = ()
     lost: bool = False
 
     def __len__(self) -> int:
@@ -238,12 +237,9 @@ def waiting(tx: Connection | Transaction, owner_id: int, generation: str, *, lim
     """
     asked = {"owner": owner_id, "key": str(owner_id), "generation": generation}
     rows = tx.execute(_NOT_INDEXED if limit is None else _NOT_INDEXED.limit(limit), asked).all()
-    found = Waiting(lost=any(not untold and not asked for *_, untold, asked in rows))
-    for *columns, said, erased, _, _ in rows:
-        if said:
-            found.messages.append(Document(*columns))
-        else:
-            found.gone.append(columns[0])
-        if erased:
-            found.erased.append(columns[0])
-    return found
+    return Waiting(
+        messages=[Document(*columns) for *columns, said, _, _, _ in rows if said],
+        gone=[row[0] for row in rows if not row.said],
+        erased=[row[0] for row in rows if row.erased],
+        lost=any(not row.untold and not row.asked for row in rows),
+    )
