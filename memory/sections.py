@@ -58,7 +58,7 @@ class Sections:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Sections:
-        """The inverse of `as_dict`.  Expects well-formed data; `summary.answer` reads what a model wrote."""
+        """The inverse of `as_dict`.  Expects well-formed data; `summary.digest` reads what a model wrote."""
         given = {section: data[section.name] for section in SECTIONS if section.name in data}
         return cls(**{section.name: _value(section.kind, value) for section, value in given.items()})
 

@@ -44,7 +44,7 @@ RELATIVE_TIME = pattern(lambda language: language.relative_times)
 NEGATION = pattern(lambda language: language.negations)
 NEGATIVE = pattern(lambda language: "|".join(filter(None, (language.negations, language.negatives))))
 
-_UNSPACED = re.compile(
+_UNSPACED = re.compile(  # scripts without spaces between words
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
@@ -169,7 +169,7 @@ def _quoted(quote: str, said: str) -> bool:
     quote, said = _compared(quote), _compared(said)
     if quote not in said:
         quote = quote.strip(_EDGES)
-    if is_unspaced(quote):
+    if _UNSPACED.search(quote):
         return quote in said
     return bool(quote) and re.search(rf"(?:(?<!\w)|(?!\w)){re.escape(quote)}(?:(?!\w)|(?<!\w))", said) is not None
 
@@ -281,11 +281,6 @@ def _known(name: str, words: Iterable[str]) -> bool:
         name == word or (min(len(name), len(word)) >= 4 and (name.startswith(word) or word.startswith(name)))
         for word in words
     )
-
-
-def is_unspaced(text: str) -> bool:
-    """Whether `text` is written, at least in part, without spaces between words (Chinese, Japanese, Thai, Korean)."""
-    return _UNSPACED.search(text) is not None
 
 
 def straight(text: str) -> str:

@@ -211,10 +211,8 @@ def _batch(tx: Transaction, row: SessionRow, through: int) -> list[Message]:
 
 
 def _starting_point(tx: Transaction, row: SessionRow) -> SummaryRow | None:
-    """The earliest version of the summary (None: the beginning) after which one call can read all messages since.
-
-    Where there is no such version, the last one that does not cover everything.
-    """
+    """The earliest version of the summary (None: the beginning) after which one call can read all messages since;
+    else the last one that does not cover everything."""
     if row.tokens <= BATCH_TOKENS:
         return None
     of_session = (SummaryRow.session_id == row.id, SummaryRow.branch == 0, SummaryRow.through < row.message_count)
