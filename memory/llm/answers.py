@@ -17,8 +17,8 @@ from typing import Any
 from memory import tokens
 from memory.domain import Usage
 from memory.errors import ModelError
+from memory.llm import Chunk, Finish, ModelRequest, Piece, ToolCall, estimate_prompt
 from memory.llm.failures import Failures
-from memory.llm.model import Chunk, Finish, ModelRequest, Piece, ToolCall, estimate_prompt
 from memory.llm.passing import as_completion, for_client, is_object
 
 _BOM = b"\xef\xbb\xbf"
