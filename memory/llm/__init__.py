@@ -1,16 +1,185 @@
-"""Language models behind one interface, `LanguageModel`.  `completions` asks any OpenAI-compatible server; `builtin`
-works by rules and needs neither network nor key."""
+"""What a language model is to the rest of Recap: a `LanguageModel` answers a `ModelRequest`, piece by piece.
+`completions` asks any OpenAI-compatible server; `builtin` works by rules and needs neither network nor key.
 
-from memory.llm.model import Call as Call
-from memory.llm.model import ChatMessage as ChatMessage
-from memory.llm.model import Chunk as Chunk
-from memory.llm.model import DigestMaterial as DigestMaterial
-from memory.llm.model import Finish as Finish
-from memory.llm.model import Interrupted as Interrupted
-from memory.llm.model import LanguageModel as LanguageModel
-from memory.llm.model import ModelRequest as ModelRequest
-from memory.llm.model import Piece as Piece
-from memory.llm.model import ReplyMaterial as ReplyMaterial
-from memory.llm.model import Tool as Tool
-from memory.llm.model import ToolCall as ToolCall
-from memory.llm.model import complete as complete
+Guarantee: an answer is text, tool calls, or both, and then exactly one `Finish`; or it raises ModelError or
+Interrupted.  Replies are always consumed as an iterator, streamed or not, so there is one code path for both.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+from memory import tokens
+from memory.domain import Excerpt, Fact, Message, Usage
+from memory.sections import Sections
+
+
+class Interrupted(Exception):
+    """`Call.stop` ended an answer before its end."""
+
+
+class Call:
+    """The calls of a model that one turn makes.  Any thread may stop them."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._over = threading.Event()
+        self._actions: list[Callable[[], object]] = []
+
+    def stop(self) -> None:
+        """End the answer.  May be called at any time, and more than once."""
+        self.stopped = True
+        self._over.set()
+        for action in tuple(self._actions):
+            action()
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep until the time is over or the call is stopped.  Return whether it is stopped."""
+        return self._over.wait(seconds)
+
+    @contextmanager
+    def on_stop(self, action: Callable[[], object]) -> Iterator[None]:
+        """Run `action`, perhaps twice, when the call is stopped inside this context, or at once if it is already."""
+        self._actions.append(action)
+        if self.stopped:
+            action()
+        try:
+            yield
+        finally:
+            self._actions.remove(action)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function that a model may call.  `parameters` is the JSON schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A model's call of a tool.  `arguments` is the text that the model wrote, which need not be JSON; `extra` goes
+    back to the server unchanged with the call (Gemini signs its calls)."""
+
+    id: str
+    name: str
+    arguments: str
+    extra: Any = None
+
+
+class ChatMessage(NamedTuple):
+    """One message of a prompt; one of the role `tool` answers the assistant's call with the id `tool_call_id`.
+
+    `raw` is the message as an OpenAI client sent it.  It is sent on, and the other fields say what Recap read in it.
+    """
+
+    role: str
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    raw: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class ReplyMaterial:
+    """What a reply can draw on, before it is rendered into messages.  The built-in model reads this."""
+
+    question: str
+    now: datetime
+    summary: Sections
+    facts: Sequence[Fact]
+    excerpts: Sequence[Excerpt]
+    tail: Sequence[Message]
+
+
+@dataclass(frozen=True)
+class DigestMaterial:
+    """What a summary is made from: the previous summary, the messages since then, and the known facts."""
+
+    previous: Sections
+    messages: Sequence[Message]
+    known_facts: Sequence[Fact]
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """A request to a model.
+
+    `material` is the prompt before it was rendered into `messages`, `schema` the JSON schema that the answer must
+    follow.  `client` holds the parameters of an OpenAI client's request, which are sent unchanged; the answer then
+    comes as `Chunk`s too.  Requests with the same `cache_key` begin with the same prompt, which some servers cache.
+    """
+
+    messages: tuple[ChatMessage, ...]
+    material: ReplyMaterial | DigestMaterial
+    schema: Mapping[str, Any] | None = None
+    stream: bool = False
+    tools: tuple[Tool, ...] = ()
+    call: Call = field(default_factory=Call, compare=False)
+    client: Mapping[str, Any] | None = None
+    cache_key: str | None = None
+
+
+@dataclass(frozen=True)
+class Piece:
+    """More of the reply's text; never empty."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """What the server sent for a client's request, with every field.  It follows the `Piece` with its text."""
+
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Finish:
+    """The end of an answer.  `reason` is `stop`, `length`, `content_filter` or `tool_calls`."""
+
+    reason: str
+    model: str
+    usage: Usage
+
+
+class LanguageModel(Protocol):
+    """Anything that can answer a `ModelRequest`."""
+
+    name: str
+
+    @property
+    def can_call_tools(self) -> bool:
+        """Whether to offer tools.  A model that cannot call tools ignores them."""
+        ...
+
+    def answer(self, request: ModelRequest) -> Iterator[Piece | Chunk | ToolCall | Finish]:
+        """Yield the text, then any tool calls, then one `Finish`.  A client's answer may have neither text nor calls.
+
+        Raises ModelError, also after some text.  Raises Interrupted when the request's call is stopped while the model
+        is silent; between two pieces the caller looks at `Call.stopped`.
+        """
+        ...
+
+
+def complete(model: LanguageModel, request: ModelRequest) -> tuple[str, Finish]:
+    """The whole text of an answer, and its end."""
+    *parts, finish = model.answer(request)
+    assert isinstance(finish, Finish)
+    return "".join(part.text for part in parts if isinstance(part, Piece)), finish
+
+
+def estimate_prompt(request: ModelRequest) -> int:
+    """The estimated tokens of a request's messages and tools."""
+    tools = [json.dumps([tool.name, tool.description, tool.parameters]) for tool in request.tools]
+    calls = [call.name + call.arguments for message in request.messages for call in message.tool_calls]
+    said = [message.content for message in request.messages]
+    return len(said) * tokens.MESSAGE_OVERHEAD + sum(map(tokens.estimate, [*said, *calls, *tools]))

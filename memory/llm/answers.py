@@ -17,8 +17,8 @@ from typing import Any
 from memory import tokens
 from memory.domain import Usage
 from memory.errors import ModelError
+from memory.llm import Chunk, Finish, ModelRequest, Piece, ToolCall, estimate_prompt
 from memory.llm.failures import Failures
-from memory.llm.model import Chunk, Finish, ModelRequest, Piece, ToolCall, estimate_prompt
 from memory.llm.passing import as_completion, for_client, is_object
 
 _BOM = b"\xef\xbb\xbf"
@@ -45,8 +45,9 @@ def read(
         for data in _objects(chunks, failures):
             model = model or _text(data.get("model"))[:_NAME_CHARS]
             usage = _usage(data.get("usage")) or usage
-            choice = _first_choice(data)
-            if choice is not None:
+            choices = data.get("choices")
+            choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}
+            if ("delta" in choice or "message" in choice) and not choice.get("index"):
                 reason = _text(choice.get("finish_reason")) or reason
                 message = _dict(choice.get("delta") or choice.get("message"))
                 if (fragments := message.get("tool_calls")) and (request.tools or client is not None):
@@ -146,13 +147,6 @@ def _objects(chunks: Iterable[bytes], failures: Failures) -> Iterator[dict[str, 
 
 
 # -- fields
-
-
-def _first_choice(data: dict[str, Any]) -> dict[str, Any] | None:
-    """The first choice with a message or a part of one; None where there is none, or it belongs to a later choice."""
-    choices = data.get("choices")
-    choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}
-    return choice if ("delta" in choice or "message" in choice) and not choice.get("index") else None
 
 
 def _content(message: dict[str, Any]) -> str:

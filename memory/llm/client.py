@@ -26,8 +26,8 @@ import openai
 
 from config import Settings, SettingsError
 from memory.errors import ModelError
+from memory.llm import Call
 from memory.llm.failures import Failures
-from memory.llm.model import Call
 
 OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 5.0

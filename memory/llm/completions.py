@@ -16,10 +16,10 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from memory.errors import ModelError
+from memory.llm import ChatMessage, Chunk, Finish, Interrupted, ModelRequest, Piece, Tool, ToolCall
 from memory.llm.answers import read
 from memory.llm.client import Endpoint
 from memory.llm.failures import WORTH_ANOTHER_TRY
-from memory.llm.model import ChatMessage, Chunk, Finish, Interrupted, ModelRequest, Piece, Tool, ToolCall
 from memory.llm.passing import sent_call
 
 TRIES = 3

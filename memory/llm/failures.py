@@ -48,7 +48,7 @@ _TOO_LONG = ("context length", "context window", "context size", "prompt is too 
 _LONGEST_QUOTE = 80
 _LONGEST_REASON = 300
 _LONGEST_MESSAGE = 4000  # of the server's own words to an OpenAI client
-_LONGEST_WAIT = 86_400.0
+_SECONDS = re.compile(r"\d{1,5}(?:\.\d+)?")  # to wait: a day at most; servers send dates and nonsense too
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,8 @@ class Failures:
         if isinstance(detail, dict):
             detail = detail.get("error") or detail.get("detail") or detail
         error = self._refusal(status, detail)
-        error.retry_after = _retry_after(headers) if error.code in WORTH_ANOTHER_TRY else None
+        asked = _SECONDS.fullmatch(headers.get("retry-after", ""))
+        error.retry_after = float(asked[0]) if asked and error.code in WORTH_ANOTHER_TRY else None
         return error
 
     def told(self, detail: Any) -> ModelError:
@@ -146,12 +147,3 @@ def _code(status: int, named: Mapping[str, Any], said: str) -> str:
     if status >= 500 or status in (408, 409):  # the server's own timeout or lock; the request itself is fine
         return "model_failed"
     return "model_rejected_request"
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a server asks to wait; None if it names no sensible number."""
-    try:
-        seconds = float(headers.get("retry-after", ""))
-    except ValueError:
-        return None
-    return seconds if 0 <= seconds <= _LONGEST_WAIT else None

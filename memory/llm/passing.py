@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memory.llm.model import Chunk, Finish, Piece, ToolCall
+from memory.llm import Chunk, Finish, Piece, ToolCall
 
 CHUNK, COMPLETION = "chat.completion.chunk", "chat.completion"
 _NAME_CHARS = 64  # OpenAI's limit

@@ -28,8 +28,7 @@ from memory.clients.arrival import opening
 from memory.clients.conversation import reply_extra, said
 from memory.domain import INTERRUPTED, Caller, Usage
 from memory.errors import Conflict, RecapError
-from memory.llm import Call, ChatMessage, Chunk, Finish, Interrupted, ModelRequest, Piece, ToolCall
-from memory.llm.model import estimate_prompt
+from memory.llm import Call, ChatMessage, Chunk, Finish, Interrupted, ModelRequest, Piece, ToolCall, estimate_prompt
 from memory.llm.passing import in_chunks, last_chunk
 from memory.ops import logs
 from memory.ops.database_errors import database_failed

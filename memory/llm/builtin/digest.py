@@ -16,18 +16,9 @@ from typing import Any
 
 from memory.domain import Fact, FactDraft, Message
 from memory.llm import DigestMaterial
+from memory.llm.builtin import reading
 from memory.llm.builtin.language import asks, is_question, is_small_talk, patterns, straight, terms
-from memory.llm.builtin.reading import (
-    Statement,
-    clauses,
-    corrects,
-    refigured,
-    refusal,
-    reopening,
-    sentences,
-    statements,
-    swapped,
-)
+from memory.llm.builtin.reading import Statement
 from memory.rendering import one_line
 from memory.sections import Excluded, Sections
 
@@ -57,7 +48,7 @@ def digest(material: DigestMaterial) -> dict[str, Any]:
             reader.read(message, following if following and following.role == "assistant" else None)
         elif message.role == "assistant":
             reader.read_reply(message)
-    found = [one for one in reader.held if one.known is None and one.is_fact]
+    found = [one for one in reader.held if one.known is None and one.importance > 1]
     found = sorted(sorted(found, key=lambda one: -one.importance)[:MAX_FACTS], key=lambda one: one.source)
     return {"summary": reader.sections().as_dict(), "facts": list(map(_proposed, found))}
 
@@ -87,14 +78,14 @@ class Reader:
         """Read a message of the person; `reply` tells whether its questions were answered."""
         noted = list[Noted]()
         rest, asked, correcting, before = list[str](), list[str](), False, ""
-        for sentence in sentences(message.content):
+        for sentence in reading.sentences(message.content):
             if is_small_talk(sentence):
                 continue
             if is_question(sentence):
                 asked.append(sentence)
                 continue
             self._close_questions(sentence)
-            correcting = corrects(sentence) or correcting
+            correcting = reading.corrects(sentence) or correcting
             made = self._place(sentence, message, correcting)
             if made is None:
                 rest.append(f"{before} {sentence}" if before and asks("refers", sentence) else sentence)
@@ -121,7 +112,7 @@ class Reader:
         """Read what was said to the person: by the assistant, or by a named person of an imported conversation."""
         if asks("unknown", message.content[:300]):
             return
-        said = sentences(message.content)
+        said = reading.sentences(message.content)
         self._close_questions(" ".join(said))
         if message.name:
             self._carry([f"{message.name}: {sentence}" for sentence in said if not is_question(sentence)])
@@ -145,19 +136,21 @@ class Reader:
         if any(one.known is not None and one.quote and one.quote[:-1] in sentence for one in self.held):
             return []  # a fact says it, maybe in words that the person gave it since
         earlier = [one for one in self.held if one.source != message.position or one.known is not None]
-        made = [(one, [old for old in earlier if _replaces(one, old, correcting)]) for one in statements(sentence)]
-        change = swapped(sentence, earlier)
+        made = [
+            (one, [old for old in earlier if _replaces(one, old, correcting)]) for one in reading.statements(sentence)
+        ]
+        change = reading.swapped(sentence, earlier)
         if change is None and correcting and not any(ended for _, ended in made):
-            change = refigured(sentence, earlier)
+            change = reading.refigured(sentence, earlier)
         if change is not None:
             made = [(change[1], [change[0]])]
         if made:
             return [noted for one, ended in made for noted in self._hold(one, message, ended)]
-        for clause in (straight(sentence).rstrip(" .!。"), *(clause for _, clause in clauses(sentence))):
-            if option := reopening(clause):
+        for clause in (straight(sentence).rstrip(" .!。"), *(clause for _, clause in reading.clauses(sentence))):
+            if option := reading.reopening(clause):
                 self._excluded = [item for item in self._excluded if not set(terms(option)) & set(terms(item.option))]
                 return [Noted(option, kind="reopened")]
-            if excluded := refusal(clause):
+            if excluded := reading.refusal(clause):
                 item = Excluded(_clip(excluded.option), _clip(excluded.reason))
                 self._excluded = [one for one in self._excluded if one.option.lower() != item.option.lower()] + [item]
                 return [Noted(item.option, kind="excluded")]
@@ -226,7 +219,7 @@ class Reader:
         if previous and not previous.startswith(("About ", "关于")):
             return previous
         for one in self.held:
-            if one.category == "plan" and one.is_fact and (match := _UNDERTAKING.match(one.text)):
+            if one.category == "plan" and one.importance > 1 and (match := _UNDERTAKING.match(one.text)):
                 what = next(filter(None, match.groups()))
                 return _clip(what[:1].upper() + what[1:])
         if name := next((one.value for one in self.held if one.key == "name"), ""):
@@ -236,7 +229,7 @@ class Reader:
 
 def _known(fact: Fact) -> Statement:
     """The statement behind a known fact: as its quote reads, unless the fact was edited since."""
-    for statement in statements(fact.quote):
+    for statement in reading.statements(fact.quote):
         if _same(statement.text, fact.text):
             return statement
     label, _, value = fact.text.partition(": ")
@@ -245,7 +238,7 @@ def _known(fact: Fact) -> Statement:
     bare = f"{_BARE.get(verb.lower(), verb.lower().removesuffix('s'))}{space}{rest}"
     made = Statement(fact.text, fact.quote, fact.category, max(2, fact.importance), value=fact.text)
     for text in (f"my {label} is {value}", f"I {own}", f"I {bare}", f"I'm {own}", f"my {own}", fact.text):
-        for found in statements(text):
+        for found in reading.statements(text):
             return replace(made, key=found.key, value=found.value, mark=found.mark)
     return made
 

@@ -44,10 +44,6 @@ class Statement:
     known: int | None = None
     supersedes: frozenset[int] = frozenset()
 
-    @property
-    def is_fact(self) -> bool:
-        return self.importance > 1
-
 
 _ROWS = [(kind, key, text, compiled(source)) for kind, key, text, source in ROWS]
 _READING, _MUST, _NEVER = patterns("reading"), patterns("must"), patterns("never")
@@ -62,7 +58,7 @@ _BULLET = re.compile(r"\s*(?:[-*+•]|#{1,6}|\d{1,3}[.)])\s+")
 _UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
 _LIST = re.compile(r"(?:[^,]+, )+(?:[^,]+,? )?(?:and|or) [^,]+")
 _NAME = re.compile(r"[^\W\d_a-z][\w'-]*\.?(?: (?:(?:de|van|von|der|al|da|di|la|le) )?[^\W\d_a-z][\w'-]*){0,3}")
-_PLACE = re.compile(rf"(?:the )?(?:{_NAME.pattern})(?:, {_NAME.pattern})?")
+_HEADS = {"name": _NAME, "place": re.compile(rf"(?:the )?(?:{_NAME.pattern})(?:, {_NAME.pattern})?")}
 
 
 def sentences(content: str) -> list[str]:
@@ -137,7 +133,7 @@ def _checked(name: str, part: str) -> str:
     """What a group captured, as far as it is complete and of the group's kind; "" where it is not."""
     if name in ("k", "limit", "han"):
         return part
-    part = {"name": _name, "place": _place, "figure": _figure}.get(name, _complete)(part)
+    part = _head(name, part) if name in _HEADS else _figure(part) if name == "figure" else _complete(part)
     must, never = _MUST.get(name), _NEVER.get(name)
     return part if (must is None or must.search(part)) and (never is None or not never.search(part)) else ""
 
@@ -155,14 +151,10 @@ def _complete(part: str) -> str:
     return part if part and len(part.split()) <= MOST_WORDS and not _READING["vague"].search(part) else ""
 
 
-def _name(part: str) -> str:
-    match = _NAME.match(part) or (re.match(r"[a-z][a-z'-]+$", part) if part.islower() else None)
-    return match.group() if match and _READING["after_name"].match(part, match.end()) else ""
-
-
-def _place(part: str) -> str:
-    match = _PLACE.match(part) or (_READING["small_place"].match(part) if part.islower() else None)
-    return match.group() if match and _READING["after_place"].match(part, match.end()) else ""
+def _head(kind: str, part: str) -> str:
+    """The name or the place that a part begins with, if what follows ends it."""
+    match = _HEADS[kind].match(part) or (_READING[f"small_{kind}"].match(part) if part.islower() else None)
+    return match.group() if match and _READING[f"after_{kind}"].match(part, match.end()) else ""
 
 
 def _figure(part: str) -> str:

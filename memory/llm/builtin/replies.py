@@ -66,7 +66,7 @@ def reply(material: ReplyMaterial) -> str:
     if asked:
         told = {one.key for one in noted}  # its acknowledgement answers
         left = [question for question in asked[:5] if told.isdisjoint(sought(question))]
-        paragraphs.append(_Answer(material, reader, earlier, words).to(left))
+        paragraphs.append(_Answer(material, reader, earlier).to(left))
     return "\n\n".join(filter(None, paragraphs)) or words["fine"]
 
 
@@ -101,10 +101,8 @@ def _in_mid_sentence(text: str) -> str:
 class _Answer:
     """Answers the questions of one message from the facts, what was said, and the summary."""
 
-    def __init__(
-        self, material: ReplyMaterial, reader: Reader, messages: Sequence[Message], words: dict[str, str]
-    ) -> None:
-        self._material, self._reader, self._words = material, reader, words
+    def __init__(self, material: ReplyMaterial, reader: Reader, messages: Sequence[Message]) -> None:
+        self._material, self._reader, self._words = material, reader, phrases_for(material.question)
         self._said = list(self._all_said(messages))
 
     def to(self, asked: Sequence[str]) -> str:
@@ -122,7 +120,7 @@ class _Answer:
         return self._section(names) or self._quotes(self._found(question))
 
     def _known(self) -> list[str]:
-        facts = sorted((one for one in self._reader.held if one.is_fact), key=lambda one: -one.importance)
+        facts = sorted((one for one in self._reader.held if one.importance > 1), key=lambda one: -one.importance)
         lines = list(dict.fromkeys(f"- {_clip(one_line(one.text), MAX_QUOTE)}" for one in facts))
         excluded = Sections(excluded=self._reader.sections().excluded).lines()
         return [self._words["known"], *lines[:MAX_LISTED], *map(one_line, excluded)] if lines else []
