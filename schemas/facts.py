@@ -20,6 +20,7 @@ from schemas.fields import (
 )
 
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
+_RANK = about("Why it has its rank: `total`, the sum of `importance`, `recency`, `use` and `relevance`.")
 
 
 class Fact(Schema):
@@ -39,10 +40,7 @@ class Fact(Schema):
     valid_to = UtcDateTime(allow_none=True, metadata=about("Null while it is true."))
     superseded_by = fields.Integer(allow_none=True)
     created_at = UtcDateTime()
-    score = fields.Function(
-        lambda fact: fact.score and vars(fact.score),
-        metadata=about("Why it has its rank: `total`, the sum of `importance`, `recency`, `use` and `relevance`."),
-    )
+    score = fields.Function(lambda fact: fact.score and vars(fact.score), metadata=_RANK)
 
 
 FactPage = page_of(Fact)

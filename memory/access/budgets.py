@@ -109,8 +109,6 @@ def owner_of(tx: Transaction, caller: Caller, session_id: str | None) -> int | N
     if caller.user_id is not None:
         owner = find_user(tx, caller)
         return owner.id if owner is not None else None
-    if session_id is None:
-        return None
     named = SessionRow.tenant == caller.tenant, SessionRow.public_id == session_id
     return tx.scalar(select(SessionRow.owner_id).where(*named))
 
