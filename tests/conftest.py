@@ -17,6 +17,7 @@ from flask_migrate import upgrade
 from app import create_app, services_of
 from config import Settings
 from memory.services import Services
+from tests.jobbing import Bench, Clock
 from tests.model_server import ModelServer
 from tests.remembering import Talk
 from tests.resources import an_app
@@ -133,3 +134,11 @@ def model_app(make_app: MakeApp, model_server: ModelServer) -> Flask:
 def talk(model_app: Flask, model_server: ModelServer) -> Talk:
     """A session whose mini model answers what the test queues."""
     return Talk(model_app, model_server)
+
+
+@pytest.fixture
+def bench(app: Flask) -> Iterator[Bench]:
+    """An application on a clock of the test's, with jobs that do what the test says."""
+    bench = Bench(app, Clock())
+    yield bench
+    bench.services.stop()

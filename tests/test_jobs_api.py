@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import runpy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from benchmarks.serving import ROOT
@@ -19,13 +17,6 @@ from tests.jobbing import Bench, Clock, fail
 from tests.model_server import ModelServer
 from tests.resources import append, error, good, read_all, said
 from tests.talking import at, chat
-
-
-@pytest.fixture
-def bench(app: Flask) -> Iterator[Bench]:
-    bench = Bench(app, Clock())
-    yield bench
-    bench.services.stop()
 
 
 def test_a_persons_jobs_are_theirs(client: FlaskClient) -> None:

@@ -19,7 +19,7 @@ from memory.leases import LEASE_SECONDS
 from memory.services import Services
 from models import SessionRow
 from tests.conftest import MakeApp
-from tests.jobbing import Bench, Clock
+from tests.jobbing import Bench
 from tests.model_server import Delay, ModelServer
 from tests.resources import append, digest_of, good, read_all, said
 from tests.serving import eventually
@@ -30,13 +30,6 @@ from tests.talking import said as all_said
 @pytest.fixture
 def app(make_app: MakeApp, model_server: ModelServer) -> Flask:
     return make_app(**at(model_server, model_timeout=30.0))
-
-
-@pytest.fixture
-def bench(app: Flask) -> Iterator[Bench]:
-    bench = Bench(app, Clock())
-    yield bench
-    bench.services.stop()
 
 
 @pytest.fixture

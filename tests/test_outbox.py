@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -17,18 +16,10 @@ from memory.errors import ModelError
 from memory.jobs.outbox import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, CLOCK_SECONDS
 from memory.leases import LEASE_SECONDS
 from models import JobRow
-from tests.jobbing import TRIES, Bench, Clock, fail
+from tests.jobbing import TRIES, Bench, fail
 from tests.model_server import ModelServer, Status
 from tests.resources import append, digest_of, error, good, read_all, said
 from tests.serving import eventually
-
-
-@pytest.fixture
-def bench(app: Flask) -> Iterator[Bench]:
-    bench = Bench(app, Clock())
-    yield bench
-    bench.services.stop()
-
 
 # -- merging and waiting
 

@@ -94,7 +94,7 @@ def _shown(message: Message, sent: Sent | None) -> ChatMessage:
         raw = {"role": message.role, "content": message.content or None, **kept}
     else:
         return ChatMessage(*spoken(message))
-    return ChatMessage(message.role, message.content, calls_of(extra), answered(extra), raw)
+    return ChatMessage(message.role, message.content, calls_of(raw), answered(raw), raw)
 
 
 def _extended(message: ChatMessage, *, before: str = "", after: str = "") -> ChatMessage:
