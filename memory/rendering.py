@@ -40,7 +40,8 @@ _ESCAPED = str.maketrans(
 )
 _MARK = re.compile(r"[\[［](?=/?[A-Z][A-Z_]{2,}[\]］])")  # [INST], [/INST], [TOOL_CALLS], [SEP]
 _ORDINARY = re.compile(  # text with nothing to remove or escape, as nearly all text is
-    r"[\t\n !-%'-;=?-Z\\-~\xa0-\xac\xae-\u034e\u0370-\u058f\u2010-\u2027\u3000-\u3163\u3165-\ud7ff\uff01\uff08-\uff1b\uff1f]*"
+    r"[\t\n !-%'-;=?-Z\\-~\xa0-\xac\xae-\u034e\u0370-\u058f"
+    r"\u2010-\u2027\u3000-\u3163\u3165-\ud7ff\uff01\uff08-\uff1b\uff1f]*"
 )
 _OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,400}})?>\n")
 

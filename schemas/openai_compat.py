@@ -21,6 +21,7 @@ WHOLE_HEADER = "X-OpenWebUI-Chat-Id"  # its frontend sends every conversation fr
 TEMPORARY = "local:"  # begins the ids of its temporary chats, which it does not store either
 PERSON_CHARS = 256
 MESSAGES_MAX = 10_000  # more than any model reads
+PATIENCE = 5.0  # seconds that each write waits for the database; then the request is answered without memory
 
 
 class _Open(Schema):
@@ -94,6 +95,7 @@ def turn_of(
         stream=stream,
         idempotency_key=retry_key,
         unheard="interrupt" if stream else "finish",
+        patience=PATIENCE,
         client=ClientRequest(
             conversation,
             parameters,

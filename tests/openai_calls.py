@@ -36,7 +36,12 @@ def connected(
     server: ModelServer, name: str = "gpt-4o", setting: str = "OPENAI_MODEL", **settings: Any
 ) -> Iterator[OpenAIModel]:
     """A model at `server`; its retries come at once."""
-    settings = {"openai_base_url": server.url, "openai_api_key": KEY, "model_timeout": 20.0, **settings}
+    settings = {
+        "openai_base_url": server.url,
+        "openai_api_key": KEY,
+        "model_timeout": 20.0,
+        "prompt_cache_key": "on",
+    } | settings
     with closing(Endpoint(Settings(**settings))) as endpoint:
         yield OpenAIModel(endpoint, name, setting, backoff=0.005)
 

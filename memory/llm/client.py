@@ -67,6 +67,7 @@ class Endpoint:
         except (ValueError, ImportError) as error:
             raise SettingsError(f"The environment's proxy can't be used for OPENAI_BASE_URL: {error}") from None
         self.timeout = settings.model_timeout
+        self.takes_cache_key = settings.sends_cache_key
         self._client = openai.OpenAI(
             base_url=self.address, api_key=key or "no-key-needed", http_client=http, max_retries=0
         )

@@ -96,7 +96,7 @@ class OpenAIModel:
             ours["tools"] = list(map(_sent_tool, request.tools))
         if request.stream:
             ours["stream_options"] = {"include_usage": True}
-        if request.cache_key is not None:
+        if request.cache_key is not None and self.endpoint.takes_cache_key:
             ours["prompt_cache_key"] = request.cache_key[:CACHE_KEY_CHARS]
         if request.schema is not None:
             schema = {"name": "memory_update", "strict": True, "schema": request.schema}

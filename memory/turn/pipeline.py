@@ -86,7 +86,7 @@ class ChatPipeline:
                 stream=request.stream,
                 call=call,
                 client=None if request.client is None else request.client.parameters,
-                cache_key=admitted.session_id if parts.settings.sends_cache_key and not admitted.passed_on else None,
+                cache_key=None if admitted.passed_on else admitted.session_id,
             )
             answer = Answer(parts, question, tools, course.spent)
             if request.stream:

@@ -16,8 +16,6 @@ from memory.recall.recall import Past, Recalled
 from memory.sections import Sections
 from memory.sessions.messages import MessageDraft
 
-CLIENT_PATIENCE = 5.0  # seconds a client's request waits for the database before it is answered without memory
-
 
 @dataclass(frozen=True)
 class TurnRequest:
@@ -26,7 +24,8 @@ class TurnRequest:
     `replaces` is the id of the user message of this session that this one replaces, with all after it.  `unheard` says
     what becomes of the reply when its listener leaves: it is finished, or interrupted and kept so far.  `history` is
     what was said before in a temporary chat, which nobody else keeps.  `client` is the whole request of an OpenAI
-    client, whose last user message is `message`.
+    client, whose last user message is `message`.  `patience` is how many seconds each write
+    waits for the database; None stands for the database's own limit.
     """
 
     message: str
@@ -43,11 +42,7 @@ class TurnRequest:
     replaces: int | None = None
     unheard: Literal["finish", "interrupt"] = "finish"
     client: ClientRequest | None = None
-
-    @property
-    def patience(self) -> float | None:
-        """How many seconds each write of the turn waits for the database; None for the database's own limit."""
-        return None if self.client is None else CLIENT_PATIENCE
+    patience: float | None = None
 
 
 @dataclass(frozen=True)
