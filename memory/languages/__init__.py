@@ -1,4 +1,4 @@
-"""What Recap knows of each language, as data: a language is one module of this package, listed in `LANGUAGES`.
+"""What Recap knows of each language, as data: a language is one TOML file beside this module, named by its ISO code.
 
 Code asks for a pattern or a table and gets that of all languages together, since people mix them.
 """
@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from memory.languages import de, en, es, fr, it, ru, zh
-from memory.languages.language import Language, Times
+from memory.languages.language import Language, Times, load
 from search_index import analysis
 from search_index.analysis import Analysis
 
-LANGUAGES: tuple[Language, ...] = tuple(module.LANGUAGE for module in (en, zh, de, es, fr, it, ru))
+LANGUAGES: tuple[Language, ...] = tuple(map(load, sorted(Path(__file__).parent.glob("*.toml"))))
 
 __all__ = ["LANGUAGES", "Language", "Times", "analysis_in", "pattern", "table", "vocabulary"]
 
@@ -29,8 +29,8 @@ def pattern(part: Callable[[Language], str]) -> re.Pattern[str]:
 
 
 def table(part: Callable[[Language], Any]) -> dict[str, Any]:
-    """That table of all languages in one; of two languages that have a word, the one listed first counts."""
-    return {word: value for language in reversed(LANGUAGES) for word, value in part(language).items()}
+    """That table of all languages in one."""
+    return {word: value for language in LANGUAGES for word, value in part(language).items()}
 
 
 def vocabulary(part: Callable[[Language], frozenset[str]]) -> frozenset[str]:

@@ -1,26 +1,51 @@
-"""The values that a language's module fills in: tables of words and patterns, no code.
+"""The form of a language's file: tables of words and patterns, no code.
 
-Patterns are regular expressions without anchors, matched with case ignored.  In a spaced language a pattern matches
-whole words only.  A table written as text has one alternative, or several separated by "|", on each line.
+    words      separated by spaces
+    patterns   regular expressions without anchors, matched with case ignored; one alternative, or several separated by
+               "|", on each line.  In a spaced language a pattern matches whole words only
+    numbers    `word=number`, or `word=least-most`, separated by spaces; a TOML table where words have spaces
+
+A line that begins with two spaces goes on from the one above.  `<NAME>` stands for a pattern of the table
+`shorthands`, which may use those before it.  A file that does not have this form raises an error when it is loaded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 
-def lines(table: str) -> str:
-    """The lines of a table as one pattern of alternatives."""
-    return "|".join(line.strip() for line in table.strip().splitlines())
+def _alternatives(text: str) -> str:
+    return "|".join(text.strip().splitlines())
 
 
-def words(table: str) -> frozenset[str]:
-    return frozenset(table.split())
+def _pairs(table: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    return dict(pair.split("=") for pair in table.split()) if isinstance(table, str) else table
 
 
-@dataclass(frozen=True)
-class Times:
+def _range(value: Any) -> Any:
+    if isinstance(value, str):
+        least, _, most = value.partition("-")
+        return least, most or least
+    return value
+
+
+Words = Annotated[frozenset[str], BeforeValidator(str.split)]
+Pattern = Annotated[str, BeforeValidator(_alternatives)]
+Numbers = Annotated[Mapping[str, int], BeforeValidator(_pairs)]
+Ranges = Annotated[Mapping[str, Annotated[tuple[int, int], BeforeValidator(_range)]], BeforeValidator(_pairs)]
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Times(_Data):
     """How a language names times; `memory.recall.times` is the grammar.
 
     In a phrase `<unit>` stands for a group of that name that matches the keys of the table `units`, and likewise
@@ -30,59 +55,93 @@ class Times:
     """
 
     phrases: tuple[str, ...]
-    named: Mapping[str, tuple[str, int]] = field(default_factory=dict)  # yesterday: ("day", -1)
-    shifts: Mapping[str, int] = field(default_factory=dict)  # last: -1
+    named: Mapping[str, tuple[str, int]] = {}  # yesterday: ("day", -1)
+    shifts: Numbers = {}  # last: -1
     last_is_latest: bool = True  # "last Friday" is the latest one, not that of the week before
-    numbers: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # at least, at most; a few: (2, 6)
-    units: Mapping[str, str] = field(default_factory=dict)
-    years: Mapping[str, int] = field(default_factory=dict)  # beside digits; last year: -1
-    months: Mapping[str, int] = field(default_factory=dict)
-    parts: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # of a month; early: (1, 10)
-    days: Mapping[str, int] = field(default_factory=dict)  # of a month, beside digits
-    weekdays: Mapping[str, int] = field(default_factory=dict)  # Monday is 0
-    capitalised: frozenset[str] = frozenset()  # months and weekdays that are other words in small letters
-    never_after: str = ""  # words before a phrase that make it no time of the past: "every Monday", "next week"
-    verbs: str = ""  # the group `past` has those of the past; all others speak of the future
+    numbers: Ranges = {}  # at least, at most; a few: (2, 6)
+    units: Annotated[Mapping[str, str], BeforeValidator(_pairs)] = {}
+    years: Numbers = {}  # beside digits; last year: -1
+    months: Numbers = {}
+    parts: Ranges = {}  # of a month; early: (1, 10)
+    days: Numbers = {}  # of a month, beside digits
+    weekdays: Numbers = {}  # Monday is 0
+    capitalised: Words = frozenset()  # months and weekdays that are other words in small letters
+    never_after: Pattern = ""  # words before a phrase that make it no time of the past: "every Monday", "next week"
+    verbs: Pattern = ""  # the group `past` has those of the past; all others speak of the future
 
 
-@dataclass(frozen=True)
-class Language:
+class Language(_Data):
     """What Recap knows of a language.  Every part but the code may be left out."""
 
     code: str  # ISO 639-1
     spaced: bool = True  # words are separated by spaces
 
     # What is left out of the index and of searches; None where the search library's own list serves.
-    stop_words: frozenset[str] | None = None
+    stop_words: Words | None = None
     # Words that are not worth a search of their own: function words and vague nouns, unless capitalised, and times.
-    idle_words: frozenset[str] = frozenset()
-    time_words: frozenset[str] = frozenset()
-    # Generic verbs: idle too, but not after a determiner ("the plan").
-    generic_verbs: frozenset[str] = frozenset()
-    determiners: frozenset[str] = frozenset()
+    idle_words: Words = frozenset()
+    time_words: Words = frozenset()
+    # Verbs of little meaning: idle too, but not after a determiner ("the plan").  Of the regular ones every form is.
+    regular_verbs: Words = frozenset()
+    verb_forms: Words = frozenset()
+    nouns_of_verbs: Words = frozenset()  # forms that are worth a search all the same
+    determiners: Words = frozenset()
     # The same for an unspaced language: what is cut out of a run, and characters cut off where a run begins.
-    idle: str = ""
+    idle: Pattern = ""
     idle_leading: str = ""
 
     # A message that begins with small talk, after any padding, and has no other content is small talk.
-    small_talk: str = ""
-    padding: str = ""
-    courtesies: frozenset[str] = frozenset()  # words that are no content beside small talk
+    small_talk: Pattern = ""
+    padding: Pattern = ""
+    courtesies: Words = frozenset()  # words that are no content beside small talk
 
-    references: str = ""  # the past in so many words: "as I said"
-    pointers: str = ""  # what only somebody who knows the past understands: "you suggested", "where do I live"
-    persons: str = ""  # pronouns for a person, and words that name one
-    people: str = ""
-    things: str = ""  # pronouns for a thing
-    asks: str = ""  # how a sentence begins that asks for something, or what stands in it
+    references: Pattern = ""  # the past in so many words: "as I said"
+    pointers: Pattern = ""  # what only somebody who knows the past understands: "you suggested", "where do I live"
+    persons: Pattern = ""  # pronouns for a person, and words that name one
+    people: Pattern = ""
+    things: Pattern = ""  # pronouns for a thing
+    asks: Pattern = ""  # how a sentence begins that asks for something, or what stands in it
 
-    cardinals: Mapping[str, int] = field(default_factory=dict)  # in a fact, each must have been said
-    numbers: Mapping[str, int] = field(default_factory=dict)  # other words that say a number, or may
-    multipliers: Mapping[str, int] = field(default_factory=dict)
-    one: str = ""  # what may stand for one
-    negations: str = ""
-    negatives: str = ""  # what says "not" without a negation: "hates", "vegan"
-    dates: str = ""
-    relative_times: str = ""  # what a date may have been worked out from
+    cardinals: Numbers = {}  # in a fact, each must have been said
+    numbers: Numbers = {}  # other words that say a number, or may
+    multipliers: Numbers = {}
+    one: Pattern = ""  # what may stand for one
+    negations: Pattern = ""
+    negatives: Pattern = ""  # what says "not" without a negation: "hates", "vegan"
+    dates: Pattern = ""
+    relative_times: Pattern = ""  # what a date may have been worked out from
 
     times: Times | None = None
+
+    @cached_property
+    def generic_verbs(self) -> frozenset[str]:
+        """Every form of the verbs of little meaning."""
+        regular = {form for verb in self.regular_verbs for form in _forms(verb)}
+        return (self.verb_forms | regular) - self.nouns_of_verbs
+
+
+def load(file: Path) -> Language:
+    """The language of a file.  Raises ValueError that says what is wrong with it."""
+    data = tomllib.loads(file.read_text("utf-8").replace("\n  ", ""))
+    shorthands: dict[str, str] = {}
+    for name, text in data.pop("shorthands", {}).items():
+        shorthands[name] = _expanded(_alternatives(text), shorthands)
+    return Language.model_validate({"code": file.stem} | _expanded(data, shorthands))
+
+
+def _expanded(value: Any, shorthands: Mapping[str, str]) -> Any:
+    """`value` with the shorthands in all of its texts written out."""
+    if isinstance(value, str):
+        for name, text in shorthands.items():
+            value = value.replace(f"<{name}>", text)
+        return value
+    if isinstance(value, list):
+        return [_expanded(item, shorthands) for item in value]
+    return {key: _expanded(item, shorthands) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _forms(verb: str) -> Iterator[str]:
+    """The regular forms of an English verb, and some that do not exist."""
+    stem = verb[:-1] + "i" if verb.endswith("y") else verb.removesuffix("e")
+    yield from (verb, verb + "s", verb + "ing", stem + "es", stem + "ed", stem + "ing")
+    yield from (verb + verb[-1] + "ed", verb + verb[-1] + "ing")
