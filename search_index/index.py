@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-import sys
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -115,7 +114,7 @@ class SearchIndex(Store):
         self._quick_embedder = embedder if embedder is not None and embedder.instant and recipe.meaning else None
         self._snapshots, self._entries = SizedCache(ARRAYS_BYTES), SizedCache(ENTRIES_BYTES)
         self._notice_file = root / ".forget"  # written anew when all processes must clear their caches
-        self._notice = self._posted()
+        self._notice = b""
 
     def warm_up(self) -> None:
         """Load what the first search would have to wait for: a local model takes half a second."""
@@ -124,9 +123,10 @@ class SearchIndex(Store):
 
     def generation(self, owner: str) -> str:
         """The generation of the owner's index; NO_INDEX where there is none, or none that can be read."""
-        if (notice := self._posted()) != self._notice:
-            self._notice = notice
-            clear_all()
+        with suppress(OSError):  # nobody wrote a notice yet, or this process may not read it
+            if (notice := self._notice_file.read_bytes()) != self._notice:
+                self._notice = notice
+                clear_all()
         try:
             return self.token(owner)
         except OSError as error:
@@ -159,9 +159,11 @@ class SearchIndex(Store):
         if query.limit < 1 or not (prepared.terms or required):  # exclusions alone ask for nothing
             return []
         exclude = {*query.exclude, *gone}
-        entries = self._analysed([one for one in waiting if one.message_id not in exclude], self._quick_embedder)
-        columns = ([one.row for one in entries], [one.bag for one in entries], [one.vector for one in entries])
-        unindexed = Block.of(*columns) if entries else EMPTY
+        entries, unindexed = list[Entry](), EMPTY
+        if waiting:
+            entries = self.analysed([one for one in waiting if one.message_id not in exclude], quick=True)
+            columns = ([one.row for one in entries], [one.bag for one in entries], [one.vector for one in entries])
+            unindexed = Block.of(*columns)
         blocks, accepted = self._indexed(owner, generation, prepared) if generation != NO_INDEX else ([], set())
         candidates = gather(blocks, unindexed, prepared.terms, vector, exclude)
         times = [(microseconds(after), microseconds(before)) for after, before in query.times]
@@ -192,9 +194,7 @@ class SearchIndex(Store):
         clear_all()
         try:
             self._root.mkdir(parents=True, exist_ok=True)
-            new = self._root / f".forget-{secrets.token_hex(8)}"
-            new.write_text(secrets.token_hex(8))
-            new.replace(self._notice_file)
+            self._notice_file.write_text(secrets.token_hex(8))
         except OSError as error:
             log.error("other processes could not be told to clear their caches: %s", error)
 
@@ -205,16 +205,9 @@ class SearchIndex(Store):
         """
         while (generation := self.token(owner)) != NO_INDEX:
             with suppress(IndexLost):
-                blocks = self.read(owner, generation, lambda: blocks_of(self.open(owner), {}, sys.maxsize)) or {}
+                blocks = self.read(owner, generation, lambda: blocks_of(self.open(owner))) or {}
                 return generation, {one for block in blocks.values() for one in block.rows["id"].tolist()}
         return NO_INDEX, set()
-
-    def _posted(self) -> bytes:
-        """The latest notice to clear caches."""
-        try:
-            return self._notice_file.read_bytes()
-        except OSError:  # nobody wrote one yet, or this process may not read it
-            return b""
 
     def _indexed(self, owner: str, generation: str, prepared: Prepared) -> tuple[list[Block], set[int]]:
         """The indexed messages to rank; and if the query has operators, the ids that they leave.  Raises IndexLost."""
@@ -238,18 +231,19 @@ class SearchIndex(Store):
         commit = known.index.latest_generation()  # a commit between this and the read is read once more next time
         if commit == known.commit:
             return known
-        blocks = self.read(owner, generation, lambda: blocks_of(known.index, known.blocks or {}, RANKED_WHOLE))
+        blocks = self.read(owner, generation, lambda: blocks_of(known.index, known.blocks, RANKED_WHOLE))
         snapshot = _Snapshot(known.index, commit, blocks)
         if snapshot.nbytes > ARRAYS_BYTES:  # messages of books: to read them all for each search would take too long
             snapshot = _Snapshot(known.index, commit)
         self._snapshots.put(key, snapshot)
         return snapshot
 
-    def analysed(self, documents: list[Document]) -> list[Entry]:
-        return self._analysed(documents, self._embedder)
+    def analysed(self, documents: Sequence[Document], *, quick: bool = False) -> list[Entry]:
+        """The documents, analysed; if `quick`, without a service.
 
-    def _analysed(self, documents: Sequence[Document], embedder: Embedder | None) -> list[Entry]:
-        """The documents, analysed.  The same ones wait search after search, and are then indexed: they are cached."""
+        The same ones wait search after search, and are then indexed: they are cached.
+        """
+        embedder = self._quick_embedder if quick else self._embedder
         entries: dict[Document, Entry | None] = {
             one: self._entries.get((one, embedder is not None)) for one in documents
         }

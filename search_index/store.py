@@ -17,6 +17,7 @@ import pickle  # nosec B403
 import secrets
 import shutil
 import struct
+import sys
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -263,7 +264,9 @@ def _recognised() -> Iterator[None]:
         raise
 
 
-def blocks_of(index: FileIndex, known: dict[Any, Block], most: int) -> dict[Any, Block] | None:
+def blocks_of(
+    index: FileIndex, known: dict[Any, Block] | None = None, most: int = sys.maxsize
+) -> dict[Any, Block] | None:
     """The messages of each segment; None if there are more than `most`.
 
     What is `known` is not read again: a segment never changes but by losing messages.
@@ -275,7 +278,7 @@ def blocks_of(index: FileIndex, known: dict[Any, Block], most: int) -> dict[Any,
         for leaf, _ in reader.leaf_readers():
             if leaf.doc_count():
                 key = leaf.segment().segment_id(), leaf.doc_count()
-                blocks[key] = known.get(key) or _block(leaf, leaf.all_doc_ids())
+                blocks[key] = (known or {}).get(key) or _block(leaf, leaf.all_doc_ids())
     return blocks
 
 

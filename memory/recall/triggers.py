@@ -86,10 +86,11 @@ def decide(
     """
     message = message[:READ_CHARS]
     trigger = read(message, before, analysis)
+    looks_back = always or trigger.looks_back
     times = time_ranges(message, now, zone) if always or trigger.kind != "small_talk" else []
-    reasons = [trigger.reason] if trigger.looks_back or not times else []
+    reasons = [trigger.reason] if looks_back or not times else []
     reason = ", ".join([*reasons, *(f'speaks of "{time.phrase}"' for time in times)])
-    if not (trigger.looks_back or times or always):
+    if not (looks_back or times):
         return LookBack(reason)
     spans = [(time.after, time.before) for time in times]
     if times and not keywords(_without(message, times), analysis):  # "what did we do yesterday?"
