@@ -40,8 +40,7 @@ def decode_cursor(cursor: str, *types: type) -> tuple[Any, ...]:
         key = None
     well_formed = (
         isinstance(key, list)
-        and len(key) == len(types)
-        and all(type(part) is kind for part, kind in zip(key, types, strict=True))
+        and tuple(map(type, key)) == types
         and all(abs(part) < 2**63 for part in key if isinstance(part, int))
     )
     if not well_formed:

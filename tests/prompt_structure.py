@@ -50,18 +50,13 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Recalled:
-    """What stands before the person's words."""
+class Quoted:
+    """What the head quotes, or what stands before the person's words."""
 
-    chats: tuple[Line, ...] = ()
-    facts: tuple[Line, ...] = ()
-    others: tuple[Line, ...] = ()  # what a system or a tool said in the tail
-
-
-@dataclass(frozen=True)
-class Head:
     summary: tuple[Line, ...] = ()
     facts: tuple[Line, ...] = ()
+    chats: tuple[Line, ...] = ()
+    others: tuple[Line, ...] = ()  # what a system or a tool said in the tail
 
 
 @dataclass
@@ -120,7 +115,7 @@ def decoded(text: str) -> str:
     return unescape(text)
 
 
-def of_turn(messages: Sequence[Message], instructions: str, asked: str, note: str = "") -> tuple[Head, Recalled]:
+def of_turn(messages: Sequence[Message], instructions: str, asked: str, note: str = "") -> tuple[Quoted, Quoted]:
     """What the prompt of a turn quotes.  Its roles take turns, its instructions and the message are there whole."""
     roles = [message["role"] for message in messages]
     need(roles[0] == "system" and "system" not in roles[1:], "the system does not speak first and alone", str(roles))
@@ -130,17 +125,17 @@ def of_turn(messages: Sequence[Message], instructions: str, asked: str, note: st
     return of_head(messages[0]["content"], instructions, note), of_newest(messages[-1]["content"], asked)
 
 
-def of_head(content: str, instructions: str, note: str = "") -> Head:
+def of_head(content: str, instructions: str, note: str = "") -> Quoted:
     """The blocks after the instructions, and after the note that they are quoted."""
     if content == instructions:
-        return Head()
+        return Quoted()
     before = f"{instructions}\n\n{note}\n\n" if note else f"{instructions}\n\n"
     need(content.startswith(before), "other instructions", content)
     summary, facts = named(blocks_of(content.removeprefix(before)), "summary", "facts")
-    return Head(_summary(summary), _facts(facts))
+    return Quoted(_summary(summary), _facts(facts))
 
 
-def of_newest(content: str, asked: str) -> Recalled:
+def of_newest(content: str, asked: str) -> Quoted:
     """What stands before the words `asked`, which end the message."""
     need(content.endswith(f"\n</memory>\n\n{asked}"), "the person's words do not stand alone at the end", content)
     *others, memory = blocks_of(content.removesuffix(f"\n\n{asked}"))
@@ -152,7 +147,7 @@ def of_newest(content: str, asked: str) -> Recalled:
     return replace(_recalled(memory), others=quoted)
 
 
-def of_result(content: str) -> Recalled:
+def of_result(content: str) -> Quoted:
     """What a tool found."""
     (memory,) = blocks_of(content)
     need(memory.tag == "<memory>" and not memory.lines, "not what was found", content)
@@ -168,11 +163,11 @@ def of_material(content: str) -> tuple[Any, tuple[Line, ...], tuple[Line, ...]]:
     return written, _facts(facts), tuple(map(_said, messages.lines))
 
 
-def _recalled(memory: Block) -> Recalled:
+def _recalled(memory: Block) -> Quoted:
     need(all(block.name in ("chat", "facts") and not block.blocks for block in memory.blocks), "other blocks")
     chats = [line for block in memory.blocks if block.name == "chat" for line in block.lines if line != "..."]
     facts = [_facts(block) for block in memory.blocks if block.name == "facts"]
-    return Recalled(tuple(map(_said, chats)), sum(facts, ()))
+    return Quoted(chats=tuple(map(_said, chats)), facts=sum(facts, ()))
 
 
 def _said(line: str) -> Line:

@@ -23,7 +23,7 @@ from memory.rendering import escape
 from tests import completing
 from tests.injections import INJECTIONS, LONG, UNSTORABLE
 from tests.model_server import ModelServer, ToolCalls
-from tests.prompt_structure import Broken, Line, Recalled, of_material, of_newest, of_result, of_turn
+from tests.prompt_structure import Broken, Line, of_material, of_newest, of_result, of_turn
 from tests.resources import an_app, append, digest_of, fact, good, said
 from tests.talking import Prompt, at, chat, prompts
 
@@ -116,11 +116,11 @@ class Planted:
             whole = [line for line in lines if f"kiwi{n} " in line.text and f"melon{n}" in line.text]
             assert whole or n in but, (self.attempts[n], [line.text for line in lines])
 
-    def check_recalled(self, recalled: Recalled) -> None:
+    def check_recalled(self, chats: Sequence[Line]) -> None:
         for role in ROLES:
-            self.all_quoted([line for line in recalled.chats if line.role == role])
-        self.all_quoted([Line(line.name) for line in recalled.chats if line.name])
-        assert all(line.role == "user" for line in recalled.chats if line.name)
+            self.all_quoted([line for line in chats if line.role == role])
+        self.all_quoted([Line(line.name) for line in chats if line.name])
+        assert all(line.role == "user" for line in chats if line.name)
 
     def check_facts(self, facts: Sequence[Line]) -> None:
         self.all_quoted([line for line in facts if line.text.startswith("stated ")])
@@ -155,7 +155,7 @@ def test_a_turn_quotes_every_attempt(world: World, batch: int, own: bool) -> Non
     more |= {"session_id": planted.new, "user_id": planted.user, "temporary": True}  # so that the next finds the same
     answer = chat(world.client, planted.asked, recall="always" if own else "auto", **more)
     head, recalled = of_turn(world.sent()[-1], OWN if own else world.system, planted.asked, world.note if own else "")
-    planted.check_recalled(recalled)
+    planted.check_recalled(recalled.chats)
     planted.check_facts((*head.facts, *recalled.facts))
     planted.all_quoted(head.summary)
     # The API shows words as they were said.
@@ -175,7 +175,7 @@ def test_what_a_tool_finds_quotes_every_attempt(world: World, batch: int) -> Non
     planted.check_facts((*head.facts, *recalled.facts))
     assert (called["role"], called["content"]) == ("assistant", None)
     assert [result["role"] for result in results] == ["tool"] * len(calls)
-    planted.check_recalled(Recalled(tuple(line for result in results for line in of_result(result["content"]).chats)))
+    planted.check_recalled([line for result in results for line in of_result(result["content"]).chats])
 
 
 @batches
@@ -184,7 +184,7 @@ def test_a_client_of_the_openai_protocol_gets_every_attempt_quoted(world: World,
     asked = [{"role": "system", "content": OWN}, completing.user(planted.asked)]
     completing.complete(world.client, asked, f"v1-{batch}", user=planted.user)
     head, recalled = of_turn(world.sent()[-1], OWN, planted.asked, world.note)
-    planted.check_recalled(recalled)
+    planted.check_recalled(recalled.chats)
     planted.check_facts((*head.facts, *recalled.facts))
 
 

@@ -142,15 +142,15 @@ def read(answer: str, previous: Sections) -> Digest:
     found = _in_json(text)
     if found is None and "{" in text:
         raise UnusableDigest("It holds no complete JSON object with a `summary`.")
-    digest = found or Digest(_bounded(replace(previous, discussed=_paragraphs(text))))
-    if digest.sections.empty:
+    made = found or Digest(_bounded(replace(previous, discussed=_paragraphs(text))))
+    if made.sections.empty:
         raise UnusableDigest("Its summary is empty.")
-    before, after = tokens.estimate(str(previous)), tokens.estimate(str(digest.sections))
+    before, after = tokens.estimate(str(previous)), tokens.estimate(str(made.sections))
     if before >= SHRUNKEN_FROM and after < before * SHRUNKEN_TO:
         raise UnusableDigest(
             f"Its summary keeps only {after} of {before} tokens of the one before; what still holds must stay in it."
         )
-    return digest
+    return made
 
 
 def _without_thinking(answer: str) -> str:
