@@ -233,25 +233,6 @@ class Delay(Reply):
 
 
 @dataclass(frozen=True)
-class Drip(Reply):
-    """A good answer that comes byte by byte."""
-
-    seconds: float
-    text: str = Text.text
-
-    def send(self, exchange: Exchange) -> None:
-        if exchange.streaming:
-            content = b"data: " + json.dumps(exchange.chunk({"content": self.text}, "stop")).encode() + b"\n\n"
-        else:
-            content = json.dumps(exchange.completion({"content": self.text})).encode()
-        exchange.begin("text/event-stream" if exchange.streaming else "application/json")
-        for byte in content:
-            exchange.write(bytes([byte]))
-            time.sleep(self.seconds)
-        exchange.end()
-
-
-@dataclass(frozen=True)
 class SseError(Reply):
     """Some pieces and then an error, inside a body that began with 200."""
 

@@ -31,7 +31,6 @@ from tests.model_replies import (  # noqa: F401 - tests take replies from here
     CutStream,
     Delay,
     Dictation,
-    Drip,
     Exchange,
     HangUp,
     Html,

@@ -234,15 +234,6 @@ def test_no_server_starts_while_a_restore_is_under_way(make_app: MakeApp, tmp_pa
     services_of(app).start()
 
 
-def test_somebody_else_who_has_the_database_open_is_noticed(
-    stopped: Flask, run: Flasks, backup: Path, tmp_path: Path
-) -> None:
-    with closing(sqlite3.connect(tmp_path / "data" / "recap.db")) as shell:
-        shell.execute("SELECT count(*) FROM messages").fetchone()
-        _refused(run("restore", backup), tmp_path, "has")
-    assert run("restore", backup).exit_code == 0
-
-
 def test_a_damaged_database_is_replaced_and_kept(
     stopped: Flask, make_app: MakeApp, run: Flasks, backup: Path, tmp_path: Path
 ) -> None:

@@ -249,7 +249,8 @@ def test_the_topic_is_what_the_person_is_up_to(said: list[str], topic: str) -> N
 
 TALK = """
 hi | Hello! ;; Thanks a lot! | You're welcome. ;; ok cool | All right. ;; bye | Goodbye. ;; 你好 | 你好！
-谢谢！ | 不客气 ;; who are you? | I am Recap's built-in model.
+谢谢！ | 不客气 ;; who are you? | I am Recap's built-in model. ;; 你是谁？ | 我是 Recap 的内置模型
+I'm Ada. What's your name? | Noted: name Ada.
 Write me a poem about cats | I am Recap's built-in model
 Translate into French: I live in Rome. | I am Recap's built-in model
 我叫小明，住在上海。 | 记下了：叫小明；住在上海。
@@ -277,10 +278,6 @@ def test_answers_what_holds_now() -> None:
     recalled = Excerpt("old", "", (message(1, "I live in Tallinn"),), (1,), 1.0)
     moved = fact(2, "Moved to Lyon", "I moved to Lyon", day=5)
     assert quotations(reply("Where do I live?", facts=[moved], excerpts=[recalled])) == ["I moved to Lyon"]
-    old = Excerpt("old", "", (message(1, "My budget is 800 euros, at most."),), (1,), 1.0)
-    assert "800" not in reply(
-        "What's my budget?", facts=[fact(2, "Budget: 900 euros", "The budget is 900 euros", 5)], excerpts=[old]
-    )
     assert "3 to 17" not in reply("When do we fly to Japan?", ["We fly to Japan from 3 to 17 April."], [edited])
     assert reply("hello", facts=[fact(1, "Name: Ada", "My name is Ada")]).startswith("Hello, Ada!")
     both = reply("I have a cat called Fig. Where do I live?", ADA)

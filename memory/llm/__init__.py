@@ -30,14 +30,16 @@ class Call:
     def __init__(self) -> None:
         self.stopped = False
         self._over = threading.Event()
+        self._lock = threading.Lock()
         self._actions: list[Callable[[], object]] = []
 
     def stop(self) -> None:
         """End the answer.  May be called at any time, and more than once."""
-        self.stopped = True
-        self._over.set()
-        for action in tuple(self._actions):
-            action()
+        with self._lock:
+            self.stopped = True
+            self._over.set()
+            for action in self._actions:
+                action()
 
     def wait(self, seconds: float) -> bool:
         """Sleep until the time is over or the call is stopped.  Return whether it is stopped."""
@@ -45,14 +47,16 @@ class Call:
 
     @contextmanager
     def on_stop(self, action: Callable[[], object]) -> Iterator[None]:
-        """Run `action`, perhaps twice, when the call is stopped inside this context, or at once if it is already."""
-        self._actions.append(action)
-        if self.stopped:
-            action()
+        """Run `action` when the call is stopped inside this context, or at once if it is stopped already."""
+        with self._lock:
+            self._actions.append(action)
+            if self.stopped:
+                action()
         try:
             yield
         finally:
-            self._actions.remove(action)
+            with self._lock:  # `action` does not run any more
+                self._actions.remove(action)
 
 
 @dataclass(frozen=True)

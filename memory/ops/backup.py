@@ -104,7 +104,6 @@ def restore(
             upgrade(part)
             with closing(sqlite3.connect(part)) as database:
                 database.executescript(_NOBODY_AT_WORK)
-            _refuse_others(place)
             if (index := data_dir / "index").exists():
                 shutil.rmtree(index)
             former = _move_away(place, now) if place.exists() else None
@@ -200,20 +199,6 @@ def _move_away(place: Path, now: datetime) -> Path:
         if log.exists():
             log.replace(kept)
     return former
-
-
-def _refuse_others(place: Path) -> None:
-    """Raise Conflict when a program without our lock, such as an SQLite shell, has the database open."""
-    try:
-        with closing(sqlite3.connect(f"{place.absolute().as_uri()}?mode=rw", uri=True, timeout=0.0)) as database:
-            database.execute("PRAGMA locking_mode = EXCLUSIVE")
-            database.execute("BEGIN EXCLUSIVE")
-    except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
-            raise Conflict(
-                "database_in_use", f"Somebody has {place} open. Nothing was changed; stop them first."
-            ) from None
-        # Else it is missing, or too damaged to be opened, which may be why it is replaced.
 
 
 @contextmanager

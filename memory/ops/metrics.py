@@ -98,25 +98,16 @@ class Metrics:
         if code is not None:
             self._errors.labels(code).inc()
 
-    def turn_over(self, api: str, outcome: str, phases: Mapping[str, float]) -> None:
+    def turn_over(self, api: str, outcome: str, phases: Mapping[str, float], first_text: float | None) -> None:
         """A turn ended.  `api` is `chat` or `completions`, `outcome` one of TURN_OUTCOMES, `phases` seconds by name."""
         self._turns.labels(api, outcome).inc()
         for phase, seconds in phases.items():
             self._phase_seconds.labels(phase).observe(seconds)
-
-    def answered(
-        self,
-        spent: Usage,
-        *,
-        history_tokens: int,
-        mode: str,
-        excerpts: int,
-        first_text: float | None,
-        without_memory: bool,
-    ) -> None:
-        """A turn was answered.  `history_tokens` are those of all of the history, `mode` is that of recall."""
         if first_text is not None:
             self._first_text_seconds.observe(first_text)
+
+    def answered(self, spent: Usage, history_tokens: int, mode: str, excerpts: int, *, without_memory: bool) -> None:
+        """A turn was answered.  `history_tokens` are those of all of the history, `mode` is that of recall."""
         self.spent("main", spent)
         self._history_tokens.inc(history_tokens)
         self._saved_tokens.inc(max(0, history_tokens - spent.prompt_tokens))

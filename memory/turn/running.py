@@ -91,25 +91,20 @@ class Course:
         began = (self._began, *self.ended.values())
         phases = {phase: end - start for (phase, end), start in zip(self.ended.items(), began, strict=False)}
         metrics = self._parts.metrics
-        metrics.turn_over(api, outcome, phases)
+        heard = None if self.first_text is None else self.first_text - self._began
+        metrics.turn_over(api, outcome, phases, heard)
         told: dict[str, Any] = {"code": logs.told(error) if error is not None else None}
         if finished is not None:
-            memory, usage = finished.started.memory, finished.usage
+            memory, usage, problem = finished.started.memory, finished.usage, finished.started.problem
             excerpts = len(memory.recalled.excerpts) + sum(one.excerpts for one in memory.calls)
-            metrics.answered(
-                usage.spent,
-                history_tokens=usage.full_history_tokens,
-                mode=memory.recalled.mode,
-                excerpts=excerpts,
-                first_text=self.first_text - self._began if self.first_text is not None else None,
-                without_memory=finished.started.problem is not None,
-            )
+            whole, mode = usage.full_history_tokens, memory.recalled.mode
+            metrics.answered(usage.spent, whole, mode, excerpts, without_memory=problem is not None)
             told = {
                 "prompt_tokens": usage.spent.prompt_tokens,
                 "completion_tokens": usage.spent.completion_tokens,
                 "saved_tokens": usage.saved_tokens,
                 "recalled": excerpts,
-                "problem": finished.started.problem,
+                "problem": problem,
             }
         level = logging.WARNING if outcome == "failed" else logging.INFO
         if outcome != "refused" and log.isEnabledFor(level):

@@ -178,9 +178,11 @@ def test_the_key_never_shows(server: ModelServer, make: Make, caplog: pytest.Log
 
 # --- trying again
 
+BREAKING = (replies.HangUp(), replies.CutStream(0), replies.SseError(0))
+
 
 @both
-@pytest.mark.parametrize("reply", [Status(408), Status(409), Status(429), Status(500), Status(503), replies.HangUp()])
+@pytest.mark.parametrize("reply", [Status(408), Status(409), Status(429), Status(500), Status(503), *BREAKING])
 def test_passing_failures_are_tried_again_twice(
     server: ModelServer, model: OpenAIModel, stream: bool, reply: Any
 ) -> None:
@@ -188,11 +190,6 @@ def test_passing_failures_are_tried_again_twice(
     assert complete(model, ask(stream))[0] == TEXT
     failure(model, ask(stream))
     assert len(server.requests) == 6
-
-
-def test_what_breaks_before_any_text_is_tried_again(server: ModelServer, model: OpenAIModel) -> None:
-    server.main.queue(replies.CutStream(0), TEXT, replies.SseError(0), TEXT, replies.CutStream(), TEXT)
-    assert [complete(model, ask(stream))[0] for stream in (True, True, False)] == [TEXT] * 3
 
 
 def test_a_short_retry_after_is_waited_for(server: ModelServer, model: OpenAIModel) -> None:
@@ -226,32 +223,36 @@ def test_no_wait_goes_past_the_deadline(server: ModelServer, make: Make) -> None
 # --- time and connections
 
 
+def dripping() -> Iterator[bytes]:
+    for byte in b" " * 1000:
+        time.sleep(0.02)
+        yield bytes([byte])
+
+
+def silent_in_the_middle() -> Iterator[bytes]:
+    yield data(chunk({"content": "Hi"}))
+    time.sleep(1)
+
+
 @both
-@pytest.mark.parametrize("reply", [replies.Delay(threading.Event()), replies.Drip(0.02, TEXT * 20)])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        lambda body: replies.Delay(threading.Event()),
+        lambda body: Raw(dripping()),
+        lambda body: Raw(silent_in_the_middle()),
+    ],
+    ids=["silent", "dripping", "silent in the middle"],
+)
 def test_time_is_up_however_slow_the_server_is(server: ModelServer, make: Make, stream: bool, reply: Any) -> None:
     server.main.queue(reply)
     model = make(model_timeout=0.3)
     started = time.monotonic()
     error = failure(model, ask(stream))
-    assert 0.29 < time.monotonic() - started < 3.0
+    assert 0.29 < time.monotonic() - started < 1.9
     assert (error.code, error.status) == ("model_timeout", 504)
     assert "MODEL_TIMEOUT" in error.message
     assert len(server.requests) == 1
-
-
-@both
-def test_silence_in_the_middle_is_noticed_within_twice_the_time(server: ModelServer, make: Make, stream: bool) -> None:
-    over = threading.Event()
-
-    def chunks() -> Iterator[bytes]:
-        yield data(chunk({"content": "Hi"}))
-        over.wait(10)
-
-    server.main.queue(Raw(chunks()))
-    started = time.monotonic()
-    assert failure(make(model_timeout=0.3), ask(stream)).code == "model_timeout"
-    assert 0.29 < time.monotonic() - started < 3.0
-    over.set()
 
 
 def test_the_retries_share_the_time(server: ModelServer, make: Make) -> None:

@@ -43,9 +43,7 @@ def reply(material: ReplyMaterial) -> str:
     """The reply to the question of `material`, never empty."""
     text = material.question
     words = phrases_for(text)
-    if asks("who", text):
-        return words["who"]
-    parts = [part for part in sentences(text) if not is_small_talk(part)]
+    parts = [part for part in sentences(text) if asks("who", part) or not is_small_talk(part)]
     reader = Reader(material.summary, material.facts)
     recalled = [message for excerpt in material.excerpts for message in excerpt.messages]
     messages = {one.id: one for one in [*recalled, *material.tail] if one.content != text}
@@ -57,13 +55,15 @@ def reply(material: ReplyMaterial) -> str:
         return _small_talk(text[:300], reader, words)
     if all(asks("order", part) for part in parts):
         return words["task"]
-    asked = [part for part in parts if is_question(part)]
+    asked = [part for part in parts if asks("who", part) or is_question(part)]
     noted = list[Noted]()
     paragraphs = list[str]()
     if len(asked) < len(parts):
         noted = reader.read(Message(0, "", -1, "user", text, material.now, 0))
         paragraphs.append(_acknowledged(noted, words) or ("" if asked else words["noted plain"]))
-    if asked:
+    if any(asks("who", part) for part in asked):
+        paragraphs.append(words["who"])
+    elif asked:
         told = {one.key for one in noted}  # its acknowledgement answers
         left = [question for question in asked[:5] if told.isdisjoint(sought(question))]
         paragraphs.append(_Answer(material, reader, earlier).to(left))
