@@ -36,7 +36,12 @@ RETRY_KEY = {
     "description": "The same request with the same key gets the first answer again.",
     "schema": {"type": "string"},
 }
-EVENTS = {"type": "string", "description": "Events: each has a chunk or an error as JSON, the last one `[DONE]`."}
+EVENTS = {  # the schema of each event of a stream
+    "type": "object",
+    "properties": {
+        "data": {"type": "string", "description": "A chunk or an error as JSON. The last event has `[DONE]`."}
+    },
+}
 _EVERY_CALL = {
     401: "The API key is missing, unknown or revoked.",
     429: "Too many requests by this caller, or too many wrong keys from this address. Retry-After says when to retry.",
