@@ -54,7 +54,9 @@ def chat(body: dict[str, Any]) -> Response:
     if request.stream:
         return event_stream(_chunks(started, events, notice), events, error_body)
     end = next(event for event in events if isinstance(event, TurnFinished))
-    return jsonify(_completion(end) | notice)
+    choice = {"message": {"role": "assistant", "content": end.reply}, "finish_reason": end.finish_reason}
+    more = {**_remembered(end.started), "message_id": end.reply_message_id, "reply": end.reply, **notice}
+    return jsonify(_answer("chat.completion", end.started, end.model, choice, usage=_usage.dump(end.usage), **more))
 
 
 def _answer(kind: str, started: TurnStarted, model: str, choice: Mapping[str, Any], **more: Any) -> dict[str, Any]:
@@ -67,12 +69,6 @@ def _remembered(started: TurnStarted) -> dict[str, Any]:
     """What Recap adds to OpenAI's answer, before the reply is there."""
     ids = {"session_id": started.session_id, "user_message_id": started.user_message_id}
     return {**ids, "memory": _memory.dump(started.memory)}
-
-
-def _completion(end: TurnFinished) -> dict[str, Any]:
-    choice = {"message": {"role": "assistant", "content": end.reply}, "finish_reason": end.finish_reason}
-    more = {**_remembered(end.started), "message_id": end.reply_message_id, "reply": end.reply}
-    return _answer("chat.completion", end.started, end.model, choice, usage=_usage.dump(end.usage), **more)
 
 
 def _chunks(started: TurnStarted, events: Iterator[TurnEvent], notice: dict[str, str]) -> Iterator[dict[str, Any]]:

@@ -83,17 +83,11 @@ def list_messages(query: dict[str, Any], session_id: str) -> Any:
 
     With `around`, the page shows the messages before and after one message, with a cursor for each direction.
     """
-    whose = caller(query["user_id"])
-    if query["around"] is not None:
-        return services().sessions.messages_around(whose, session_id, query["around"], query["limit"])
-    return services().sessions.messages(
-        whose,
-        session_id,
-        cursor=query["cursor"],
-        limit=query["limit"],
-        newest_first=query["order"] == "desc",
-        branch=query["branch"],
-    )
+    whose, around = caller(query.pop("user_id")), query.pop("around")
+    if around is not None:
+        return services().sessions.messages_around(whose, session_id, around, query["limit"])
+    newest_first = query.pop("order") == "desc"
+    return services().sessions.messages(whose, session_id, newest_first=newest_first, **query)
 
 
 @blueprint.post(

@@ -32,14 +32,12 @@ class _Open(Schema):
 
 
 class CompletionRequest(_Open):
-    """A chat completion.  Parameters that are not listed are passed on unchanged."""
+    """A chat completion.  Parameters that are not listed are passed on unchanged.
 
-    messages = fields.List(
-        fields.Dict(),
-        required=True,
-        validate=validate.Length(1, MESSAGES_MAX),
-        metadata=about("The whole conversation, a part of it, or only the newest message."),
-    )
+    `messages` are the whole conversation, a part of it, or only the newest message.
+    """
+
+    messages = fields.List(fields.Dict(), required=True, validate=validate.Length(1, MESSAGES_MAX))
     model = fields.String(metadata=about("Passed on. Without it, and with the built-in model, the main model answers."))
     stream = fields.Boolean(load_default=False, allow_none=True, truthy={True}, falsy={False})
     user = fields.Raw(metadata=about("The person, unless a header or `safety_identifier` names one."))

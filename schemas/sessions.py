@@ -85,11 +85,7 @@ MessagePage = page_of(Message, previous_cursor=fields.String(allow_none=True, me
 class MessageQuery(PageQuery):
     order = one_of("asc", "desc", load_default="asc")
     around = number(1, load_default=None, metadata=about("The id of a message, for a page with it in its middle."))
-    branch = number(
-        most=INT32_MAX,
-        load_default=0,
-        metadata=about("0 for the conversation; 1, 2, ... for the messages that were replaced first, second, ..."),
-    )
+    branch = number(most=INT32_MAX, load_default=0, metadata=about("1, 2, ...: what was replaced first, second, ..."))
 
     @validates_schema
     def _around(self, data: dict[str, Any], **_: Any) -> None:
