@@ -13,7 +13,6 @@ from flask.testing import FlaskClient
 from app import create_app, services_of
 from cli import register_commands
 from config import Settings
-from memory.jobs.outbox import JobRequest
 from models import JobRow
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Status
@@ -93,15 +92,6 @@ def test_all_that_failed_is_retried_whosever_it_is(run: Run, client: FlaskClient
 def test_what_a_command_does_not_take_is_refused(run: Run, command: tuple[str, ...]) -> None:
     refused = run(*command)
     assert refused.exit_code == 2 and "Error" in refused.stderr
-
-
-def test_a_long_list_is_shown_whole(run: Run, client: FlaskClient) -> None:
-    services = services_of(client.application)
-    with services.database.write() as tx:
-        for number in range(250):
-            services.outbox.ask(tx, JobRequest("unindex", number, None, payload={"tenant": "default"}))
-    listed = run("list")
-    assert len(listed.stdout.splitlines()) == 253 and listed.stderr == "253 jobs.\n"
 
 
 @pytest.mark.parametrize(

@@ -55,15 +55,13 @@ def worker(server: Server) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def fill(server: Server, count: int) -> list[str]:
+def fill(server: Server, count: int) -> None:
     """Store so many sessions, each with something to summarise, without a server."""
-    names = [f"session-{number}" for number in range(count)]
     client = create_app(Settings(data_dir=server.data_dir, log_level="warning")).test_client()
-    for name in names:
-        append(client, name, [said(f"I am {name}.")])
+    for number in range(count):
+        append(client, f"session-{number}", [said(f"I am session-{number}.")])
     services_of(client.application).stop()
     services_of(client.application).database.engine.dispose()
-    return names
 
 
 def asked(model_server: ModelServer) -> list[str]:

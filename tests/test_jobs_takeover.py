@@ -21,10 +21,12 @@ from models import SessionRow
 from tests.conftest import MakeApp
 from tests.jobbing import Bench
 from tests.model_server import Delay, ModelServer
-from tests.resources import append, digest_of, good, read_all, said
+from tests.resources import append, digest_of, fact, good, read_all, said
 from tests.serving import eventually
 from tests.talking import at, chat, meanwhile
 from tests.talking import said as all_said
+
+TEA = fact("Drinks tea", 1, "I drink tea")
 
 
 @pytest.fixture
@@ -49,7 +51,7 @@ def versions(bench: Bench) -> list[tuple[int, str, int]]:
 def late(bench: Bench, model_server: ModelServer, before: Callable[[], None]) -> None:
     """A process updates the summary and is suspended while the mini model works, during which `before` is done."""
     release = threading.Event()
-    model_server.mini.queue(Delay(release, digest_of(topic="Late")))
+    model_server.mini.queue(Delay(release, digest_of(TEA, topic="Late")))
     asked = len(model_server.requests)
     with meanwhile(lambda: bench.services.outbox.run_due(["summary"])):
         model_server.wait_for_requests(asked + 1)
@@ -59,7 +61,7 @@ def late(bench: Bench, model_server: ModelServer, before: Callable[[], None]) ->
 
 def taken_over(bench: Bench, other: Services, model_server: ModelServer, topic: str) -> None:
     """The other process notices that the lease has run out, waits the pause, and does the job."""
-    model_server.mini.queue(digest_of(topic=topic))
+    model_server.mini.queue(digest_of(TEA, topic=topic))
     bench.clock.tick(LEASE_SECONDS + 1)
     assert other.outbox.run_due(["summary"]) == 0
     bench.clock.tick(BACKOFF_FIRST)
@@ -75,8 +77,7 @@ def test_an_old_summary_never_overwrites_a_newer_one(bench: Bench, other: Servic
 
     late(bench, model_server, meanwhile_elsewhere)
     assert versions(bench) == [(1, "In time", 2)]
-    facts = read_all(bench.client, "/api/facts", session_id="s")
-    assert len(facts) == len({fact["text"] for fact in facts})
+    assert [one["text"] for one in read_all(bench.client, "/api/facts", session_id="s")] == ["Drinks tea"]
     assert [job for job in bench.jobs() if job["kind"] == "summary"] == []
     assert good(bench.client.get("/api/sessions/s/summary"))["state"] == "current"
 

@@ -33,17 +33,6 @@ def client(make_app: MakeApp, server: ModelServer) -> FlaskClient:
     return make_app(**at(server)).test_client()
 
 
-def branches(client: FlaskClient, session: str = "s") -> list[list[str]]:
-    """The texts of what was replaced together."""
-    found: list[list[str]] = []
-    while True:
-        branch = len(found) + 1
-        page = client.get(f"/api/sessions/{session}/messages", query_string={"branch": branch})
-        if page.status_code != 200 or not page.json["items"]:
-            return found
-        found.append([message["content"] for message in page.json["items"]])
-
-
 # -- whose it is
 
 
@@ -246,7 +235,7 @@ def test_a_question_that_failed_is_taken_up_again(client: FlaskClient, server: M
     ada.messages.append(user("Two."))
     failed(post(client, ada.messages), 400)
     ada.sends(ada.messages)
-    assert said(client, "s") == ada.said and branches(client) == []
+    assert said(client, "s") == ada.said and said(client, "s", branch=1) == []
 
 
 def test_a_frontend_that_sends_everything_may_edit_the_first_question(client: FlaskClient) -> None:
@@ -255,7 +244,12 @@ def test_a_frontend_that_sends_everything_may_edit_the_first_question(client: Fl
     ada.says("Green tea.")
     ada.edits(0, "Tell me of coffee.")
     assert said(client, "c") == ada.said
-    assert branches(client, "c") == [["Tell me of tea.", "Answer 1.", "Green tea.", "Answer 2."]]
+    assert [words for _, words in said(client, "c", branch=1)] == [
+        "Tell me of tea.",
+        "Answer 1.",
+        "Green tea.",
+        "Answer 2.",
+    ]
 
 
 TITLE = """### Task:
@@ -275,7 +269,7 @@ def test_a_frontends_errands_are_no_part_of_the_conversation(client: FlaskClient
     assert sent(server)[-1]["messages"] == [user(TITLE)]
     assert post(client, [user(TITLE)], None, user="ada").status_code == 200  # nor a conversation of its own
     ada.says("Green tea.")
-    assert said(client, "c") == ada.said and branches(client, "c") == []
+    assert said(client, "c") == ada.said and said(client, "c", branch=1) == []
     assert [session["id"] for session in sessions(client)] == ["c"]
 
 

@@ -29,8 +29,7 @@ from memory.sessions.messages import MessageDraft, append, find
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow
 
 AGAIN_SECONDS = 2.0  # nobody reads an answer and repeats the question in this time: it is a program or a double click
-TURN_MESSAGES = 8  # that hold a question and its answer; calls of tools may stand between them
-LATEST = 32  # stored messages compared with one that came alone
+LATEST = 32  # stored messages that are compared with one that came alone
 OPENINGS_MAX = 32  # sessions of one opening that are compared, the newest: a person may begin each day with "hi"
 QUOTED_MIN = 20  # characters of an answer that nobody repeats by chance
 ERRANDS = (  # how errands of Open WebUI and LibreChat begin, and what they contain
@@ -96,7 +95,7 @@ def is_errand(tx: Transaction, caller: Caller, session_id: str | None, client: C
     if any(asked.startswith(beginning) and inside in asked for beginning, inside in ERRANDS):
         return True
     row = known_session(tx, caller, session_id) if session_id is not None else None
-    line = list(_line(tx, row, TURN_MESSAGES).values()) if row is not None else []
+    line = list(_line(tx, row, LATEST).values()) if row is not None else []
     if not line or line[-1].role != "assistant" or len(line[-1].words) < QUOTED_MIN:
         return False
     question = next((one.words for one in reversed(line) if one.role == "user"), "")
