@@ -1,4 +1,4 @@
-# Everything sets itself up: `make run` and `make test` need Python 3.11 to 3.13 and nothing else.
+# Each target installs what it needs: `make run` and `make test` need only Python 3.11 to 3.13.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -9,25 +9,25 @@ ENV := PYTHONDONTWRITEBYTECODE=1
 .PHONY: help run test test-slow test-all test-faults check audit format bench bench-scale bench-concurrency bench-replay bench-recall \
 	bench-prefix setup clean
 
-help:  ## Say what there is
+help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
 
-run: $(VENV)/.runtime  ## Make the environment, bring the database up to date, serve on http://127.0.0.1:8000
+run: $(VENV)/.runtime  ## Install Recap, upgrade the database, and serve on http://127.0.0.1:8000
 	$(BIN)/flask --app wsgi db upgrade
 	MALLOC_ARENA_MAX=1 exec $(BIN)/gunicorn wsgi:app
 
-test: $(VENV)/.dev  ## The suite, without browsers, other programs and slow tests: four minutes with the installation on two cores
+test: $(VENV)/.dev  ## Run the fast tests, without browser, other programs and slow tests: minutes on two cores, with the installation
 	$(BIN)/pytest -n auto -m "not slow and not browser and not faults"
 
-test-slow: $(VENV)/.dev  ## The rest: a browser, other programs' clients, whole processes
+test-slow: $(VENV)/.dev  ## Run the slower tests: a browser, clients in other languages, whole server processes
 	$(BIN)/pytest -n auto -m "(slow or browser) and not faults"
 
-test-all: test test-slow  ## Both
+test-all: test test-slow  ## Run test and test-slow
 
-test-faults: $(VENV)/.dev  ## Crash and load: kill -9, full disk, 300 clients, 48,000 turns; twenty minutes on two quiet cores
+test-faults: $(VENV)/.dev  ## Run the tests of crashes and load: kill -9, full disk, 300 clients, 48,000 turns; twenty minutes on two idle cores
 	$(BIN)/pytest -s -v -p no:cacheprovider --timeout 0 -m faults tests/faults
 
-check: $(VENV)/.dev  ## Format, lint, types, layers, patterns of insecure code, and that the documents name what there is
+check: $(VENV)/.dev  ## Check formatting, lint, types, import order, insecure code, and that the documentation is complete
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -35,37 +35,37 @@ check: $(VENV)/.dev  ## Format, lint, types, layers, patterns of insecure code, 
 	$(BIN)/bandit -q -c pyproject.toml -r . -x ./$(VENV),./tests
 	$(BIN)/pytest -n auto tests/test_layering.py tests/test_docs.py
 
-audit: $(VENV)/.dev  ## Look for known weaknesses of what is pinned; needs the internet, so it is no part of check
+audit: $(VENV)/.dev  ## Look for known vulnerabilities of the pinned packages; not part of check, because it needs internet access
 	@$(BIN)/pip-audit --strict --disable-pip --no-deps -r requirements.txt || { \
-	    echo "make audit: weaknesses are listed above; or if there is no list, their database could not be read and nothing was audited."; \
+	    echo "make audit: the vulnerabilities are listed above. Without a list, the database of vulnerabilities could not be read and nothing was audited."; \
 	    exit 1; }
 
-format: $(VENV)/.dev  ## Put the code in its one format
+format: $(VENV)/.dev  ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.dev  ## What a turn costs around the model, over HTTP: make bench OPTIONS="--turns 40 --conversations 5"
+bench: $(VENV)/.dev  ## Measure what a turn costs in addition to the model, over HTTP: make bench OPTIONS="--turns 40 --conversations 5"
 	$(BIN)/python -m benchmarks.turns $(OPTIONS)
 
-bench-scale: $(VENV)/.dev  ## The same with up to a million messages, a quarter of an hour or more: make bench-scale OPTIONS="--messages 1000 10000 --single 1000"
+bench-scale: $(VENV)/.dev  ## Measure turns and searches with up to a million messages, a quarter of an hour or more: make bench-scale OPTIONS="--messages 1000 10000 --single 1000"
 	$(BIN)/python -m benchmarks.scale $(OPTIONS)
 
-bench-concurrency: $(VENV)/.dev  ## 300 streams of a slow model at once: make bench-concurrency OPTIONS="--streams 20 --turns 1"
+bench-concurrency: $(VENV)/.dev  ## Measure 300 concurrent streams of a slow model: make bench-concurrency OPTIONS="--streams 20 --turns 1"
 	$(BIN)/python -m benchmarks.concurrency $(OPTIONS)
 
-bench-replay: $(VENV)/.dev  ## Import, search and chat a recorded conversation over HTTP: make bench-replay OPTIONS="--turns 10"
+bench-replay: $(VENV)/.dev  ## Import a recorded conversation, search it and chat about it, over HTTP: make bench-replay OPTIONS="--turns 10"
 	$(BIN)/python -m benchmarks.replay benchmarks/conversation.json --serve $(OPTIONS)
 
-bench-recall: $(VENV)/.dev  ## Compare the rankings: make bench-recall CONVERSATIONS=folder OPTIONS="--leave-one-out --scale"
+bench-recall: $(VENV)/.dev  ## Measure how well each ranking finds answers: make bench-recall CONVERSATIONS=folder OPTIONS="--leave-one-out --scale"
 	$(BIN)/python -m benchmarks.recall $(CONVERSATIONS) $(OPTIONS)
 
-bench-prefix: $(VENV)/.dev  ## How much of each prompt the model server has just seen: make bench-prefix CONVERSATIONS=folder OPTIONS="--limit 50"
+bench-prefix: $(VENV)/.dev  ## Measure how much of each prompt repeats the previous prompt: make bench-prefix CONVERSATIONS=folder OPTIONS="--limit 50"
 	$(BIN)/python -m benchmarks.prefix $(CONVERSATIONS) $(OPTIONS)
 
-setup: $(VENV)/.dev  ## Only make the environment
+setup: $(VENV)/.dev  ## Only create the virtual environment
 
 $(VENV)/bin/python:
-	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else "Recap needs Python 3.11 to 3.13; this is %d.%d. Say which with: make PYTHON=python3.12 run" % v)'
+	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else "Recap needs Python 3.11 to 3.13; this is %d.%d. Choose one with: make PYTHON=python3.12 run" % v)'
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.runtime: requirements.txt | $(VENV)/bin/python
@@ -76,5 +76,5 @@ $(VENV)/.dev: requirements.txt requirements-dev.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@ $(VENV)/.runtime
 
-clean:  ## Remove what was made, but never the data
+clean:  ## Remove everything that make created, except the data
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/clients/node_modules

@@ -1,7 +1,7 @@
-"""A connection that is kept and its turns timed: as an application speaks to Recap, or to its model directly.
+"""A kept-alive connection that times turns, with Recap or directly with its model server.
 
-Python's own client, which takes a tenth of a millisecond: what is measured is to be the service.  A connection is for
-one thread.
+It uses Python's `http.client` because that takes little time itself, and the service is to be measured.  A connection
+must be used by one thread only.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
-SECONDS = 180.0  # without a byte: a real failure, whatever is measured
-FAILURES = (OSError, http.client.HTTPException, ValueError)  # what a call raises; see Connection
+SECONDS = 180.0  # without receiving a byte, after which a call counts as failed
+FAILURES = (OSError, http.client.HTTPException, ValueError)  # raised by calls; see Connection
 
 
 @dataclass(frozen=True)
 class Took:
-    """A turn's times by `time.monotonic`: sent, its first text there (streamed alone), all there."""
+    """The times of a turn by `time.monotonic`: its start, its first text (only if streamed), its end."""
 
     begun: float
     first: float | None
@@ -33,8 +33,11 @@ class Took:
 
 
 class Connection:
-    """To one server.  Raises FAILURES: OSError and HTTPException as the client does, ValueError for another status than
-    200 and for a stream that breaks off."""
+    """A connection to one server.
+
+    Its calls raise FAILURES: OSError and HTTPException from the client, ValueError for a status other than 200 and for
+    a stream that breaks off.
+    """
 
     def __init__(self, url: str) -> None:
         self._http = http.client.HTTPConnection(urlsplit(url).netloc, timeout=SECONDS)
@@ -46,11 +49,11 @@ class Connection:
         self._http.close()
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """The JSON that is answered."""
+        """Make a call and return the JSON of the response."""
         return json.loads(self._asked(method, path, body).read())
 
     def turn(self, path: str, body: Mapping[str, Any]) -> Took:
-        """Send a message and read its whole reply, an event at a time if `body` asks for a stream."""
+        """Send a message and read the whole reply, event by event if `body` requests a stream."""
         begun, first = time.monotonic(), None
         response = self._asked("POST", path, body)
         if not body.get("stream"):
@@ -73,13 +76,13 @@ class Connection:
                 said = response.read(1000).decode("utf-8", "replace")
                 raise ValueError(f"{method} {path} answered {response.status}: {said}")
         except BaseException:
-            self._http.close()  # half of an answer may be left on it; the next call opens another
+            self._http.close()  # part of a response may be unread; the next call opens a new connection
             raise
         return response
 
 
 def spoken(line: bytes) -> str:
-    """The text in a line of a stream of chat.completion.chunk events, Recap's own or the model's."""
+    """The text in one line of a stream of chat.completion.chunk events, of Recap or of a model."""
     event = line.removeprefix(b"data: ").strip()
     if not event.startswith(b"{"):
         return ""

@@ -1,4 +1,4 @@
-"""A benchmark at the command line: what all of them have alike, from their options to the file with their figures.
+"""The command line of a benchmark: common options, storing the results, and errors.
 
     command = Command("turns", __doc__)                        # a benchmark's docstring is its help
     command.add_argument("--turns", type=int, default=200)
@@ -8,8 +8,8 @@
         results |= measured(options.turns)
     command.publish(options.results, results, table)
 
-Guarantee: what was measured is on the disk before it is printed.  What can't be asked for ends with 2 and the usage,
-what fails meanwhile with 1 and one sentence.
+Guarantee: results are stored before they are printed.  Invalid options exit with 2 and the usage.  A failure during the
+measurement exits with 1 and one sentence.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from benchmarks.conversation import Conversation, files_of
 from benchmarks.results import machine, stored
 from config import Settings
 
-RESULTS = Path(__file__).parent / "results"  # where the JSON goes unless told otherwise
+RESULTS = Path(__file__).parent / "results"  # the default folder of the JSON files
 
 
 class Command(argparse.ArgumentParser):
-    """The options of a benchmark: the folder of its results, those that several have, and its own."""
+    """The options of a benchmark: its own, and those that several benchmarks share."""
 
     def __init__(self, name: str, about: str | None) -> None:
         description, _, details = (about or "").partition("\n\n")
@@ -49,22 +49,22 @@ class Command(argparse.ArgumentParser):
         self.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON (default: %(default)s)")
 
     def takes_settings(self) -> None:
-        """Recap's settings, where they are not to be the defaults: `options.set` has them as pairs."""
+        """Add the option `--set`, which changes settings of Recap.  `options.set` is a list of (name, value)."""
         self.add_argument(
             "--set",
             type=_setting,
             action="append",
             default=[],
             metavar="NAME=VALUE",
-            help="a setting, as EMBEDDINGS=off",
+            help="a setting of Recap, such as EMBEDDINGS=off; can be repeated",
         )
 
     def takes_conversations(self) -> None:
-        """Recorded conversations: `loaded` reads what `options.conversations` names."""
+        """Add the argument for recorded conversations.  Pass `options.conversations` to `loaded`."""
         self.add_argument("conversations", nargs="+", type=Path, metavar="CONVERSATION.json | FOLDER")
 
     def loaded(self, paths: Sequence[Path], *, unanswerable: bool = False) -> list[Conversation]:
-        """The conversations of these files and folders; see `Conversation.load`."""
+        """Load the conversations in these files and folders; see `Conversation.load`."""
         try:
             return [Conversation.load(file, unanswerable=unanswerable) for file in files_of(paths)]
         except (OSError, ValueError) as error:
@@ -79,15 +79,15 @@ class Command(argparse.ArgumentParser):
 
 @contextmanager
 def breaking_off() -> Iterator[None]:
-    """Within it, what fails of what is measured ends the benchmark with a sentence."""
+    """End the benchmark with one sentence if the measurement within the block fails."""
     try:
         yield
     except (RuntimeError, httpx2.HTTPError, *FAILURES) as error:
-        raise SystemExit(f"The benchmark broke off: {error}") from error
+        raise SystemExit(f"The benchmark failed: {error}") from error
 
 
 def about_now() -> dict[str, Any]:
-    """When and on what it is measured, and how busy that was already."""
+    """The time, the machine, and its load before the measurement."""
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
@@ -96,12 +96,12 @@ def about_now() -> dict[str, Any]:
 
 
 def progress(total: int, unit: str, of: str | None = None) -> Any:
-    """A bar for whoever waits, beside the table: `with progress(10, "turn") as bar: bar.update()`."""
+    """A progress bar on standard error: `with progress(10, "turn") as bar: bar.update()`."""
     return tqdm(total=total, unit=unit, desc=of, file=sys.stderr, dynamic_ncols=True)
 
 
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or name not in Settings.variables():
-        raise argparse.ArgumentTypeError(f"{text!r} is no NAME=VALUE of a setting of Recap")
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE with the name of a setting")
     return name, value

@@ -1,17 +1,16 @@
-"""Many people waiting for a slow model at once: how near Recap's throughput comes to the model's own.
+"""Many conversations with a slow model at once: how close Recap's throughput comes to that of the model alone.
 
     python -m benchmarks.concurrency                          # 300 streams of a 3 s model, 2 workers
-    python -m benchmarks.concurrency --streams 20 --turns 1   # a minute's look
+    python -m benchmarks.concurrency --streams 20 --turns 1   # a run of a minute
 
-A scripted model streams each reply over a fixed time, PIECES pieces of it, however many ask at once.  Each stream is a
-conversation of its own, which sends its next message when the reply is over; so with nothing in between a turn would
-take as long as the model does, and that is the ideal.  They begin one after the other, within the time of one reply:
-people don't all press a key in the same moment.  What is asked: the share of the ideal that is reached while a stream
-lasts, how much later than the model's the first text comes, how much longer than the model's a turn is, and that no
-turn fails.
+A scripted model streams each reply in PIECES pieces over a fixed time, however many requests it has at once.  Each
+stream is one conversation, which sends its next message when the reply has ended.  In the ideal case a turn takes as
+long as the model takes.  The streams begin one after the other within the time of one reply, because real users do not
+all send a message at the same moment.  The benchmark measures the share of the ideal throughput, the delay of the first
+text and of the whole turn compared with the model alone, and the number of failed turns.
 
-Recap is spoken to over HTTP alone.  Model, people and Recap share the machine's cores: on two of them the share says
-how much of the machine is left, and more streams than it bears show as turns that grow longer, not as errors.
+The benchmark calls Recap only over HTTP.  The model, the clients and Recap share the machine's cores.  If there are
+more streams than the machine can serve, turns take longer; they do not fail.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from benchmarks.serving import free_port, temporary_server
 
 REPLY = ["Written", "down.", "What", "comes", "after", "that,", "and", "who", "has", "to", "know", "of", "it?"]
 TOLD = "On day {day} the tide was at {metres} metres and the ferry {ferry} brought crates for the lighthouse."
-MORE_SECONDS = 120.0  # after the ideal time: what takes longer counts as failed
+MORE_SECONDS = 120.0  # beyond the ideal time; a turn that takes longer counts as failed
 
 
 @dataclass
 class Taken:
-    """What the turns took: seconds beyond the model's until the first text and until the end, and what went wrong."""
+    """Measured turns: seconds beyond the model's own until the first text and until the end, and errors."""
 
     first_text: list[float] = field(default_factory=list)
     turn: list[float] = field(default_factory=list)
@@ -46,12 +45,12 @@ class Taken:
 
 
 def slow_model(seconds: float) -> ScriptedModel:
-    """One that takes so long for a reply, whose first text comes after a tenth of it."""
+    """A model that takes `seconds` for a reply and sends its first text after 1 / PIECES of that time."""
     return ScriptedModel(Script(first=seconds / PIECES, rest=seconds - seconds / PIECES), lambda _: " ".join(REPLY))
 
 
 def measured(streams: int, turns: int, seconds: float, workers: int, threads: int) -> dict[str, Any]:
-    """The figures of `streams` conversations of `turns` turns each.  Raises RuntimeError when Recap does not start."""
+    """The figures of `streams` conversations of `turns` turns each.  Raises RuntimeError if Recap does not start."""
     port = free_port()
     serving = {"WEB_WORKERS": str(workers), "WEB_THREADS": str(threads)}
     with temporary_server(f"http://127.0.0.1:{port}/v1", **serving) as server:
@@ -77,7 +76,7 @@ def measured(streams: int, turns: int, seconds: float, workers: int, threads: in
 
 
 async def _all(url: str, model: ScriptedModel, port: int, taken: Taken, streams: int, turns: int) -> None:
-    """Take all turns; the streams begin one after the other, evenly over the time of one reply."""
+    """Run all streams.  They begin one after the other, evenly over the time of one reply."""
     listening, seconds = await model.serve(port), model.script.first + model.script.rest
     try:
         await _talk(url, model, Taken(), "warm-up", 1)
@@ -90,7 +89,7 @@ async def _all(url: str, model: ScriptedModel, port: int, taken: Taken, streams:
         except TimeoutError:
             taken.errors += ["did not end in time"] * (streams * turns - len(taken.turn) - len(taken.errors))
     finally:
-        listening.close()  # Recap keeps its connections: from Python 3.12 on, waiting for them to end would be for good
+        listening.close()  # no wait_closed(): from Python 3.12 on it waits for connections, which Recap keeps open
 
 
 async def _talk(url: str, model: ScriptedModel, taken: Taken, session: str, turns: int, begin: float = 0.0) -> None:
@@ -111,12 +110,12 @@ async def _talk(url: str, model: ScriptedModel, taken: Taken, session: str, turn
 
 
 async def _turn(url: str, body: Mapping[str, Any]) -> tuple[float, float]:
-    """Seconds to the first text and to the end.  Raises OSError, and ValueError for what is no whole reply."""
+    """Seconds to the first text and to the end.  Raises OSError, and ValueError for an incomplete reply."""
     host, content = urlsplit(url), json.dumps(body).encode()
     begun, first, reply = time.monotonic(), 0.0, ""
     reader, writer = await asyncio.open_connection(host.hostname, host.port)
     try:
-        # HTTP/1.0: the events come as they are, and end with the connection.
+        # With HTTP/1.0 the events are not chunked, and the stream ends with the connection.
         head = f"POST /api/chat HTTP/1.0\r\nHost: {host.netloc}\r\nContent-Type: application/json\r\n"
         writer.write(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
         status = (await reader.readline()).split(b" ")[1:2]
@@ -140,7 +139,7 @@ async def _turn(url: str, body: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """The figures, one a line."""
+    """The figures, one on each line."""
     figures = results["figures"]
     first, turn = figures["first_text_beyond_ms"], figures["turn_beyond_ms"]
     rows = [
@@ -168,11 +167,13 @@ def _percentiles(of: Mapping[str, float]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     command = Command("concurrency", __doc__)
     command.add_argument("--streams", type=int, default=300, help="conversations at once (default: %(default)s)")
-    command.add_argument("--turns", type=int, default=5, help="of each conversation (default: %(default)s)")
-    command.add_argument("--seconds", type=float, default=3.0, help="a reply of the model takes (default: %(default)s)")
+    command.add_argument("--turns", type=int, default=5, help="turns of each conversation (default: %(default)s)")
+    command.add_argument(
+        "--seconds", type=float, default=3.0, help="duration of a reply of the model (default: %(default)s)"
+    )
     command.add_argument("--workers", type=int, default=2, help="WEB_WORKERS (default: %(default)s)")
     command.add_argument(
-        "--threads", type=int, help="WEB_THREADS (default: as many as streams, as workers don't share evenly)"
+        "--threads", type=int, help="WEB_THREADS (default: one for each stream, because workers do not share evenly)"
     )
     options = command.parse_args(arguments)
     if min(options.streams, options.turns, options.workers, options.threads or 1) < 1 or options.seconds <= 0:

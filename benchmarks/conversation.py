@@ -1,10 +1,11 @@
-"""A recorded conversation with questions about it, as the benchmark replays it.
+"""A recorded conversation with questions about it, for the benchmarks.
 
     {"messages": [{"id", "session", "created_at", "name", "content", "caption"?}, ...],
      "questions": [{"question", "answer", "evidence": [ids], "category"}, ...], "stated_facts"?: ["..."]}
 
-The first speaker is the user, the other the assistant.  Categories, as in the LoCoMo study: 1 the answer stands in
-several messages, 2 it is a time, 3 it takes some thought, 4 it stands in one message; others can't be answered.
+The first speaker is the user, the other one the assistant.  The categories are those of LoCoMo: 1 the answer is spread
+over several messages, 2 the answer is a time, 3 the answer needs reasoning, 4 the answer is in one message.  Questions
+of other categories have no answer in the conversation.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ ANSWERABLE = tuple(CATEGORIES)
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
-    """The files that are named, and of a folder its JSON files, in order."""
+    """The given files, and the JSON files of the given folders, in order."""
     return [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
 
 
 @dataclass(frozen=True)
 class Said:
-    """A message, as it was said and as it is imported."""
+    """A message of the conversation."""
 
     external_id: str
     session: str
@@ -36,7 +37,7 @@ class Said:
     created_at: str
 
     def to_import(self) -> dict[str, str]:
-        """The message as `POST /api/sessions/{id}/messages` takes it."""
+        """The message in the format of `POST /api/sessions/{id}/messages`."""
         return {
             "role": self.role,
             "name": self.name,
@@ -57,7 +58,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Conversation:
-    """A conversation and questions about it: those that can be answered from it, unless `load` is asked for all."""
+    """A conversation and questions about it."""
 
     name: str
     said: tuple[Said, ...]
@@ -65,9 +66,9 @@ class Conversation:
 
     @classmethod
     def load(cls, path: Path, *, unanswerable: bool = False) -> Conversation:
-        """The conversation of that file, with the questions that can't be answered too if asked for.
+        """Read the conversation in `path`, with its answerable questions; with `unanswerable`, all questions.
 
-        Raises ValueError that says what is wrong with the file, OSError when it can't be read.
+        Raises ValueError if the file is invalid, and OSError if it cannot be read.
         """
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
@@ -83,7 +84,10 @@ class Conversation:
         known = {one.external_id for one in said}
         lost = sorted(set[str]().union(*(question.evidence for question in questions)) - known)
         if lost or len(known) < len(said):
-            raise ValueError(f"{path}: " + (f"evidence that is no message: {lost}" if lost else "an id comes twice"))
+            raise ValueError(
+                f"{path}: "
+                + (f"evidence names messages that do not exist: {lost}" if lost else "two messages have the same id")
+            )
         return cls(path.stem, said, questions)
 
     @property
@@ -95,7 +99,7 @@ class Conversation:
         return sessions
 
     def user_turns(self, count: int) -> list[str]:
-        """What the user said, `count` messages of it; from the start again when the conversation is shorter."""
+        """The first `count` messages of the user, repeated if the conversation has fewer."""
         own = [one.content for one in self.said if one.role == "user"]
         return [own[number % len(own)] for number in range(count)]
 

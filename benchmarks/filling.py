@@ -1,8 +1,8 @@
-"""Fills a server with messages as an application would bring them in, and measures what it is like then.
+"""Fills a server with messages as an application would, and measures searches and turns.
 
-Through `POST /api/sessions/{id}/messages`, the door of every import, from FILLERS connections: HTTP and JSON are a few
-percent of what storing, summarising and indexing a message take, so nothing would be gained by going around them.
-Each person's notes and their answers stand in sessions of 100 messages, a day apart.
+The messages go through `POST /api/sessions/{id}/messages` on FILLERS connections.  Bypassing HTTP and JSON would not be
+noticeably faster, because storing, summarising and indexing a message take nearly all of the time.  Each person's notes
+and the answers to them form sessions of SESSION messages, a day apart.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BEGIN = datetime(2018, 1, 1, 8)
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with so many messages."""
+    """A person, and how many messages they have."""
 
     name: str
     messages: int
@@ -44,14 +44,14 @@ class Person:
         return f"{self.name}-{number}"
 
     def asked(self, chosen: random.Random) -> tuple[str, str]:
-        """A question about one of their notes, and the session the note is in."""
+        """A question about one of the person's notes, and the session of the note."""
         number = chosen.randrange(max(1, self.messages // 2))
         one = note(self.name, number)
         return chosen.choice((one.question, one.reminder)), self.session(2 * number // SESSION)
 
 
 class Filled:
-    """A server, and who has how many messages on it."""
+    """A server, and the people with messages on it."""
 
     def __init__(self, server: Server, model: ModelProcess, bar: Any) -> None:
         self.server = server
@@ -64,9 +64,9 @@ class Filled:
         return sum(person.messages for person in self.people.values())
 
     def fill(self, people: Sequence[Person]) -> float:
-        """Bring each up to their messages and wait for the jobs; messages a second.
+        """Add the messages that each person lacks, and wait for the jobs.  Returns messages per second.
 
-        Raises ValueError for a call that is refused, OSError when the server is gone, RuntimeError for failed jobs.
+        Raises ValueError if a call is refused, OSError if the server is unreachable, RuntimeError if jobs fail.
         """
         before, begun, stopping = self.messages, time.monotonic(), threading.Event()
 
@@ -96,7 +96,7 @@ class Filled:
         return new / (time.monotonic() - begun)
 
     def searches(self, people: Sequence[Person], *, in_session: bool = False) -> dict[str, float]:
-        """Milliseconds of searches as a client sees them, in all of a person's messages or in one session."""
+        """The duration of searches at the client in milliseconds, over all messages of a person or in one session."""
         chosen, took = random.Random(1), list[float]()  # nosec B311 # the same at each run
         with Connection(self.server.url) as connection:
             for number in range(SEARCHES):
@@ -109,11 +109,11 @@ class Filled:
                 found = connection.call("GET", f"/api/search?{urlencode(query)}")
                 took.append(1000 * (time.monotonic() - begun))
                 if not found["results"]:
-                    raise RuntimeError(f"nothing is found for {words!r} among {person.messages:,} messages")
+                    raise RuntimeError(f"no results for {words!r} among {person.messages:,} messages")
         return percentiles(took)
 
     def turns(self, people: Sequence[Person]) -> dict[str, float]:
-        """Milliseconds of turns beyond the model, each in one of a person's new sessions."""
+        """The overhead of turns in milliseconds.  The turns of a person go into one new session."""
         taken, known = list[Took](), len(self._model.calls())
         with Connection(self.server.url) as connection:
             for number in range(TURNS):
@@ -128,7 +128,7 @@ class Filled:
 
 
 def _batches(person: Person, has: int) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """What the person lacks, a call at a time: a session, and its next messages."""
+    """The missing messages of a person, one batch for each call: a session, and its next messages."""
     while has < person.messages:
         number = has // SESSION
         upto = min(person.messages, (number + 1) * SESSION)

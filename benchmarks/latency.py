@@ -1,4 +1,4 @@
-"""How long a search takes with many messages of one owner, and with many other owners beside."""
+"""The latency of a search with many messages of one owner, and with many other owners."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from search_index import Document, Recipe, SearchIndex, WordLlamaEmbedder
 
 SCALES = (1_000, 10_000)
 OTHERS = 200
-OTHERS_MESSAGES = 200  # of each of them
+OTHERS_MESSAGES = 200  # of each other owner
 SEARCHES = 300
 LIMIT = 10
 
 
 def latencies(corpora: Sequence[Corpus], sizes: Sequence[int], recipe: Recipe) -> list[dict[str, Any]]:
-    """Latencies for each of `sizes` messages, alone and beside OTHERS other owners."""
+    """Latencies for each number of messages in `sizes`, without and with OTHERS other owners."""
     queries = [corpus.query(question, LIMIT) for corpus in corpora for question in corpus.conversation.questions]
     queries = random.Random(1).sample(queries, min(SEARCHES, len(queries)))  # nosec B311 # the same at each run
     measured = []
@@ -52,13 +52,13 @@ def latencies(corpora: Sequence[Corpus], sizes: Sequence[int], recipe: Recipe) -
 
 
 def _repeated(corpora: Sequence[Corpus], count: int, seed: int = 0) -> list[Document]:
-    """`count` messages: the conversations again and again, each time in new sessions, with their words shuffled."""
+    """`count` messages: the conversations are repeated in new sessions, with the words of each message shuffled."""
     shuffled = random.Random(seed)  # nosec B311 # the same at each run
     said = [(number, document) for number, corpus in enumerate(corpora) for document in corpus.documents]
     sessions: dict[tuple[int, int, int], int] = {}
 
     def repeat() -> Any:
-        for around in range(count):  # more rounds than it can take
+        for around in range(count):  # more rounds than needed; `islice` stops them
             for number, document in said:
                 words = (document.content or "").split()
                 shuffled.shuffle(words)

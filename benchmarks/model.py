@@ -1,16 +1,16 @@
-"""A scripted OpenAI-compatible model server that answers any number at once, each in a fixed time, and keeps record.
+"""A scripted OpenAI-compatible model server that answers each request in a fixed time and records the calls.
 
     with ModelProcess() as model:                     # model.url ends in /v1
         model.follow(Script(first=0.3))               # seconds until the first text
         ...
-        model.calls()                                 # when each call came and was answered, and what was asked
+        model.calls()                                 # the times and messages of each call
 
-A process of its own (`python -m benchmarks.model`), so that whoever measures and the model don't wait for each other;
-`ScriptedModel` is the same within an event loop.  The main model answers with `reply`, the mini model with a digest as
-Recap's prompt asks for it: a short statement of each message, the oldest dropped at the prompt's own limit, and a fact
-for what the person states.
+`ModelProcess` runs it in a separate process (`python -m benchmarks.model`), so that the benchmark and the model do not
+wait for each other.  `ScriptedModel` is the same server within an event loop.  The main model answers with `reply`.
+The mini model answers with a digest in the format of Recap's prompt: a short statement of each message, up to the
+prompt's limit of words, and a fact for each statement of the person.
 
-Guarantee: the same requests get the same answers; the process ends with the one that started it, however that ends.
+Guarantee: the same request gets the same answer.  The process ends when the process that started it ends.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from benchmarks.notes import answer
 from benchmarks.serving import MAIN, MINI, ROOT, STOP_SECONDS
 
 PIECES = 10  # of a streamed reply
-MESSAGE_TOKENS = 3  # beside its words
-SUMMARY_WORDS = 400  # what Recap's own summary prompt allows
+MESSAGE_TOKENS = 3  # of each message, in addition to its words
+SUMMARY_WORDS = 400  # the limit in Recap's summary prompt
 STATEMENT_WORDS = 16  # of a message, in the summary
-FACT_WORDS_MIN = 6  # "Ha, go on." is no fact
+FACT_WORDS_MIN = 6  # shorter sentences, such as "Ha, go on.", are not facts
 
 _HEAD = b"HTTP/1.1 %d\r\nContent-Type: application/json\r\n"
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -51,7 +51,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Script:
-    """How the models behave.  `keeps`: whether what was sent is kept, not only when."""
+    """How the models behave.  `keeps`: whether calls are recorded with their messages."""
 
     first: float = 0.0  # seconds until a reply's first text
     rest: float = 0.0  # seconds from there to its end
@@ -59,12 +59,12 @@ class Script:
     words: int = SUMMARY_WORDS  # of a summary at most
     facts: int | None = None  # of a digest at most
     keeps: bool = True
-    reply: str | None = None  # what the main model says instead of its own words
+    reply: str | None = None  # of the main model; None: its usual answer
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call of the model: when it came and when its answer had left, by `time.monotonic`, and what was sent."""
+    """A call of the model: when it began and ended, by `time.monotonic`, and its messages."""
 
     model: str
     begun: float
@@ -77,12 +77,12 @@ class Call:
 
     @property
     def tokens(self) -> int:
-        """An estimate that is the same for every model: words and punctuation marks, and three more a message."""
+        """An estimate independent of any model: words and punctuation marks, plus MESSAGE_TOKENS for each message."""
         return len(_WORD.findall(self.text)) + MESSAGE_TOKENS * len(self.messages)
 
 
 class ScriptedModel:
-    """See the module.  `calls` are those answered; `most` replies were being written at the same time."""
+    """The server.  `calls` are the answered calls, `most` the largest number of replies in progress at once."""
 
     def __init__(self, script: Script, reply: Callable[[str], str] = answer) -> None:
         self.script = script
@@ -110,7 +110,7 @@ class ScriptedModel:
                     _write(writer, status, value)
                     await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # connections that Recap holds open when all is measured, or drops when it is ended
+            pass  # Recap keeps connections open until the end, or drops them when it is stopped
         finally:
             writer.close()
 
@@ -137,7 +137,7 @@ class ScriptedModel:
         words, due = text.split(), time.monotonic() + self.script.first
         writer.write(_HEAD % 200 + b"Transfer-Encoding: chunked\r\n\r\n")
         for piece in range(PIECES):
-            await asyncio.sleep(due - time.monotonic())  # by the clock, so that many pieces don't add up to more
+            await asyncio.sleep(due - time.monotonic())  # until a fixed time, so that delays do not add up
             at, end = (len(words) * part // PIECES for part in (piece, piece + 1))
             writer.write(_event({"content": "".join(f"{word} " for word in words[at:end])}))
             await writer.drain()
@@ -145,7 +145,7 @@ class ScriptedModel:
         writer.write(_event({}, "stop") + _chunk(b"data: [DONE]\n\n") + _chunk(b""))
 
     def _asked_about(self, path: str, body: Any) -> tuple[int, Any]:
-        """What the process that measures asks."""
+        """Answer the benchmark's own requests: set the script, read the calls."""
         asked = urlsplit(path)
         if asked.path == "/script":
             self.script = Script(**body)
@@ -153,11 +153,11 @@ class ScriptedModel:
         if asked.path == "/calls":
             since = int(parse_qs(asked.query)["since"][0])
             return 200, [asdict(call) for call in self.calls[since:]]
-        return 404, {"error": {"message": f"Nothing is at {asked.path}."}}
+        return 404, {"error": {"message": f"There is nothing at {asked.path}."}}
 
 
 class ModelProcess:
-    """A `ScriptedModel` in a process of its own, from the block's begin to its end."""
+    """A `ScriptedModel` in a separate process, which runs until the end of the block."""
 
     def __enter__(self) -> ModelProcess:
         self._process = subprocess.Popen(  # nosec B603 # our own program, no shell
@@ -166,7 +166,7 @@ class ModelProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            start_new_session=True,  # Ctrl-C is for the one who measures, who ends this one after that
+            start_new_session=True,  # Ctrl-C reaches the benchmark alone, which then stops this process
         )
         assert self._process.stdout is not None
         port = self._process.stdout.readline().strip()
@@ -189,25 +189,27 @@ class ModelProcess:
             self._process.wait(STOP_SECONDS)
 
     def follow(self, script: Script) -> None:
-        """From now on."""
+        """Change the script for all further calls."""
         self._http.post("/script", json=asdict(script)).raise_for_status()
 
     def calls(self) -> list[Call]:
-        """All that were answered so far, in the order of their answers."""
+        """All answered calls so far, in the order in which they ended."""
         told = self._http.get("/calls", params={"since": len(self._calls)}).raise_for_status().json()
         self._calls += [Call(**call) for call in told]
         return list(self._calls)
 
 
 def completion(model: str, text: str) -> Json:
-    """A chat.completion of that text."""
+    """A chat.completion with that text."""
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
     return {"id": "chatcmpl-bench", "object": "chat.completion", "created": 1, "model": model, "choices": [choice]}
 
 
 def digested(material: str, words: int = SUMMARY_WORDS) -> dict[str, Any]:
-    """The mini model's answer: the summary in `material` brought up to date with its messages, of so many words at
-    most, and new facts."""
+    """The mini model's answer: the summary in `material`, updated with its messages, and new facts.
+
+    The summary has at most `words` words; its oldest statements are dropped.
+    """
     before = _SUMMARY.search(material)
     previous = json.loads(unescape(before[1])) if before else {}
     said = [(int(number), role, _first_sentence(unescape(text))) for number, role, text in _SAID.findall(material)]
@@ -236,7 +238,7 @@ def _clipped(text: str) -> str:
 
 
 async def _request(reader: asyncio.StreamReader) -> tuple[str, Any] | None:
-    """The next request's path and JSON body; None when the connection is closed instead."""
+    """The path and JSON body of the next request; None if the connection is closed."""
     size, line = 0, await reader.readline()
     if not line:
         return None
@@ -263,7 +265,7 @@ def _chunk(content: bytes) -> bytes:
 
 
 async def _until_nobody_listens() -> None:
-    """Serve, and end when standard input does."""
+    """Serve until standard input is closed."""
     server = await ScriptedModel(Script()).serve(0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)

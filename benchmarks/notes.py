@@ -1,10 +1,10 @@
-"""Everyday notes for benchmarks that need many: each with something to remember, and a question that asks for it.
+"""Generated notes for benchmarks that need many messages, each with a detail to remember and a question about it.
 
-Guarantee: the same conversation and number give the same note, whatever was made before; within 90,000 notes of a
-conversation no two have the same tag, so one that stands in a prompt got there for that note alone.
+Guarantee: the same conversation and number always give the same note.  Within 90,000 notes of a conversation each tag
+is unique, so a tag in a prompt must come from its own note.
 
-A note has about 35 words.  Its names are made of syllables, some frequent and most rare, since a search among notes of
-one small vocabulary would find every word in every one.
+A note has about 35 words.  Its names are built from syllables of varying frequency.  With a small vocabulary every
+search would find every note.
 """
 
 from __future__ import annotations
@@ -87,16 +87,16 @@ _TAGS = 90_000  # of five digits
 
 @dataclass(frozen=True)
 class Note:
-    """What a person says, what is to be remembered of it, and two questions that ask for it."""
+    """A message of a person, the detail to remember, and two questions about it."""
 
     text: str
     tag: str  # five digits
     question: str  # its answer is the tag
-    reminder: str  # by the names in it
+    reminder: str  # asks by the names in the note
 
 
 def note(conversation: str, number: int) -> Note:
-    """The note of that number, from 0."""
+    """The note with that number, from 0."""
     chosen = random.Random(f"{conversation}/{number}")  # nosec B311 # the same at each run
     who, name, place = chosen.choice(_WHO), _name(chosen, 1), _name(chosen, 2)
     thing, label, where = chosen.choice(_THING), chosen.choice(_LABEL), number + 101
@@ -112,11 +112,11 @@ def note(conversation: str, number: int) -> Note:
 
 
 def answer(text: str) -> str:
-    """What a scripted model says to that: always the same, about 40 words."""
+    """The scripted model's answer to `text`: about 40 words, always the same for the same text."""
     return _ANSWERS[zlib.crc32(text.encode()) % len(_ANSWERS)]
 
 
 def _name(chosen: random.Random, length: int) -> str:
-    """A name of one or more beginnings and an end: the first syllables of each list are far more frequent."""
+    """A name of `length` first syllables and an ending.  Syllables early in the lists are far more frequent."""
     starts = (_STARTS[int(len(_STARTS) * chosen.random() ** 2)] for _ in range(length))
     return "".join(starts).capitalize() + _ENDS[int(len(_ENDS) * chosen.random() ** 2)]

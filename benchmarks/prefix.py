@@ -1,16 +1,16 @@
-"""How much of each prompt the model server has just seen: the identical prefix of consecutive requests of a session.
+"""How much of each prompt repeats the previous prompt: the common prefix of consecutive requests of a session.
 
     python -m benchmarks.prefix CONVERSATION.json | FOLDER ...
 
-Each conversation is replayed as one session through /v1/chat/completions of a Recap of our own, whose model server
-records what it is sent and answers with the conversation's own replies.  It is replayed by two kinds of clients: one
-sends its newest message alone, with X-Session-Id; one sends the whole history every time, and names no session.
+The benchmark starts a server of its own and replays each conversation as one session through /v1/chat/completions.  A
+scripted model server records the prompts and answers with the conversation's own replies.  Two kinds of client replay
+it: one sends only its newest message, with X-Session-Id; the other sends the whole history and names no session.
 
-    prefix     the share of a prompt that the next one begins with, byte for byte: the median, the 25th percentile, and
-               how many have 0.75 or more.  Providers bill such a prefix at a fraction.
-    baseline   the same prompts with everything that is remembered in the system message, rewritten each turn: the
-               newest summary, the facts, what was recalled, and at its end the time.
-    tokens     of all prompts, a token being four bytes of the messages as JSON; `new` are those outside the prefix.
+    prefix     the share of a prompt with which the next prompt begins, byte for byte: the median, the 25th percentile,
+               and how many prompts reach 0.75.  Providers bill such a cached prefix at a fraction of the price.
+    baseline   the same prompts with all remembered text in the system message, rewritten each turn: the newest summary,
+               the facts, the recalled excerpts, and the current time at the end.
+    tokens     of all prompts, at four bytes of the messages as JSON each; `new` are those outside the common prefix.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _ROWS = (
 
 @dataclass(frozen=True)
 class Turn:
-    """What the person says and what is answered, each as one message."""
+    """A question and its answer, each as one message."""
 
     asked: str
     answer: str
@@ -64,7 +64,7 @@ class Turn:
 
 @dataclass
 class Sent:
-    """The prompts of one client's session: those Recap sent, those of the baseline, and the full history."""
+    """The prompts of one client's session: Recap's, the baseline's, and the full history."""
 
     recap: list[list[Json]] = field(default_factory=list)
     baseline: list[list[Json]] = field(default_factory=list)
@@ -72,8 +72,11 @@ class Sent:
 
 
 def turns(said: Sequence[Said], limit: int | None = None) -> list[Turn]:
-    """The conversation in turns, the first `limit` of them.  What one speaker says in several messages is one; what
-    comes before the user's first message or has no answer is left out."""
+    """The first `limit` turns of the conversation.
+
+    Consecutive messages of one speaker are joined.  Messages before the user's first one, and a question without an
+    answer, are left out.
+    """
     lines: list[list[Said]] = []
     for one in said:
         if lines and lines[-1][0].role == one.role:
@@ -86,12 +89,12 @@ def turns(said: Sequence[Said], limit: int | None = None) -> list[Turn]:
 
 
 def serialised(messages: Sequence[Json]) -> bytes:
-    """The messages as the JSON they are sent as, whatever the spaces."""
+    """The messages as JSON without optional white space."""
     return json.dumps(messages, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def shared(before: bytes, after: bytes) -> int:
-    """Bytes with which both begin; by halves, since a full history is long."""
+    """The length of the common prefix.  A binary search, because a full history is long."""
     low, high = 0, min(len(before), len(after))
     while low < high:
         middle = (low + high + 1) // 2
@@ -103,9 +106,9 @@ def shared(before: bytes, after: bytes) -> int:
 
 
 def figures(sessions: Sequence[Sequence[Sequence[Json]]]) -> dict[str, Any]:
-    """The prefixes within each session, the tokens of all prompts, and what a prompt consists of on average.
+    """The common prefixes within each session, the tokens of all prompts, and the average parts of a prompt.
 
-    A share is that of the earlier prompt: with how much of it the next one begins.
+    A prefix is given as a share of the earlier of two consecutive prompts.
     """
     prompts = [messages for session in sessions for messages in session]
     sizes = [len(serialised(messages)) for messages in prompts]
@@ -134,9 +137,9 @@ def _tokens(size: float) -> int:
 
 
 def rewritten(messages: Sequence[Json], summary: Json, at: str) -> list[Json]:
-    """The prompt of a memory that writes its system message anew each turn, with the same tail.
+    """The prompt of a memory that rewrites its system message each turn, with the same tail.
 
-    The time comes last in it, which is kind: what stands before the first change is a shared prefix here too.
+    The current time is at its end, which favours the baseline: the text before the first change is a common prefix.
     """
     instructed = messages[0]["role"] == "system"
     system = messages[0]["content"] if instructed else ""
@@ -159,7 +162,7 @@ def _section(name: str, told: str | Sequence[str]) -> str:
 
 
 class Client:
-    """An OpenAI client of one of the two kinds, in a conversation of its own."""
+    """An OpenAI client of one of the two kinds, with its own conversation."""
 
     def __init__(self, http: httpx2.Client, kind: str, user: str) -> None:
         self._http = http
@@ -169,7 +172,7 @@ class Client:
         self.history: list[Json] = []
 
     def ask(self, message: str) -> str:
-        """Say something; returns the reply.  Raises RuntimeError when it fails, or memory had no part in it."""
+        """Send a message; returns the reply.  Raises RuntimeError if the call or the memory failed."""
         new = {"role": "user", "content": message}
         self.history.append(new)
         answer = self._http.post(
@@ -185,7 +188,7 @@ class Client:
             raise RuntimeError(f"/v1/chat/completions answered {answer.status_code}: {answer.text[:1000]}")
         session, problem = answer.headers.get("X-Memory-Session-Id"), answer.headers.get("X-Memory-Error")
         if problem or session is None or session != (self._session or session):
-            raise RuntimeError(f"session {self._session} goes on as {session}; memory's problem: {problem}")
+            raise RuntimeError(f"session {self._session} continued as {session}; the memory's problem: {problem}")
         self._session = session
         reply: str = answer.json()["choices"][0]["message"]["content"]
         self.history.append({"role": "assistant", "content": reply})
@@ -193,7 +196,7 @@ class Client:
 
 
 def replay(http: httpx2.Client, model: ModelProcess, name: str, taken: Sequence[Turn], kind: str, bar: Any) -> Sent:
-    """Take the turns as one session, and return the prompts that came of it."""
+    """Replay the turns as one session, and return the prompts."""
     client = Client(http, kind, f"bench-{name}-{kind}-{uuid.uuid4().hex[:8]}")
     sent = Sent()
     summary: Json = {}
@@ -208,14 +211,14 @@ def replay(http: httpx2.Client, model: ModelProcess, name: str, taken: Sequence[
         sent.recap.append(list(prompts[0]))
         sent.baseline.append(rewritten(prompts[0], summary, turn.at))
         sent.history.append(client.history[:-1])
-        for call in calls:  # the mini model's answer, which is always the same
+        for call in calls:  # the scripted mini model answers the same prompt always alike
             summary = summary if call.model == MAIN else digested(call.messages[-1]["content"])["summary"]
         bar.update()
     return sent
 
 
 def run(conversations: Mapping[str, Sequence[Turn]]) -> dict[str, Any]:
-    """Replay them all with both kinds of clients; the results as JSON's types."""
+    """Replay the conversations with both kinds of clients.  The results can be stored as JSON."""
     sent: dict[str, dict[str, Sent]] = {kind: {} for kind in CLIENTS}
     with (
         _serving() as (http, model),
@@ -242,8 +245,11 @@ def measured(sent: Sequence[Sent]) -> dict[str, Any]:
 
 @contextmanager
 def _serving() -> Iterator[tuple[httpx2.Client, ModelProcess]]:
-    """A Recap with every setting at its default but the model server, and the summary made before the reply leaves:
-    a person takes a minute between turns, in which it is made otherwise, and nobody wants to wait for that here."""
+    """A server with default settings, except the model server and SUMMARY_MODE=inline.
+
+    In real use the summary is updated while the person writes the next message.  The replay does not pause, so the
+    summary has to be updated before the reply is sent.
+    """
     with (
         ModelProcess() as model,
         temporary_server(model.url, SUMMARY_MODE="inline") as server,
@@ -253,7 +259,7 @@ def _serving() -> Iterator[tuple[httpx2.Client, ModelProcess]]:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """A column a conversation, and one for all together when there are several; a block of rows a client."""
+    """A column for each conversation, and one for all if there are several; a block of rows for each client."""
     columns = by_conversation(results)
     width = width_of(columns)
     lines = [f"{'':36}" + "".join(name.rjust(width) for name in columns)]
@@ -266,8 +272,8 @@ def table(results: Mapping[str, Any]) -> str:
     mean = results["all"]["newest"]["recap"]["mean"]
     lines += [
         "",
-        f"A prompt of Recap has {mean['system']:,} tokens of system message, {mean['tail']:,} of tail and "
-        f"{mean['newest']:,} of newest message with what was recalled for it, on average.",
+        f"On average a prompt of Recap has {mean['system']:,} tokens of system message, {mean['tail']:,} of tail and "
+        f"{mean['newest']:,} of newest message with its recalled excerpts.",
         machine_line(results["machine"]),
     ]
     return "\n".join(lines)
@@ -279,11 +285,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command.add_argument("--limit", type=int, metavar="N", help="only the first N turns of each conversation")
     options = command.parse_args(arguments)
     if options.limit is not None and options.limit < 2:
-        command.error("--limit must be 2 or more: a prompt is compared with the next")
+        command.error("--limit must be at least 2, because each prompt is compared with the next")
     loaded = command.loaded(options.conversations)
     conversations = {one.name: taken for one in loaded if len(taken := turns(one.said, options.limit)) > 1}
     if not conversations:
-        command.error("there is no conversation of two turns or more")
+        command.error("there is no conversation with at least two turns")
     results = about_now()
     with breaking_off():
         results |= run(conversations)

@@ -1,4 +1,4 @@
-"""The rankings that the recall benchmark compares, and how well each does: figures of lists of messages, best first."""
+"""The rankings that the recall benchmark compares, and the figures that score their results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from search_index import Document, Embedder, Hit, Query, Recipe, SearchIndex
 from search_index.vectors import PACKED_BYTES, cosines, lengths_of, packed
 
 ENGLISH = analysis_in("en")
-BATCH = 200  # messages a commit, as `memory.recall.indexing` feeds them
+BATCH = 200  # messages in one commit, as in `memory.recall.indexing`
 BUDGETS = (500, 1_000, 2_000)  # prompt tokens
 
 _DEFAULTS = Settings()
@@ -34,7 +34,7 @@ DEFAULT = Recipe(
     fusion=_DEFAULTS.fusion,
     formula=_DEFAULTS.ranking,
 )
-"""What the settings' defaults make of it."""
+"""The recipe of the default settings."""
 
 MEANING_ALONE = "WordLlama alone"
 RECIPES = {
@@ -57,7 +57,7 @@ Search = Callable[[Query], list[int]]
 
 @dataclass(frozen=True)
 class Corpus:
-    """A conversation as it is indexed: its messages have the ids 1, 2, ..., its sessions numbers in their order."""
+    """A conversation as it is indexed.  Messages and sessions are numbered from 1, in order."""
 
     conversation: Conversation
     documents: tuple[Document, ...]
@@ -84,7 +84,7 @@ class Corpus:
         return frozenset(d.message_id for d in self.documents if self._name(d.message_id) in question.evidence)
 
     def query(self, question: Question, limit: int) -> Query:
-        """The question as it is asked the day after the last message, with the times it speaks of."""
+        """The query of a question that is asked the day after the last message, with the times it names."""
         last = max(document.created_at.replace(tzinfo=UTC) for document in self.documents)
         times = time_ranges(question.text, last + timedelta(days=1), UTC)
         return Query(question.text, limit, times=[(time.after, time.before) for time in times])
@@ -94,7 +94,7 @@ class Corpus:
 
 
 def feed(index: SearchIndex, owner: str, documents: Sequence[Document]) -> float:
-    """Index `documents` in batches; returns the seconds it took."""
+    """Index `documents` in batches.  Returns the duration in seconds."""
     begun = perf_counter()
     for start in range(0, len(documents), BATCH):
         index.add(owner, documents[start : start + BATCH])
@@ -102,18 +102,18 @@ def feed(index: SearchIndex, owner: str, documents: Sequence[Document]) -> float
 
 
 def search(index: SearchIndex, owner: str, query: Query) -> list[Hit]:
-    """What a search finds when everything is indexed."""
+    """The hits of a search when all messages are indexed."""
     return index.search(owner, index.prepare(query), index.generation(owner), [])
 
 
 def by_index(root: Path, recipe: Recipe, embedder: Embedder | None, owner: str) -> Search:
-    """Searching through the public door, everything indexed."""
+    """A search through `SearchIndex` when all messages are indexed."""
     index = SearchIndex(root, recipe=recipe, embedder=embedder, analysis=ENGLISH)
     return lambda query: [hit.message_id for hit in search(index, owner, query)]
 
 
 def by_meaning(embedder: Embedder, documents: Sequence[Document]) -> Search:
-    """Cosine alone, which no recipe asks for: what a service that only embeds would find."""
+    """A search by cosine alone, for comparison with services that only use embeddings.  No recipe does this."""
     vectors = packed(embedder, [one.spoken for one in documents])
     rows = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, PACKED_BYTES)
     lengths = lengths_of(rows)
@@ -128,7 +128,7 @@ def by_meaning(embedder: Embedder, documents: Sequence[Document]) -> Search:
 
 
 class Judge:
-    """Scores what is found for the questions of one corpus."""
+    """Scores the results for the questions of one corpus."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
@@ -137,7 +137,7 @@ class Judge:
         self._costs: dict[tuple[int, int, bool], int] = {}
 
     def scores(self, question: Question, found: Sequence[int]) -> dict[str, float]:
-        """One question's figures: shares of its evidence in percent, and how well its sessions are ranked."""
+        """The figures of one question: shares of its evidence in percent, and scores of the ranking of sessions."""
         evidence = self._corpus.evidence(question)
         sessions = list(dict.fromkeys(self._session[message_id] for message_id in found))
         relevant = {self._session[message_id] for message_id in evidence}
@@ -151,7 +151,7 @@ class Judge:
         }
 
     def _shown(self, found: Sequence[int], budget: int) -> set[int]:
-        """What an excerpt of `budget` tokens shows, chosen as in `memory.recall.excerpts`."""
+        """The messages that excerpts of `budget` tokens show, chosen as in `memory.recall.excerpts`."""
         hits, shown, opened = set(found), set[int](), set[object]()
         for hit in found:
             near = sorted(range(hit - self._window, hit + self._window + 1), key=lambda at: abs(at - hit))

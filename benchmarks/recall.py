@@ -1,14 +1,14 @@
-"""How well each ranking finds the messages that answer a question, side by side, and how fast.
+"""How well and how fast each ranking finds the messages that answer a question.
 
     python -m benchmarks.recall CONVERSATION.json | FOLDER ...
 
-Each conversation becomes one owner of a search index in a temporary directory; its questions are asked the day after
-its last message.  No server and no network.
+The benchmark indexes each conversation as one owner, in a temporary directory, and asks its questions as of the day
+after its last message.  It needs no server and no network.
 
     recall@k      share of a question's evidence messages among the first k, averaged over questions of categories 1-4
-    Hit@1         how often the best session (the session of the best message) holds evidence, over all questions
+    Hit@1         how often the session of the first message found contains evidence, over all questions
     NDCG@5        of the first five sessions, over all questions; a session with evidence is relevant
-    in n tokens   share of the evidence in a prompt's excerpts of n tokens, categories 1-4
+    in n tokens   share of the evidence that excerpts of n tokens in a prompt contain, categories 1-4
     p50, p95      milliseconds of a search for 10 messages
 """
 
@@ -40,7 +40,7 @@ from benchmarks.results import machine_line, percentiles
 from benchmarks.tuning import GRID, leave_one_out
 from search_index import Recipe, SearchIndex, WordLlamaEmbedder
 
-LIMIT = 10  # messages asked for when a search is timed
+LIMIT = 10  # results of a timed search
 
 _COLUMNS = (
     *((f"r@{depth}", "{:.1f}", f"recall@{depth}") for depth in (5, 10, 20)),
@@ -54,10 +54,10 @@ _COLUMNS = (
 
 
 def compare(corpora: Sequence[Corpus], root: Path) -> dict[str, Any]:
-    """Every ranking's figures over all questions, and what the indexes cost."""
+    """The figures of each ranking over all questions, and the size and speed of the indexes."""
     embedder = WordLlamaEmbedder()
     embedder.embed(["loaded before anything is timed"])
-    # The index with vectors comes first: it is the one that is timed, with no text analysed before.
+    # The index with vectors is timed, so it comes first: the other then reuses its cached text analysis.
     roots = {True: root / "vectors", False: root / "words"}
     messages = sum(len(corpus.documents) for corpus in corpora)
     seconds = 0.0
@@ -85,7 +85,7 @@ def compare(corpora: Sequence[Corpus], root: Path) -> dict[str, Any]:
 def _measured(
     corpora: Sequence[Corpus], recipe: Recipe | None, roots: Mapping[bool, Path], embedder: WordLlamaEmbedder, bar: Any
 ) -> dict[str, float]:
-    """One ranking's figures; without a `recipe`, those of meaning alone."""
+    """The figures of one ranking; without a `recipe`, those of the ranking by meaning alone."""
     answerable: list[dict[str, float]] = []
     every: list[dict[str, float]] = []
     by_category: dict[int, list[float]] = {}
@@ -120,7 +120,7 @@ def _mean(scores: Sequence[Mapping[str, float]], name: str) -> float:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """A row a ranking; below it the weights that were chosen and the sizes that were searched, if any were."""
+    """A row for each ranking.  Below them the chosen weights and the latencies, if they were measured."""
     categories = ", ".join(f"c{key} {name}" for key, name in CATEGORIES.items())
     lines = [f"{'':22}" + "".join(title.rjust(9) for title, _, _ in _COLUMNS)]
     for name, figures in results["rankings"].items():
@@ -141,7 +141,7 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def tuning_lines(tuned: Mapping[str, Any]) -> list[str]:
-    """The weights that the others' questions choose for each conversation, and what they are worth on its own."""
+    """For each conversation the weights chosen on the others, and the figures with these weights."""
     lines = ["", f"Weights chosen on all conversations but one, of {GRID}:"]
     for name, chosen in tuned["chosen"].items():
         weights = ", ".join(f"{part} {value:g}" for part, value in chosen["weights"].items())
@@ -153,7 +153,7 @@ def tuning_lines(tuned: Mapping[str, Any]) -> list[str]:
 
 
 def scale_lines(scaled: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What a search takes among so many messages."""
+    """The latency of a search for each number of messages."""
     lines = ["", "One owner's searches, ms" + " " * 8 + "p50      p95"]
     for one in scaled:
         beside = f", {one['others']} others" if one["others"] else ""

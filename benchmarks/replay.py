@@ -1,16 +1,16 @@
-"""Replays recorded conversations through Recap's public HTTP API: what it finds, how fast it is, what a prompt costs.
+"""Replays recorded conversations through the HTTP API, and measures recall, speed and the size of prompts.
 
     python -m benchmarks.replay CONVERSATION.json | FOLDER ... --url http://127.0.0.1:8000
     python -m benchmarks.replay CONVERSATION.json --serve
 
-`--serve` measures a Recap of its own in a temporary directory, with the built-in model; against one that runs, the
-benchmark makes users of its own and erases their sessions at its end.  For each conversation:
+With `--serve` the benchmark starts its own server in a temporary directory, with the built-in model.  With `--url` it
+measures a running server: it creates its own users there and erases their sessions at the end.  For each conversation:
 
-    import    each of its sessions becomes a session of one user; then all its messages go into a single session of
-              another user.  Timed until the search index holds everything.
-    search    each question is asked through /api/search; recall@k is the share of a question's evidence messages
-              among the first k results, averaged over the questions.
-    chat      the person's own messages are sent as turns; their prompts are compared with sending the full history.
+    import    stores each session of the conversation as a session of one user, and then all messages as a single
+              session of another user.  The time includes indexing.
+    search    asks each question through /api/search.  recall@k is the share of a question's evidence messages among
+              the first k results, averaged over the questions.
+    chat      sends the person's own messages as turns, and compares their prompts with sending the full history.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from benchmarks.conversation import CATEGORIES, Conversation, Question, Said, re
 from benchmarks.results import Row, by_conversation, machine_line, percentiles, rows, width_of
 from benchmarks.serving import temporary_server
 
-BATCH = 1_000  # messages in one call: as many as the API takes
+BATCH = 1_000  # messages in one call: the API's maximum
 DEPTHS = (5, 10, 20)
-LIMIT = 20  # results asked for: recall is measured down to this depth
+LIMIT = 20  # results of a search: recall is measured down to this depth
 QUIET_SECONDS = 600.0  # a real mini model may take this long over the summaries of an import
 
 _ROWS: tuple[Row, ...] = (
@@ -58,7 +58,7 @@ _ROWS: tuple[Row, ...] = (
 
 @dataclass
 class Replayed:
-    """What was measured of one conversation, raw.  `found` and the searches run along the questions."""
+    """The raw measurements of one conversation.  `found`, `search_ms` and `took_ms` have one item for each question."""
 
     conversation: Conversation
     import_seconds: float = 0.0
@@ -71,14 +71,14 @@ class Replayed:
 
 
 class Recap:
-    """The HTTP API as the benchmark uses it, on behalf of users of its own."""
+    """A client of the HTTP API, for the benchmark's own users."""
 
     def __init__(self, url: str) -> None:
         self._http = httpx2.Client(base_url=url, timeout=180.0, trust_env=False)
         self._sessions: list[str] = []
 
     def ready(self) -> dict[str, Any]:
-        """What /health/ready says.  Raises SystemExit when nobody answers or it is not ready."""
+        """The answer of /health/ready.  Raises SystemExit if the server does not answer or is not ready."""
         try:
             answer = self._http.get("/health/ready")
         except httpx2.TransportError as error:
@@ -97,12 +97,12 @@ class Recap:
             self._call("POST", f"/api/sessions/{session}/messages", json={"user_id": user, "messages": batch})
 
     def wait_for_jobs(self, user: str, *kinds: str) -> None:
-        """Wait until the user has no job of these kinds.  Raises RuntimeError for one that has failed for good."""
+        """Wait until the user has no job of these kinds.  Raises RuntimeError if a job fails or takes too long."""
         deadline = time.monotonic() + QUIET_SECONDS
         while waiting := [job for job in self._jobs(user) if job["kind"] in kinds]:
             failed = [job for job in waiting if job["state"] == "failed"]
             if failed or time.monotonic() > deadline:
-                raise RuntimeError(f"jobs that do not get done: {failed or waiting}")
+                raise RuntimeError(f"jobs failed or did not end in time: {failed or waiting}")
             time.sleep(0.01)
 
     def _jobs(self, user: str) -> list[dict[str, Any]]:
@@ -118,7 +118,7 @@ class Recap:
         return self._call("POST", "/api/chat", json={"user_id": user, "session_id": session, "message": message})
 
     def erase(self) -> None:
-        """Erase every session the benchmark has made."""
+        """Erase every session that the benchmark created."""
         while self._sessions:
             self._http.delete(f"/api/sessions/{self._sessions.pop()}")
 
@@ -131,7 +131,7 @@ class Recap:
 
 
 def replay(recap: Recap, conversation: Conversation, turns: int, bar: Any) -> Replayed:
-    """Import, search and chat one conversation."""
+    """Import one conversation, search it, and chat with its messages."""
     done = Replayed(conversation)
     user = f"bench-{conversation.name}-{uuid.uuid4().hex[:8]}"
 
@@ -172,7 +172,7 @@ def replay(recap: Recap, conversation: Conversation, turns: int, bar: Any) -> Re
 
 @contextmanager
 def _serving(url: str | None) -> Iterator[str]:
-    """The URL to measure: the given one, or that of a server of our own until the block ends."""
+    """The URL to measure: `url`, or that of a temporary server that runs until the block ends."""
     if url is not None:
         yield url
         return
@@ -181,7 +181,7 @@ def _serving(url: str | None) -> Iterator[str]:
 
 
 def run(conversations: Sequence[Conversation], url: str | None, turns: int, keep: bool = False) -> dict[str, Any]:
-    """Replay them all against `url`, or against a server of our own; the results as JSON's types."""
+    """Replay the conversations against `url`, or a temporary server.  The results can be stored as JSON."""
     steps = sum(2 * len(one.said) + len(one.questions) + turns for one in conversations)
     with _serving(url) as address:
         recap = Recap(address)
@@ -200,7 +200,7 @@ def run(conversations: Sequence[Conversation], url: str | None, turns: int, keep
 
 
 def measured(replayed: Sequence[Replayed]) -> dict[str, Any]:
-    """The figures of one conversation, or of several together: every question and every message counts the same."""
+    """The figures of one conversation, or of several together, with equal weight for each question and message."""
     messages = sum(len(one.conversation.said) for one in replayed)
     questions = [question for one in replayed for question in one.conversation.questions]
     found = [ids for one in replayed for ids in one.found]
@@ -244,7 +244,7 @@ def _of_category(
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """A column a conversation, and one for all together when there are several."""
+    """A column for each conversation, and one for all if there are several."""
     columns = by_conversation(results)
     width = width_of(columns)
     model = results["model"]
@@ -252,7 +252,8 @@ def table(results: Mapping[str, Any]) -> str:
         f"{'':24}" + "".join(name.rjust(width) for name in columns),
         *rows(_ROWS, [*columns.values()], 24, width),
         "",
-        f"Model: {model['main']}" + (" (built in; no key is set)" if model["builtin"] else f", mini {model['mini']}"),
+        f"Model: {model['main']}"
+        + (" (built in, because no model is configured)" if model["builtin"] else f", mini {model['mini']}"),
         machine_line(results["machine"]),
     ]
     return "\n".join(lines)
@@ -263,9 +264,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command.takes_conversations()
     where = command.add_mutually_exclusive_group()
     where.add_argument("--url", default="http://127.0.0.1:8000", help="the Recap to measure (default: %(default)s)")
-    where.add_argument("--serve", action="store_true", help="measure a Recap of its own, in a temporary directory")
+    where.add_argument("--serve", action="store_true", help="start and measure a temporary server")
     command.add_argument("--turns", type=int, default=50, help="turns to chat (default: %(default)s)")
-    command.add_argument("--keep", action="store_true", help="leave the sessions there afterwards")
+    command.add_argument("--keep", action="store_true", help="do not erase the sessions at the end")
     options = command.parse_args(arguments)
     conversations = command.loaded(options.conversations)
     results = about_now()

@@ -1,6 +1,6 @@
-"""What a server takes of its machine: time on the cores, memory, and bytes on the disk.
+"""The CPU time, memory and disk space that a server uses.
 
-Read from /proc, where there is one: elsewhere processor time and memory are None.
+CPU time and memory are read from /proc; on systems without /proc they are None.
 """
 
 from __future__ import annotations
@@ -12,20 +12,23 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-CHECKPOINT_SECONDS = 20.0  # for a server's transactions to let the log be folded in
+CHECKPOINT_SECONDS = 20.0  # to wait for transactions that keep the write-ahead log from being merged
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Megabytes of one process.  `pss`: pages that several processes share count by their share, so the sum over them
-    is what the machine gives; `rss`: they count in full."""
+    """The memory of one process in megabytes.
+
+    `pss` divides shared pages among the processes that share them, so a sum over processes is exact.  `rss` counts
+    shared pages in full.
+    """
 
     pss: float
     rss: float
 
 
 def cpu_seconds(pid: int) -> float | None:
-    """Processor time so far of a process and all its descendants, those that have ended included."""
+    """CPU time so far of a process and all its descendants, including those that have ended."""
     found = _processes()
     if pid not in found:
         return None
@@ -34,7 +37,7 @@ def cpu_seconds(pid: int) -> float | None:
 
 
 def worker_memory(pid: int) -> Memory | None:
-    """Of the largest worker below gunicorn's first process."""
+    """The memory of the largest worker of the gunicorn master process `pid`."""
     sizes = []
     for worker in _below(pid, _processes()):
         try:
@@ -47,30 +50,32 @@ def worker_memory(pid: int) -> Memory | None:
 
 
 def database_bytes(data_dir: Path) -> int:
-    """Of Recap's SQLite, its write-ahead log folded in.  Raises RuntimeError when the log can't be."""
+    """The size of the SQLite database with its write-ahead log merged.  Raises RuntimeError if that is not possible."""
     database = data_dir / "recap.db"
     deadline = time.monotonic() + CHECKPOINT_SECONDS
     with closing(sqlite3.connect(database, timeout=CHECKPOINT_SECONDS)) as connection:
-        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:  # 1: somebody reads in it
+        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:  # 1: a reader still needs the log
             if time.monotonic() > deadline:
-                raise RuntimeError(f"{database} is read in all the time; its size can't be told.")
+                raise RuntimeError(
+                    f"The write-ahead log of {database} could not be merged: other connections kept reading."
+                )
             time.sleep(0.05)
     return folder_bytes(data_dir, "recap.db*")
 
 
 def folder_bytes(folder: Path, pattern: str = "*") -> int:
-    """Of all files below it whose names match."""
+    """The total size of all files below `folder` whose names match `pattern`."""
     sizes = []
     for file in folder.rglob(pattern):
         try:
             sizes.append(file.stat().st_size if file.is_file() else 0)
-        except FileNotFoundError:  # merged away since it was listed
+        except FileNotFoundError:  # a merge of the index deleted it meanwhile
             continue
     return sum(sizes)
 
 
 def _processes() -> dict[int, tuple[int, int]]:
-    """Every process's parent, and the ticks it and its ended children took."""
+    """For each process its parent, and the CPU ticks of it and its ended children."""
     found = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -1,4 +1,4 @@
-"""What results have alike, whatever was measured: the machine, figures as lines of a table, and a file of JSON."""
+"""Common parts of all results: the machine, the lines of a table, and the JSON file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import Any
 PACKAGES = ("flask", "gunicorn", "sqlalchemy", "whoosh-reloaded", "httpx2")
 
 Row = tuple[str, str, tuple[str, ...]]
-"""Of a table: its label, the shape of its figures, and the path to them."""
+"""A row of a table: its label, the format of its figures, and the path to them."""
 
 
 def machine() -> dict[str, Any]:
-    """What it was measured on, as far as this process can tell."""
+    """The machine and the versions of the main packages."""
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
@@ -30,18 +30,18 @@ def machine() -> dict[str, Any]:
 
 
 def machine_line(on: Mapping[str, Any]) -> str:
-    """What `machine` told, as a table's last line."""
+    """The result of `machine` as the last line of a table."""
     memory = f"{on['memory_gb']} GB, " if on["memory_gb"] else ""
     return f"Measured on {on['cores']} cores, {memory}{on['system']}, Python {on['python']}."
 
 
 def load_line(before: float) -> str:
-    """How busy the machine was already, by `os.getloadavg`."""
-    return f"The machine's load before was {before:.1f}; where others work too, times are too long."
+    """The load of the machine before the measurement, by `os.getloadavg`, as a line of a table."""
+    return f"The machine's load before the run was {before:.1f}; other load makes the times longer."
 
 
 def stored(folder: Path, name: str, results: Mapping[str, Any]) -> Path:
-    """Write the results as JSON into `folder`, under the benchmark's name and the time; the file."""
+    """Write the results as JSON into `folder`, named after the benchmark and the time.  Returns the file."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
     file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
@@ -49,18 +49,18 @@ def stored(folder: Path, name: str, results: Mapping[str, Any]) -> Path:
 
 
 def by_conversation(results: Mapping[str, Any]) -> dict[str, Any]:
-    """What was measured of each conversation, and of all together when there are several."""
+    """The figures of each conversation, and of all together if there are several."""
     each: dict[str, Any] = results["conversations"]
     return {**each, "all": results["all"]} if len(each) > 1 else each
 
 
 def width_of(names: Iterable[str]) -> int:
-    """Of columns with these names."""
+    """The width of columns with these names."""
     return max(12, *(len(name) + 2 for name in names))
 
 
 def rows(of: Iterable[Row], columns: Sequence[Mapping[str, Any]], label: int, width: int) -> list[str]:
-    """A table's lines, a label and a figure of each column; the label and each figure are so wide."""
+    """The lines of a table: a label of width `label`, then a figure of width `width` for each column."""
     return [
         f"{title:{label}}" + "".join(_cell(figures, shape, path).rjust(width) for figures in columns)
         for title, shape, path in of
@@ -68,12 +68,12 @@ def rows(of: Iterable[Row], columns: Sequence[Mapping[str, Any]], label: int, wi
 
 
 def settings_told(settings: Mapping[str, str]) -> str:
-    """Those that are not the defaults, behind what is said of the server."""
+    """The changed settings, to be appended to the description of the server."""
     return "".join(f", {name}={value}" for name, value in settings.items())
 
 
 def _cell(figures: Mapping[str, Any], shape: str, path: tuple[str, ...]) -> str:
-    """The figure at that path in its shape; a dash where there is none."""
+    """The figure at `path`, formatted with `shape`; a dash if there is none."""
     value: Any = figures
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
@@ -81,12 +81,12 @@ def _cell(figures: Mapping[str, Any], shape: str, path: tuple[str, ...]) -> str:
 
 
 def percentiles(values: Sequence[float]) -> dict[str, float]:
-    """The values that half and 95 % of all do not exceed; nothing of none."""
+    """The median and the 95th percentile; empty without values."""
     return {f"p{share}": round(quantile(values, share), 2) for share in (50, 95)} if values else {}
 
 
 def quantile(values: Sequence[float], percent: int) -> float:
-    """The smallest of the values that so many percent of all do not exceed."""
+    """The smallest value that is not exceeded by `percent` % of the values."""
     return sorted(values)[ceil(len(values) * percent / 100) - 1]
 
 

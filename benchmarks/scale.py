@@ -1,22 +1,23 @@
-"""What many messages do to Recap: 1,000 people with a million, and one person with 100,000.
+"""How Recap performs with many messages: a million messages of 1,000 people, and 100,000 of one person.
 
-    python -m benchmarks.scale                                       # all of it: a quarter of an hour or more
+    python -m benchmarks.scale                                       # the whole benchmark: a quarter of an hour or more
     python -m benchmarks.scale --messages 1000 10000 --single 1000   # minutes
-    python -m benchmarks.scale --messages --single 1000 10000 100000 # the one person alone
+    python -m benchmarks.scale --messages --single 1000 10000 100000 # only the part with one person
 
-A server with two workers is filled over HTTP, by the calls every import takes, a size after the other; the messages are
-spread unevenly: who has most has 4 % of them, and half of the people have less than 60 % of the mean.  A scripted model
-makes the summaries.  At each size, when no job waits:
+The benchmark fills a server with two workers over HTTP, with the calls an application would use, one size after the
+other.  Messages are distributed unevenly: the person with most messages has 4 % of them, and half of the people have
+less than 60 % of the mean.  A scripted model writes the summaries.  At each size, when no job waits, it measures:
 
-    filled        messages a second, with their index and summaries
-    overhead      a turn as the client sees it, less the model: of people in the middle, each turn in another's session
-    search        as the client sees it, for a question about one of the messages
-    bytes         of index and database, a message, the write-ahead log folded in
-    memory        of the largest worker; PSS counts what processes share by their share, RSS in full
-    start         from the command to the first answer
-    rebuild       `flask index rebuild`: the index again from the messages
+    filled        messages stored, indexed and summarised in a second
+    overhead      the duration of a turn at the client minus that of the model.  The turns are those of people with a
+                  median number of messages, one person after the other
+    search        the duration at the client of a search for a question about one of the messages
+    bytes         of the index and the database for each message, with the write-ahead log merged
+    memory        of the largest worker.  PSS divides shared memory among its processes, RSS counts it in full
+    start         seconds from the start command to the first response
+    rebuild       duration of `flask index rebuild`, which rebuilds the index from the messages
 
-Ctrl-C or SIGTERM ends it early, and what was measured until then is printed.
+Ctrl-C or SIGTERM stops the benchmark early.  It then prints what it has measured so far.
 """
 
 from __future__ import annotations
@@ -39,11 +40,14 @@ MESSAGES = (1_000, 10_000, 100_000, 1_000_000)
 SINGLE = (1_000, 10_000, 100_000)
 WORKERS = 2
 UNEVEN = 0.7  # a person's share is 1 / rank to this power
-FACTS = 1  # of each digest at most: people state few things that hold, among many that pass
+FACTS = 1  # in each digest at most: most messages state no lasting fact
 ENOUGH_MS = 250.0
-"""The p95, of a search and of a turn around the model, up to which Whoosh is enough.  Both stand before a reply, and
-people stay with what they are doing if its first words come within a second; models take 300 to 700 ms of it."""
-USUAL_RATE = 1_500  # messages filled a second by two cores, for the first estimate
+"""The highest p95 of a search, and of a turn without the model, at which Whoosh counts as fast enough.
+
+Both delay the reply.  Users keep their attention if the first words come within a second, and models take 300 to 700 ms
+of that second.
+"""
+USUAL_RATE = 1_500  # messages stored in a second on two cores, for the first estimate of the duration
 
 Figures = dict[str, Any]
 
@@ -59,9 +63,9 @@ MANY_ROWS = (
     ("people with messages", "{:,}", ("people",)),
     ("filled a second", "{:,.0f}", ("filled_per_second",)),
     *_TURN,
-    ("search, in the middle, ms: p50", "{:.1f}", ("search_ms", "p50")),
+    ("search, median person, ms: p50", "{:.1f}", ("search_ms", "p50")),
     ("  p95", "{:.1f}", ("search_ms", "p95")),
-    ("search, who has most, ms: p50", "{:.1f}", ("search_most_ms", "p50")),
+    ("search, largest person, ms: p50", "{:.1f}", ("search_most_ms", "p50")),
     ("  p95", "{:.1f}", ("search_most_ms", "p95")),
     *_SIZE,
     ("start, s", "{:.1f}", ("start_seconds",)),
@@ -80,7 +84,7 @@ SINGLE_ROWS = (
 
 
 def spread(owners: int, messages: int) -> list[Person]:
-    """People with about so many messages together, the one with most first.  More messages leave nobody with fewer."""
+    """People with about `messages` messages in total, the one with most first.  A larger total gives nobody fewer."""
     weights = [1 / rank**UNEVEN for rank in range(1, owners + 1)]
     return [
         Person(f"person-{number}", round(messages * weight / sum(weights))) for number, weight in enumerate(weights)
@@ -88,7 +92,7 @@ def spread(owners: int, messages: int) -> list[Person]:
 
 
 def many(filled: Filled, owners: int, messages: int) -> Figures:
-    """The figures with `messages` of `owners` people."""
+    """The figures with `messages` messages of `owners` people."""
     people = spread(owners, messages)
     rate = filled.fill(people)
     own = [person for person in people if person.messages]
@@ -111,7 +115,7 @@ def many(filled: Filled, owners: int, messages: int) -> Figures:
 
 
 def single(filled: Filled, messages: int) -> Figures:
-    """The figures with `messages` of one person.  Raises RuntimeError when the index is not made again."""
+    """The figures with `messages` messages of one person.  Raises RuntimeError if the index cannot be rebuilt."""
     person = Person("one", messages)
     rate = filled.fill([person])
     figures = {
@@ -131,24 +135,24 @@ def single(filled: Filled, messages: int) -> Figures:
 
 
 def verdict(columns: Sequence[Mapping[str, Any]]) -> str:
-    """Where Whoosh stops being enough, by the figures of one person's messages.
+    """At how many messages of one person Whoosh becomes too slow.
 
-    A turn looks for everything its message speaks of, which takes longer than a short question; so both count.
+    Both searches and turns count: a turn searches with its whole message, which takes longer than a short question.
     """
     p95 = {one["messages"]: max(one["search_ms"]["p95"], one["overhead_ms"]["p95"]) for one in columns}
     slow = sorted(messages for messages, ms in p95.items() if ms > ENOUGH_MS)
     most = max(p95)
     if not slow:
         return (
-            f"Whoosh is enough for {most:,} messages of one person: 95 of 100 searches, and of 100 turns around the "
-            f"model, take {p95[most]:,.0f} ms or less, and up to {ENOUGH_MS:.0f} a reply is not felt to wait."
+            f"Whoosh is fast enough for {most:,} messages of one person: 95 % of searches, and of turns without the "
+            f"model, take {p95[most]:,.0f} ms or less. Users do not notice up to {ENOUGH_MS:.0f} ms."
         )
     enough = max((messages for messages in p95 if messages < slow[0]), default=None)
     return (
-        f"Whoosh stops being enough {f'between {enough:,} and' if enough else 'before'} {slow[0]:,} messages of one "
-        f"person: there 95 of 100 searches, or of 100 turns around the model, take up to {p95[slow[0]]:,.0f} ms, and "
-        f"more than {ENOUGH_MS:.0f} is felt before each reply. Then give each project a user_id of its own, or export "
-        "and erase what is no longer needed; docs/performance.md says what else there is."
+        f"Whoosh becomes too slow {f'between {enough:,} and' if enough else 'before'} {slow[0]:,} messages of one "
+        f"person: at {slow[0]:,}, 95 % of searches, or of turns without the model, take up to {p95[slow[0]]:,.0f} ms. "
+        f"Users notice more than {ENOUGH_MS:.0f} ms before each reply. Give each project its own user_id, or export "
+        "and erase what is no longer needed; docs/performance.md lists more remedies."
     )
 
 
@@ -167,21 +171,24 @@ def _memory(server: Server) -> Figures:
 
 @contextmanager
 def _filling(bar: Any, settings: Mapping[str, str]) -> Iterator[Filled]:
-    """An empty server with a model."""
+    """An empty server and its scripted model."""
     with ModelProcess() as model, temporary_server(model.url, **{"WEB_WORKERS": str(WORKERS), **settings}) as server:
         model.follow(Script(facts=FACTS, keeps=False))
         yield Filled(server, model, bar)
 
 
 def measured(owners: int, messages: Sequence[int], one: Sequence[int], results: dict[str, Any]) -> None:
-    """Put the figures of each size into `results`, as soon as they are there."""
+    """Add the figures of each size to `results` as soon as they are measured."""
     parts: tuple[tuple[str, Sequence[int], Callable[[Filled, int], Figures]], ...] = (
         ("many", messages, lambda filled, size: many(filled, owners, size)),
         ("single", one, single),
     )
     total = sum(max(sizes, default=0) for _, sizes, _ in parts)
     minutes = total / USUAL_RATE / 60
-    print(f"{total:,} messages: about {minutes:,.0f} minutes, as two cores go; the bar knows better.", file=sys.stderr)
+    print(
+        f"{total:,} messages: about {minutes:,.0f} minutes on two cores; the progress bar is more exact.",
+        file=sys.stderr,
+    )
     with terminable(), progress(total, "message") as bar:
         for name, sizes, measure in parts:
             if not sizes:
@@ -193,7 +200,7 @@ def measured(owners: int, messages: Sequence[int], one: Sequence[int], results: 
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """A column a size; a block for many people and one for the single one."""
+    """A column for each size; a block for many people, and one for the single person."""
     blocks = (
         (f"{results['owners']:,} people", results["many"], MANY_ROWS),
         ("one person", results["single"], SINGLE_ROWS),
@@ -205,7 +212,7 @@ def table(results: Mapping[str, Any]) -> str:
     if results["single"]:
         lines += [verdict(results["single"]), ""]
     if results["ended_early"]:
-        lines += ["It was ended early: larger sizes were not measured.", ""]
+        lines += ["The benchmark was stopped early: larger sizes were not measured.", ""]
     lines += [
         f"{WORKERS} workers{settings_told(results['settings'])}. {load_line(results['load'])}",
         machine_line(results["machine"]),
@@ -215,9 +222,17 @@ def table(results: Mapping[str, Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     command = Command("scale", __doc__)
-    command.add_argument("--messages", nargs="*", type=int, default=MESSAGES, help="sizes (default: %(default)s)")
-    command.add_argument("--owners", type=int, default=OWNERS, help="people they are of (default: %(default)s)")
-    command.add_argument("--single", nargs="*", type=int, default=SINGLE, help="of one person (default: %(default)s)")
+    command.add_argument(
+        "--messages",
+        nargs="*",
+        type=int,
+        default=MESSAGES,
+        help="numbers of messages of many people (default: %(default)s)",
+    )
+    command.add_argument("--owners", type=int, default=OWNERS, help="number of people (default: %(default)s)")
+    command.add_argument(
+        "--single", nargs="*", type=int, default=SINGLE, help="numbers of messages of one person (default: %(default)s)"
+    )
     command.takes_settings()
     options = command.parse_args(arguments)
     if min([*options.messages, *options.single, options.owners]) < 1 or not [*options.messages, *options.single]:

@@ -1,7 +1,7 @@
-"""A Recap of our own to measure or to try: gunicorn as `make run` starts it, on a free port of loopback.
+"""A temporary Recap server for benchmarks and tests: gunicorn as in `make run`, on a free loopback port.
 
-Guarantee: nobody's data or model is touched.  Every setting that is not given has its default, whatever the
-environment and `.env` say, so the built-in model answers; and only the process group started here is ended, by its id.
+Guarantee: no existing data or model is used.  Settings that are not given have their defaults, whatever the environment
+and `.env` contain, so the built-in model answers.  Only the process group that was started here is stopped, by its id.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from config import Settings
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 90.0
 STOP_SECONDS = 30.0
-MAIN, MINI = "main", "mini"  # the names of the models that a benchmark scripts
+MAIN, MINI = "main", "mini"  # the names of the scripted models
 
 
 class Server:
-    """A Recap over one data directory; started, ended and started again as often as wanted.
+    """A Recap server on one data directory, which can be started and stopped repeatedly.
 
     `settings` are environment variables by name: `Server(folder, OPENAI_BASE_URL=url, LOG_LEVEL="debug")`.
     """
@@ -39,7 +39,7 @@ class Server:
         self.log = data_dir.with_name(f"{data_dir.name}.log")
         self.port = int(settings.setdefault("PORT", str(free_port())))
         self.url = f"http://127.0.0.1:{self.port}"
-        unset = dict.fromkeys(Settings.variables(), "")  # empty, it counts as unset, in `.env` too
+        unset = dict.fromkeys(Settings.variables(), "")  # an empty variable counts as unset and overrides `.env`
         self.environ = {**os.environ, **unset, "RECAP_DATA_DIR": str(data_dir), **settings}
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -52,20 +52,20 @@ class Server:
         self.kill()
 
     def flask(self, *command: str, seconds: float = 120.0) -> subprocess.CompletedProcess[str]:
-        """Run a flask command, as `flask --app wsgi index verify`, on this server's data."""
+        """Run a flask command on this server's data: `server.flask("index", "verify")`."""
         program = [str(_program("flask")), "--app", "wsgi", *command]
         return subprocess.run(  # nosec B603 # our own command, no shell
             program, cwd=ROOT, env=self.environ, capture_output=True, text=True, timeout=seconds, check=False
         )
 
     def migrate(self) -> None:
-        """Bring the database up to date.  Raises RuntimeError with what the command said."""
+        """Upgrade the database.  Raises RuntimeError with the command's output if that fails."""
         done = self.flask("db", "upgrade")
         if done.returncode:
             raise RuntimeError(f"flask db upgrade failed:\n{done.stderr}")
 
     def start(self) -> None:
-        """Start gunicorn and wait until it answers.  Raises RuntimeError with the log's end when it does not."""
+        """Start gunicorn and wait until it answers.  Raises RuntimeError with the end of its log if it does not."""
         assert self._process is None, "it runs already"
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(  # nosec B603 # our own command, no shell
@@ -75,7 +75,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # a group of its own: a signal to it reaches no one else
+                start_new_session=True,  # a separate process group, which can be signalled alone
             )
         deadline = time.monotonic() + START_SECONDS
         try:
@@ -88,39 +88,41 @@ class Server:
             raise
 
     def settle(self, seconds: float) -> None:
-        """Wait until no job waits: what was said is summarised and indexed.  Raises RuntimeError when one has failed
-        for good, or not all are done in time."""
+        """Wait until all jobs are done, so that all messages are summarised and indexed.
+
+        Raises RuntimeError if a job fails, or if jobs are left after `seconds`.
+        """
         deadline = time.monotonic() + seconds
         while jobs := httpx2.get(f"{self.url}/health/ready", timeout=60.0, trust_env=False).json()["jobs"]:
             if "failed" in jobs or time.monotonic() > deadline:
-                raise RuntimeError(f"jobs that do not get done: {jobs}")
-            time.sleep(0.25)  # asking costs the server some time too
+                raise RuntimeError(f"jobs failed or did not end in time: {jobs}")
+            time.sleep(0.25)  # polling costs the server time
 
     @property
     def pid(self) -> int:
-        """The first process's id, which is also its group's."""
+        """The id of the master process and of the process group."""
         assert self._process is not None
         return self._process.pid
 
     def signal(self, number: int) -> None:
-        """Send a signal to every process of the group, as a terminal does with Ctrl-C."""
+        """Send a signal to all processes of the group, as a terminal does with Ctrl-C."""
         os.killpg(self.pid, number)
 
     def wait(self, seconds: float = STOP_SECONDS) -> int:
-        """Wait for the end and return the exit code.  Raises TimeoutExpired."""
+        """Wait until the server ends and return its exit code.  Raises TimeoutExpired."""
         assert self._process is not None
         code = self._process.wait(seconds)
         self._process = None
         return code
 
     def stop(self) -> int:
-        """End it as a service manager does, with SIGTERM to the first process; returns the exit code."""
+        """Stop the server as a service manager does, with SIGTERM to the master process.  Returns the exit code."""
         assert self._process is not None
         self._process.terminate()
         return self.wait()
 
     def kill(self) -> None:
-        """End the whole group at once, wherever it is; no error when it has ended."""
+        """Kill the whole process group, if it still runs."""
         if self._process is not None:
             try:
                 self.signal(signal.SIGKILL)
@@ -137,9 +139,9 @@ class Server:
 
 @contextmanager
 def temporary_server(model_url: str | None = None, **settings: str) -> Iterator[Server]:
-    """A Recap that answers, in a folder that goes with it at the block's end, also when this process is told to end.
+    """A running server in a temporary folder.  Both are removed at the end of the block, also on SIGTERM and SIGINT.
 
-    Its models are MAIN and MINI of the model server at that URL, or the built-in one.
+    The server uses the models MAIN and MINI of the model server at `model_url`; without it, the built-in model.
     """
     models = {"OPENAI_BASE_URL": model_url, "OPENAI_MODEL": MAIN, "OPENAI_SUMMARY_MODEL": MINI} if model_url else {}
     with (
@@ -152,9 +154,9 @@ def temporary_server(model_url: str | None = None, **settings: str) -> Iterator[
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Within it SIGTERM and SIGINT raise SystemExit, which ends every block: otherwise a server would stay behind.
+    """Raise SystemExit on SIGTERM and SIGINT within the block, so that context managers stop their servers.
 
-    SIGINT needs a handler too, because a job in the background inherits it ignored.
+    SIGINT needs a handler of its own, because a process started in the background ignores SIGINT by default.
     """
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = [signal.signal(number, lambda number, _: sys.exit(128 + number)) for number in numbers]
@@ -166,7 +168,7 @@ def terminable() -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens on now."""
+    """A free loopback port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -174,5 +176,5 @@ def free_port() -> int:
 
 
 def _program(name: str) -> Path:
-    """A program of the virtual environment this Python belongs to."""
+    """The path of a program in this Python's virtual environment."""
     return Path(sys.executable).with_name(name)

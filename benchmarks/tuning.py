@@ -1,6 +1,7 @@
-"""Weights chosen on all conversations but one and scored on that one: what tuning is worth on what it never saw.
+"""Chooses weights on all conversations but one and scores them on that one: the value of tuning on unseen data.
 
-With every weight 1 a hit's `why` has the bare parts, so one search a question serves every point of the grid.
+With all weights at 1, a hit's `why` contains the unweighted parts.  So one search for each question is enough for all
+points of the grid.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ GRID = {
     "session": (0.5, 1.0, 1.5),
     "time": (1.0, 1.5, 2.0),
 }
-"""Around the defaults, and coarse: a finer one fits the noise."""
+"""Values around the defaults.  A finer grid would fit noise."""
 
 _FIGURES = ("recall@10", "hit@1", "ndcg@5", "in 1000")
 _Weights = tuple[float, ...]
@@ -33,7 +34,7 @@ _Weights = tuple[float, ...]
 
 @dataclass(frozen=True)
 class _Asked:
-    """A question, the ids of everything that can be found for it, and the parts of their scores."""
+    """A question, the ids of all messages found for it, and the parts of their scores."""
 
     question: Question
     ids: NDArray[np.int64]
@@ -46,9 +47,9 @@ class _Asked:
 
 
 def leave_one_out(corpora: Sequence[Corpus], root: Path) -> dict[str, Any]:
-    """The weights with the best recall@10 on the other conversations, and the figures of all questions under them.
+    """The weights with the best recall@10 on the other conversations, and the figures of all questions with them.
 
-    `root` has the corpora's index with vectors.
+    `root` is the folder of the corpora's index with vectors.
     """
     defaults = (DEFAULT.meaning, DEFAULT.neighbours, DEFAULT.session, DEFAULT.time)
     points = [*product(*GRID.values())]

@@ -1,25 +1,27 @@
-"""What a turn costs around the model: time, processor, calls and tokens, memory and disk, in one table.
+"""What a turn costs in addition to the model: time, CPU, model calls, tokens, memory and disk, in one table.
 
     make bench
-    python -m benchmarks.turns --turns 40 --conversations 5 --each 10     # a smaller look
+    python -m benchmarks.turns --turns 40 --conversations 5 --each 10     # a smaller run
 
-Recap runs as gunicorn with one worker of 32 threads and is spoken to over HTTP; a scripted model in another process
-answers.  Three phases: one conversation, a model without latency; many conversations at once; a model that lets wait
-for its first text, streamed.  Beside Recap stands the model server alone, called by the same client: what HTTP and
-the stand-in cost by themselves.
+The benchmark runs Recap in gunicorn with one worker of 32 threads, and calls it over HTTP.  A scripted model runs in
+another process.  There are three phases: one conversation with a model without latency; many conversations at once; and
+streamed turns with a model that delays its first text.  For comparison, the same client also calls the model server
+directly, which shows the cost of HTTP and the scripted model.
 
-    overhead   a turn as the client sees it, less the time in which at least one model call was being answered
-    CPU        of all of Recap's processes, what follows the replies included: until no job waits
+    overhead   the duration of a turn at the client minus the time in which at least one model call was in progress
+    CPU        CPU time of all of Recap's processes until no job waits, so it includes the work after replies
     calls, prompt tokens
-               of both models.  A token is a word or a punctuation mark, with three more a message; at turn N: the mean
-               of the 16 turns up to it, as summaries come every few turns.  The scripted summaries have 200 words at
-               most, half of what Recap's prompt allows, and say the first words of each message; see --summary-words
-    old things what was said in a turn is asked for after the last: does the main model's prompt have it?
-    disk       of database and index, the write-ahead log folded in, when no job waits; the growth of the second half
-               of the turns over that of the first
-    memory     of the worker, all phases over.  PSS counts what processes share by their share, RSS in full
+               of both models.  A token is a word or a punctuation mark, plus three for each message.  "At turn N" is
+               the mean of the 16 turns up to turn N, because summaries come every few turns.  The scripted summaries
+               have at most 200 words, half of what Recap's prompt allows, and contain the first words of each message;
+               see --summary-words
+    old things the share of questions about earlier turns for which the main model's prompt contains the answer.  The
+               questions are asked after the last turn
+    disk       size of the database and the index when no job waits, with the write-ahead log merged; and the growth in
+               the second half of the turns divided by the growth in the first
+    memory     of the worker after all phases.  PSS divides shared memory among its processes, RSS counts it in full
 
-Everything shares the machine's cores, and the figures are only as quiet as the machine.
+All processes share the machine's cores, so other load on the machine disturbs the figures.
 """
 
 from __future__ import annotations
@@ -41,15 +43,15 @@ from benchmarks.serving import MAIN, Server, temporary_server
 
 THREADS = 32
 QUESTIONS = 20
-ENDS = 20  # turns at the start and at the end that are compared
-TOKENS_OVER = 16  # turns
+ENDS = 20  # the first and the last turns that are compared
+TOKENS_OVER = 16  # turns that prompt tokens are averaged over
 EARLY = 20  # the turn whose prompt tokens are compared with the last one's
 SETTLE_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
 class Amount:
-    """How much is measured."""
+    """The size of a run."""
 
     turns: int
     conversations: int
@@ -57,13 +59,13 @@ class Amount:
     slow_turns: int
     latency: float  # seconds, of the slow model
     pause: float  # seconds between the turns of one conversation
-    summary_words: int  # as the scripted mini model writes it
-    settings: Mapping[str, str]  # of Recap, where they are not the defaults
+    summary_words: int  # of the scripted mini model's summaries, at most
+    settings: Mapping[str, str]  # of Recap, other than the defaults
 
 
 @dataclass(frozen=True)
 class Subject:
-    """Whom turns are taken with: where they are sent, and how."""
+    """A service that turns are sent to: its address, and the request of a turn."""
 
     url: str
     path: str
@@ -86,7 +88,7 @@ def model_alone(url: str) -> Subject:
 
 
 class Bench:
-    """The phases, for one subject."""
+    """Runs the phases against one subject."""
 
     def __init__(self, subject: Subject, model: ModelProcess, amount: Amount, bar: Any) -> None:
         self._subject = subject
@@ -95,7 +97,7 @@ class Bench:
         self._bar = bar
 
     def talk(self, session: str, numbers: Sequence[int], *, stream: bool = False) -> list[Took]:
-        """One conversation's turns, one after the other."""
+        """Send one conversation's turns, one after the other."""
         taken = []
         with Connection(self._subject.url) as connection:
             for number in numbers:
@@ -106,7 +108,7 @@ class Bench:
         return taken
 
     def at_once(self) -> dict[str, Any]:
-        """Many conversations, each in a thread and on a connection of its own."""
+        """Run many conversations at once, each with its own thread and connection."""
         taken, errors = list[Took](), list[str]()
 
         def converse(name: str) -> None:
@@ -130,7 +132,7 @@ class Bench:
         }
 
     def slow(self) -> dict[str, Any]:
-        """A model that lets wait, streamed."""
+        """Send streamed turns while the model has latency."""
         script = Script(words=self._amount.summary_words)
         self._model.follow(replace(script, first=self._amount.latency, mini=self._amount.latency))
         taken = self.talk("slow", range(self._amount.slow_turns), stream=True)
@@ -141,7 +143,7 @@ class Bench:
         }
 
     def found(self, session: str, turns: int) -> float:
-        """Percent of QUESTIONS about what was said in `turns` turns whose answer the main model is shown."""
+        """Percent of QUESTIONS about the first `turns` turns for which the main model's prompt contains the answer."""
         found = []
         with Connection(self._subject.url) as connection:
             for number in _spread(turns, QUESTIONS):
@@ -154,7 +156,7 @@ class Bench:
 
 
 def measured(amount: Amount) -> dict[str, Any]:
-    """The figures of Recap and of the model alone.  Raises RuntimeError when one does not start, or jobs fail."""
+    """The figures of Recap and of the model alone.  Raises RuntimeError if one does not start, or if jobs fail."""
     each = amount.turns + amount.conversations * amount.each + amount.slow_turns
     total = 2 * (each + 1) + min(QUESTIONS, amount.turns)
     settings = {"WEB_WORKERS": "1", "WEB_THREADS": str(THREADS), **amount.settings}
@@ -218,7 +220,7 @@ def _one_conversation(bench: Bench, server: Server, model: ModelProcess, amount:
 
 
 def overheads(taken: Sequence[Took], calls: Sequence[Call]) -> dict[str, Any]:
-    """What turns took beyond the model, and whether the last took longer than the first."""
+    """The time of turns minus that of the model, and the last turns' time divided by the first turns'."""
     beyond = [1000 * (took.seconds - answering(calls, took.begun, took.ended)) for took in taken]
     ends = min(ENDS, len(beyond) // 2)
     return {
@@ -228,7 +230,7 @@ def overheads(taken: Sequence[Took], calls: Sequence[Call]) -> dict[str, Any]:
 
 
 def answering(calls: Sequence[Call], begun: float, ended: float) -> float:
-    """Seconds between the two in which at least one call was being answered."""
+    """Seconds between `begun` and `ended` in which at least one call was in progress."""
     total, upto = 0.0, begun
     for call in sorted(calls, key=lambda one: one.begun):
         if call.begun >= ended:
@@ -240,8 +242,10 @@ def answering(calls: Sequence[Call], begun: float, ended: float) -> float:
 
 
 def tokens_at(turn: int, taken: Sequence[Took], calls: Sequence[Call]) -> int:
-    """Prompt tokens of a turn: the mean of the TOKENS_OVER up to it, with the calls made from the first's begin to the
-    last's end."""
+    """Prompt tokens of a turn: the mean over the TOKENS_OVER turns up to it.
+
+    It counts the calls from the start of the first of these turns to the end of the last.
+    """
     first, last = max(0, turn - TOKENS_OVER), turn - 1
     among = [call.tokens for call in calls if taken[first].begun <= call.begun < taken[last].ended]
     return round(sum(among) / (turn - first))
@@ -257,13 +261,13 @@ def _disk(server: Server) -> int:
 
 
 def _spread(turns: int, count: int) -> list[int]:
-    """So many of the turns, evenly from the first on."""
+    """`count` of the turns, evenly spaced from the first one."""
     count = min(count, turns)
     return [turns * number // count for number in range(count)]
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """A block of rows a phase; a column for Recap, and one for the model alone."""
+    """A block of rows for each phase; a column for Recap, and one for the model alone."""
     amount, subjects = results["amount"], (results["recap"], results["model_alone"])
     early, last = str(min(EARLY, amount["turns"])), str(amount["turns"])
     blocks = {
@@ -305,8 +309,7 @@ def table(results: Mapping[str, Any]) -> str:
     serving = f"One worker of {THREADS} threads{settings_told(amount['settings'])}"
     lines += [
         "",
-        f"{serving}; the model's summaries have up to {amount['summary_words']} words. "
-        "--help says what each figure means.",
+        f"{serving}; the model's summaries have up to {amount['summary_words']} words. --help explains each figure.",
         load_line(results["load"]),
         machine_line(results["machine"]),
     ]
@@ -316,19 +319,23 @@ def table(results: Mapping[str, Any]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     command = Command("turns", __doc__)
     shown = "(default: %(default)s)"
-    command.add_argument("--turns", type=int, default=200, help=f"of the one conversation {shown}")
-    command.add_argument("--conversations", type=int, default=20, help=f"at once {shown}")
-    command.add_argument("--each", type=int, default=50, help=f"turns of each of those {shown}")
-    command.add_argument("--slow-turns", type=int, default=24, help=f"with the model that lets wait {shown}")
-    command.add_argument("--latency", type=float, default=0.3, help=f"seconds it lets wait {shown}")
+    command.add_argument("--turns", type=int, default=200, help=f"turns of the one conversation {shown}")
+    command.add_argument("--conversations", type=int, default=20, help=f"conversations at once {shown}")
+    command.add_argument("--each", type=int, default=50, help=f"turns of each of these conversations {shown}")
+    command.add_argument("--slow-turns", type=int, default=24, help=f"turns with the slow model {shown}")
+    command.add_argument(
+        "--latency", type=float, default=0.3, help=f"seconds until the slow model's first text {shown}"
+    )
     command.add_argument("--pause", type=float, default=0.01, help=f"seconds between turns of one conversation {shown}")
-    command.add_argument("--summary-words", type=int, default=200, help=f"of the scripted summaries, at most {shown}")
+    command.add_argument("--summary-words", type=int, default=200, help=f"longest scripted summary {shown}")
     command.takes_settings()
     options = vars(command.parse_args(arguments))
     folder, options["settings"] = options.pop("results"), dict(options.pop("set"))
     amount = Amount(**options)
     if amount.turns < 4 or min(amount.conversations, amount.each, amount.slow_turns) < 1:
-        command.error("--turns must be 4 or more, as halves are compared, and the other counts 1 or more")
+        command.error(
+            "--turns must be at least 4, because two halves are compared; the other counts must be at least 1"
+        )
     results = about_now() | {"amount": options}
     with breaking_off():
         results |= measured(amount)
