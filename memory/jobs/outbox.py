@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Boolean, ColumnElement, bindparam, case, func, or_, select
+from sqlalchemy import Boolean, ColumnElement, bindparam, case, event, func, or_, select
 
 from memory.errors import RecapError
 from memory.leases import Lease, Leases
@@ -91,6 +91,7 @@ class Lane:
     kinds: Sequence[str]
     served: deque[int] = field(default_factory=lambda: deque(maxlen=SERVED_MAX))
     looking: threading.Lock = field(default_factory=threading.Lock)
+    woken: threading.Event = field(default_factory=threading.Event)
 
 
 class Outbox:
@@ -105,15 +106,19 @@ class Outbox:
         self._attempts = attempts
         self._metrics = metrics
         self._handlers: dict[str, Handler] = {}
+        self._lanes: list[Lane] = []
         self._threads: list[threading.Thread] = []
-        self._stopping = threading.Event()
+        self._stopping = False
 
     def register(self, kind: str, handler: Handler) -> None:
         """Say what runs jobs of `kind`."""
         self._handlers[kind] = handler
 
     def ask(self, tx: Transaction, *requests: JobRequest) -> None:
-        """Ask for jobs in the caller's write transaction: insert them, or merge them with those that exist."""
+        """Ask for jobs in the caller's write transaction: insert them, or merge them with those that exist.
+
+        Its commit wakes this process's workers for what is due soon.
+        """
         now = self._now()
         rows = [
             {
@@ -132,11 +137,19 @@ class Outbox:
             for request in requests
         ]
         _ASK.execute(tx, rows)
+        if soon := {request.kind for request in requests if request.delay < POLL_SECONDS}:
+            event.listen(tx, "after_commit", lambda _: self._wake(soon), once=True)
+
+    def _wake(self, kinds: set[str]) -> None:
+        for lane in self._lanes:
+            if not kinds.isdisjoint(lane.kinds):
+                lane.woken.set()
 
     def start(self, lanes: Mapping[Sequence[str], int]) -> None:
         """Start worker threads, so many for the kinds of each lane: slow kinds must not hold up others."""
         for kinds, count in lanes.items():
             lane = Lane(kinds)
+            self._lanes.append(lane)
             for _ in range(count):
                 name = f"recap-jobs-{len(self._threads)}-{'-'.join(kinds)}"
                 thread = threading.Thread(target=self._work, args=(lane,), name=name, daemon=True)
@@ -145,11 +158,13 @@ class Outbox:
 
     def stop(self, timeout: float) -> None:
         """Take no more jobs.  The lease of one that does not end within `timeout` seconds runs out."""
-        self._stopping.set()
+        self._stopping = True
+        self._wake(set(self._handlers))
         deadline = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         self._threads.clear()
+        self._lanes.clear()
 
     def run_due(
         self, kinds: Sequence[str] | None = None, *, each: Callable[[JobRow, str | None], None] = lambda *_: None
@@ -197,17 +212,24 @@ class Outbox:
         return claimed, 0.0
 
     def _work(self, lane: Lane) -> None:
-        while not self._stopping.is_set():
+        while not self._stopping:
             try:
-                with lane.looking:
-                    claimed, wait = self.claim_next(lane) if not self._stopping.is_set() else (None, 0.0)
-                    if claimed is None:
-                        self._stopping.wait(wait)
-                if claimed:
+                if claimed := self._wait_for_job(lane):
                     self._run(*claimed)
             except Exception:  # a worker must survive any mistake, and a database that fails
                 log.exception("jobs: a worker failed; trying again", extra=logs.fields(kinds=lane.kinds))
-                self._stopping.wait(TROUBLE_SECONDS)
+                lane.woken.wait(TROUBLE_SECONDS)
+
+    def _wait_for_job(self, lane: Lane) -> Claimed | None:
+        with lane.looking:
+            lane.woken.clear()  # before looking: whoever asks from now on wakes us again
+            if self._stopping:
+                lane.woken.set()  # for the lane's other workers
+                return None
+            claimed, wait = self.claim_next(lane)
+            if claimed is None:
+                lane.woken.wait(wait)
+            return claimed
 
     def _claim(self, *conditions: ColumnElement[bool], order: Sequence[Any] = ()) -> Claimed | None:
         """Claim the first job that meets the conditions; None when none does, or another worker has it."""
