@@ -178,7 +178,8 @@ def gather(
         base += len(block.rows)
     where = place[np.concatenate(at)]
     there = where >= 0
-    held, which = np.unique(np.concatenate(term)[there], return_inverse=True)
-    counts = np.zeros((len(held), len(order)))
-    counts[which, where[there]] = np.concatenate(times)[there]
+    which = np.concatenate(term)[there]
+    held = np.bincount(which, minlength=len(codes)) > 0
+    counts = np.zeros((int(held.sum()), len(order)))
+    counts[(held.cumsum() - 1)[which], where[there]] = np.concatenate(times)[there]
     return Candidates(rows[order], likeness[order], len(terms), counts)

@@ -84,11 +84,10 @@ def rank(candidates: Candidates, recipe: Recipe, now: int, times: Sequence[tuple
         weights["time"] = recipe.time
     if not any(weights.values()) or not len(words):
         return Ranked(words, ["words"], words[None], words > 0)
-    first = np.diff(rows["session"], prepend=rows["session"][0] - 1) != 0  # the rows are in order of their sessions
-    session, starts = np.cumsum(first) - 1, first.nonzero()[0]
-    likeness = np.maximum(likeness, 0)
-    around = _around(np.concatenate((counts, [rows["length"], likeness, np.ones(len(rows))])), session)
-    near, (lengths, likenesses, messages) = around[:-3], around[-3:]
+    sessions, likeness = rows["session"], np.maximum(likeness, 0)
+    starts = np.concatenate(([0], (sessions[1:] != sessions[:-1]).nonzero()[0] + 1))
+    session = starts.searchsorted(np.arange(len(rows)), "right") - 1  # of each message, numbered
+    near, (lengths, likenesses, messages) = _around(counts, rows["length"], likeness, session)
     has = np.minimum(near, 1.0)
     together = (likenesses + likeness) / (messages + 1)  # the message itself counts twice
     whole = np.add.reduceat(counts, starts, axis=1)
@@ -125,20 +124,23 @@ def _rarity(has: Floats) -> Floats:
     return idf
 
 
-def _around(rows: Floats, session: Ints) -> Floats:
-    """Each row summed over each message and its REACH neighbours on either side in its session.
+def _around(counts: Floats, lengths: Ints, likeness: Floats, session: Ints) -> tuple[Floats, Floats]:
+    """Sums over each message and its REACH neighbours on either side in its session: of the counts of each term; and of
+    their lengths, their likenesses and how many they are.
 
     All rows are added at once, laid end to end.  REACH empty columns keep rows and sessions apart.
     """
     columns = np.arange(len(session)) + REACH * session
-    apart = np.zeros((len(rows), int(columns[-1]) + 1 + REACH))
-    apart[:, columns] = rows
-    line = apart.reshape(-1)
+    rows = np.zeros((len(counts) + 3, int(columns[-1]) + 1 + REACH))
+    rows[:-3, columns] = counts
+    rows[-3, columns], rows[-2, columns], rows[-1, columns] = lengths, likeness, 1.0
+    line = rows.reshape(-1)
     total = line.copy()
     for distance in range(1, REACH + 1):
         total[distance:] += line[:-distance]
         total[:-distance] += line[distance:]
-    return total.reshape(apart.shape).take(columns, axis=1)
+    total = total.reshape(rows.shape).take(columns, axis=1)
+    return total[:-3], total[-3:]
 
 
 def _within(created: Ints, times: Sequence[tuple[int, int]]) -> Floats:

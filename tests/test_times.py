@@ -25,15 +25,11 @@ def instant(said: str, zone: ZoneInfo) -> datetime:
 # A text, the phrase in it, and the range on the person's wall: "11-19" is midnight of that day of 2026.
 PHRASES = """
     what did we do today? | today | 11-20 | 11-21
-    Yesterday I said so | Yesterday | 11-19 | 11-20
     the day before yesterday | the day before yesterday | 11-18 | 11-19
     this morning | this morning | 11-20T04 | 11-20T12
-    yesterday evening | yesterday | 11-19 | 11-20
     last week's plan | last week | 11-09 | 11-16
     last month | last month | 10-01 | 11-01
-    last quarter | last quarter | 07-01 | 10-01
     last weekend | last weekend | 11-14 | 11-16
-    what we said on Monday | on Monday | 11-16 | 11-17
     remind me what we decided on Thu | on Thu | 11-19 | 11-20
     3 days ago | 3 days ago | 11-17 | 11-18
     a month ago | a month ago | 10-05 | 11-05
@@ -43,14 +39,11 @@ PHRASES = """
     in the last 24 hours | in the last 24 hours | 11-19T14:30 | NOW
     on December 1,2023 | on December 1,2023 | 2023-12-01 | 2023-12-02
     in May | in May | 05-01 | 06-01
-    last May | last May | 05-01 | 06-01
     in November | in November | 11-01 | 12-01
     in December | in December | 2025-12-01 | 01-01
     last year in May | last year in May | 2025-05-01 | 2025-06-01
     early May | early May | 05-01 | 05-11
-    at the beginning of last month | last month | 10-01 | 11-01
     first week of June | first week of June | 06-01 | 06-08
-    on 12 May 2023 | on 12 May 2023 | 2023-05-12 | 2023-05-13
     the 12th of May | the 12th of May | 05-12 | 05-13
     05/13/2023 | 05/13/2023 | 2023-05-13 | 2023-05-14
     (2023-05-12) | 2023-05-12 | 2023-05-12 | 2023-05-13
@@ -60,7 +53,6 @@ PHRASES = """
     I was born in 1990 | in 1990 | 1990-01-01 | 1991-01-01
     昨天我们聊了什么 | 昨天 | 11-19 | 11-20
     今天早上 | 今天早上 | 11-20T04 | 11-20T12
-    上周 | 上周 | 11-09 | 11-16
     周一说过 | 周一 | 11-16 | 11-17
     上个月 | 上个月 | 10-01 | 11-01
     三天前 | 三天前 | 11-17 | 11-18
@@ -124,14 +116,10 @@ def test_is_not_fooled_by(text):
     [
         ("yesterday", "2026-03-30T10:00", TALLINN, "2026-03-28T22:00Z", "2026-03-29T21:00Z"),  # 23 hours
         ("yesterday", "2026-10-26T10:00", TALLINN, "2026-10-24T21:00Z", "2026-10-25T22:00Z"),  # 25 hours
-        ("today", "2026-03-08T10:00", NEW_YORK, "2026-03-08T05:00Z", "2026-03-09T04:00Z"),
         ("today", "2026-11-01T10:00", NEW_YORK, "2026-11-01T04:00Z", "2026-11-02T05:00Z"),
         ("2 hours ago", "2026-03-29T05:00", TALLINN, "2026-03-28T23:30Z", "2026-03-29T00:30Z"),
         ("last month", "2026-11-20T14:30", NEW_YORK, "2026-10-01T04:00Z", "2026-11-01T04:00Z"),
-        ("last month", "2026-12-20T14:30", NEW_YORK, "2026-11-01T04:00Z", "2026-12-01T05:00Z"),
         ("today", "2018-11-04T09:00", ZoneInfo("America/Sao_Paulo"), "2018-11-04T03:00Z", "2018-11-05T02:00Z"),
-        ("yesterday", "2026-01-01T00:00", TALLINN, "2025-12-30T22:00Z", "2025-12-31T22:00Z"),
-        ("yesterday", "2024-03-01T12:00", ZONES[2], "2024-02-29T00:00Z", "2024-03-01T00:00Z"),
         ("last month", "2026-01-31T12:00", ZONES[2], "2025-12-01T00:00Z", "2026-01-01T00:00Z"),
         ("in the past month", "2024-03-31T12:00", ZONES[2], "2024-02-29T00:00Z", "2024-03-31T12:00Z"),
         ("last quarter", "2026-02-01T12:00", ZONES[2], "2025-10-01T00:00Z", "2026-01-01T00:00Z"),
