@@ -125,7 +125,7 @@ def test_a_fact_quotes_its_source_and_says_what_it_replaces() -> None:
     [
         ("Name: Ada", "My name is Ada", "Not Ada, Ida", "Name: Ida"),
         ("User's name is Ada", "I'm Ada", "My name is Ida", "Name: Ida"),
-        ("User lives in Tallinn", "in Tallinn", "I live in Lyon now", "Lives in Lyon"),
+        ("User lives in Tallinn", "I live in Tallinn", "I live in Lyon now", "Lives in Lyon"),
         ("Lives in Tallinn", "I live in Tallinn", "We moved: I live in Lyon now.", "Lives in Lyon"),
         ("Budget: 800 euros", "The budget is 800 euros", "make that 1,000", "Budget: 1,000 euros"),
         ("Deadline: Friday", "The deadline is Friday", "push it to Monday", "Deadline: Monday"),

@@ -25,7 +25,6 @@ from memory.sections import Excluded, Sections
 MAX_FACTS = 40
 MAX_ITEMS, MAX_ITEM = 12, 200  # of a section, unless a person or another model made it longer
 _SECTIONS = ("requirements", "constraints", "data", "open_questions", "discussed")
-_BARE = {"has": "have", "studies": "study", "flies": "fly", "teaches": "teach"}
 _UNDERTAKING = patterns("reading")["undertaking"]
 
 
@@ -228,19 +227,12 @@ class Reader:
 
 
 def _known(fact: Fact) -> Statement:
-    """The statement behind a known fact: as its quote reads, unless the fact was edited since."""
-    for statement in reading.statements(fact.quote):
-        if _same(statement.text, fact.text):
-            return statement
-    label, _, value = fact.text.partition(": ")
-    own = re.sub(r"^(?:the )?(?:user|person)(?:'s)? (?:is |has )?", "", fact.text, flags=re.I)
-    verb, space, rest = own.partition(" ")  # "Lives in Lyon" as "live in Lyon"
-    bare = f"{_BARE.get(verb.lower(), verb.lower().removesuffix('s'))}{space}{rest}"
-    made = Statement(fact.text, fact.quote, fact.category, max(2, fact.importance), value=fact.text)
-    for text in (f"my {label} is {value}", f"I {own}", f"I {bare}", f"I'm {own}", f"my {own}", fact.text):
-        for found in reading.statements(text):
-            return replace(made, key=found.key, value=found.value, mark=found.mark)
-    return made
+    """The statement behind a known fact: as its quote reads, in the words that the fact has now."""
+    value = fact.text.rpartition(": ")[2]
+    made = Statement(fact.text, fact.quote, fact.category, max(2, fact.importance), value=value)
+    read = list(reading.statements(fact.quote or fact.text))
+    same = next((one for one in read if _same(one.text, fact.text)), None)
+    return same or (replace(made, key=read[0].key, mark=read[0].mark) if read else made)
 
 
 def _replaces(new: Statement, old: Statement, correcting: bool) -> bool:
