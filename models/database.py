@@ -21,7 +21,7 @@ from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import QueuePool
 
 from models.errors import Damage, Trouble, on_read_only_disk, trouble_of
@@ -46,6 +46,8 @@ class Database:
         self.engine = engine
         self._sqlite = engine.dialect.name == "sqlite"
         self._queue = threading.Lock()
+        # The caller says when changed rows are flushed, not the next query; they can be read after the commit.
+        self._session = sessionmaker(autoflush=False, expire_on_commit=False)
         name = engine.url.database if self._sqlite else None
         self._file = Path(name) if name and name != ":memory:" else None
         self._damage = Damage(self._file)
@@ -61,7 +63,7 @@ class Database:
 
     def read(self) -> Transaction:
         """A consistent snapshot, to be used in a `with` statement.  Nothing that is written in it is kept."""
-        return _session(self._reading)
+        return self._session(bind=self._reading)
 
     def connect(self) -> Connection:
         """As `read`, for statements that return plain columns."""
@@ -80,7 +82,7 @@ class Database:
         if not self._queue.acquire(timeout=-1 if patience is None else patience):
             raise OperationalError("BEGIN IMMEDIATE", None, TimeoutError("other writes of this process take too long"))
         try:
-            with _session(self._durable if durable else self._relaxed) as tx:
+            with self._session(bind=self._durable if durable else self._relaxed) as tx:
                 self._lock(tx, PATIENCE if patience is None else patience)
                 yield tx
                 tx.flush()
@@ -173,11 +175,6 @@ class Upsert:
     def execute(self, tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert or change these rows."""
         tx.execute(self._statements[tx.get_bind().dialect.name], rows)
-
-
-def _session(engine: Engine) -> Transaction:
-    # The caller says when changed rows are flushed, not the next query; they can be read after the commit.
-    return Session(engine, autoflush=False, expire_on_commit=False)
 
 
 def _is_busy(error: OperationalError) -> bool:

@@ -45,16 +45,19 @@ def owned(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any,
 def known_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
     """The caller's session of this id, if there is one.  Raises NotFound when it is someone else's."""
     row = tx.scalar(_NAMED, {"tenant": caller.tenant, "id": session_id})
-    return None if row is None else checked(row, caller, session_id)
+    theirs = caller.user_id is None or row is None or (row.owner.kind, row.owner.name) == ("user", caller.user_id)
+    if not theirs:
+        raise session_not_found(session_id)
+    return row
 
 
 def find_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow:
     """The caller's session.  Raises NotFound, also when it is someone else's."""
-    return checked(known_session(tx, caller, session_id), caller, session_id)
-
-
-def checked(row: SessionRow | None, caller: Caller, session_id: str) -> SessionRow:
-    """The row that was found, if it is the caller's.  Raises NotFound."""
-    if row is None or (caller.user_id is not None and row.owner.user_id != caller.user_id):
-        raise NotFound("session_not_found", f"There is no session {session_id!r}.", param="session_id")
+    row = known_session(tx, caller, session_id)
+    if row is None:
+        raise session_not_found(session_id)
     return row
+
+
+def session_not_found(session_id: str) -> NotFound:
+    return NotFound("session_not_found", f"There is no session {session_id!r}.", param="session_id")

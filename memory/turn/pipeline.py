@@ -17,11 +17,10 @@ breaks, the request goes to the model unchanged and the client gets the answer; 
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from time import perf_counter
-from typing import Any
 
 from memory import tokens
 from memory.clients.arrival import opening
@@ -91,12 +90,10 @@ class ChatPipeline:
             answer = Answer(parts, question, tools, course.spent)
             if request.stream:
                 course.first_text = perf_counter()
-            started = replace(answer.reported_in(prompt.started), problem=problem or prompt.started.problem)
+            report = replace(prompt.started.memory, calls=answer.looked_back)
+            started = replace(prompt.started, memory=report, problem=problem or prompt.started.problem)
             listening = True
-            events: Iterator[TurnEvent] = chain([started], answer)
-            if request.client is not None:
-                events = chain(events, answer.end_for_client(request.stream, request.client.parameters))
-            for event in events:
+            for event in chain([started], answer.pieces):
                 if listening:
                     try:
                         yield event
@@ -160,10 +157,10 @@ def _prompt(parts: Parts, admitted: Admitted, request: TurnRequest, tools: Tools
 class Answer:
     """The main model's answer: one call, or with tools up to RECALL_TOOL_ROUNDS calls and looks back in between.
 
-    Iterate for its pieces, and a client's chunks, as they come; then `text` and `end` are complete.  It ends in words
-    or in a ModelError, or, when its call is stopped, in what was said until then.  A model that fails before its first
-    word raises when the answer is made.  The last call is offered no tools, so that it must answer.  What a look back
-    brings never makes the prompt larger than CONTEXT_TOKENS.
+    `pieces`, and a client's chunks, come as the model says them; after the last one `text` and `end` are complete.  An
+    answer ends in words or in a ModelError, or, when its call is stopped, in what was said until then.  A model that
+    fails before its first word raises when the answer is made.  The last call is offered no tools, so that it must
+    answer.  What a look back brings never makes the prompt larger than CONTEXT_TOKENS.
 
     `end` has the usage of all calls together, and `spent` gets that of each.  `rate` is how many tokens the model
     counts for one of our estimate.
@@ -182,22 +179,9 @@ class Answer:
         self.looked_back: tuple[RecallCall, ...] = ()
         self.calls: tuple[ToolCall, ...] = ()  # of a client's own tools
         self.last: Chunk | None = None
-        self._parts = self._rounds(request)
-        self._first = next(self._parts, None)
-
-    def __iter__(self) -> Iterator[Piece | Chunk]:
-        return chain(() if self._first is None else (self._first,), self._parts)
-
-    def reported_in(self, started: TurnStarted) -> TurnStarted:
-        """`started` with the model's own looks back so far."""
-        return replace(started, memory=replace(started.memory, calls=self.looked_back)) if self.looked_back else started
-
-    def end_for_client(self, stream: bool, parameters: Mapping[str, Any]) -> Iterator[Piece | Chunk]:
-        """How an answer that was stopped ends for a client.  Read it when the answer is over."""
-        if self.interrupted and stream and self.last is not None:
-            yield Chunk(last_chunk(self.last.data, "stop"))
-        elif self.interrupted:
-            yield from in_chunks([self.text], replace(self.end, reason="stop"), parameters, stream=stream)
+        rounds = self._rounds(request)
+        first = next(rounds, None)
+        self.pieces = rounds if first is None else chain([first], rounds)
 
     def _rounds(self, request: ModelRequest) -> Iterator[Piece | Chunk]:
         left = self._settings.recall_tool_rounds if self._tools is not None else 1
@@ -223,6 +207,13 @@ class Answer:
                 break
             request = self._look_back(request, self._tools, before, calls[:CALLS_A_ROUND])
         self.end = replace(self.end, usage=sum(self._spent[1:], self._spent[0]))
+        if self.interrupted and request.client is not None:  # a client is told of an end that it knows
+            if request.stream and self.last is not None:
+                yield Chunk(last_chunk(self.last.data, "stop"))
+            else:
+                yield from in_chunks(
+                    [self.text], replace(self.end, reason="stop"), request.client, stream=request.stream
+                )
 
     def _offering(self, request: ModelRequest, tools: Tools, left: int) -> ModelRequest:
         """The request with the tools, if another call may follow and there is room for what they bring."""
@@ -280,7 +271,8 @@ def _finished(admitted: Admitted, started: TurnStarted, answer: Answer) -> TurnF
     end = answer.end
     usage = TurnUsage(end.usage, round(admitted.full_history_tokens * answer.rate))
     given = str(answer.last.data.get("id") or "") if answer.last is not None else ""
-    started = replace(answer.reported_in(started), completion_id=given[:ID_CHARS] or started.completion_id)
+    report = replace(started.memory, calls=answer.looked_back)
+    started = replace(started, completion_id=given[:ID_CHARS] or started.completion_id, memory=report)
     return TurnFinished(started, answer.text, None, end.reason, end.model, usage, calls=answer.calls)
 
 
