@@ -42,10 +42,6 @@ class Exchange:
     def end(self) -> None:
         self.connection.sendall(b"0\r\n\r\n")
 
-    def break_off(self) -> None:
-        """Drop the connection as it is."""
-        raise ConnectionAbortedError
-
     def chunk(self, delta: Body, finish: str | None = None, **more: Any) -> Body:
         return self._object("chat.completion.chunk", {"index": 0, "delta": delta, "finish_reason": finish}, **more)
 
@@ -204,14 +200,14 @@ class CutStream(Reply):
             exchange.write(json.dumps(exchange.completion({"content": "Half an answer."})).encode()[:-40])
         for number in range(self.after if exchange.streaming else 0):
             exchange.event(exchange.chunk({"content": f"piece {number} "}))
-        exchange.break_off()
+        raise ConnectionAbortedError
 
 
 class HangUp(Reply):
     """The connection closes before any answer."""
 
     def send(self, exchange: Exchange) -> None:
-        exchange.break_off()
+        raise ConnectionAbortedError
 
 
 @dataclass(frozen=True)
@@ -273,23 +269,15 @@ class Dictation(Reply):
         self.asked.set()
         said = ""
         exchange.begin()
-        while isinstance(step := self._next(exchange.server.closing), str):
+        while isinstance(step := self._steps.get(), str):
             exchange.event(exchange.chunk({"content": step}))
             said += step
         if not step:
-            exchange.break_off()
+            raise ConnectionAbortedError
         exchange.event(exchange.chunk({}, "stop"))
         exchange.event({**exchange.chunk({}), "choices": [], "usage": exchange.usage(said)})
         exchange.event("[DONE]")
         exchange.end()
-
-    def _next(self, closing: threading.Event) -> str | bool:
-        while not closing.is_set():
-            try:
-                return self._steps.get(timeout=0.02)
-            except queue.Empty:
-                continue
-        return False
 
 
 def echo(body: Body) -> str:

@@ -121,8 +121,9 @@ def _objects(chunks: Iterable[bytes], failures: Failures) -> Iterator[dict[str, 
             break
     start = bytes(read_on).lstrip().removeprefix(_BOM)
     streamed, began = start.startswith(_FIELDS), False
-    payloads = events(chain((start,), rest))
-    if not streamed:
+    if streamed:
+        payloads = events(chain((start,), rest))
+    else:
         payloads = iter([("", (start + b"".join(rest)).decode("utf-8", "replace"))])
     for name, payload in payloads:
         if payload == "[DONE]":
