@@ -13,6 +13,7 @@ from flask import Flask
 
 from app import services_of
 from memory.errors import ModelError
+from memory.jobs import outbox
 from memory.jobs.outbox import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, CLOCK_SECONDS
 from memory.leases import LEASE_SECONDS
 from models import JobRow
@@ -280,6 +281,14 @@ def test_started_workers_do_the_jobs_and_stop(model_app: Flask, model_server: Mo
     assert names
     services.stop()
     assert not {thread.name for thread in threading.enumerate()} & names
+
+
+def test_a_commit_wakes_the_workers_for_what_it_asks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "POLL_SECONDS", 60.0)
+    bench.work = lambda job: bench.ask("b") if job.key == "a" else None
+    bench.services.outbox.start({("probe",): 2, ("index",): 1})
+    bench.ask("a")
+    assert eventually(lambda: sorted(bench.done) == ["a", "b"])
 
 
 # -- owners take turns
