@@ -138,10 +138,17 @@ def _begin(
         parts.budgets.check(tx, row.owner_id)
         draft = MessageDraft("user", request.message, request.name)
         line = _line(tx, row)
-        message = _unanswered(tx, row, request, turn, line)
+        replaced = _to_replace(tx, row, request.replaces) if request.replaces is not None else None
+        message = _unanswered(tx, row, request, turn, line, replaced)
         known = message is not None
-        if message is None and request.replaces is not None:
-            message = _replace(tx, parts, row, request.replaces, draft)
+        if message is None and replaced is not None:
+            if replaced.branch:
+                raise InvalidRequest(
+                    "already_replaced",
+                    f"Message {replaced.id} has been replaced already. Nothing was changed; read the session again.",
+                    param="replaces",
+                )
+            message = replace_from(tx, row, replaced.position, draft, parts.settings, parts.now())
             line = _line(tx, row)
         exchange = (message,) if message is not None else tuple(append(tx, row, [draft], parts.now()))
     turn_id = turns.begin(tx, caller, request, row, exchange[-1], lease, parts.now(), keyed=turn, known=known)
@@ -162,12 +169,16 @@ def _line(tx: Transaction, row: SessionRow) -> list[Message]:
 
 
 def _unanswered(
-    tx: Transaction, row: SessionRow, request: TurnRequest, turn: TurnRow | None, line: Sequence[Message]
+    tx: Transaction,
+    row: SessionRow,
+    request: TurnRequest,
+    turn: TurnRow | None,
+    line: Sequence[Message],
+    replaced: MessageRow | None,
 ) -> Message | None:
     """The message of this request, if a turn that broke off has stored it.
 
-    Without an Idempotency-Key it is the session's last message in the same words, and to a request that replaces a
-    message only one that stands in the place of that.
+    Without an Idempotency-Key it is the session's last message in the same words, in the place of the one it replaces.
     """
     if turn is not None:
         message = find(tx, turn.user_message_id)
@@ -178,24 +189,9 @@ def _unanswered(
                 "Nothing was stored; send a new message, with a key of its own.",
             )
         return message
-    last = line[-1] if line and line[-1].position == row.message_count else None
-    if last is None or (last.role, last.content) != ("user", request.message):
-        return None
-    if request.replaces is not None and _to_replace(tx, row, request.replaces).position != last.position:
-        return None
-    return last
-
-
-def _replace(tx: Transaction, parts: Parts, row: SessionRow, message_id: int, draft: MessageDraft) -> Message:
-    """Store a message in the place of another and of all after that."""
-    replaced = _to_replace(tx, row, message_id)
-    if replaced.branch:
-        raise InvalidRequest(
-            "already_replaced",
-            f"Message {replaced.id} has been replaced already. Nothing was changed; read the session again.",
-            param="replaces",
-        )
-    return replace_from(tx, row, replaced.position, draft, parts.settings, parts.now())
+    last = line[-1] if line else None
+    same = last is not None and (last.position, last.role, last.content) == (row.message_count, "user", request.message)
+    return last if same and (replaced is None or replaced.position == row.message_count) else None
 
 
 def _to_replace(tx: Transaction, row: SessionRow, message_id: int) -> MessageRow:
