@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import ColumnDefault, and_, or_, select
 
 from config import Settings
 from memory.access.owners import find_session, known_session, owned
@@ -38,16 +38,6 @@ from models import Database, MessageRow, OwnerRow, SessionRow, Transaction
 
 INDEX_DELAY = 5.0  # seconds in which the messages of a burst gather for one job
 APPEND_WAIT = 30.0  # seconds; most replies end sooner
-FIGURES = (  # of a new session all 0
-    "message_count",
-    "tokens",
-    "summary_version",
-    "summary_through",
-    "facts_through",
-    "head_version",
-    "head_through",
-    "head_tokens",
-)
 
 
 @dataclass(frozen=True)
@@ -282,8 +272,9 @@ class Sessions:
         owner = owner or OwnerRow(tenant=caller.tenant, kind=kind, name=name, created_at=now)
         row = SessionRow(tenant=caller.tenant, public_id=public_id, owner=owner, owner_id=owner.id, title="")
         row.created_at = row.updated_at = now
-        for name in FIGURES:
-            setattr(row, name, 0)
+        for column in SessionRow.__table__.columns:
+            if isinstance(column.default, ColumnDefault):  # SQLAlchemy sets it when the row is stored, which this one may never be
+                setattr(row, column.name, column.default.arg)
         return row
 
 

@@ -102,8 +102,7 @@ def terms(text: str) -> list[str]:
 def phrases_for(text: str) -> dict[str, str]:
     """The phrases of the language in which an answer to `text` had better be."""
     chinese = 3 * len(re.findall("[\u3400-\u9fff]", text)) > len(re.findall("[A-Za-z]", text))
-    phrases: dict[str, str] = _FILES[chinese]["phrases"]
-    return phrases
+    return dict(_FILES[chinese]["phrases"])
 
 
 def day(moment: datetime, phrases: dict[str, str]) -> str:
