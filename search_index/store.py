@@ -57,7 +57,7 @@ SCHEMA = Schema(
 )
 
 _INDEX_NAME = "messages"
-_ATTEMPTS, _PAUSE = 3, 0.02
+_PAUSE = 0.02  # seconds
 
 # What it raises to parse and unpickle files that were overwritten, cut short or deleted.
 _DAMAGE = (
@@ -109,23 +109,22 @@ class Store:
         Raises IndexLost, also for a damaged index, which is then deleted (IndexBusy while another process writes to
         it); OSError for one that can't be read.
         """
-        for attempt in range(1, _ATTEMPTS + 1):  # files vanish while another process commits: that is no damage
+        for pause in (_PAUSE, 2 * _PAUSE, 0.0):  # files vanish while another process commits: that is no damage
             try:
                 with _recognised():
                     done = work()
-            except Damaged:
-                if self.token(owner) != generation:
-                    break
-                if attempt == _ATTEMPTS:
-                    with self._locked(owner, wait=0):
-                        if self.token(owner) == generation:
-                            self._delete_damaged(owner)
-                time.sleep(_PAUSE * attempt)
-            else:
-                if self.token(owner) == generation:
-                    return done
-                break
-        raise IndexLost("the index was damaged or replaced")
+                damage = None
+            except Damaged as error:
+                damage = error
+            if self.token(owner) != generation:
+                raise IndexLost("the index was replaced")
+            if damage is None:
+                return done
+            time.sleep(pause)
+        with self._locked(owner, wait=0):
+            if self.token(owner) == generation:
+                self._delete_damaged(owner, damage)
+        raise IndexLost("the index was damaged")
 
     def add(self, owner: str, documents: Iterable[Document]) -> str:
         """Index those of `documents` that are not there yet, in one commit, and return the index's generation.
@@ -138,8 +137,8 @@ class Store:
             given = {document.message_id: document for document in documents}
             try:
                 self._add(owner, given)
-            except Damaged:
-                self._delete_damaged(owner)
+            except Damaged as error:
+                self._delete_damaged(owner, error)
                 self._add(owner, given)
             return self.token(owner)
 
@@ -181,8 +180,8 @@ class Store:
                         writer.delete_by_term("id", str(message_id))
                     if session_id is not None:
                         writer.delete_by_term("session", str(session_id))
-            except Damaged:
-                self._delete_damaged(owner)
+            except Damaged as error:
+                self._delete_damaged(owner, error)
 
     def drop(self, owner: str) -> None:
         """Delete the owner's whole index from the disk, of whatever generation.  Raises IndexBusy."""
@@ -218,8 +217,8 @@ class Store:
             shutil.rmtree(self._path(owner))
             _sync(self._root)
 
-    def _delete_damaged(self, owner: str) -> None:
-        log.warning("The search index %s was damaged and is deleted.", self._path(owner).name, exc_info=True)
+    def _delete_damaged(self, owner: str, damage: Damaged | None) -> None:
+        log.warning("The search index %s was damaged and is deleted.", self._path(owner).name, exc_info=damage)
         self._delete(owner)
 
     @contextmanager

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,7 +21,7 @@ from search_index.analysis import ENGLISH
 from search_index.arrays import Block, Candidates, Entry, gather
 from search_index.ranking import BESIDE, GRACE_DAYS, Ranked, rank
 from search_index.vectors import packed
-from tests.searching import T0, WORDS, Rows, message, seeded
+from tests.searching import T0, WORDS, Rows, message
 from tests.searching import search as asked
 
 DEFAULT = _recipe(Settings())
@@ -142,15 +141,6 @@ def test_a_time_prefers_what_was_said_then_or_in_the_days_after(root: Path) -> N
 
 
 # The formulas
-
-
-@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
-def test_weights_of_zero_are_plain_bm25_to_the_last_bit(root: Path, fusion: str) -> None:
-    zero = Recipe(meaning=0.0, neighbours=0.0, session=0.0, time=0.0, fusion=fusion)
-    documents = seeded(60)
-    for pair in pairwise(WORDS):
-        query = Query(" ".join(pair), limit=60, times=times(0, 1))
-        assert search(root, zero, query, documents) == search(root, Recipe(), query, documents)
 
 
 def test_fuzzy_is_the_studys_formula() -> None:

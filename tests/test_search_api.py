@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,35 +132,6 @@ def test_a_query_without_words_finds_nothing(talk: FlaskClient) -> None:
 
 
 # -- the index is derived data
-
-
-def scramble(folder: Path) -> None:
-    for path in [path for path in folder.rglob("*") if path.is_file()]:
-        path.write_bytes(b"\x93" * path.stat().st_size)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        pytest.param(shutil.rmtree, id="deleted"),
-        pytest.param(scramble, id="scrambled"),
-    ],
-)
-def test_a_lost_or_damaged_index_heals(app: Flask, client: FlaskClient, services: Services, damage: Any) -> None:
-    append(client, "s", [said(f"Kettle number {number}") for number in range(30)], user_id="ada")
-    services.outbox.run_due()
-    before = find(client, "kettle number 7", user_id="ada", limit=100)
-    assert len(before) == 30
-    damage(services.settings.index_dir)
-
-    assert find(client, "kettle number 7", user_id="ada", limit=100) == before  # nobody sees a difference
-    assert flask(app, "index", "verify").exit_code == 0
-    assert find(client, "kettle number 7", user_id="ada", limit=100) == before
-    services.outbox.run_due()  # the search has asked for what was lost to be indexed again
-    verified = flask(app, "index", "verify")
-    assert (verified.exit_code, verified.output) == (0, "1 indexes agree with the messages.\n")
-    assert find(client, "kettle number 7", user_id="ada", limit=100) == before
-    assert all(one.indexed == 30 for one in services.indexing.verify())
 
 
 def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app: Flask, client: FlaskClient, services: Services) -> None:

@@ -11,14 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 
 import search_index.index
-from app import services_of
 from search_index import Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
 from search_index.caches import sizes
-from tests.conftest import MakeApp
-from tests.resources import append, good, said
 from tests.searching import T0, WORDS, Rows, found, message, search, seeded
 
 RECIPE = Recipe(meaning=0.6, neighbours=0.5, session=0.5, time=0.5)
@@ -122,30 +118,3 @@ def test_another_process_clears_its_caches_before_it_looks_into_an_index_again(t
         other.stdin.write("look again\n")
         other.stdin.flush()
         assert other.stdout.readline() == "0\n"
-
-
-# Through the API
-
-
-def test_an_index_of_another_format_is_made_again_after_the_first_search(
-    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as earlier:
-        earlier.setattr(search_index.index, "FORMAT", 4)
-        before = make_app()
-        append(before.test_client(), "s", [said("A red kettle")], user_id="ada")
-        services_of(before).outbox.run_due(["index"])
-    app = make_app()
-    services = services_of(app)
-    (verified,) = services.indexing.verify()
-    assert (verified.waiting, verified.indexed) == (1, 0)
-    for jobs in (1, 0):
-        assert [one["content"] for one in find(app.test_client(), "kettle")] == ["A red kettle"]
-        assert services.outbox.run_due(["index"]) == jobs
-    (verified,) = services.indexing.verify()
-    assert (verified.waiting, verified.indexed) == (0, 1)
-
-
-def find(client: FlaskClient, q: str) -> list[dict[str, Any]]:
-    results: list[dict[str, Any]] = good(client.get("/api/search", query_string={"q": q, "user_id": "ada"}))["results"]
-    return results

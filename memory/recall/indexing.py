@@ -8,7 +8,6 @@ the index has removed it.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,12 +18,9 @@ from memory.sessions.messages import SAID
 from models import Database, JobRow, MessageRow, OwnerRow
 from search_index import NO_INDEX, Document, SearchIndex
 
-log = logging.getLogger(__name__)
-
 _M = MessageRow.__table__.c
 _SAID = and_(*SAID)
 BATCH = 200  # messages in one commit of the index: larger ones gain nothing, and a kill loses less work
-
 
 _NOTE = (
     update(MessageRow.__table__)
