@@ -7,7 +7,6 @@ test_erasing_clients.)
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -19,10 +18,9 @@ from sqlalchemy import update
 from app import services_of
 from memory.people import erasing
 from models import JobRow
-from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer, Status
 from tests.resources import append, digest_of, error, fact, good, read_all, said
-from tests.talking import answering, ask, at, chat, failed, meanwhile, prompts, stored, summary
+from tests.talking import answering, ask, chat, failed, meanwhile, prompts, stored, summary
 from tests.talking import said as stored_words
 from tests.traces import traces as traces_in
 
@@ -38,28 +36,28 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def app(make_app: MakeApp, model_server: ModelServer) -> Flask:
-    return make_app(**at(model_server))
+def app(model_app: Flask) -> Flask:
+    return model_app
 
 
-def traces(app: Flask, word: str = SENTINEL) -> dict[str, int]:
-    return traces_in(services_of(app).settings.data_dir, word)
+def traces(client: FlaskClient, word: str = SENTINEL) -> dict[str, int]:
+    return traces_in(services_of(client.application).settings.data_dir, word)
 
 
-def places(app: Flask) -> set[str]:
+def places(client: FlaskClient) -> set[str]:
     """The kinds of files that the word is in, once the log has been copied into the database."""
-    with services_of(app).database.engine.connect() as connection:
+    with services_of(client.application).database.engine.connect() as connection:
         connection.connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)")
-    return {"index" if path.startswith("index/") else path for path in traces(app)}
+    return {"index" if path.startswith("index/") else path for path in traces(client)}
 
 
-def jobs_done(app: Flask, *kinds: str) -> None:
+def jobs_done(client: FlaskClient, *kinds: str) -> None:
     """Let all jobs run, or those of these kinds, due or not."""
-    services = services_of(app)
+    services = services_of(client.application)
     with services.database.write() as tx:
         tx.execute(update(JobRow).values(run_at=JobRow.created_at))
     services.outbox.run_due(kinds or None)
-    assert [job for job in read_all(app.test_client(), "/api/jobs") if job["state"] == "failed"] == []
+    assert [job for job in read_all(client, "/api/jobs") if job["state"] == "failed"] == []
 
 
 def messages(client: FlaskClient, session: str = "s", **query: Any) -> list[dict[str, Any]]:
@@ -82,21 +80,20 @@ def counted(receipt: dict[str, Any]) -> dict[str, int]:
     return {kind: count for kind, count in receipt["erased"].items() if count}
 
 
-def told(app: Flask, server: ModelServer, *facts: dict[str, Any], **sections: Any) -> None:
+def told(client: FlaskClient, server: ModelServer, *facts: dict[str, Any], **sections: Any) -> None:
     """Let the mini model bring the summary up to date with this, and the index follow."""
     server.mini.queue(digest_of(*facts, **sections))
-    jobs_done(app, "summary", "index")
+    jobs_done(client, "summary", "index")
 
 
-def neighbours(app: Flask, server: ModelServer) -> dict[str, Any]:
+def neighbours(client: FlaskClient, server: ModelServer) -> dict[str, Any]:
     """Another person with a past of their own, and how it looks."""
-    client = app.test_client()
     if client.get("/api/users/bob").status_code == 404:
         for number in range(3):
             append(client, f"bobs-{number}", [said("I like sencha.", name="Bob")], user_id="bob")
-            told(app, server, fact("Likes sencha", 1, "I like sencha"), topic="Sencha")
+            told(client, server, fact("Likes sencha", 1, "I like sencha"), topic="Sencha")
             chat(client, "And oolong.", session_id=f"bobs-{number}", user_id="bob")
-            jobs_done(app)
+            jobs_done(client)
     found = good(client.get("/api/search?q=sencha&user_id=bob"))["results"]
     export = good(client.get("/api/users/bob/export"))
     return {"export": {**export, "exported_at": None}, "found": [hit["message_id"] for hit in found]}
@@ -106,25 +103,24 @@ def neighbours(app: Flask, server: ModelServer) -> dict[str, Any]:
 
 
 @pytest.fixture
-def past(app: Flask, model_server: ModelServer) -> Iterator[FlaskClient]:
+def past(client: FlaskClient, model_server: ModelServer) -> FlaskClient:
     """Ada's session `s`, which begins with her secret, with all that came of it, and others before and after."""
-    client = app.test_client()
-    neighbours(app, model_server)
+    neighbours(client, model_server)
     model_server.main.queue("I will keep it.", "Green, then.", "It is safe with me.")
     chat(client, SECRET, session_id="s", user_id="ada", name=f"{SENTINEL} Ada", key=f"{SENTINEL}-key")
-    told(app, model_server, fact(f"{SENTINEL} is my secret", 1, scope="user"), topic=f"About {SENTINEL}")
+    told(client, model_server, fact(f"{SENTINEL} is my secret", 1, scope="user"), topic=f"About {SENTINEL}")
     chat(client, "I like green tea.", session_id="s", user_id="ada")
-    told(app, model_server, fact("Likes green tea", 3, "I like green tea"), topic=f"{SENTINEL} and tea")
+    told(client, model_server, fact("Likes green tea", 3, "I like green tea"), topic=f"{SENTINEL} and tea")
     good(client.put("/api/sessions/s/summary", json={"sections": {"topic": f"{SENTINEL}, tea, and more"}}))
     chat(client, "Do you remember my secret?", session_id="later", user_id="ada")
-    told(app, model_server, topic="Secrets")
+    told(client, model_server, topic="Secrets")
     assert good(client.get("/api/sessions/s"))["title"] == SECRET
-    yield client
+    return client
 
 
-def test_not_a_byte_of_an_erased_message_is_left(app: Flask, past: FlaskClient, model_server: ModelServer) -> None:
-    before = neighbours(app, model_server)
-    assert {"recap.db", "recap.db-wal", "index"} <= places(app), "the scan finds what is there"
+def test_not_a_byte_of_an_erased_message_is_left(past: FlaskClient, model_server: ModelServer) -> None:
+    before = neighbours(past, model_server)
+    assert {"recap.db", "recap.db-wal", "index"} <= places(past), "the scan finds what is there"
     secret = id_of(past, SECRET)
     receipt = good(past.delete(f"/api/sessions/s/messages/{secret}?user_id=ada"))
     assert {**receipt, "erased": {}, "erased_at": ""} == {
@@ -147,13 +143,13 @@ def test_not_a_byte_of_an_erased_message_is_left(app: Flask, past: FlaskClient, 
     }
     model_server.mini.queue(digest_of(topic="Tea alone"))
     came = len(model_server.requests)
-    jobs_done(app)
-    assert traces(app) == {}
+    jobs_done(past)
+    assert traces(past) == {}
     assert SENTINEL not in str(model_server.requests[came:][0].body), "the summary is made from what is left"
-    assert neighbours(app, model_server) == before
+    assert neighbours(past, model_server) == before
 
 
-def test_an_erased_message_is_nowhere_to_be_seen(app: Flask, past: FlaskClient, model_server: ModelServer) -> None:
+def test_an_erased_message_is_nowhere_to_be_seen(past: FlaskClient, model_server: ModelServer) -> None:
     recalled = good(past.get(f"/api/sessions/later/turns/{messages(past, 'later')[0]['id']}"))
     assert SECRET in str(recalled["memory"]), "the other session's turn shows it"
     secret = id_of(past, SECRET)
@@ -183,28 +179,27 @@ def test_an_erased_message_is_nowhere_to_be_seen(app: Flask, past: FlaskClient, 
     assert [fact["text"] for fact in read_all(past, "/api/facts", user_id="ada")] == ["Likes green tea"]
 
 
-def test_an_erased_message_is_in_no_prompt(app: Flask, past: FlaskClient, model_server: ModelServer) -> None:
+def test_an_erased_message_is_in_no_prompt(past: FlaskClient, model_server: ModelServer) -> None:
     erase(past, SECRET)
     chat(past, "What is my secret?", session_id="s", user_id="ada", recall="always")
     chat(past, "Do you know my secret?", session_id="new", user_id="ada", recall="always")
-    jobs_done(app)
+    jobs_done(past)
     chat(past, "And now, my secret?", session_id="s", user_id="ada", recall="always")
     assert SENTINEL not in str(prompts(model_server)[-3:]) and "green tea" in str(prompts(model_server)[-3])
     assert SENTINEL not in str(prompts(model_server, "mini")[-1])
-    assert all(owner.consistent for owner in services_of(app).indexing.verify())
+    assert all(owner.consistent for owner in services_of(past.application).indexing.verify())
 
 
-def test_the_summary_is_made_anew_from_the_version_before(app: Flask, model_server: ModelServer) -> None:
-    client = app.test_client()
+def test_the_summary_is_made_anew_from_the_version_before(client: FlaskClient, model_server: ModelServer) -> None:
     for words, topic in (("I like tea.", "Tea"), (SECRET, f"Tea, {SENTINEL}"), ("I like jam.", f"{SENTINEL}, jam")):
         append(client, "s", [said(words), said("Noted.", "assistant")])
-        told(app, model_server, fact(words.rstrip("."), len(messages(client)) - 1), topic=topic)
+        told(client, model_server, fact(words.rstrip("."), len(messages(client)) - 1), topic=topic)
     assert counted(erase(client, SECRET))["summaries"] == 2
     shown = summary(client, "s")
     assert shown["state"] == "pending" and shown["latest"]["sections"]["topic"] == "Tea"
     assert (shown["latest"]["version"], shown["latest"]["author"], shown["latest"]["restores"]) == (4, "erasure", 1)
     model_server.mini.queue(digest_of(fact("I like jam", 5), topic="Tea and jam"))
-    jobs_done(app)
+    jobs_done(client)
     asked = str(prompts(model_server, "mini")[-1])
     assert SENTINEL not in asked and "Tea" in asked
     assert "I like jam." in asked and "[4] 2" in asked and "[3] 2" not in asked
@@ -215,12 +210,12 @@ def test_the_summary_is_made_anew_from_the_version_before(app: Flask, model_serv
     assert texts == ["I like jam", "I like tea"], "what was read before is not taken once more"
 
 
-def test_all_of_a_session_may_be_erased_one_by_one(app: Flask, past: FlaskClient, model_server: ModelServer) -> None:
+def test_all_of_a_session_may_be_erased_one_by_one(past: FlaskClient, model_server: ModelServer) -> None:
     for message in messages(past):
         good(past.delete(f"/api/sessions/s/messages/{message['id']}"))
     assert messages(past) == [] and good(past.get("/api/sessions/s"))["title"] == ""
-    jobs_done(app)
-    assert traces(app) == {} and traces(app, "green tea") == {}
+    jobs_done(past)
+    assert traces(past) == {} and traces(past, "green tea") == {}
     shown = summary(past, "s")
     assert shown["state"] == "current" and not any(shown["latest"]["sections"].values())
     answers = [chat(past, "Hello?", session_id=session, user_id="ada", recall="off") for session in ("s", "fresh")]
@@ -229,32 +224,38 @@ def test_all_of_a_session_may_be_erased_one_by_one(app: Flask, past: FlaskClient
     assert good(past.get("/api/sessions/s"))["title"] == "Hello?"
 
 
-def test_only_what_the_message_corrected_holds_again(app: Flask, model_server: ModelServer) -> None:
-    client = app.test_client()
-    known: list[int] = []
+@pytest.mark.parametrize("what", ["message", "session"])
+def test_only_what_it_corrected_holds_again(client: FlaskClient, model_server: ModelServer, what: str) -> None:
+    """A -> B -> C: without B, C corrects A."""
+
+    def known() -> list[Any]:
+        return read_all(client, "/api/facts", user_id="ada")
+
+    def erased(number: int) -> None:
+        if what == "session":
+            good(client.delete(f"/api/sessions/s{number}"))
+        else:
+            erase(client, "I live", f"s{number}")
+
     for number, town in enumerate(("Bergen", SENTINEL, "Lyon")):
-        append(client, "s", [said(f"I live in {town}.")])
-        told(app, model_server, fact(f"Lives in {town}", number + 1, f"I live in {town}", supersedes=known[-1:]))
-        known = [item["id"] for item in read_all(client, "/api/facts", session_id="s")]
-    assert counted(erase(client, SENTINEL))["facts"] == 1
-    assert [item["text"] for item in read_all(client, "/api/facts", session_id="s")] == ["Lives in Lyon"]
-    assert [one["text"] for one in good(client.get(f"/api/facts/{known[0]}/history"))["items"]] == [
-        "Lives in Bergen",
-        "Lives in Bergen",
-        "Lives in Lyon",
-    ]
-    erase(client, "Lyon")
-    assert [item["text"] for item in read_all(client, "/api/facts", session_id="s")] == ["Lives in Bergen"]
+        append(client, f"s{number}", [said(f"I live in {town}.")], user_id="ada")
+        corrected = [item["id"] for item in known()]
+        told(client, model_server, fact(f"Lives in {town}", 1, town, scope="user", supersedes=corrected))
+    erased(1)
+    (lyon,) = known()
+    changes = good(client.get(f"/api/facts/{lyon['id']}/history"))["items"]
+    assert [one["text"] for one in changes] == ["Lives in Bergen", "Lives in Bergen", "Lives in Lyon"]
+    erased(2)
+    assert [item["text"] for item in known()] == ["Lives in Bergen"]
 
 
-def test_a_reply_is_a_message_of_its_own(app: Flask, model_server: ModelServer) -> None:
-    client = app.test_client()
+def test_a_reply_is_a_message_of_its_own(client: FlaskClient, model_server: ModelServer) -> None:
     model_server.main.queue(f"{SENTINEL} suits you.")
     first = chat(client, "What tea suits me?", session_id="s", user_id="ada", key="k")
-    told(app, model_server, topic=f"{SENTINEL} was proposed")
+    told(client, model_server, topic=f"{SENTINEL} was proposed")
     assert counted(erase(client, SENTINEL)) == {"messages": 1, "summaries": 1, "index_documents": 1}
-    jobs_done(app)
-    assert traces(app) == {} and stored_words(client, "s") == [("user", "What tea suits me?")]
+    jobs_done(client)
+    assert traces(client) == {} and stored_words(client, "s") == [("user", "What tea suits me?")]
     turn = good(client.get(f"/api/sessions/s/turns/{first['user_message_id']}"))
     assert turn["state"] == "finished" and turn["memory"] is not None
     model_server.main.queue("Any.")
@@ -262,8 +263,7 @@ def test_a_reply_is_a_message_of_its_own(app: Flask, model_server: ModelServer) 
     assert again["reply"] == "Any." and [role for role, _ in stored_words(client, "s")] == ["user", "assistant"]
 
 
-def test_a_retry_is_not_answered_from_what_was_erased(app: Flask, model_server: ModelServer) -> None:
-    client = app.test_client()
+def test_a_retry_is_not_answered_from_what_was_erased(client: FlaskClient, model_server: ModelServer) -> None:
     for session, gone, left in (("one", SECRET, "assistant"), ("two", "Noted", "user")):
         model_server.main.queue("Noted.")
         chat(client, SECRET, session_id=session, key=session)
@@ -274,33 +274,31 @@ def test_a_retry_is_not_answered_from_what_was_erased(app: Flask, model_server: 
         assert [role for role, _ in stored_words(client, session)] == [left]
 
 
-def test_a_replaced_message_is_erased_where_it_is(app: Flask, model_server: ModelServer) -> None:
-    client = app.test_client()
+def test_a_replaced_message_is_erased_where_it_is(client: FlaskClient, model_server: ModelServer) -> None:
     chat(client, "Hello.", session_id="s", user_id="ada")
     model_server.main.queue("Noted.", "Noted.")
     old = chat(client, SECRET, session_id="s", user_id="ada")
-    told(app, model_server, fact(f"Has {SENTINEL}", 3, SENTINEL), topic=SENTINEL)
+    told(client, model_server, fact(f"Has {SENTINEL}", 3, SENTINEL), topic=SENTINEL)
     chat(client, "I like tea.", session_id="s", user_id="ada", replaces=old["user_message_id"])
-    told(app, model_server, topic="Tea")
+    told(client, model_server, topic="Tea")
     kept = read_all(client, "/api/sessions/s/summary/versions")
     receipt = erase(client, SENTINEL, branch=1)
     assert counted(receipt) == {"messages": 1, "turns": 1, "summaries": 1}
-    jobs_done(app)
-    assert traces(app) == {}
+    jobs_done(client)
+    assert traces(client) == {}
     assert [message["content"] for message in messages(client, branch=1)] == ["Noted."]
     left = read_all(client, "/api/sessions/s/summary/versions")
     assert left == [version for version in kept if not version["replaced"]]
 
 
 def test_a_summary_of_the_person_that_outlived_the_replaced_message_goes_too(
-    app: Flask, model_server: ModelServer
+    client: FlaskClient, model_server: ModelServer
 ) -> None:
-    client = app.test_client()
     model_server.main.queue("Noted.", "Noted.")
     old = chat(client, SECRET, session_id="s")
     good(client.put("/api/sessions/s/summary", json={"sections": {"topic": SENTINEL}}))
     chat(client, "I like tea.", session_id="s", replaces=old["user_message_id"])
-    told(app, model_server, topic=f"{SENTINEL} and tea")
+    told(client, model_server, topic=f"{SENTINEL} and tea")
     assert counted(erase(client, SENTINEL, branch=1)) == {
         "messages": 1,
         "turns": 1,
@@ -308,48 +306,46 @@ def test_a_summary_of_the_person_that_outlived_the_replaced_message_goes_too(
         "edited_summaries": 1,
     }
     model_server.mini.queue(digest_of(topic="Tea"))
-    jobs_done(app)
-    assert traces(app) == {} and summary(client, "s")["latest"]["sections"]["topic"] == "Tea"
+    jobs_done(client)
+    assert traces(client) == {} and summary(client, "s")["latest"]["sections"]["topic"] == "Tea"
 
 
-def test_a_version_of_a_branch_goes_with_a_message_before_the_branch(app: Flask, model_server: ModelServer) -> None:
-    client = app.test_client()
+def test_a_version_of_a_branch_goes_with_a_message_before_the_branch(
+    client: FlaskClient, model_server: ModelServer
+) -> None:
     model_server.main.queue("Noted.")
     chat(client, SECRET, session_id="s")
     second = chat(client, "I like jam.", session_id="s")
-    told(app, model_server, topic=f"{SENTINEL} and jam")
+    told(client, model_server, topic=f"{SENTINEL} and jam")
     chat(client, "I like tea.", session_id="s", replaces=second["user_message_id"])
-    told(app, model_server, topic=f"{SENTINEL} and tea")
+    told(client, model_server, topic=f"{SENTINEL} and tea")
     assert counted(erase(client, SENTINEL))["summaries"] == 2
     model_server.mini.queue(digest_of(topic="Tea"))
-    jobs_done(app)
-    assert traces(app) == {}
+    jobs_done(client)
+    assert traces(client) == {}
 
 
-def test_what_was_erased_is_not_appended_again(app: Flask) -> None:
-    client = app.test_client()
+def test_what_was_erased_is_not_appended_again(client: FlaskClient) -> None:
     sent = [said(SECRET, external_id=f"{SENTINEL}-1"), said("Noted.", "assistant", external_id="2")]
     first = append(client, "s", sent)
     erase(client, SECRET)
     again = append(client, "s", [*sent, said("More.", external_id="3")])
     assert (again["created"], again["message_ids"][:2]) == (1, first["message_ids"])
-    jobs_done(app)
-    assert traces(app) == {} and stored_words(client, "s") == [("assistant", "Noted."), ("user", "More.")]
+    jobs_done(client)
+    assert traces(client) == {} and stored_words(client, "s") == [("assistant", "Noted."), ("user", "More.")]
 
 
-def test_what_was_erased_does_not_come_back_with_an_old_export(
-    app: Flask, past: FlaskClient, model_server: ModelServer
-) -> None:
+def test_what_was_erased_does_not_come_back_with_an_old_export(past: FlaskClient, model_server: ModelServer) -> None:
     old = past.get("/api/users/ada/export").data
     erase(past, SECRET)
     model_server.mini.queue(digest_of(topic="Tea alone"))
-    jobs_done(app)
+    jobs_done(past)
     new = past.get("/api/users/ada/export").data
     for document in (old, new):
         done = good(past.post("/api/import?user_id=ada", data=document, content_type="application/json"))
         assert done["renamed"] == {} and not any(done["created"].values())
-    jobs_done(app)
-    assert traces(app) == {} and len(messages(past)) == 3
+    jobs_done(past)
+    assert traces(past) == {} and len(messages(past)) == 3
     good(past.delete("/api/users/ada"))
     good(past.post("/api/import?user_id=ada", data=new, content_type="application/json"))
     assert [message["position"] for message in messages(past)] == [2, 3, 4]
@@ -374,43 +370,40 @@ def test_while_a_reply_is_written_erasing_waits_and_says_so_if_it_does_not_end(
         assert counted(done[0])["messages"] == 1
 
 
-def test_a_summary_that_is_being_made_from_it_is_made_again(app: Flask, model_server: ModelServer) -> None:
-    client = app.test_client()
+def test_a_summary_that_is_being_made_from_it_is_made_again(client: FlaskClient, model_server: ModelServer) -> None:
     append(client, "s", [said("I like tea."), said(SECRET), said("Noted.", "assistant")])
     release = threading.Event()
     late = digest_of(fact(f"Has {SENTINEL}", 2, SENTINEL), topic=SENTINEL)
     model_server.mini.queue(Delay(release, late), digest_of(topic="Tea"))
-    with meanwhile(lambda: services_of(app).outbox.run_due(["summary"])):
+    with meanwhile(lambda: services_of(client.application).outbox.run_due(["summary"])):
         model_server.wait_for_requests(1)
         erase(client, SECRET)
         release.set()
-    jobs_done(app)
+    jobs_done(client)
     assert SENTINEL not in str(prompts(model_server, "mini")[-1])
     assert summary(client, "s")["latest"]["sections"]["topic"] == "Tea"
-    assert traces(app) == {} and read_all(client, "/api/facts", session_id="s") == []
+    assert traces(client) == {} and read_all(client, "/api/facts", session_id="s") == []
 
 
-def test_what_a_job_tripped_over_is_forgotten(app: Flask, model_server: ModelServer) -> None:
-    client = app.test_client()
+def test_what_a_job_tripped_over_is_forgotten(client: FlaskClient, model_server: ModelServer) -> None:
     append(client, "s", [said(SECRET), said("Noted.", "assistant")])
     model_server.mini.queue(Status(400, {"error": {"message": f"I can't stand {SENTINEL}"}}))
-    services_of(app).outbox.run_due(["summary"])
+    services_of(client.application).outbox.run_due(["summary"])
     assert [job["error"] is not None for job in read_all(client, "/api/jobs") if job["kind"] == "summary"] == [True]
     erase(client, SECRET)
     assert [job["error"] for job in read_all(client, "/api/jobs") if job["kind"] == "summary"] == [None]
-    services_of(app).outbox.run_due(["index", "scrub"])
-    assert traces(app) == {}
+    services_of(client.application).outbox.run_due(["index", "scrub"])
+    assert traces(client) == {}
 
 
 def test_many_erased_one_after_the_other_cost_one_pass_over_the_files(
-    app: Flask, monkeypatch: pytest.MonkeyPatch
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = app.test_client()
     append(client, "s", [said(f"{SENTINEL} {number}") for number in range(12)])
     facts = [good(client.post("/api/facts", json={"session_id": "s", "text": f"{SENTINEL} {n}"}))["id"] for n in (1, 2)]
-    jobs_done(app)
+    jobs_done(client)
     passes: list[bool] = []
-    database = services_of(app).database
+    database = services_of(client.application).database
     scrub = database.scrub
     monkeypatch.setattr(database, "scrub", lambda: passes.append(True) or scrub())
     for message in messages(client):
@@ -418,8 +411,8 @@ def test_many_erased_one_after_the_other_cost_one_pass_over_the_files(
     for fact_id in facts:
         good(client.delete(f"/api/facts/{fact_id}"))
     assert passes == []
-    jobs_done(app)
-    assert passes == [True] and traces(app) == {}
+    jobs_done(client)
+    assert passes == [True] and traces(client) == {}
 
 
 @pytest.mark.parametrize("user", [None, "bob"])
@@ -436,22 +429,21 @@ def test_only_ones_own_messages_can_be_erased(past: FlaskClient, user: str | Non
 # -- facts
 
 
-def test_not_a_byte_of_a_forgotten_fact_is_left(app: Flask, model_server: ModelServer) -> None:
-    client = app.test_client()
-    before = neighbours(app, model_server)
+def test_not_a_byte_of_a_forgotten_fact_is_left(client: FlaskClient, model_server: ModelServer) -> None:
+    before = neighbours(client, model_server)
     append(client, "s", [said("I moved to the sea.")], user_id="ada")
-    told(app, model_server, fact("Lives by the sea", 1, "I moved to the sea", scope="user"))
+    told(client, model_server, fact("Lives by the sea", 1, "I moved to the sea", scope="user"))
     (old,) = [item["id"] for item in read_all(client, "/api/facts", user_id="ada")]
     good(client.patch(f"/api/facts/{old}", json={"text": f"Lives by the sea of {SENTINEL}"}))
     append(client, "s", [said("I moved to the hills.")], user_id="ada")
-    told(app, model_server, fact("Lives in the hills", 2, "I moved to the hills", supersedes=[old]))
+    told(client, model_server, fact("Lives in the hills", 2, "I moved to the hills", supersedes=[old]))
     (new,) = [item["id"] for item in read_all(client, "/api/facts", user_id="ada")]
     good(client.patch(f"/api/facts/{new}", json={"text": f"Lives in the hills of {SENTINEL}"}))
     model_server.main.queue("Those.")
     answer = chat(client, "Which hills do I live in?", session_id="s", user_id="ada")
     assert SENTINEL in str(answer["memory"]["facts"])
-    jobs_done(app)
-    assert {"recap.db", "recap.db-wal"} <= places(app), "the scan finds what is there"
+    jobs_done(client)
+    assert {"recap.db", "recap.db-wal"} <= places(client), "the scan finds what is there"
 
     receipt = good(client.delete(f"/api/facts/{new}"))
     assert (receipt["fact_id"], receipt["pending"]) == (new, ["database_files"])
@@ -460,32 +452,30 @@ def test_not_a_byte_of_a_forgotten_fact_is_left(app: Flask, model_server: ModelS
     assert read_all(client, "/api/facts", user_id="ada") == []
     assert read_all(client, "/api/facts", user_id="ada", as_of=messages(client)[0]["created_at"]) == []
     assert SENTINEL not in client.get(f"/api/sessions/s/turns/{answer['user_message_id']}").text
-    jobs_done(app)
-    assert traces(app) == {}
+    jobs_done(client)
+    assert traces(client) == {}
     assert [message["content"] for message in messages(client)][:2] == ["I moved to the sea.", "I moved to the hills."]
-    assert neighbours(app, model_server) == before
+    assert neighbours(client, model_server) == before
 
 
-def test_many_facts_are_forgotten_with_one_receipt(app: Flask) -> None:
-    client = app.test_client()
+def test_many_facts_are_forgotten_with_one_receipt(client: FlaskClient) -> None:
     ids = [good(client.post("/api/facts", json={"user_id": "ada", "text": f"{SENTINEL} {n}"}))["id"] for n in range(3)]
     receipt = good(client.post("/api/facts/forget", json={"user_id": "ada", "ids": [*ids, 999]}))
     assert (receipt["forgotten"], receipt["pending"]) == (3, ["database_files"])
     assert counted(receipt) == {"facts": 3, "fact_revisions": 3}
-    jobs_done(app)
-    assert traces(app) == {}
+    jobs_done(client)
+    assert traces(client) == {}
     receipt = good(client.post("/api/facts/forget", json={"user_id": "ada", "ids": ids}))
     assert (receipt["forgotten"], receipt["pending"], counted(receipt)) == (0, [], {})
     assert read_all(client, "/api/jobs") == []
 
 
-def test_a_corrected_fact_is_forgotten_without_its_correction(app: Flask, model_server: ModelServer) -> None:
-    client = app.test_client()
+def test_a_corrected_fact_is_forgotten_without_its_correction(client: FlaskClient, model_server: ModelServer) -> None:
     append(client, "s", [said("I live in Bergen.")])
-    told(app, model_server, fact("Lives in Bergen", 1, "I live in Bergen"))
+    told(client, model_server, fact("Lives in Bergen", 1, "I live in Bergen"))
     (old,) = [item["id"] for item in read_all(client, "/api/facts", session_id="s")]
     append(client, "s", [said("I live in Lyon.")])
-    told(app, model_server, fact("Lives in Lyon", 2, "I live in Lyon", supersedes=[old]))
+    told(client, model_server, fact("Lives in Lyon", 2, "I live in Lyon", supersedes=[old]))
     assert counted(good(client.delete(f"/api/facts/{old}"))) == {"facts": 1, "fact_revisions": 2}
     assert [item["text"] for item in read_all(client, "/api/facts", session_id="s")] == ["Lives in Lyon"]
 
@@ -494,15 +484,16 @@ def test_a_corrected_fact_is_forgotten_without_its_correction(app: Flask, model_
 
 
 @pytest.mark.parametrize("user", [None, "ada"])
-def test_not_a_byte_of_an_erased_session_is_left(app: Flask, model_server: ModelServer, user: str | None) -> None:
-    client = app.test_client()
-    before = neighbours(app, model_server)
+def test_not_a_byte_of_an_erased_session_is_left(
+    client: FlaskClient, model_server: ModelServer, user: str | None
+) -> None:
+    before = neighbours(client, model_server)
     whose = {"user_id": user} if user else {}
     append(client, "stays", [said("I like mate.")], **whose)
-    told(app, model_server, fact("Likes mate", 1, "I like mate"), topic="Mate")
+    told(client, model_server, fact("Likes mate", 1, "I like mate"), topic="Mate")
     name = f"{SENTINEL}-session"
     append(client, name, [said(SECRET, external_id=f"{SENTINEL}-1", name=f"{SENTINEL} Ada")], **whose)
-    told(app, model_server, fact(f"Has {SENTINEL}", 1, SENTINEL), topic=SENTINEL)
+    told(client, model_server, fact(f"Has {SENTINEL}", 1, SENTINEL), topic=SENTINEL)
     model_server.main.queue(f"{SENTINEL}, then.", "No.")
     first = chat(client, f"Again {SENTINEL}.", session_id=name, key=f"{SENTINEL}-key", **whose)
     chat(client, f"No, {SENTINEL}!", session_id=name, replaces=first["user_message_id"], **whose)
@@ -510,11 +501,11 @@ def test_not_a_byte_of_an_erased_session_is_left(app: Flask, model_server: Model
     good(client.put(f"/api/sessions/{name}/summary", json={"sections": {"topic": f"My {SENTINEL}"}}))
     mine = good(client.post("/api/facts", json={"session_id": name, "text": f"Mine is {SENTINEL}", **whose}))
     good(client.patch(f"/api/facts/{mine['id']}", json={"pinned": True}))
-    jobs_done(app, "index")
-    assert {"recap.db", "recap.db-wal", "index"} <= places(app), "the scan finds what is there"
+    jobs_done(client, "index")
+    assert {"recap.db", "recap.db-wal", "index"} <= places(client), "the scan finds what is there"
 
     receipt = good(client.delete(f"/api/sessions/{name}"))
-    assert traces(app) == {}, "nothing has to be waited for"
+    assert traces(client) == {}, "nothing has to be waited for"
     assert (receipt["session_id"], receipt["pending"]) == (name, [])
     assert receipt["erased"] == {
         "sessions": 1,
@@ -531,30 +522,13 @@ def test_not_a_byte_of_an_erased_session_is_left(app: Flask, model_server: Model
     assert error(client.delete(f"/api/sessions/{name}"), 404)["code"] == "session_not_found"
     assert stored(client, "stays")[0]["content"] == "I like mate."
     assert summary(client, "stays")["latest"]["sections"]["topic"] == "Mate"
-    assert neighbours(app, model_server) == before
-
-
-def test_a_person_who_was_corrected_in_an_erased_session_is_who_they_were(
-    app: Flask, model_server: ModelServer
-) -> None:
-    """A -> B -> C: without B's session, C corrects A."""
-    client = app.test_client()
-    known: list[int] = []
-    for number, town in enumerate(("Bergen", "Oslo", "Lyon")):
-        append(client, f"s{number}", [said(f"I live in {town}.")], user_id="ada")
-        sent = fact(f"Lives in {town}", 1, f"I live in {town}", scope="user", supersedes=known[-1:])
-        told(app, model_server, sent)
-        known = [item["id"] for item in read_all(client, "/api/facts", user_id="ada")]
-    good(client.delete("/api/sessions/s1"))
-    assert [item["text"] for item in read_all(client, "/api/facts", user_id="ada")] == ["Lives in Lyon"]
-    good(client.delete("/api/sessions/s2"))
-    assert [item["text"] for item in read_all(client, "/api/facts", user_id="ada")] == ["Lives in Bergen"]
+    assert neighbours(client, model_server) == before
 
 
 # -- caches
 
 
-def test_other_processes_are_told_to_clear_their_caches(app: Flask) -> None:
-    append(app.test_client(), "s", [said(SECRET)], user_id="ada")
-    erase(app.test_client(), SECRET)
-    assert (services_of(app).settings.index_dir / ".forget").exists()
+def test_other_processes_are_told_to_clear_their_caches(client: FlaskClient) -> None:
+    append(client, "s", [said(SECRET)], user_id="ada")
+    erase(client, SECRET)
+    assert (services_of(client.application).settings.index_dir / ".forget").exists()
