@@ -1,8 +1,8 @@
-"""The pages.  The first: chat, see what is remembered, correct it, forget it.
+"""The web pages: Recap's own page, to chat and to manage memories, and Swagger UI.
 
-Plain HTML, CSS and JavaScript modules, served as they are.  Everything they show comes from the public API.
-Guarantee: whatever text the page shows, it runs no script and loads nothing but its own files.  The browser enforces
-this by the policy below, in addition to the sanitising in static/js/page/markdown.js.
+Recap's page consists of plain HTML, CSS and JavaScript modules, without a build step.  All its data comes from the
+public API.  Guarantee: whatever text the page shows, it runs only its own scripts and loads only its own files.  The
+browser enforces this with the policy below, in addition to the sanitising in static/js/page/markdown.js.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ POLICY = "; ".join(
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",  # only the sanitiser's policy can turn a string into HTML
+        "require-trusted-types-for 'script'",  # only DOMPurify's policy can turn a string into HTML
         "trusted-types dompurify",
     )
 )
 
-# Without the first, Swagger UI would send the document to a site to be checked; the second keeps its script the same.
+# `validatorUrl` keeps Swagger UI from sending the document to an external validator.  A fixed `oauth2RedirectUrl` keeps
+# its inline script the same for all requests.
 _SWAGGER = {"app_name": "Recap", "validatorUrl": None, "oauth2RedirectUrl": None}
 
 docs = get_swaggerui_blueprint("/docs", "/openapi.json", config=_SWAGGER)
@@ -40,20 +41,20 @@ blueprint = Blueprint("web", __name__, template_folder="templates", static_folde
 
 @blueprint.route("/")
 def page() -> str:
-    """The page."""
+    """Serve the page."""
     return render_template("page.html", sections=[(part.name, part.title, part.kind) for part in SECTIONS])
 
 
 @blueprint.after_request
 def _protect(response: Response) -> Response:
     response.headers["Content-Security-Policy"] = POLICY
-    response.headers["Cache-Control"] = "no-cache"  # kept, but checked for changes: an upgrade shows at once
+    response.headers["Cache-Control"] = "no-cache"  # cached but revalidated, so that an upgrade takes effect at once
     return response
 
 
 @docs.after_request
 def _protect_docs(response: Response) -> Response:
-    """Set the policy of Swagger UI's page: its own files, the one script within it, and styles it writes itself."""
+    """Set the policy of Swagger UI's page, which allows its own files, its inline script, and inline styles."""
     if response.mimetype == "text/html":
         scripts = re.findall(r"<script>(.*?)</script>", response.get_data(as_text=True), re.DOTALL)
         digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]

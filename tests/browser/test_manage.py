@@ -119,7 +119,7 @@ def test_everything_can_be_taken_along_and_brought_in_again(page: Page, househol
     expect(manage).to_contain_text(f"Everything in {name} was here already.")
     assert household.client.delete(f"/api/users/{ME}").status_code == 200
     bring_in(page, file)
-    expect(manage).to_contain_text(re.compile(r"was brought in: 2 chats, 4 messages, 4 facts, .* are new"))
+    expect(manage).to_contain_text(re.compile(r"was imported: 2 chats, 4 messages, 4 facts, .* are new"))
     expect(facts(page)).to_have_count(4)
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name=re.compile("^The oven is broken"))).to_be_visible()

@@ -308,7 +308,7 @@ def test_a_failing_mini_model_is_said_and_tried_again_now(
     model_server.mini.default = lambda body: Status(500)
     model_server.main.queue(Text("Lovely."))
     chat(page, "Noor comes along.", "Lovely.")
-    notice = panel(page).get_by_role("alert").filter(has_text="tried again by itself")
+    notice = panel(page).get_by_role("alert").filter(has_text="retried automatically")
     expect(notice).to_contain_text("Version 1 stays")
     expect(items(page, "Topic")).to_have_text(["A weekend in Porto"])
     model_server.mini.default = working

@@ -48,7 +48,7 @@ def test_another_name_shows_another_memory(page: Page, live: Live) -> None:
     expect(name).to_have_value(ME)
     name.fill("ada")
     name.press("Enter")
-    expect(page.get_by_role("status").filter(has_text="“ada” it is: 1 chat and 0 facts are kept.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Stored for “ada”: 1 chat and 0 facts.")).to_be_visible()
     close_settings(page)
     expect(messages(page)).to_have_count(0)
     open_chat(page, "The boat leaks")
@@ -111,7 +111,7 @@ def test_a_chats_system_prompt_is_stored_with_it(page: Page, live: Live, model_s
     expect(prompt).to_have_value("You are a gardener.")
     prompt.fill("")
     prompt.press("Tab")
-    expect(page.get_by_text("The usual one is used again.")).to_be_visible()
+    expect(page.get_by_text("The default prompt is used again.")).to_be_visible()
     assert live.client.get(f"/api/sessions/garden?user_id={ME}").json["system_prompt"] is None
 
 

@@ -1,4 +1,4 @@
-// Starts the page: each panel once, the keys that work everywhere, and the notice of which model answers.
+// Starts the page: the panels, the global keys, and the notice about the built-in model.
 
 import { startChart } from "./chat/chart.js";
 import { focusComposer } from "./chat/composer.js";
@@ -25,7 +25,7 @@ byId("open-manage").addEventListener("click", openManage);
 byId("open-settings").addEventListener("click", openSettings);
 document.addEventListener("keydown", keys);
 sayWhoAnswers();
-if (matchMedia("(pointer: fine)").matches) focusComposer(); // on a phone the keyboard would cover the page
+if (matchMedia("(pointer: fine)").matches) focusComposer(); // not on phones, where the keyboard would cover the page
 
 function keys(event) {
   if (document.querySelector("dialog[open]")) return;
@@ -43,17 +43,17 @@ function keys(event) {
   }
 }
 
-/** The built-in model only quotes: say so, with the one line that brings a real one. */
+/** Show how to configure a real model if the built-in one answers. */
 async function sayWhoAnswers() {
   let ready;
   try {
     ready = await api.get("/health/ready", {}, { user: false });
   } catch {
-    return; // the panels say in their own places that the server can't be reached
+    return; // the panels report that the server can't be reached
   }
   if (!ready.notice || sessionStorage.getItem("recap.notice") === "closed") return;
   const banner = el("div", {},
-    el("span", {}, "The built-in model answers: it quotes what was said and writes nothing of its own. For real replies put ",
+    el("span", {}, "The built-in model answers. It quotes what was said and writes no text of its own. For real replies put ",
       el("code", {}, "OPENAI_API_KEY=sk-…"), " (or ", el("code", {}, "OPENAI_BASE_URL=http://127.0.0.1:11434/v1"), ") into ", el("code", {}, ".env"), " and restart."),
     button("Close", () => {
       sessionStorage.setItem("recap.notice", "closed");

@@ -1,20 +1,20 @@
-// Tokens over a chat: what was sent with each turn, against what its full history would have been.
+// A chart of the tokens in a chat: tokens sent with each turn, compared with the full history.
 //
-// The figures are the API's own (`usage` of each turn); a turn that has none, because no reply came, has no point.
-// Whoever can't see the picture has the same figures in a table, and on the chart's own arrow keys.
+// The figures are `usage` of each turn in the API; a turn without a reply has no `usage` and no point in the chart.
+// Screen readers get the same figures from a table, and from the chart with the arrow keys.
 
 import * as api from "../page/api.js";
 import { button, byId, el, svg } from "../page/dom.js";
 import { on, settings, shown } from "../page/state.js";
 import { moment, number } from "../page/words.js";
 
-const PAGE = 500; // the most turns one call gives
-const ROOM = "(min-width: 761px) and (min-height: 800px)"; // a screen on which the chart is open until it is folded
+const PAGE = 500; // the maximum of turns in one call
+const ROOM = "(min-width: 761px) and (min-height: 800px)"; // screens on which the chart is open by default
 const HEIGHT = 92;
 const TOP = 8;
 const BOTTOM = 16;
 
-/** The chart of a session's turns, in whatever order they come. */
+/** The chart of a session's turns, which may be in any order. */
 function tokenChart(turns) {
   const points = pointsOf(turns);
   if (points.length < 2) {
@@ -98,7 +98,7 @@ function reading(point, index) {
   ];
 }
 
-/** The picture at a width: its element, `nearest(x)` turn, and `point(index)` to mark one, or none. */
+/** Draw the chart at a width.  `nearest(x)` returns the turn at a position; `point(index)` marks one turn, or none. */
 function draw(points, width) {
   const { ticks, top } = scale(Math.max(...points.map((point) => Math.max(point.sent, point.full)), 1));
   const left = 8 + 7 * Math.max(...ticks.map((tick) => number(tick).length));
@@ -145,7 +145,7 @@ function draw(points, width) {
   };
 }
 
-/** Zero and two or three round values, the topmost at or above `most`. */
+/** Round values for the axis, from zero to at least `most`. */
 function scale(most) {
   const rough = most / 3;
   const magnitude = 10 ** Math.floor(Math.log10(rough));
@@ -178,8 +178,8 @@ function table(points) {
 }
 
 /**
- * Put the strip with the chart under the conversation's heading; it stays folded or open as the person left it.
- * A chat without turns shows none.
+ * Put the chart under the conversation's heading, open or folded as the person left it.
+ * A chat without turns has no chart.
  */
 export function startChart() {
   const line = el("span.token-total.muted", {});
@@ -224,11 +224,11 @@ export function startChart() {
       const points = pointsOf(turns);
       if (mine === asked) show(total(points), points.length ? tokenChart(turns) : null);
     } catch (error) {
-      if (mine === asked) show("can't be read", el("p.token-none", {}, `${error.message} `, button("Try again", read)));
+      if (mine === asked) show("The figures can't be read", el("p.token-none", {}, `${error.message} `, button("Try again", read)));
     }
   };
   on("session", () => {
-    strip.classList.add("waiting-for-turns"); // another chat's figures go at once, but not the room they took
+    strip.classList.add("waiting-for-turns"); // hide the other chat's figures, but keep their space
     read();
   });
   on("turn", ({ sessionId }) => sessionId === shown.sessionId && read());
@@ -238,7 +238,7 @@ async function turnsOf(sessionId) {
   try {
     return await api.all(`${api.sessionPath(sessionId)}/turns`, { limit: PAGE });
   } catch (error) {
-    if (error.status === 404) return []; // its first message is still on its way
+    if (error.status === 404) return []; // the first message is not stored yet
     throw error;
   }
 }

@@ -1,5 +1,5 @@
-// The box a message is written in.  Guarantee: nothing typed is lost: a draft outlives a reload and a change of chat,
-// and leaves the box only when the server has stored it.
+// The box for writing messages.  Guarantee: typed text is never lost.  A draft survives a reload and a change of chat,
+// and is deleted only when the server has stored the message.
 
 import { byId } from "../page/dom.js";
 
@@ -7,11 +7,11 @@ const box = byId("message-box");
 const stop = byId("stop");
 const send = byId("send");
 const trouble = byId("composer-error");
-let place = null; // whose draft is in the box: nobody's until the page knows whom it is for
-let submit = null; // what is done with a message
-let early = null; // what was sent before that was known: it goes out when it is
+let place = null; // the name of the draft in the box; null until the page has opened a chat
+let submit = null; // sends a message; set by startComposer
+let early = null; // a message submitted before `submit` was set
 
-const slot = (name) => `recap.draft.${name}`; // in sessionStorage: a draft is gone with its tab
+const slot = (name) => `recap.draft.${name}`; // in sessionStorage, so a draft ends with its tab
 
 box.addEventListener("input", () => {
   fit();
@@ -31,14 +31,14 @@ byId("composer").addEventListener("submit", (event) => {
   else early = text;
 });
 
-/** `onSubmit(text)` is called with what is to be sent, `onHalt()` when the reply is to stop. */
+/** Call `onSubmit(text)` to send a message, and `onHalt()` to stop the reply. */
 export function startComposer(onSubmit, onHalt) {
   submit = onSubmit;
   stop.addEventListener("click", onHalt);
   if (early !== null && holds(early)) submit(early);
 }
 
-/** Show the draft of a session; the first that is opened takes in what was typed before. */
+/** Show the draft of a session.  The first opened session takes over text that was typed before. */
 export function openDraft(name) {
   const draft = sessionStorage.getItem(slot(name)) ?? "";
   const typed = place === null ? box.value : "";
@@ -49,7 +49,7 @@ export function openDraft(name) {
   fit();
 }
 
-/** The words in the box have gone to a session called `name`: they are its draft until `stored(name)`. */
+/** Empty the box, and keep the sent text as the draft of the session `name` until `stored(name)` is called. */
 export function sending(name, text) {
   sessionStorage.removeItem(slot(place));
   sessionStorage.setItem(slot(name), text);
@@ -62,7 +62,7 @@ export function stored(name, text) {
   if (sessionStorage.getItem(slot(name)) === text) sessionStorage.removeItem(slot(name));
 }
 
-/** Put words that could not be sent back, unless others have been typed meanwhile. */
+/** Put back a text that could not be sent, unless the person has typed another one. */
 export function giveBack(name, text) {
   if (name === place && !box.value) box.value = text;
   sessionStorage.setItem(slot(name), name === place ? box.value : text);
@@ -71,7 +71,7 @@ export function giveBack(name, text) {
 
 export const holds = (text) => box.value.trim() === text;
 
-/** Say in the box's own place what went wrong; an empty text takes it away. */
+/** Show an error above the box; an empty text removes it. */
 export function complain(text) {
   trouble.textContent = text;
   trouble.hidden = !text;

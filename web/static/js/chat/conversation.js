@@ -1,7 +1,7 @@
-// The centre: the messages of the session that is shown, and the turn that is being taken in it.
+// The middle panel: the messages of the session on display, and its turn in progress.
 //
-// What is shown follows from three things alone: the loaded `thread`, the live turn, and the last failure; `draw`
-// makes the one from the others.  Messages are made into elements once and kept.
+// `draw` renders three things: the loaded `thread`, the turn in progress, and the last failure.  The element of a
+// message is created once and reused.
 
 import * as api from "../page/api.js";
 import { announce, button, byId, el, put } from "../page/dom.js";
@@ -15,19 +15,19 @@ import { liveTurn, takeTurn } from "./turns.js";
 import { dayKey, dayName, randomId, shortened } from "../page/words.js";
 import { onJump } from "./why.js";
 
-const NEAR_END = 80; // pixels: closer than this, the view follows what is being written
-const BUSY_POLL = 700; // milliseconds between looks at a reply that another page or an earlier load is waiting for
+const NEAR_END = 80; // pixels from the end within which the view follows new text
+const BUSY_POLL = 700; // milliseconds between polls for a reply that this page did not request
 
 const list = byId("messages");
-let thread = null; // null: nothing is loaded; a new or temporary chat has a thread without a session
-let failure = null; // {message, text}: the last turn's, shown under the thread
-let editing = null; // the id of the message that is being changed
+let thread = null; // null: not loaded yet; a new or temporary chat has a thread without a session
+let failure = null; // {message}: of the last turn, shown under the thread
+let editing = null; // the id of the message being edited
 let elements = new Map(); // by message id
-let pressed = null; // words that were sent before the thread was loaded: they go out when it is
-let writing = null; // {of, reply}: a live turn, and its reply as it is shown
-let following = true; // the view is at the end, and stays there as more is written
+let pressed = null; // a text submitted before the thread was loaded; it is sent afterwards
+let writing = null; // {of, reply}: the turn in progress, and the element of its reply
+let following = true; // whether the view stays at the end while text arrives
 let lastTop = 0;
-let opening = 0; // counts the openings: an answer to an earlier one is dropped
+let opening = 0; // counts opened sessions, to ignore responses for earlier ones
 
 export function startConversation() {
   onJump(jumpTo);
@@ -57,12 +57,12 @@ export async function openSession(sessionId) {
     if (mine === opening) accept(loaded);
   } catch (error) {
     if (mine !== opening) return;
-    if (error.status === 404) startFresh(sessionId); // its first message never arrived; a draft may wait for it
+    if (error.status === 404) startFresh(sessionId); // the first message was never stored; its draft may exist
     else showTrouble(error, () => openSession(sessionId));
   }
 }
 
-/** Show one message of a session, and what is around it. */
+/** Show one message of a session, with the messages around it. */
 export async function jumpTo(sessionId, messageId) {
   document.dispatchEvent(new CustomEvent("show-conversation"));
   if (thread?.sessionId !== sessionId || !thread.holds(messageId)) {
@@ -128,7 +128,7 @@ function accept(loaded, { end = true } = {}) {
   writing = null;
   const waiting = thread.unanswered;
   if (waiting && draftMatches(waiting.content)) {
-    composer.stored(draftName(), waiting.content); // the send arrived, whatever this page was told
+    composer.stored(draftName(), waiting.content); // the message was stored, although sending it seemed to fail
     composer.openDraft(draftName());
   }
   const turn = liveTurn(shown.sessionId);
@@ -145,7 +145,7 @@ function accept(loaded, { end = true } = {}) {
 const draftName = () => (shown.temporary ? "temporary" : (shown.sessionId ?? "new"));
 const draftMatches = (text) => sessionStorage.getItem(`recap.draft.${draftName()}`) === text;
 
-/** A reply is being written that this page did not ask for: wait for it. */
+/** Wait for a reply that another page requested. */
 async function watchBusy(mine) {
   while (mine === opening && !liveTurn(shown.sessionId)) {
     await new Promise((resolve) => setTimeout(resolve, BUSY_POLL));
@@ -189,7 +189,7 @@ async function loadMore(edge) {
 
 function submit(text, { replaces = null, resumes = null } = {}) {
   if (!thread) pressed = text;
-  if (!thread || liveTurn(shown.sessionId)) return; // still loading, or still replying: the words stay in the box
+  if (!thread || liveTurn(shown.sessionId)) return; // loading or replying: the text stays in the box
   if (!shown.sessionId && !shown.temporary) {
     shown.sessionId = thread.sessionId = randomId();
     setAddress(shown.sessionId);
@@ -232,7 +232,7 @@ async function turnEnded({ sessionId, turn }) {
   if (mine === opening) draw();
 }
 
-/** Ask the server what became of the words; what it does not hold goes back into the box. */
+/** Check whether the server stored the message.  If it did not, put the text back into the box. */
 async function afterFailure(turn, mine) {
   let kept = false;
   try {
@@ -282,13 +282,13 @@ function draw() {
   if (!nodes.length) nodes.push(emptyState({ temporary: shown.temporary, write: composer.write }));
   put(list, nodes);
   if (firstBefore && list.querySelector("article")?.dataset.id !== firstBefore && list.querySelector(`article[data-id="${firstBefore}"]`)) {
-    list.scrollTop = top + list.scrollHeight - height; // what was in view stays in view
+    list.scrollTop = top + list.scrollHeight - height; // keep the visible messages in place
   }
   composer.replying(turn);
   head();
 }
 
-/** What stands below the stored messages: the live turn, a reply someone else waits for, or what went wrong. */
+/** The nodes below the stored messages: the turn in progress, a reply to another page, or an error. */
 function ending(turn) {
   if (turn) {
     if (writing?.of !== turn) writing = { of: turn, reply: replyInProgress() };
@@ -304,7 +304,7 @@ function ending(turn) {
     el(
       "div.thread-error",
       { role: "alert" },
-      el("span", {}, failure?.message ?? "No reply came to this message. It is kept."),
+      el("span", {}, failure?.message ?? "This message has no reply yet. It is stored."),
       button("Try again", () => submit(waiting.content, { resumes: waiting.id })),
     ),
   ];
@@ -319,7 +319,7 @@ function element(message) {
   const actions = [];
   if (free && message === lastOwn && last) actions.push(button("Edit", () => edit(message.id), { kind: "quiet" }));
   if (free && message === last && message.role === "assistant" && lastOwn) {
-    actions.push(button("Try again", () => submit(lastOwn.content, { replaces: lastOwn.id }), { kind: "quiet", title: "Another reply in place of this one" }));
+    actions.push(button("Try again", () => submit(lastOwn.content, { replaces: lastOwn.id }), { kind: "quiet", title: "Replace this reply with a new one" }));
   }
   if (free && message.id) actions.push(eraseButton(thread, message, { erased: leaveOut, failed: complain }));
   const kept = elements.get(key);
@@ -333,7 +333,7 @@ function element(message) {
 
 const complain = (error) => composer.complain(error.message);
 
-/** A message is gone: so is what others show of it. */
+/** Remove an erased message, and redraw the others, which may have shown text of it. */
 async function leaveOut(messageId) {
   await thread.leaveOut(messageId).catch(complain);
   elements = new Map();
@@ -346,7 +346,7 @@ function edit(messageId) {
   list.querySelector(".edit textarea")?.focus();
 }
 
-/** The last message of the person's own, to be said differently: it and its reply are replaced. */
+/** A form to edit the person's last message.  Sending it replaces the message and its reply. */
 function editor(message) {
   const words = el("textarea", { value: message.content, rows: 4, "aria-label": "Your message, changed", maxLength: 100000 });
   const leave = () => edit(null);
@@ -392,7 +392,7 @@ function toEnd() {
   lastTop = list.scrollTop;
 }
 
-/** Scrolling up lets go of the end; coming near it takes hold again. */
+/** Stop following new text when the person scrolls up, and follow again near the end. */
 function scrolled() {
   if (list.scrollTop < lastTop - 2) following = false;
   if (list.scrollHeight - list.scrollTop - list.clientHeight < NEAR_END) following = true;

@@ -1,4 +1,4 @@
-// What a chat shows before its first message: what Recap does, in one glance.
+// What a chat shows before its first message: a short introduction to Recap.
 
 import { button, el } from "../page/dom.js";
 

@@ -1,4 +1,4 @@
-// Erasing one message: asked for twice, done for good.
+// Erases one message permanently, after a confirmation.
 
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
@@ -6,11 +6,11 @@ import { announce, button } from "../page/dom.js";
 import { emit } from "../page/state.js";
 
 const TEXT =
-  "Its words are erased for good, with the facts taken from them and the versions of the summary made from them, " +
-  "also those you wrote. The summary is made anew. ";
-const STAYS = { user: "The reply to it stays, and may repeat it: erase that too if it does.", assistant: "Your own message stays." };
+  "This permanently erases the message, the facts taken from it, and the versions of the summary made from it, " +
+  "including those you wrote. Recap then writes a new summary. ";
+const STAYS = { user: "The reply to it stays and may repeat its words; if so, erase the reply too.", assistant: "Your own message stays." };
 
-/** The button of a message of `thread`'s; `erased(id)` is called when it is gone, `failed(error)` when it is not. */
+/** A button that erases a message of `thread`.  Calls `erased(id)` on success, `failed(error)` on failure. */
 export function eraseButton(thread, message, { erased, failed }) {
   return button("Erase", async () => {
     const text = TEXT + (STAYS[message.role] ?? "");
@@ -18,7 +18,7 @@ export function eraseButton(thread, message, { erased, failed }) {
     try {
       await api.del(`${thread.path}/messages/${message.id}`);
     } catch (error) {
-      if (error.status !== 404) return void failed(error); // 404: it is gone already
+      if (error.status !== 404) return void failed(error); // 404: it is already erased
     }
     await erased(message.id);
     announce("The message is erased");

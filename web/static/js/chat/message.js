@@ -1,4 +1,4 @@
-// One message as it is shown: the words, when they were said, and what can be done with them.
+// Displays one message: its text, its time, and its actions.
 
 import { announce, button, el } from "../page/dom.js";
 import { render } from "../page/markdown.js";
@@ -8,7 +8,7 @@ import { whyButton } from "./why.js";
 const SPEAKERS = { user: "You", assistant: "Recap", system: "System", tool: "Tool" };
 
 /**
- * A stored message.  `turn` is what it cost and recalled, on replies; `actions` are buttons of the caller's.
+ * A stored message.  `turn` is the turn of a reply, with its cost and recall; `actions` are additional buttons.
  */
 export function messageItem(message, { turn = null, actions = [] } = {}) {
   const speaker = message.name || SPEAKERS[message.role] || message.role;
@@ -28,13 +28,13 @@ export function messageItem(message, { turn = null, actions = [] } = {}) {
   return item;
 }
 
-/** The words: replies are Markdown, everything else stands as it was typed. */
+/** The text: replies are rendered as Markdown, all other messages are shown as typed. */
 export function body(role, text) {
   if (role === "assistant") return el("div.body.md", {}, render(text));
   return el("div.body.typed", {}, text);
 }
 
-/** A reply that is being written: `{item, show(turn)}`. */
+/** A reply in progress: `{item, show(turn)}`. */
 export function replyInProgress() {
   const words = el("div.body.md", {});
   const waiting = el("div.body.waiting.dots", {}, "Looking back");
@@ -73,7 +73,7 @@ function copyButton(text) {
       pressed.textContent = "Copied";
       announce("Copied");
     } catch {
-      pressed.textContent = "The browser forbids it";
+      pressed.textContent = "The browser blocked this";
     }
     setTimeout(() => (pressed.textContent = "Copy"), 1500);
   }, { kind: "quiet" });

@@ -1,4 +1,4 @@
-// The left side: all chats, newest first, and a search through everything that was said in them.
+// The left panel: all chats, newest first, and a search through their messages.
 
 import * as api from "../page/api.js";
 import { jumpTo, newChat, openSession } from "./conversation.js";
@@ -9,14 +9,14 @@ import { on, shown, timezone } from "../page/state.js";
 import { clock, dayName, when } from "../page/words.js";
 
 const PAGE = 30;
-const SEARCH_DELAY = 180; // milliseconds without a key before the search is asked
+const SEARCH_DELAY = 180; // milliseconds after the last key before a search starts
 
 const list = byId("session-list");
 const search = byId("search");
 let sessions = [];
-let more = null; // cursor to older ones
+let more = null; // cursor to older chats
 let renaming = null;
-let asked = 0; // counts the requests: an answer to an earlier one is dropped
+let asked = 0; // counts requests, to ignore responses to earlier ones
 let settleKeys = () => {};
 const rowsMade = new Map(); // by session: {says, item}
 const groupsMade = new Map(); // by name: {heading, rows}
@@ -55,7 +55,7 @@ async function read() {
     more = page.next_cursor;
     draw();
   } catch (error) {
-    if (mine === asked && !sessions.length) trouble(error, read); // a list that may be a little old beats none
+    if (mine === asked && !sessions.length) trouble(error, read); // otherwise keep the old list
   }
 }
 
@@ -70,12 +70,12 @@ async function readMore() {
     more = page.next_cursor;
     draw();
   } catch {
-    more = cursor; // scrolling on asks again
+    more = cursor; // scrolling further tries again
   }
 }
 
 function draw() {
-  if (renaming && list.querySelector(".session input")) return; // what is being typed stays
+  if (renaming && list.querySelector(".session input")) return; // keep the form that is being edited
   if (!sessions.length) {
     list.replaceChildren(el("p.list-note", {}, "No chats yet. The first one begins with your first message."));
     return;
@@ -104,12 +104,12 @@ function groupName(iso) {
   return days < 7 ? "This week" : days < 31 ? "This month" : new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric" }).format(new Date(iso));
 }
 
-/** Under "Today" and "Yesterday" the hour says more. */
+/** The time of day for chats under "Today" and "Yesterday", else the day. */
 function said(iso) {
   return ["Today", "Yesterday"].includes(dayName(iso)) ? clock(iso) : when(iso);
 }
 
-/** A row is made once and kept while it says the same: what is being pressed or has the focus stays where it is. */
+/** The row of a session.  It is reused while its content is the same, so that it keeps focus and clicks. */
 function row(session) {
   const says = [session.title, said(session.updated_at), session.busy, session.message_count].join("\n");
   if (rowsMade.get(session.id)?.says !== says) rowsMade.set(session.id, { says, item: newRow(session) });
@@ -135,7 +135,7 @@ function newRow(session) {
 function rename(session) {
   renaming = session.id;
   const { item } = rowsMade.get(session.id);
-  rowsMade.delete(session.id); // made anew when the name is settled
+  rowsMade.delete(session.id); // the row is created again after renaming
   const box = el("input", { type: "text", value: session.title, maxLength: 200, "aria-label": "Name of this chat" });
   const leave = () => {
     renaming = null;
@@ -150,7 +150,7 @@ function rename(session) {
     if (title && title !== session.title) {
       try {
         const changed = await api.patch(api.sessionPath(session.id), { title });
-        Object.assign(sessions.find((one) => one.id === session.id) ?? session, changed); // the list may be a newer one
+        Object.assign(sessions.find((one) => one.id === session.id) ?? session, changed); // the list may have been reloaded
         if (session.id === shown.sessionId) byId("title").textContent = changed.title;
       } catch (error) {
         done = false;
@@ -202,7 +202,7 @@ async function find() {
 
 function found(titles, hits) {
   if (!titles.length && !hits.length) {
-    list.replaceChildren(el("p.list-note", { role: "status" }, "Nothing was said about that. Try other words."));
+    list.replaceChildren(el("p.list-note", { role: "status" }, "No chat mentions that. Try other words."));
     return;
   }
   list.replaceChildren(

@@ -1,13 +1,13 @@
-// What is loaded of a session: a stretch of its messages without gaps, and what its turns cost.
+// The loaded part of a session: a continuous range of its messages, and the cost of its turns.
 
 import * as api from "../page/api.js";
 
 const PAGE = 40;
-const TURNS = 500; // the newest ones; an older reply shows no figures
+const TURNS = 500; // the newest turns; older replies show no cost
 
 export class Thread {
-  items = []; // messages, in the order they were said
-  older = null; // cursors to what lies before and after; null: nothing does
+  items = []; // messages, oldest first
+  older = null; // cursors to the messages before and after; null: there are none
   newer = null;
   turns = new Map(); // by the reply's message id
   session = null;
@@ -20,7 +20,7 @@ export class Thread {
     return api.sessionPath(this.sessionId);
   }
 
-  /** The newest messages.  Throws ApiError, 404 when there is no such session. */
+  /** Load the newest messages.  Throws ApiError, with status 404 if there is no such session. */
   static async latest(sessionId) {
     const thread = new Thread(sessionId);
     const [, page] = await Promise.all([
@@ -33,7 +33,7 @@ export class Thread {
     return thread;
   }
 
-  /** The messages around one of them. */
+  /** Load the messages around one message. */
   static async around(sessionId, messageId) {
     const thread = new Thread(sessionId);
     const [, page] = await Promise.all([
@@ -63,13 +63,13 @@ export class Thread {
     return this.items.some((message) => message.id === messageId);
   }
 
-  /** The person's last message, if no reply came to it. */
+  /** The person's last message, if it has no reply. */
   get unanswered() {
     const last = this.items.at(-1);
     return this.newer === null && last?.role === "user" ? last : null;
   }
 
-  /** Take in a turn that has ended well, without asking for what is known already. */
+  /** Add a successful turn without reloading. */
   add(turn) {
     if (turn.replaces) this.cutFrom(turn.replaces);
     const said = { session_id: this.sessionId, name: null };
@@ -81,13 +81,13 @@ export class Thread {
     this.turns.set(turn.messageId, { ...said, message_id: turn.messageId, usage: turn.usage, memory: turn.memory, finish_reason: turn.finishReason });
   }
 
-  /** Leave out a message and all that came after it. */
+  /** Remove a message and all later ones. */
   cutFrom(messageId) {
     const at = this.items.findIndex((message) => message.id === messageId);
     if (at >= 0) this.items.length = at;
   }
 
-  /** Leave out a message that was erased, and read again what may have spoken of it. */
+  /** Remove an erased message, and reload the session and the turns, which may have shown it. */
   async leaveOut(messageId) {
     this.items = this.items.filter((message) => message.id !== messageId);
     this.turns.clear();

@@ -1,18 +1,18 @@
-// Turns that are being taken, from the send to the stored reply.
+// Turns in progress, from sending the message to the stored reply.
 //
-// Guarantee: a turn goes on while another session is shown, and there is one at most in each.  The same words sent
-// again after a failure carry the same key, so that the server never stores them twice.
+// Guarantee: a turn continues while another session is shown, and each session has at most one.  If the same text is
+// sent again after a failure, it has the same idempotency key, so the server never stores it twice.
 
 import * as api from "../page/api.js";
 import { emit, settings, shown, timezone } from "../page/state.js";
 import { randomId } from "../page/words.js";
 
-const TEMPORARY = "(temporary)"; // no session id looks like this: they hold no parentheses of ours
-const HISTORY = 200; // messages of a temporary chat that are sent along: the API takes no more
+const TEMPORARY = "(temporary)"; // cannot be a session id, because those contain no parentheses
+const HISTORY = 200; // messages of a temporary chat sent with each turn: the API's maximum
 const live = new Map(); // by session
-const failed = new Map(); // by session: the last one, while it has not been taken up
+const failed = new Map(); // by session: the last failed turn, until it succeeds
 
-/** The turn being taken in a session; undefined when there is none. */
+/** The turn in progress in a session, or undefined. */
 export const liveTurn = (sessionId) => live.get(sessionId ?? TEMPORARY);
 
 class Turn {
@@ -24,10 +24,10 @@ class Turn {
   finishReason = null;
   error = null; // an ApiError, once it has failed
   stopping = false;
-  changed = () => {}; // set by whoever shows it: called after each piece, and at the end
+  changed = () => {}; // called after each piece and at the end; set by the display
   #abort = new AbortController();
 
-  /** `resumes`: the stored message whose reply is wanted; `replaces`: the one that this takes the place of. */
+  /** `resumes`: the id of the stored message to answer; `replaces`: the id of the message to replace. */
   constructor({ sessionId, text, replaces = null, resumes = null, history = null }) {
     Object.assign(this, { sessionId, text, replaces, resumes, history });
     this.startedAt = new Date().toISOString();
@@ -59,7 +59,7 @@ class Turn {
     emit("turn", { sessionId: this.sessionId, turn: this });
   }
 
-  /** End the reply here; what was said of it is kept. */
+  /** Stop the reply.  The text so far is kept. */
   async stop() {
     if (this.stopping) return;
     this.stopping = true;
@@ -70,7 +70,7 @@ class Turn {
         const { stopping } = await api.post(`${api.sessionPath(this.sessionId)}/stop`);
         if (stopping) return;
       } catch (error) {
-        if (error.status !== 404) break; // 404: its first message is still on its way
+        if (error.status !== 404) break; // 404: the first message is not stored yet
       }
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
@@ -82,7 +82,7 @@ class Turn {
     if (!shown.systemPrompt || shown.sessionId !== this.sessionId || this.temporary) return;
     const body = { session_id: this.sessionId, system_prompt: shown.systemPrompt };
     await api.post("/api/sessions", body).catch((error) => {
-      if (error.status !== 409) throw error; // it was made by an attempt before
+      if (error.status !== 409) throw error; // an earlier attempt created the session
     });
     shown.systemPrompt = "";
   }
@@ -111,7 +111,7 @@ class Turn {
   }
 }
 
-/** Begin a turn; it ends by itself, with the event "turn". */
+/** Begin a turn.  It emits the event "turn" when it ends. */
 export function takeTurn(request) {
   const turn = new Turn(request);
   turn.take();

@@ -1,16 +1,16 @@
-// Why a reply is what it is: what was recalled and why, which facts stood in the prompt, and how many tokens that took.
+// Explains a reply: what was recalled and why, which facts were in the prompt, and how many tokens it took.
 
 import * as api from "../page/api.js";
 import { button, el, svg } from "../page/dom.js";
 import { date, number, plural, when } from "../page/words.js";
 
-// What the parts of a score mean; the API's names for them are the keys.
+// Labels for the parts of a score, by their names in the API.
 const PARTS = { words: "words", meaning: "meaning", neighbours: "messages around it", session: "its chat", time: "time" };
 const FACT_PARTS = { importance: "importance", recency: "recency", use: "use", relevance: "fits the message" };
 
 let jump = () => {};
 
-/** `jumpTo(sessionId, messageId)` is the conversation's; given once, at the start. */
+/** Set the function that shows a message.  Called once, at the start. */
 export function onJump(jumpTo) {
   jump = jumpTo;
 }
@@ -112,8 +112,8 @@ function prompt(memory) {
     version && `version ${version} of the summary`,
     messages && `${plural(messages, "earlier message")} of this chat word for word`,
   ].filter(Boolean);
-  const left = dropped ? ` ${plural(dropped, "earlier message")} had no room.` : "";
-  return el("p", {}, `Beside your message the prompt held ${held.length ? held.join(" and ") : "nothing else of this chat"}.${left}`);
+  const left = dropped ? ` ${plural(dropped, "earlier message")} did not fit.` : "";
+  return el("p", {}, `Besides your message, the prompt contained ${held.length ? held.join(" and ") : "nothing else of this chat"}.${left}`);
 }
 
 function tokens(usage) {
@@ -121,7 +121,7 @@ function tokens(usage) {
   const share = usage.saved_tokens / Math.max(1, usage.full_history_tokens);
   const saved = usage.saved_tokens > 0
     ? `${number(usage.saved_tokens)} tokens saved, ${number(share * 100)} % of the full history.`
-    : "Memory costs more than the full history while a chat is short; it pays off as the chat grows.";
+    : "While a chat is short, memory takes more tokens than the full history; it saves tokens as the chat grows.";
   const bar = (kind, value) => svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
     svg("rect", { class: kind, width: String((100 * value) / most), height: "10", rx: "1" }));
   return el(

@@ -1,11 +1,11 @@
-// Two summaries side by side, section by section; what stands in one alone is marked, by a sign and not only by colour.
+// Shows two summaries side by side by section.  Differences are marked with a sign as well as a colour.
 
 import { el } from "../page/dom.js";
 import { SECTIONS, sectionLines } from "../page/words.js";
 
 /**
- * `left` and `right` are `{title, about, sections}`; `sections` null: there is none.  Items that the left one has
- * alone are marked as left out, those of the right one alone as new.
+ * `left` and `right` are `{title, about, sections}`; `sections` is null if there is no summary.  Items only on the left
+ * are marked as left out, items only on the right as new.
  */
 export function sideBySide(left, right) {
   return el(
@@ -16,7 +16,7 @@ export function sideBySide(left, right) {
       const before = sectionLines(left.sections, name);
       const after = sectionLines(right.sections, name);
       if (!before.length && !after.length) return null;
-      const equal = before.map(same).join("\n") === after.map(same).join("\n"); // then one is shown on small screens
+      const equal = before.map(same).join("\n") === after.map(same).join("\n"); // small screens then show one of them
       return el(
         "section",
         { "aria-label": label },
@@ -59,7 +59,7 @@ function column(lines, others, { tag, sign, said, title }) {
   return el("div.compare-cell", {}, el("p.compare-side.muted.small", { "aria-hidden": "true" }, title), list);
 }
 
-/** What makes two lines the same: their words, whatever the spacing, the capitals and the full stop. */
+/** A key for comparing lines, which ignores spacing, case and the full stop. */
 const same = (line) =>
   line
     .toLowerCase()

@@ -1,7 +1,7 @@
-// Manage memories: every fact of the person, over all chats, to search, sort, correct and forget; and their data as a
-// whole, to take along, bring in or erase (person_data.js).
+// Manage memories: search, sort, correct and forget the person's facts from all chats; and export, import or erase all
+// of the person's data (person_data.js).
 //
-// Guarantee: what is forgotten together is what is selected and on show, never what a filter hides.
+// Guarantee: forgetting several facts affects only facts that are selected and visible, never those a filter hides.
 
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
@@ -13,13 +13,13 @@ import { emit, on, settings } from "../page/state.js";
 import { number, plural } from "../page/words.js";
 
 const PAGE = 100;
-const SEARCH_DELAY = 200; // milliseconds without a key before the search is asked
+const SEARCH_DELAY = 200; // milliseconds after the last key before a search starts
 const ORDERS = {
   newest: (facts) => [...facts].sort((a, b) => b.id - a.id),
   importance: (facts) => [...facts].sort((a, b) => b.importance - a.importance || b.id - a.id),
 };
 
-let opened = null; // the one that is open
+let opened = null; // the open dialog
 
 export async function openManage() {
   opened = new Manager();
@@ -30,14 +30,14 @@ export async function openManage() {
 for (const event of ["memory", "turn", "person"]) on(event, () => opened?.read({ keep: true }));
 
 class Manager {
-  #facts = []; // in the order the API gives them: newest first
-  #cursor = null; // to those that are not read yet
-  #room = PAGE; // how many are shown at most
-  #total = null; // of the person's facts, whatever is filtered
+  #facts = []; // newest first, as the API returns them
+  #cursor = null; // to facts that are not loaded yet
+  #room = PAGE; // the maximum number of facts shown
+  #total = null; // of all the person's facts, without filters
   #titles = new Map(); // of chats, by id
   #selected = new Set();
   #shown = [];
-  #asked = 0; // counts the readings: the answer to an earlier one is dropped
+  #asked = 0; // counts requests, to ignore responses to earlier ones
   #close;
 
   #search = el("input", {
@@ -106,7 +106,7 @@ class Manager {
 
   // -- reading
 
-  /** Read from the start; with `keep`, as many as are on show stay on show, and what is selected stays selected. */
+  /** Reload the facts.  With `keep`, the number of facts shown and the selection stay the same. */
   async read({ keep = false } = {}) {
     const mine = ++this.#asked;
     if (!keep) {
@@ -179,7 +179,7 @@ class Manager {
     if (mine === this.#asked) this.#list.draw(facts);
   }
 
-  /** The titles of the chats these facts are from; newest chats come first, as facts do, so that few calls find all. */
+  /** Load the titles of the facts' chats.  Both lists begin with the newest, so a few calls are enough. */
   async #readTitles(facts) {
     const missing = new Set(facts.map((fact) => fact.session_id).filter((id) => id && !this.#titles.has(id)));
     let cursor;

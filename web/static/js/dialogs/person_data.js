@@ -1,6 +1,6 @@
-// A person's data as a whole: taken along as a file, brought in from one, erased.
+// All of a person's data: export it to a file, import it from a file, or erase it.
 //
-// Guarantee: nothing is erased before a word was typed for it; what was erased is then shown as the server counted it.
+// Guarantee: data is erased only after the person has typed a word to confirm.  Then the page shows the receipt.
 
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
@@ -9,7 +9,7 @@ import { emit, settings } from "../page/state.js";
 import { endAll } from "../page/undo.js";
 import { moment, number, plural } from "../page/words.js";
 
-// The server's names for what it counts, and people's; in the order they are told.
+// The server's names of the things it counts, and labels for them, in display order.
 const NAMES = {
   sessions: ["chat", "chats"],
   messages: ["message", "messages"],
@@ -32,9 +32,9 @@ const named = (key, count = 1) => {
 const place = (key) => (ORDER.includes(key) ? ORDER.indexOf(key) : ORDER.length);
 const inOrder = (counted) => Object.entries(counted).sort(([a], [b]) => place(a) - place(b));
 const person = () => api.personPath(settings.user);
-const NO_USER = { user: false }; // the address names them
+const NO_USER = { user: false }; // the path names the person
 
-/** The row of buttons; `close()` closes the dialog it stands in. */
+/** The row of buttons.  `close()` closes the dialog around it. */
 export function personData(close) {
   const note = el("div.person-note", { role: "status" });
   const file = el("input", {
@@ -48,14 +48,14 @@ export function personData(close) {
     button("Import a file", () => file.click(), { title: "An export of Recap, or conversations.json of ChatGPT" }),
     button(
       "Erase everything",
-      () => run("Counting what there is", () => eraseAll({ counted: () => note.replaceChildren(), close })),
+      () => run("Counting", () => eraseAll({ counted: () => note.replaceChildren(), close })),
       { kind: "danger" },
     ),
   ];
   file.addEventListener("change", () => {
     const [chosen] = file.files;
-    if (chosen) run(`Bringing in ${chosen.name}`, () => importFile(chosen));
-    file.value = ""; // the same file can be chosen again
+    if (chosen) run(`Importing ${chosen.name}`, () => importFile(chosen));
+    file.value = ""; // so that the same file can be chosen again
   });
 
   async function run(doing, deed) {
@@ -86,7 +86,7 @@ export function personData(close) {
 }
 
 async function exportAll() {
-  await Promise.all(endAll()); // what was just forgotten is not taken along
+  await Promise.all(endAll()); // facts that were just forgotten must not be exported
   const { blob, name } = await api.download(`${person()}/export`, NO_USER);
   save(blob, name);
   return el("p.small", {}, `Saved as ${name}, ${size(blob.size)}: every chat, summary and fact, as JSON.`);
@@ -95,7 +95,7 @@ async function exportAll() {
 function save(blob, name) {
   const address = URL.createObjectURL(blob);
   el("a", { href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 60_000); // the browser may read it a little later
+  setTimeout(() => URL.revokeObjectURL(address), 60_000); // the browser may read the blob later
 }
 
 function size(bytes) {
@@ -117,16 +117,16 @@ async function importFile(file) {
     el(
       "p",
       {},
-      created ? `${file.name} was brought in: ${created} are new.` : `Everything in ${file.name} was here already.`,
+      created ? `${file.name} was imported: ${created} are new.` : `Everything in ${file.name} was here already.`,
     ),
-    created && known && el("p", {}, `Here already, and left as they were: ${known}.`),
-    renamed > 0 && el("p", {}, `${plural(renamed, "chat")} got a new id, since the old one was taken.`),
+    created && known && el("p", {}, `Already here, and unchanged: ${known}.`),
+    renamed > 0 && el("p", {}, `${plural(renamed, "chat")} got a new id, because the old one is taken.`),
     done.created.messages > 0 &&
-      el("p", {}, "All of it can be searched at once. A chat without a summary gets one when you go on with it."),
+      el("p", {}, "You can search all of it now. A chat without a summary gets one when you continue it."),
   );
 }
 
-/** "3 chats, 120 messages": what there is at least one of. */
+/** The counts above zero as text: "3 chats, 120 messages". */
 const counts = (counted) =>
   inOrder(counted)
     .filter(([, count]) => count > 0)
@@ -145,13 +145,13 @@ async function eraseAll({ counted, close }) {
   const chats = `${plural(kept.sessions, "chat")} with ${plural(kept.messages, "message")}`;
   const text =
     `Everything kept for “${settings.user}” is erased: ${chats}, ${plural(kept.facts, "fact")} and every summary. ` +
-    "Nobody can bring it back; export it first if you may want it.";
+    "This can't be undone. Export the data first if you may need it.";
   if (!(await confirmed("Erase everything?", text, "Erase everything", { typed: "erase" }))) return null;
   const receipt = await api.del(person(), NO_USER);
-  emit("person"); // nothing of it stays on the page
+  emit("person"); // removes the data from the page
   await showReceipt(receipt);
   close();
-  document.dispatchEvent(new CustomEvent("show-conversation")); // on a phone the chats lie over it
+  document.dispatchEvent(new CustomEvent("show-conversation")); // on a phone the list of chats covers it
   return null;
 }
 
@@ -179,8 +179,8 @@ function showReceipt(receipt) {
       el(
         "p.notice",
         {},
-        `Traces may be left in ${pending.map((key) => named(key)).join(" and ")}, which somebody was using. ` +
-          "They are removed as soon as that is over.",
+        `Traces may remain in ${pending.map((key) => named(key)).join(" and ")}, which was in use. ` +
+          "Recap removes them as soon as possible.",
       ),
     el(
       "div.row.end",

@@ -1,6 +1,6 @@
-// The prompt editor: the instructions the models are given, and what a summary prompt would make of this chat.
+// The prompt editor: edit the models' instructions, and try a summary prompt on this chat.
 //
-// Guarantee: what is typed is kept until it is saved or taken back, also when the dialog is closed; trying a prompt
+// Guarantee: edited text is kept until it is saved or discarded, even when the dialog is closed.  Trying a prompt
 // stores nothing.
 
 import * as api from "../page/api.js";
@@ -12,29 +12,29 @@ import { number } from "../page/words.js";
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 const TEXT_CHARS_MAX = 20_000;
-const NO_USER = { user: false }; // prompts are the server's, not a person's
+const NO_USER = { user: false }; // prompts belong to no person
 
-// What the prompts that make no summary are for, and what each kind may use.
+// For each kind of prompt its purpose and its variables.
 const OTHERS = {
-  system: ["opens the main model's prompt", "It is filled in with nothing."],
+  system: ["is the beginning of the main model's prompt", "It has no variables."],
   memory: [
     "follows an application's own system prompt, and tells the main model how to read what is remembered",
-    "It is filled in with nothing.",
+    "It has no variables.",
   ],
-  repair: ["asks the mini model to mend an answer that can't be used", "It may use {{ problem }}."],
+  repair: ["asks the mini model to repair an unusable answer", "It may use {{ problem }}."],
 };
 const SUMMARY = [
-  "tells the mini model what a summary keeps",
+  "tells the mini model what a summary contains",
   "It may use {{ max_words }}, {% if first %}, and {% for section in sections %} with {{ section.name }} and " +
     "{{ section.about }}.",
 ];
 const SOURCES = { packaged: "comes with Recap", file: "from a file", stored: "saved here" };
 
-const drafts = new Map(); // by name: text that is not saved, which outlives the dialog
+const drafts = new Map(); // unsaved text by prompt name, kept when the dialog closes
 
 export const summaryPrompts = ({ items }) => items.filter((prompt) => !(prompt.name in OTHERS));
 
-/** Open the editor at a prompt, or at `summary`.  Resolves when it is closed. */
+/** Open the editor with a prompt, by default `summary`.  Resolves when it is closed. */
 export function openPrompts(name = "") {
   const editor = new Editor(name || "summary");
   return openDialog("Prompts", () => editor.nodes(), { wide: true }).finally(() => editor.leave());
@@ -43,7 +43,7 @@ export function openPrompts(name = "") {
 class Editor {
   #saved = new Map(); // by name
   #name;
-  #trying = null; // the AbortController of the preview that is being made
+  #trying = null; // the AbortController of the preview in progress
   #list = el("ul.prompt-list", { "aria-label": "Prompts" });
   #about = el("p.muted.small", { id: "prompt-about" });
   #field = el("textarea.mono", {
@@ -184,12 +184,12 @@ class Editor {
             ? "There is one of this name."
             : NAME.test(name)
               ? ""
-              : "Small letters, digits, - and _, and a letter or a digit first.";
+              : "Small letters, digits, - and _ only, beginning with a letter or a digit.";
           if (problem.textContent) return;
           drafts.set(name, this.#text(this.#name in OTHERS ? "summary" : this.#name));
           field.value = "";
           this.#choose(name);
-          this.#say("It begins as a copy. Change it, try it, save it.");
+          this.#say("This is a copy. Change it, try it, and save it.");
           this.#field.focus();
           this.#field.setSelectionRange(0, 0);
           this.#field.scrollTop = 0;
@@ -233,9 +233,9 @@ class Editor {
       if (drafts.get(name) === text) drafts.delete(name);
       if (name !== this.#name) return this.#drawList();
       this.#show();
-      const used = name in OTHERS ? "" : " Settings say which prompt summaries are made with.";
+      const used = name in OTHERS ? "" : " To use it, choose it as the summary prompt in Settings.";
       this.#say(`Saved as version ${number(saved.version)}.${used}`);
-      this.#field.focus(); // Save has nothing left to do
+      this.#field.focus(); // the Save button is now disabled
     } catch (error) {
       if (name === this.#name) this.#complain(error.message);
     }
@@ -254,7 +254,7 @@ class Editor {
     if (!more.length) this.#field.setAttribute("aria-invalid", "true");
   }
 
-  /** Which buttons can be pressed, and why the others can't. */
+  /** Update which buttons are enabled, and explain why a prompt can't be tried. */
   #state() {
     const draft = drafts.has(this.#name);
     this.#save.disabled = !draft;
@@ -266,9 +266,9 @@ class Editor {
         : shown.temporary
           ? "A temporary chat has no summary to try it on."
           : shown.sessionId === null
-            ? "Open a chat first: there is none to try it on."
+            ? "Open a chat first, to try the prompt on it."
             : "";
-    this.#try.disabled = why !== "" || this.#trying !== null || this.#field.disabled; // until its text is there
+    this.#try.disabled = why !== "" || this.#trying !== null || this.#field.disabled; // disabled while the text is loading
     this.#cancel.hidden = this.#trying === null;
     if (!this.#trying) this.#tryNote.textContent = why;
   }
@@ -284,7 +284,7 @@ class Editor {
     this.#tryNote.className = "muted small dots";
     this.#tryNote.textContent = "The mini model reads this chat";
     this.#result.replaceChildren();
-    let said = "Nothing of this was stored.";
+    let said = "Nothing was stored.";
     let failed = false;
     try {
       const text = this.#field.value;
@@ -295,7 +295,7 @@ class Editor {
         api.get("/health/ready", {}, NO_USER),
       ]);
       if (ready.model.builtin)
-        said = "The built-in model follows no instructions: every prompt gives the same. Nothing of this was stored.";
+        said = "The built-in model follows no instructions, so every prompt gives the same result. Nothing was stored.";
       this.#result.append(comparison(current.latest, preview));
       this.#result.scrollIntoView({ block: "nearest" });
     } catch (error) {

@@ -1,7 +1,7 @@
-// Settings: whose memory, how a chat looks back, what summaries are made with, and how the page looks.
+// Settings: the person, the recall mode, the system prompt, the summary prompt, the time zone and the theme.
 //
-// Every change applies at once and is kept in this browser; the system prompt alone belongs to its chat, and is kept
-// with it on the server.
+// Every change applies at once and is stored in this browser, except the system prompt, which the server stores with
+// its chat.
 
 import * as api from "../page/api.js";
 import { openSession } from "../chat/conversation.js";
@@ -15,7 +15,7 @@ const USER_CHARS_MAX = 256;
 const SYSTEM_PROMPT_CHARS_MAX = 20_000;
 
 const RECALL = [
-  ["", "As the server is set", "Its setting RECALL says which of these; automatic, unless it was changed."],
+  ["", "As the server is set", "The server's setting RECALL decides; its default is automatic."],
   [
     "auto",
     "Automatic",
@@ -69,7 +69,7 @@ export async function openSettings() {
       el("p", {}, el("a", { href: "/docs/" }, "Every call of the API"), ", to read and to try."),
     ]),
   ]);
-  // Escape closes the dialog without a word to the field that was being typed in.
+  // Escape closes the dialog without a change event of the field that is being edited.
   await user.apply();
   for (let problem = await system.save(); problem; problem = await system.save()) {
     if (!(await confirmed("The system prompt was not stored", problem, "Try again"))) return;
@@ -81,7 +81,7 @@ const part = (title, nodes) => el("section.part", {}, el("h3", {}, title), nodes
 const keycaps = (keys) =>
   keys.split(/([+ ])/).map((piece) => (piece === "+" || piece === " " ? piece : el("kbd", {}, piece)));
 
-/** A choice among a few, each with its sentence. */
+/** A group of radio buttons, each with a title and an explanation. */
 function choices(label, name, options, choose) {
   const sentences = options.some(([, , sentence]) => sentence);
   return el(
@@ -135,9 +135,9 @@ function userField(changed) {
         "p.muted.small",
         { id: "user-help" },
         holder.user_id === null
-          ? "Everything here is remembered for this name. An application that uses Recap names its people; type one of " +
-              "those names to see what is kept about them."
-          : "Everything here is remembered for this name. It is the one your key speaks for.",
+          ? "Everything here is remembered for this name. Applications that use Recap name their users; enter such a " +
+              "name to see what is stored about that person."
+          : "Everything here is remembered for this name, because your key belongs to it.",
       ),
       el("label.field", {}, "Name", field),
       note,
@@ -148,20 +148,20 @@ function userField(changed) {
 async function whatIsKept(name) {
   try {
     const kept = await api.get(api.personPath(name), {}, { user: false });
-    return `“${name}” it is: ${plural(kept.sessions, "chat")} and ${plural(kept.facts, "fact")} are kept.`;
+    return `Stored for “${name}”: ${plural(kept.sessions, "chat")} and ${plural(kept.facts, "fact")}.`;
   } catch (error) {
-    return error.status === 404 ? `Nothing is kept for “${name}” yet.` : error.message;
+    return error.status === 404 ? `Nothing is stored for “${name}” yet.` : error.message;
   }
 }
 
 // -- the chat's system prompt
 
 const SYSTEM_PROMPT =
-  "What the model is told first, in place of the usual; summary, facts and what was recalled come along all the same.";
+  "This text replaces the default system prompt. The summary, the facts and recalled passages are still sent.";
 const KEPT = {
-  chat: "It is kept with this chat.",
-  temporary: "It holds for this temporary chat.",
-  notBegun: "This chat has not begun: it is kept for your first message.",
+  chat: "It is stored with this chat.",
+  temporary: "It applies to this temporary chat only.",
+  notBegun: "This chat has no messages yet. The text is stored with your first message.",
 };
 
 function systemPromptField() {
@@ -170,12 +170,12 @@ function systemPromptField() {
   const field = el("textarea", {
     rows: 3,
     maxLength: SYSTEM_PROMPT_CHARS_MAX,
-    placeholder: "The usual one",
+    placeholder: "The default prompt",
     "aria-label": "System prompt of this chat",
     "aria-describedby": "system-help",
   });
   const retry = button("Try again", () => show(), { hidden: true });
-  let path = null; // the stored chat's; null while it has not begun
+  let path = null; // of the stored chat; null before its first message
   let kept = "";
   let asked = 0;
 
@@ -197,7 +197,7 @@ function systemPromptField() {
     } catch (error) {
       if (mine !== asked) return;
       if (error.status !== 404) {
-        // 404: named, but its first message has not come
+        // 404: the chat has an id, but its first message is not stored yet
         note.textContent = error.message;
         retry.hidden = false;
         return;
@@ -208,7 +208,7 @@ function systemPromptField() {
     about.textContent = `${SYSTEM_PROMPT} ${path ? KEPT.chat : shown.temporary ? KEPT.temporary : KEPT.notBegun}`;
   }
 
-  /** Resolves to what went wrong, if something did. */
+  /** Resolves to the error message, or to null. */
   async function save() {
     const text = field.value.trim();
     if (field.disabled || text === kept) return null;
@@ -216,10 +216,10 @@ function systemPromptField() {
       if (path) await api.patch(path, { system_prompt: text || null });
       else shown.systemPrompt = text;
       kept = text;
-      note.textContent = text ? "Kept. The next reply goes by it." : "The usual one is used again.";
+      note.textContent = text ? "Saved. It applies from the next reply on." : "The default prompt is used again.";
       return null;
     } catch (error) {
-      note.textContent = `It was not stored: ${error.message}`;
+      note.textContent = `It could not be saved: ${error.message}`;
       return error.message;
     }
   }
@@ -249,7 +249,7 @@ function promptPicker() {
     if (!settings.prompt)
       note.textContent = "The server's setting SUMMARY_PROMPT names it: “summary”, unless it was changed.";
     else if (prompts.length && !chosen)
-      note.textContent = "This prompt is not there any more. Choose another, or messages can't be answered.";
+      note.textContent = "This prompt no longer exists. Choose another one; until then messages can't be answered.";
   };
   const read = async () => {
     try {
@@ -282,7 +282,7 @@ function promptPicker() {
     el(
       "p.muted.small",
       {},
-      "The prompt tells the mini model what a summary keeps. It holds for the summaries made from now on.",
+      "The prompt tells the mini model what a summary keeps. It applies to summaries made from now on.",
     ),
     el("label.field", {}, "Summary prompt", select),
     note,
@@ -315,28 +315,28 @@ function timezoneField() {
     field.setAttribute("aria-invalid", String(zone === null));
     if (zone === null) {
       const stays = settings.timezone || own;
-      note.textContent = `“${wanted}” is no time zone. Choose one of the list; until then it stays ${stays}.`;
+      note.textContent = `“${wanted}” is no time zone. Choose one from the list; until then it stays ${stays}.`;
       return;
     }
     field.value = zone;
     note.textContent = "";
     if (zone === settings.timezone) return;
     settings.timezone = zone;
-    emit("sessions"); // times everywhere are told anew
+    emit("sessions"); // redraw all times
     if (shown.sessionId) openSession(shown.sessionId);
   });
   return [
     el(
       "p.muted.small",
       {},
-      "Where your days begin and end: “yesterday” is understood by it, and times are told in it.",
+      "Recap shows times in this time zone, and uses it to understand words such as “yesterday”.",
     ),
     el("label.field", {}, "Time zone", field, zones),
     note,
   ];
 }
 
-/** The zone's proper name, or null; an offset such as +02:00 knows no summer time, and the server takes none. */
+/** The canonical name of the zone, or null.  Offsets such as +02:00 are refused: they have no summer time. */
 function known(zone) {
   try {
     if (!/^[a-z]/i.test(zone)) return null;
@@ -355,7 +355,7 @@ function whoAnswers() {
       line.replaceChildren(
         ...(model.builtin
           ? [notice ?? "The built-in model answers."]
-          : [el("strong", {}, model.main), " answers; ", el("strong", {}, model.mini), " keeps summaries and facts."]),
+          : [el("strong", {}, model.main), " answers; ", el("strong", {}, model.mini), " writes summaries and facts."]),
       ),
     (error) => line.replaceChildren(error.message),
   );

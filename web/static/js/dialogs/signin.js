@@ -1,7 +1,7 @@
-// Signing in: where the server has API keys, the page asks for one.
+// Signing in: the page asks for an API key if the server requires one.
 //
-// Guarantee: the key is kept in sessionStorage alone, by api.js; it is gone with the tab or with Sign out, and it
-// never stands in an address, a setting or the page's own text.
+// Guarantee: the key is stored only in sessionStorage (by api.js) and deleted with the tab or by Sign out.  It never
+// appears in a URL, in the settings or in the text of the page.
 
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
@@ -12,11 +12,11 @@ export function startSignIn() {
   out.hidden = !api.signedIn();
   out.addEventListener("click", () => {
     api.signOut();
-    location.reload(); // nothing of what the key let in stays on the page
+    location.reload(); // removes all data that the key gave access to
   });
   api.onKeyNeeded(async (refused) => {
     let key;
-    while (!key) key = await ask(refused); // a browser may close any dialog; without a key there is nothing to show
+    while (!key) key = await ask(refused); // a browser may close any dialog, and nothing can be shown without a key
     out.hidden = false;
     return key;
   });
@@ -49,22 +49,22 @@ function ask(refused) {
             const key = field.value.trim();
             if (!key) say("Type or paste the key first.");
             else if (!sendable(key))
-              say("This can't be a key: it holds characters that no key has. Copy it once more.");
+              say("This can't be a key: it contains characters that keys never have. Copy it once more.");
             else close(key);
           },
         },
         el(
           "p",
           {},
-          "This server asks for an API key. Ask whoever runs it for yours: they make one with ",
+          "This server asks for an API key. Ask the operator of the server for one. Operators create keys with ",
           el("code", {}, "flask keys create"),
-          ", or it stands in the setting ",
+          ", or set them in ",
           el("code", {}, "RECAP_API_KEYS"),
           ".",
         ),
         problem,
         el("label.field", {}, "API key", field),
-        el("p.muted.small", {}, "It is kept until this tab is closed or you sign out, and nowhere else."),
+        el("p.muted.small", {}, "The key is stored only in this tab, until you close the tab or sign out."),
         el("div.row.end", {}, el("button.primary", { type: "submit" }, "Sign in")),
       );
       if (refused)
@@ -75,5 +75,5 @@ function ask(refused) {
   );
 }
 
-/** Whether the key can stand in a header: fetch() throws for what can't, with words that help nobody. */
+/** Whether the key is valid in a header.  For an invalid one, fetch() throws an error that does not help people. */
 const sendable = (key) => /^[\x21-\x7e]+$/.test(key);

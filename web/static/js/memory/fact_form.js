@@ -1,10 +1,10 @@
-// The form for a fact: one that is corrected, or one the person states.  Enter saves, Escape leaves it.
-// Guarantee: what was typed stays in the form until it is stored.
+// The form to correct a fact or to add one.  Enter saves, Escape cancels.
+// Guarantee: the typed text stays in the form until it is stored.
 
 import { button, el } from "../page/dom.js";
 import { randomId } from "../page/words.js";
 
-/** The categories the API knows, as people read them. */
+/** The categories of the API, with labels. */
 export const CATEGORIES = {
   identity: "identity",
   preference: "preference",
@@ -28,8 +28,8 @@ const SCOPES = { session: "this chat", user: "all chats" };
 const TEXT_MAX = 500;
 
 /**
- * `save(values)` gets what differs from `fact`; it resolves when that is stored, and throws when it isn't.
- * `inSession`: whether the fact may hold in one chat only.
+ * `save(values)` gets the values that differ from `fact`.  It resolves when they are stored, and throws on failure.
+ * `inSession`: whether the fact may be limited to one chat.
  */
 export function factForm({ fact = {}, inSession = Boolean(fact.session_id), action, save, cancel }) {
   const id = randomId();
@@ -62,7 +62,7 @@ export function factForm({ fact = {}, inSession = Boolean(fact.session_id), acti
 
   form.addEventListener("keydown", (event) => {
     if (event.key === "Escape") {
-      event.preventDefault(); // or a dialog around it would close too
+      event.preventDefault(); // otherwise the dialog around the form would close too
       event.stopPropagation();
       cancel();
     } else if (event.key === "Enter" && event.target === text && !event.shiftKey && !event.isComposing) {

@@ -1,10 +1,10 @@
-// How a fact came to say what it says: each change in a sentence, newest first.
+// The history of a fact: one sentence for each change, newest first.
 
 import * as api from "../page/api.js";
 import { el } from "../page/dom.js";
 import { moment } from "../page/words.js";
 
-/** A list of the changes to a fact and to those it took the place of.  Throws ApiError. */
+/** A list of the changes to a fact and to the facts that it replaced.  Throws ApiError. */
 export async function factHistory(fact) {
   const { items } = await api.get(`/api/facts/${fact.id}/history`);
   const lines = [];

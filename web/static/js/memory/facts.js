@@ -1,11 +1,12 @@
-// Facts as a list: what is remembered, how sure it stands, where it came from, and what can be done about it.
+// A list of facts: their text, importance and source, and actions to edit, forget and pin them.
 //
 //   const list = factList({ label: "Facts", onChanged, sessionTitle, before, leave });
 //   somewhere.append(list.element);
-//   list.draw(facts);            // as often as one likes: focus, open forms and open histories stay
+//   list.draw(facts);            // can be repeated; keeps focus, open forms and open histories
 //
-// One tab stop; the arrow keys move, P pins, E edits, Delete forgets; the buttons of the current fact follow by Tab.
-// Guarantee: a fact that was forgotten is hidden at once in every list, and erased when the time to undo is over.
+// The list is one tab stop.  The arrow keys move, P pins, E edits, Delete forgets, and Tab leads to the buttons of the
+// current fact.
+// Guarantee: a forgotten fact is hidden at once in every list, and erased when it can no longer be undone.
 
 import * as api from "../page/api.js";
 import { jumpTo } from "../chat/conversation.js";
@@ -20,11 +21,11 @@ import { plural, shortened, when } from "../page/words.js";
 
 const BATCH = 1000; // facts in one call to forget
 
-const lists = new Set(); // those on the page: a fact that is forgotten in one leaves all
-const leaving = new Set(); // ids of facts that were forgotten, and may still be taken back
+const lists = new Set(); // all lists on the page: a fact forgotten in one disappears from all
+const leaving = new Set(); // ids of forgotten facts that can still be restored
 let count = 0;
 
-/** Pinned first, then by score: as prompts show them. */
+/** The facts in the order of prompts: pinned first, then by score. */
 export function ranked(facts) {
   return [...facts].sort((a, b) => b.pinned - a.pinned || (b.score?.total ?? 0) - (a.score?.total ?? 0) || b.id - a.id);
 }
@@ -33,11 +34,11 @@ export function ranked(facts) {
 export const remembered = (facts) => facts.filter((fact) => !leaving.has(fact.id));
 
 /**
- * Forget facts: they are hidden in every list now, and erased when the time to undo is over; then `changed()` is
- * called.  `from`: an element of the dialog or panel it is done in.
+ * Forget facts: hide them in every list now, and erase them when the time to undo is over.  Then call `changed()`.
+ * `from` is an element in the current dialog or panel.
  */
 export function forgetFacts(facts, { changed = () => {}, from } = {}) {
-  const user = settings.user; // whose they are, also when the deed is done after somebody else was chosen
+  const user = settings.user; // the person may have been changed when the facts are erased
   const ids = facts.map((fact) => fact.id);
   const redrawAll = () => {
     for (const list of lists) list.redraw();
@@ -65,7 +66,7 @@ export function forgetFacts(facts, { changed = () => {}, from } = {}) {
         throw new Error(`${what} could not be forgotten. ${error.message}`);
       }
       for (const list of lists) list.drop(ids);
-      for (const id of ids) leaving.delete(id); // a new fact may get the number of one that is gone
+      for (const id of ids) leaving.delete(id); // a new fact may get the id of an erased one
       changed();
     },
   });
@@ -74,7 +75,7 @@ export function forgetFacts(facts, { changed = () => {}, from } = {}) {
 async function erase(ids, user, keepalive) {
   if (ids.length === 1) {
     await api.del(`/api/facts/${ids[0]}`, { query: { user_id: user }, keepalive }).catch((error) => {
-      if (error.status !== 404) throw error; // gone already: with its session, or from another page
+      if (error.status !== 404) throw error; // already erased, with its session or by another page
     });
     return;
   }
@@ -84,10 +85,10 @@ async function erase(ids, user, keepalive) {
 }
 
 /**
- * `onChanged()`: a fact was changed or erased, and that is stored.  `onDrawn(facts)`: these are shown now, in this
- * order.  `order(facts)`: how they are shown; by default as they are ranked.  `sessionTitle(id)`: the title of the chat
- * a fact is from, where that is to be shown.  `before(fact)`: a node to stand before each, as a check box.  `leave()`:
- * called before the page shows the message a fact came from.
+ * `onChanged()` is called after a change or erasure was stored, `onDrawn(facts)` with the facts on display in order.
+ * `order(facts)` sorts them; the default is their rank.  `sessionTitle(id)` returns the title of a fact's chat, if it
+ * is to be shown.  `before(fact)` returns a node to put before each fact, such as a check box.  `leave()` is called
+ * before the page shows the source message of a fact.
  */
 export function factList({
   label,
@@ -138,7 +139,7 @@ export function factList({
     for (const [gone, item] of items) {
       if (ids.has(gone)) continue;
       if (item.form)
-        item.li.remove(); // what was typed waits for the fact to be shown again
+        item.li.remove(); // typed text is kept until the fact is shown again
       else (items.delete(gone), item.li.remove());
     }
     wanted.forEach((fact, place) => {
@@ -150,7 +151,7 @@ export function factList({
     onDrawn(wanted);
   }
 
-  /** The item of a fact, made anew when the fact differs; not while it is being edited. */
+  /** The item of a fact.  It is created again if the fact has changed, but not while it is being edited. */
   function itemOf(fact) {
     const known = items.get(fact.id);
     if (known?.form || (known && JSON.stringify(known.fact) === JSON.stringify(fact))) {
@@ -159,7 +160,7 @@ export function factList({
     }
     const item = known ?? { li: row(fact) };
     item.fact = fact;
-    item.history = null; // it has a line more by now
+    item.history = null; // the history has changed
     items.set(fact.id, item);
     fill(item);
     return item;
@@ -233,7 +234,7 @@ export function factList({
     return el("div.fact-source", {}, words(fact), title && el("span.fact-chat", {}, title));
   }
 
-  /** The words it rests on, leading to their message; facts that the person stated have none. */
+  /** The quote of a fact, with a link to its message.  Facts that the person added have none. */
   function words({ session_id: session, source_message_id: message, quote }) {
     if (message === null) return el("span", {}, quote ? `“${quote}”` : "stated by you");
     const show = () => {
@@ -319,7 +320,7 @@ export function factList({
   return list;
 }
 
-/** How important a fact is, as filled dots of five. */
+/** The importance of a fact, as one to five filled dots. */
 function dots(importance) {
   const look = { viewBox: "0 0 36 8", width: 36, height: 8, class: "importance" };
   const dot = (n) => svg("circle", { cx: n * 7 - 3, cy: 4, r: 2.6, class: n <= importance ? "full" : "empty" });

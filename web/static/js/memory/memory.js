@@ -1,9 +1,8 @@
-// The right panel: what is remembered of the chat that is shown, and of the person, kept up to date while the mini
-// model works.
+// The right panel: the summary of the chat on display and the person's facts, updated while the mini model works.
 //
-// Guarantee: what stands there stays until its successor has come, so nothing flickers, jumps or loses the focus.  The
-// summary is watched only from a turn's end until it has settled, and only while the page can be seen; facts are read
-// again when its version has changed.
+// Guarantee: old content stays until new content has arrived, so nothing flickers, jumps or loses focus.  The summary
+// is polled only from the end of a turn until it is settled, and only while the page is visible.  Facts are reloaded
+// when the version of the summary changes.
 
 import * as api from "../page/api.js";
 import { announce, button, byId, el } from "../page/dom.js";
@@ -13,18 +12,18 @@ import { emit, on, shown } from "../page/state.js";
 import { summaryView } from "./summary.js";
 import { number } from "../page/words.js";
 
-const WATCH_FIRST = 400; // milliseconds between looks at a summary that is being updated
+const WATCH_FIRST = 400; // milliseconds between polls of a summary that is being updated
 const WATCH_MOST = 2000;
 const WATCH_SLOWER = 1.4;
-const FACTS_SHOWN = 40; // until all are asked for
+const FACTS_SHOWN = 40; // before the person asks for all
 
-let sessionId = null; // whose memory is shown; shown.sessionId may be ahead of it
+let sessionId = null; // whose memory is shown; shown.sessionId may already be another one
 let temporary = false;
-let summary = null; // as the API gave it; null: there is none
-let known = false; // whether the summary and the facts have been read
-let factsTotal = 0; // of which FACTS_SHOWN are shown at first
+let summary = null; // from the API; null: there is none
+let known = false; // whether the summary and the facts are loaded
+let factsTotal = 0; // at first only FACTS_SHOWN of them are shown
 let allShown = false;
-let asked = 0; // counts the readings: the answer to an earlier one is dropped
+let asked = 0; // counts requests, to ignore responses to earlier ones
 let watching = null; // {pause, timer}, while the summary is expected to change
 
 const body = byId("memory-body");
@@ -72,7 +71,7 @@ function show() {
   return read();
 }
 
-/** Read and show the memory of the chat that is shown. */
+/** Load and show the memory of the chat on display. */
 async function read() {
   const mine = ++asked;
   const [wanted, fleeting] = [shown.sessionId, shown.temporary];
@@ -81,7 +80,7 @@ async function read() {
   const failed = [newSummary, newFacts].find((result) => result.reason);
   const other = wanted !== sessionId || fleeting !== temporary;
   body.removeAttribute("aria-busy");
-  if (failed && !other) return complain(failed.reason, read); // what is shown may be old, but it is true of this chat
+  if (failed && !other) return complain(failed.reason, read); // the content on display may be old, but belongs to this chat
   [sessionId, temporary] = [wanted, fleeting];
   known = !failed;
   summary = failed ? null : newSummary.value;
@@ -100,12 +99,12 @@ async function readSummary(id) {
   try {
     return await api.get(api.summaryPath(id));
   } catch (error) {
-    if (error.status === 404) return null; // its first message has not been stored yet
+    if (error.status === 404) return null; // the first message is not stored yet
     throw error;
   }
 }
 
-/** What holds in a chat; before there is one, what holds in all. */
+/** The facts that apply to a chat; without a chat, those that apply to all chats. */
 async function readFacts(id) {
   const facts = await api.all("/api/facts", { session_id: id }).catch((error) => {
     if (id && error.status === 404) return api.all("/api/facts");
@@ -116,7 +115,7 @@ async function readFacts(id) {
 
 function complain(error, again) {
   if (!error) return trouble.replaceChildren();
-  if (trouble.textContent.startsWith(error.message)) return; // said already
+  if (trouble.textContent.startsWith(error.message)) return; // already shown
   trouble.replaceChildren(el("div.notice.error", {}, el("p", {}, error.message), button("Try again", again)));
 }
 
@@ -133,7 +132,7 @@ function turnEnded({ sessionId: id, turn }) {
   if (stored) watch(WATCH_FIRST);
 }
 
-/** Look at the summary of the chat that is shown until it has settled. */
+/** Poll the summary of the chat on display until it is settled. */
 function watch(pause) {
   stopWatching();
   watching = { pause, timer: null };
@@ -174,7 +173,7 @@ async function look(mine) {
   lookSoon(mine.pause);
 }
 
-/** Nothing will change by itself: it is up to date, or failed for good, or waits for more turns. */
+/** Whether the summary will not change by itself: it is up to date, failed permanently, or waits for more turns. */
 function settled() {
   const { state, job_id: job } = summary;
   return ["none", "current", "failed"].includes(state) || (state === "pending" && !job);
@@ -198,7 +197,7 @@ function changedByHand(stands) {
   sayChanged();
 }
 
-/** To the other panels: this one shows it already. */
+/** Notify the other panels of a change that this one already shows. */
 function sayChanged() {
   emit("memory", { by: "panel" });
 }
@@ -261,7 +260,7 @@ function describeFacts() {
   return "What Recap already knows from your other chats.";
 }
 
-/** The heading stays in view below a long summary; it leads to the facts. */
+/** Scroll to the facts.  Their heading stays visible below a long summary. */
 function toFacts() {
   (list.element.hidden ? note : list.element).scrollIntoView({ block: "center" });
   list.element.querySelector('li[tabindex="0"]')?.focus();

@@ -1,4 +1,4 @@
-// A summary's sections as lines of text and back, and changes to them as pure functions: nothing given is changed.
+// Converts a summary's sections to lines of text and back, and changes them.  All functions are pure.
 
 import { SECTIONS, sectionLines } from "../page/words.js";
 
@@ -14,7 +14,7 @@ export const EMPTY = Object.fromEntries(SECTIONS.map(([name]) => [name, isLine(n
 export const linesOf = (sections, name) =>
   sectionLines(sections, name).map((line) => line.replace(/\s*\n\s*/g, " ").trim());
 
-/** The section that `lines` say; a line that `known` sections hold is the item it was made from. */
+/** The section with these `lines`.  A line that is in one of the `known` sections becomes that section's item. */
 export function sectionOf(name, lines, known = EMPTY) {
   if (isLine(name)) return lines.join(" ");
   const items = new Map(linesOf(known, name).map((line, at) => [line, known[name][at]]));
@@ -26,7 +26,7 @@ function excluded(line) {
   return { option: option.trim(), reason: reason.trim() };
 }
 
-/** The sections with one line in other words, or without it where `next` is null; null when it isn't there. */
+/** The sections with one line replaced by `next`, or removed if `next` is null.  Returns null if it is not there. */
 export function replaced(sections, name, line, next) {
   const lines = linesOf(sections, name);
   const at = lines.indexOf(line);
@@ -35,7 +35,7 @@ export function replaced(sections, name, line, next) {
   return { ...sections, [name]: sectionOf(name, lines, sections) };
 }
 
-/** The sections with an item of `before` put back where it stood. */
+/** The sections with an item of `before` restored to its place. */
 export function restored(sections, name, line, before) {
   if (isLine(name)) return { ...sections, [name]: before[name] };
   const lines = linesOf(sections, name);
@@ -46,28 +46,28 @@ export function restored(sections, name, line, before) {
   return { ...sections, [name]: items };
 }
 
-/** The lines that come of `theirs` when what was changed from `base` to `mine` is done to it too. */
+/** Merge: the lines of `theirs` with the changes from `base` to `mine` applied. */
 export function mergedLines(name, base, mine, theirs) {
   if (isLine(name)) return String(mine) === String(base) ? theirs : mine;
   const result = theirs.filter((line) => mine.includes(line) || !base.includes(line));
   mine.forEach((line, at) => {
     if (base.includes(line) || result.includes(line)) return;
-    const after = mine.slice(0, at).findLast((one) => result.includes(one)); // the line it was put behind
+    const after = mine.slice(0, at).findLast((one) => result.includes(one)); // the line after which it was inserted
     result.splice(after === undefined ? 0 : result.indexOf(after) + 1, 0, line);
   });
   return result;
 }
 
-/** Why the server would not take these sections, in words; "" when it would. */
+/** Why the server would refuse these sections, or "" if it would accept them. */
 export function problemWith(sections) {
   for (const [name, title] of SECTIONS) {
     const items = isLine(name) ? [sections[name]] : sections[name];
     if (items.length > ITEMS_MAX)
-      return `${title} has ${items.length} lines, and ${ITEMS_MAX} is the most. Join or leave out some.`;
+      return `${title} has ${items.length} lines, but at most ${ITEMS_MAX} are allowed. Join or remove some.`;
     const texts = items.flatMap((item) => (typeof item === "string" ? [item] : [item.option, item.reason]));
     const long = texts.map((text) => [...text].length).find((length) => length > ITEM_MAX);
     if (long)
-      return `A line of ${title} has ${long} characters, and ${ITEM_MAX} is the most. Shorten it, or split it in two.`;
+      return `A line of ${title} has ${long} characters, but at most ${ITEM_MAX} are allowed. Shorten it, or split it in two.`;
   }
   return "";
 }

@@ -1,7 +1,7 @@
-// The summary of the chat that is shown: its sections, how it stands to the conversation, and small corrections to it.
+// The summary of the chat on display: its sections, its state, and forms to correct it.
 //
-// Guarantee: what is shown stays until its successor is there, and nobody's typing is overwritten: while an item or the
-// whole is being edited, newer versions wait.  A correction to one item is made to the newest version there is.
+// Guarantee: the old summary stays until the new one has arrived, and typed text is never overwritten: newer versions
+// are not shown while the person edits.  A correction of one item is applied to the newest version.
 
 import * as api from "../page/api.js";
 import { announce, button, el } from "../page/dom.js";
@@ -17,9 +17,8 @@ const CHANGES_TRIED = 3;
 const AUTHORS = { person: "by you", rollback: "brought back" };
 
 /**
- * `changed(summary)`: it was changed by hand, and this is how it stands now.  `refresh()`: ask for an update.
- * Draw with {sessionId, temporary, summary, known}; `summary` is null for a chat that has none, or when nothing is
- * `known` yet.
+ * `changed(summary)` is called with the summary after the person changed it, `refresh()` to request an update.
+ * Draw with {sessionId, temporary, summary, known}; `summary` is null if the chat has none, or before it is `known`.
  */
 export function summaryView({ changed, refresh }) {
   const about = el("p.memory-about");
@@ -42,7 +41,7 @@ export function summaryView({ changed, refresh }) {
     body,
   );
 
-  const parked = new Map(); // by session: {open, nodes}: what is being edited there while another chat is shown
+  const parked = new Map(); // by session: {open, nodes}: open forms, kept while another chat is shown
   let view = { sessionId: null, temporary: false, summary: null, known: false };
   let drawn = null; // the sections that `body` shows, as JSON
   let open = nothingOpen();
@@ -74,7 +73,7 @@ export function summaryView({ changed, refresh }) {
 
   function drawStanding(summary) {
     const [text, action] = trouble(summary);
-    if (standing.dataset.text === text) return; // it would be read out again, and its button would lose the focus
+    if (standing.dataset.text === text) return; // screen readers would repeat it, and its button would lose focus
     standing.dataset.text = text;
     standing.replaceChildren(
       ...(text ? [el("div.notice", { role: "alert" }, el("p", {}, text), button(action, retry))] : []),
@@ -154,7 +153,7 @@ export function summaryView({ changed, refresh }) {
       const summary = await amend((sections) => {
         const changes = replaced(sections, section, line, next || null);
         if (changes) return changes;
-        throw new Error("The summary was updated and has this item no more. Cancel to see how it reads now.");
+        throw new Error("The summary was updated and no longer has this item. Cancel to see the new version.");
       });
       mine.rows.delete(row);
       changed(summary);
@@ -166,7 +165,7 @@ export function summaryView({ changed, refresh }) {
   }
 
   async function forgetItem(row) {
-    if (row.ariaBusy) return; // it is on its way
+    if (row.ariaBusy) return; // already being stored
     const { section, line } = row.dataset;
     const { sessionId } = view;
     let before;
@@ -190,7 +189,7 @@ export function summaryView({ changed, refresh }) {
     });
   }
 
-  /** Store what `change` makes of the newest sections; what it throws is thrown. */
+  /** Apply `change` to the newest sections and store the result.  Passes on errors of `change`. */
   async function amend(change, sessionId = view.sessionId) {
     let summary = view.sessionId === sessionId ? view.summary : await api.get(api.summaryPath(sessionId));
     for (let left = CHANGES_TRIED; ; left--) {
@@ -231,7 +230,7 @@ export function summaryView({ changed, refresh }) {
     form.querySelector("textarea").focus();
   }
 
-  /** Another person's memory is shown: nothing of this one's is kept. */
+  /** Drop everything of this person, because another person's memory is shown. */
   function reset() {
     parked.clear();
     open = nothingOpen();
@@ -242,10 +241,10 @@ export function summaryView({ changed, refresh }) {
   return { element, draw, reset };
 }
 
-/** What is being edited: the whole, or the rows of some items. */
+/** The open forms: that of the whole summary, or those of some items. */
 const nothingOpen = () => ({ whole: false, rows: new Set() });
 
-/** One line under the heading: which version it is, and what it waits for. */
+/** The line under the heading: the version of the summary and its state. */
 function described({ temporary, summary, known }, update) {
   if (temporary) return ["Nothing of this chat is kept."];
   if (!known) return [];
@@ -264,16 +263,16 @@ function described({ temporary, summary, known }, update) {
   return parts.filter(Boolean).flatMap((part, at) => (at ? [" · ", part] : [part]));
 }
 
-/** What is wrong with the summary and what can be done, as [text, the button's label]; ["", ""] when nothing is. */
+/** The problem with the summary and the label of a button, as [text, label]; ["", ""] without a problem. */
 function trouble(summary) {
   if (!summary) return ["", ""];
   const { state, error, latest } = summary;
   const kept = latest
-    ? `Version ${latest.version} stays, and what was said since is sent word for word.`
-    : "What was said is kept, and is sent word for word.";
+    ? `Version ${latest.version} stays, and newer messages are sent word for word.`
+    : "The messages are kept, and are sent word for word.";
   if (state === "failed") return [`The summary could not be updated. ${error} ${kept}`, "Try again"];
   if (state === "pending" && error) {
-    return [`The last update failed, and is tried again by itself. ${error} ${kept}`, "Try again now"];
+    return [`The last update failed and will be retried automatically. ${error} ${kept}`, "Try again now"];
   }
   return ["", ""];
 }

@@ -1,5 +1,5 @@
-// The summary as text: one item in a box, or the whole with a box for each section, one item on each line.
-// Guarantee: nothing typed is lost.  When a newer version came meanwhile, what was changed here is brought into it.
+// Forms to edit the summary: a box for one item, or a box for each section with one item on each line.
+// Guarantee: typed text is never lost.  If a newer version exists on saving, the changes can be merged into it.
 
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
@@ -9,7 +9,7 @@ import { SECTIONS } from "../page/words.js";
 
 const HINTS = { topic: "", excluded: "one a line, as “option: reason”" };
 
-/** `saved(summary)`: it is stored, and stands so.  `cancel()`: leave it as it is. */
+/** `saved(summary)` is called with the stored summary, `cancel()` if the person cancels. */
 export function summaryForm(summary, { cancel, saved }) {
   const path = api.summaryPath(summary.session_id);
   let base = summary.latest?.sections ?? EMPTY;
@@ -108,7 +108,7 @@ export function summaryForm(summary, { cancel, saved }) {
   });
   form.addEventListener("keydown", (event) => {
     if (event.key === "Escape") {
-      event.preventDefault(); // or it would close the question it opens
+      event.preventDefault(); // otherwise Escape would close the confirmation that it opens
       event.stopPropagation();
       leave();
     } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
@@ -119,7 +119,7 @@ export function summaryForm(summary, { cancel, saved }) {
   return form;
 }
 
-/** One item, in a box of its own: `save(line)` resolves when it is stored, and throws when it isn't. */
+/** A form for one item.  `save(line)` resolves when it is stored, and throws on failure. */
 export function itemForm(line, { save, cancel }) {
   const box = el("textarea", { value: line, rows: 2, "aria-label": "The item" });
   const trouble = el("p.trouble", { role: "alert", hidden: true });

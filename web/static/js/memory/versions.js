@@ -1,4 +1,4 @@
-// Every version of a summary, newest first: what each changed, what has changed since, and the way back to it.
+// All versions of a summary, newest first: the changes of each, the changes since, and a button to restore it.
 
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
@@ -10,7 +10,7 @@ import { SECTIONS, clock, dayName, moment, number, plural } from "../page/words.
 const SIGNS = { added: "+", removed: "−", changed: "~", kept: "" };
 const NAMES = { added: "Added: ", removed: "Removed: ", changed: "Changed: ", kept: "" };
 
-/** `changed(summary)`: a version was brought back, and the summary stands so. */
+/** `changed(summary)` is called with the summary after a version was restored. */
 export function openVersions(sessionId, summary, changed) {
   const path = api.summaryPath(sessionId);
   const view = versionsView(path, summary.head_version, changed);
@@ -18,7 +18,7 @@ export function openVersions(sessionId, summary, changed) {
   return openDialog("Versions of the summary", () => view.element, { wide: true });
 }
 
-/** `inReplies`: the version that replies are written with. */
+/** `inReplies`: the version that prompts contain. */
 function versionsView(path, inReplies, changed) {
   const list = el("ul.version-list", { "aria-label": "Versions, newest first" });
   const earlier = button("Show earlier versions", () => load(), { hidden: true });
@@ -116,8 +116,8 @@ function versionsView(path, inReplies, changed) {
   async function bringBack({ version }) {
     const newest = versions[0].version;
     const text =
-      `It becomes version ${newest + 1}, and replies see it from the next message on. ` +
-      `Version ${newest} stays in this list. What it does not cover is summarised anew.`;
+      `It becomes version ${newest + 1}, and replies use it from the next message on. ` +
+      `Version ${newest} stays in this list. Messages after the restored version are summarised again.`;
     if (!(await confirmed(`Bring version ${version} back?`, text, "Bring it back"))) return;
     try {
       const summary = await api.post(`${path}/rollback`, { version });

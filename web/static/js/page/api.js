@@ -1,11 +1,11 @@
-// The API's door: requests, their errors as sentences, streams, and the key.
+// The client of the API: requests, errors, streams, and the API key.
 //
-// Every call is made for the person in Settings: GET, PATCH and DELETE name them in the query, POST and PUT in the
-// body where there is one.  `{ user: false }` leaves the person out (prompts, health, /api/users/...).
+// Each call names the person in Settings: GET, PATCH and DELETE in the query, POST and PUT in the body if there is one.
+// `{ user: false }` leaves the person out (prompts, health, /api/users/...).
 
 import { emit, holder, settings } from "./state.js";
 
-const KEY = "recap.key"; // in sessionStorage: gone with the tab, and never on disk with the other settings
+const KEY = "recap.key"; // in sessionStorage, so it ends with the tab and is not stored with the settings
 
 export class ApiError extends Error {
   constructor(message, { status = 0, code = "network", fields = null, retryAfter = null } = {}) {
@@ -19,11 +19,11 @@ export const signOut = () => sessionStorage.removeItem(KEY);
 
 let askForKey = async () => false;
 
-/** `ask(wrong)` shows the sign-in dialog and resolves to the key; `wrong` says that the last one was not taken. */
+/** Set `ask(wrong)`, which shows the sign-in dialog and resolves to a key; `wrong`: the last key was refused. */
 export function onKeyNeeded(ask) {
   let asking = null;
   askForKey = (refused) => {
-    if (!asking && refused !== sessionStorage.getItem(KEY)) return null; // another key was given while this was on its way
+    if (!asking && refused !== sessionStorage.getItem(KEY)) return null; // another key was entered meanwhile
     asking ??= ask(refused !== null).then(async (key) => {
       sessionStorage.setItem(KEY, key);
       await learn();
@@ -33,12 +33,12 @@ export function onKeyNeeded(ask) {
   };
 }
 
-/** Learn whose page this is before anything is shown of anybody: asks for the key where one is needed. */
+/** Find out whom the key speaks for before showing any data.  Asks for a key if the server requires one. */
 export async function learnWhose() {
   if ((await learn()) === 401) await askForKey(sessionStorage.getItem(KEY));
 }
 
-/** Read whom the key speaks for; the status.  What goes wrong, the next call meets as well and says. */
+/** Read whom the key speaks for, and return the status.  Errors are ignored: the next call reports them. */
 async function learn() {
   const key = sessionStorage.getItem(KEY);
   const response = await fetch("/api/me", { headers: key ? { Authorization: `Bearer ${key}` } : {} }).catch(() => null);
@@ -52,7 +52,7 @@ async function learn() {
 async function reach(method, path, { query = {}, body, headers = {}, signal, user = true, keepalive = false } = {}) {
   const inBody = body !== undefined && method !== "PATCH";
   for (;;) {
-    const whose = user ? { user_id: settings.user } : {}; // each time: another key may speak for another person
+    const whose = user ? { user_id: settings.user } : {}; // read for each attempt: a new key may speak for another person
     const address = new URL(path, location.origin);
     for (const [name, value] of Object.entries({ ...(inBody ? {} : whose), ...query })) {
       if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);
@@ -64,7 +64,7 @@ async function reach(method, path, { query = {}, body, headers = {}, signal, use
       response = await fetch(address, {
         method,
         signal,
-        keepalive, // goes out although the page is being left
+        keepalive, // the request completes even if the page is closed
         headers: {
           ...(sent === undefined ? {} : { "Content-Type": "application/json" }),
           ...(key ? { Authorization: `Bearer ${key}` } : {}),
@@ -74,7 +74,7 @@ async function reach(method, path, { query = {}, body, headers = {}, signal, use
       });
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new ApiError("Recap can't be reached. Check that the server runs; nothing you typed is lost.");
+      throw new ApiError("Recap can't be reached. Check that the server is running. Nothing you typed is lost.");
     }
     if (response.status !== 401) return response;
     await askForKey(key);
@@ -98,19 +98,19 @@ async function answer(method, path, options) {
   return response.status === 204 ? null : response.json();
 }
 
-/** Where things are; ids may hold any character. */
+/** Paths of the API.  Ids may contain any character. */
 export const sessionPath = (id) => `/api/sessions/${encodeURIComponent(id)}`;
 export const summaryPath = (sessionId) => `${sessionPath(sessionId)}/summary`;
 export const personPath = (userId) => `/api/users/${encodeURIComponent(userId)}`;
 
-/** Each resolves to the answer's JSON and throws ApiError.  `options`: query, headers, signal, user. */
+/** Each resolves to the JSON of the response, or throws ApiError.  `options`: query, headers, signal, user. */
 export const get = (path, query = {}, options = {}) => answer("GET", path, { query, ...options });
 export const post = (path, body, options = {}) => answer("POST", path, { body, ...options });
 export const put = (path, body, options = {}) => answer("PUT", path, { body, ...options });
 export const patch = (path, body, options = {}) => answer("PATCH", path, { body, ...options });
 export const del = (path, options = {}) => answer("DELETE", path, options);
 
-/** Every item of a list that comes in pages. */
+/** All items of a paginated list. */
 export async function all(path, query = {}) {
   const items = [];
   let cursor;
@@ -122,7 +122,7 @@ export async function all(path, query = {}) {
   return items;
 }
 
-/** A body to save as a file: {blob, name}. */
+/** Resolves to {blob, name}, to be saved as a file. */
 export async function download(path, options = {}) {
   const response = await reach("GET", path, options);
   if (!response.ok) throw await refusal(response);
@@ -131,8 +131,8 @@ export async function download(path, options = {}) {
 }
 
 /**
- * POST /api/chat as a stream: calls `heard(chunk)` with each chunk and resolves after [DONE].
- * Throws ApiError also for an error that comes in mid-stream, and for a stream that breaks off.
+ * POST /api/chat with streaming: calls `heard(chunk)` for each chunk and resolves after [DONE].
+ * Throws ApiError also for an error within the stream, and for a stream that breaks off.
  */
 export async function chat(body, { key, heard, signal }) {
   const headers = { "Idempotency-Key": key };

@@ -1,12 +1,12 @@
-// Dialogs: modal, closed by Escape, and focus returns to where it was.
+// Modal dialogs.  Escape closes them, and focus returns to where it was.
 
 import { button, el } from "./dom.js";
 
 let count = 0;
 
 /**
- * Open a modal dialog with a heading, and the nodes that `fill(close)` returns.  Resolves, when it is closed, to what
- * `close(value)` was given; undefined when it was dismissed.  `locked` leaves Escape and ✕ out.
+ * Open a modal dialog with a heading and the nodes that `fill(close)` returns.  Resolves to the argument of
+ * `close(value)`, or to undefined if the dialog was dismissed.  With `locked` there is no Escape and no ✕.
  */
 export function openDialog(title, fill, { wide = false, locked = false } = {}) {
   const before = document.activeElement;
@@ -35,7 +35,7 @@ export function openDialog(title, fill, { wide = false, locked = false } = {}) {
   });
 }
 
-/** Ask for a yes; with `typed`, that text has to be typed first.  Resolves to true or false. */
+/** Ask for confirmation.  With `typed`, the person must type that text.  Resolves to true or false. */
 export async function confirmed(title, text, action, { typed = "" } = {}) {
   const answer = await openDialog(title, (close) => {
     const go = button(action, () => close(true), { kind: "danger", disabled: typed !== "" });

@@ -1,12 +1,12 @@
-// What differs between two versions of a text: lines kept, added, removed, and those that only changed in some words.
-// Pure functions.
+// The difference between two versions of a text: lines kept, added, removed, or changed in some words.
+// All functions are pure.
 
-const ALIKE = 0.4; // from this share of common words on, a line that went and one that came are one that changed
+const ALIKE = 0.4; // a removed and an added line with at least this share of common words count as one changed line
 const words = new Intl.Segmenter(undefined, { granularity: "word" });
 
-/** The steps from `before` to `after`, as [kind, item] with kind "kept", "removed" or "added"; the fewest there are. */
+/** The fewest steps from `before` to `after`, as [kind, item] with kind "kept", "removed" or "added". */
 function steps(before, after) {
-  const common = Array.from({ length: before.length + 1 }, () => new Array(after.length + 1).fill(0)); // of the rests
+  const common = Array.from({ length: before.length + 1 }, () => new Array(after.length + 1).fill(0)); // lengths for the remaining items
   for (let i = before.length - 1; i >= 0; i--) {
     for (let j = after.length - 1; j >= 0; j--) {
       common[i][j] = before[i] === after[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
@@ -25,7 +25,7 @@ function steps(before, after) {
   return found;
 }
 
-/** The same for lines, where a line may also have "changed": its item is then the steps between its words. */
+/** The steps between lines.  For the kind "changed" the item is the list of steps between the words of the line. */
 export function lineSteps(before, after) {
   const found = [];
   for (const [kind, line] of steps(before, after)) {

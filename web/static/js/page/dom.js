@@ -1,9 +1,9 @@
-// Elements: the one way this page makes them.  Text is always text; HTML comes only from markdown.js.
+// Creates elements.  Strings become text nodes; only markdown.js creates elements from HTML.
 
 /**
- * `el("button.primary", {type: "button", onclick}, "Save")`: an element with classes, properties, and children.
- * Properties are set as properties; names with a dash, and `role`, `for`, `colspan`, as attributes.
- * Children are nodes, strings, arrays of them, or null, false and undefined, which are left out.
+ * `el("button.primary", {type: "button", onclick}, "Save")` creates an element with classes, properties and children.
+ * Names with a dash, `role` and `for` are set as attributes, all others as properties.
+ * Children are nodes, strings or arrays of them; null, false and undefined are ignored.
  */
 export function el(name, properties = {}, ...children) {
   const [tag, ...classes] = name.split(".");
@@ -33,7 +33,7 @@ export function svg(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** The children of `parent` become `nodes`; those that stay are not moved, so that focus and a press on them last. */
+/** Make `nodes` the children of `parent`.  Children that stay are not moved, so they keep focus and clicks. */
 export function put(parent, nodes) {
   const wanted = new Set(nodes);
   for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
@@ -44,14 +44,14 @@ export function put(parent, nodes) {
 
 export const byId = (id) => document.getElementById(id);
 
-/** Tell people who listen instead of look. */
+/** Announce `text` to screen readers. */
 export function announce(text) {
   byId("announcer").textContent = text;
 }
 
 /**
- * One tab stop for a list: the arrow keys, Home and End move between `items()`, and only the current one takes part
- * in Tab.  An item is an element that can be focused; call the returned function when the list was drawn again.
+ * Make a list one tab stop.  The arrow keys, Home and End move between `items()`, which are focusable elements, and Tab
+ * reaches only the current one.  Call the returned function after the list was redrawn.
  */
 export function arrowKeys(list, items) {
   const settle = (current) => {

@@ -1,4 +1,4 @@
-// The small pictures on buttons that stand in every row.  They say nothing by themselves: the button has the name.
+// The icons of buttons in rows.  They are hidden from screen readers, so each button needs a label of its own.
 
 import { svg } from "./dom.js";
 

@@ -1,13 +1,13 @@
-// Markdown as safe HTML.  Guarantee: what comes out holds no script, no style, no frame, no form and loads nothing:
-// raw HTML in the text stays text, images become links, and DOMPurify passes only the elements named here.
+// Renders Markdown as safe HTML.  Guarantee: the result contains no script, style, frame or form, and loads nothing.
+// Raw HTML in the text stays text, images become links, and DOMPurify passes only the elements named here.
 
 import DOMPurify from "../../vendor/dompurify.mjs";
 import MarkdownIt from "../../vendor/markdown-it.mjs";
 
 const markdown = new MarkdownIt("default", { html: false, linkify: true, breaks: true });
-markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false }); // "file.py" is no address
+markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false }); // do not turn "file.py" into a link
 
-// An image would be fetched from wherever the text says: shown as a link, it tells nobody that it was read.
+// Images become links: fetching an image would tell its server that the message was read.
 markdown.renderer.rules.image = (tokens, index) => {
   const { escapeHtml } = markdown.utils;
   const token = tokens[index];
@@ -26,7 +26,7 @@ const ALLOWED = {
   RETURN_DOM_FRAGMENT: true,
 };
 
-/** A fragment to put into the page. */
+/** Render `text` as a document fragment. */
 export function render(text) {
   const fragment = DOMPurify.sanitize(markdown.render(text), ALLOWED);
   for (const link of fragment.querySelectorAll("a[href]")) {
@@ -34,9 +34,9 @@ export function render(text) {
     link.rel = "noopener noreferrer";
   }
   for (const heading of fragment.querySelectorAll("h1, h2, h3, h4, h5, h6")) {
-    heading.setAttribute("role", "heading"); // below the page's own headings, whatever the text chose
+    heading.setAttribute("role", "heading"); // headings in a text rank below those of the page
     heading.setAttribute("aria-level", "4");
   }
-  for (const scroller of fragment.querySelectorAll("pre, table")) scroller.tabIndex = 0; // wide ones scroll by keyboard too
+  for (const scroller of fragment.querySelectorAll("pre, table")) scroller.tabIndex = 0; // so that wide ones can be scrolled by keyboard
   return fragment;
 }

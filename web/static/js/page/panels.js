@@ -1,10 +1,10 @@
-// Panels that slide in where there is no room for all three, and the keys that move between them.
-// Guarantee: one slid-in panel at most is open, focus goes into it and comes back, and Escape closes it.
+// Panels that slide in when the screen has no room for all three, and the keys that move between panels.
+// Guarantee: at most one sliding panel is open.  Focus moves into it and returns afterwards, and Escape closes it.
 
 import { byId, el } from "./dom.js";
 
 const PANELS = ["sessions", "conversation", "memory"];
-let opened = null; // {panel, from}: the open one, and the button it was opened with
+let opened = null; // {panel, from}: the open panel, and the button that opened it
 
 export function startPanels() {
   for (const opener of document.querySelectorAll("[data-open-panel]")) {
@@ -49,7 +49,7 @@ function close() {
   if (panel.contains(document.activeElement) || document.activeElement === document.body) from?.focus();
 }
 
-/** F6: the next panel, slid in where it has to be. */
+/** Handle F6: focus the next panel, and slide it in if it is hidden. */
 function next(step) {
   const at = PANELS.findIndex((name) => byId(name).contains(document.activeElement));
   const name = PANELS[(Math.max(at, 0) + step + PANELS.length) % PANELS.length];

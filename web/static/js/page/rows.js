@@ -1,12 +1,12 @@
-// Rows with buttons in them, by keyboard: one tab stop for all, the arrow keys between them, single keys for what can
-// be done with the current one, and its buttons follow by Tab.
+// Keyboard access to rows with buttons.  All rows are one tab stop; arrow keys move between them, single keys act on
+// the current row, and Tab leads to its buttons.
 
 import { arrowKeys } from "./dom.js";
 
 /**
- * `rows()`: the rows there are now, each an element that can be focused.  `keys`: what a key does to the row it is
- * pressed on, as {e: (row) => …, Delete: …}.  `open(row)`: a form stands in it, whose fields take part in Tab anyway.
- * Call the returned function when the rows were drawn again.
+ * `rows()` returns the current rows, which are focusable elements.  `keys` maps keys to actions on the focused row:
+ * {e: (row) => …, Delete: …}.  `open(row)` says whether the row shows a form, whose fields Tab always reaches.
+ * Call the returned function after the rows were redrawn.
  */
 export function rowKeys(container, rows, { keys, open = () => false }) {
   const settleArrows = arrowKeys(container, rows);

@@ -1,12 +1,12 @@
-// What the panels share: who is talking, which session is shown, and what happened.
+// The state that the panels share: the person, the session on display, and events.
 //
-// Events, heard with `on(name, listener)`:
-//   session    another session is shown (detail: its id, or null for one that is not begun)
-//   turn       a turn ended, well or not (detail: {sessionId, turn?}; no turn: another page took it); summaries and
-//              facts may change from here
-//   sessions   the list of sessions changed: made, renamed, erased
-//   memory     the summary or a fact was changed by hand, in any panel
-//   person     another person's memory is shown: everything is read anew
+// Events for `on(name, listener)`:
+//   session    another session is shown (detail: its id; null for a chat without messages)
+//   turn       a turn succeeded or failed (detail: {sessionId, turn?}; without `turn` it was another page's turn);
+//              the summary and facts may change from now on
+//   sessions   a session was created, renamed or erased
+//   memory     the person changed the summary or a fact, in any panel
+//   person     another person's memory is shown, so all panels reload
 
 const bus = new EventTarget();
 
@@ -18,7 +18,7 @@ export function emit(name, detail = null) {
   bus.dispatchEvent(new CustomEvent(name, { detail }));
 }
 
-// A browser that forbids storage still chats; what is chosen lasts as long as the page.
+// If the browser forbids storage, settings last until the page is closed.
 const unstored = new Map();
 
 function stored(key, fallback) {
@@ -39,22 +39,22 @@ function keep(key, value) {
   }
 }
 
-/** Choices that outlive the page, with their defaults.  Reading is `settings.user`, writing `settings.user = "ada"`. */
+/** The settings that the browser stores, with their defaults.  Assigning `settings.user = "ada"` stores a value. */
 const DEFAULTS = {
-  user: "me", // whose memory: a user_id, so that all of the page's sessions are one person's
-  recall: "", // auto, always, tools, off; empty: as the server is set
-  prompt: "", // the summary prompt's name; empty: as the server is set
+  user: "me", // the user_id of the person; all sessions of the page belong to this person
+  recall: "", // auto, always, tools, off; empty: the server's setting
+  prompt: "", // the name of the summary prompt; empty: the server's setting
   timezone: "", // an IANA name; empty: the browser's
   theme: "", // light or dark; empty: the system's
-  chart: "", // "shown" or "hidden": whether the chart of tokens is open; empty: where there is room for it
+  chart: "", // "shown" or "hidden": the chart of tokens; empty: shown if the screen is large enough
 };
 
-/** Whom the key speaks for, and what it may do; api.js learns it.  `user_id` null: any person, who is chosen in Settings. */
+/** The person and scopes of the API key, set by api.js.  If `user_id` is null, the person is chosen in Settings. */
 export const holder = { user_id: null, scopes: ["chat", "read", "admin"] };
 
 export const settings = {};
 for (const [key, fallback] of Object.entries(DEFAULTS)) {
-  const bound = () => (key === "user" ? holder.user_id : null); // for such a key there is nobody else
+  const bound = () => (key === "user" ? holder.user_id : null); // a key for one person overrides the setting
   Object.defineProperty(settings, key, {
     enumerable: true,
     get: () => bound() ?? stored(key, fallback),
@@ -66,5 +66,5 @@ export function timezone() {
   return settings.timezone || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 }
 
-/** The session that is shown; its id is null until its first message is sent, and in a temporary chat. */
+/** The session on display.  Its id is null before the first message, and in a temporary chat. */
 export const shown = { sessionId: null, temporary: false, systemPrompt: "" };

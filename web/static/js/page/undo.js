@@ -1,21 +1,21 @@
-// What was just done, and a way back for some seconds.
+// Offers to undo an action for some seconds.
 //
-// Guarantee: a deed that waits for its undoing is done in the end: when the time is over, when the page is left or
-// hidden, or when another person's memory is shown.  If it fails then, that is said, and it can be tried again.
+// Guarantee: a postponed action is executed when the time is over, when the page is left or hidden, or when another
+// person's memory is shown.  If it fails then, the page shows the error and offers to try again.
 
 import { button, el } from "./dom.js";
 import { on } from "./state.js";
 
-const TIME = 8000; // milliseconds to take something back
+const TIME = 8000; // milliseconds in which an action can be undone
 const TICK = 250;
 
 const tray = el("div.undo-tray", { role: "region", "aria-label": "Just done", "aria-live": "polite" });
 const offers = []; // newest last
-let ticking = null; // while there are offers
+let ticking = null; // the timer, while there are offers
 
 /**
- * Say `text` with an Undo button.  `undo()` runs when it is taken; `settle({leaving})`, where there is one, is the deed
- * itself, put off until nobody can take it back.  `from`, an element, says which dialog the offer has to show in.
+ * Show `text` with an Undo button, which calls `undo()`.  `settle({leaving})`, if given, executes the postponed action
+ * when it can no longer be undone.  The offer appears in the dialog that contains the element `from`.
  */
 export function offerUndo(text, { undo, settle = null, from = document.body }) {
   listen();
@@ -59,7 +59,7 @@ export function offerUndo(text, { undo, settle = null, from = document.body }) {
   }
 }
 
-/** Take back the newest; false when there is nothing to take back. */
+/** Undo the newest action.  Returns false if there is none. */
 function undoNewest() {
   const newest = offers.at(-1);
   newest?.take();
@@ -76,15 +76,15 @@ function complain(text, again) {
   tray.append(note);
 }
 
-/** Do at once all that waits for its undoing. */
+/** Execute all postponed actions now. */
 export const endAll = () => [...offers].map((offer) => offer.end());
 
-/** The page may not come back: what waits is done now.  What is done already can still be undone. */
+/** Execute postponed actions, because the page may be closed.  Actions already executed can still be undone. */
 function leave() {
   for (const offer of [...offers]) if (offer.waits) offer.end({ leaving: true });
 }
 
-/** In the dialog it was done in, since nothing outside of a modal dialog can be reached; else at the page's end. */
+/** Move the tray into `dialog`, because nothing outside a modal dialog can be reached; else to the end of the page. */
 function place(dialog) {
   const host = dialog ?? document.body;
   if (tray.parentNode === host) return;
@@ -109,7 +109,7 @@ function listen() {
 
 function tick() {
   if (!offers.length) ticking = clearInterval(ticking) ?? null;
-  if (tray.matches(":hover, :focus-within")) return; // someone is about to take it
+  if (tray.matches(":hover, :focus-within")) return; // the person may be about to press Undo
   for (const offer of [...offers]) {
     offer.left -= TICK;
     if (offer.left <= 0) offer.end();

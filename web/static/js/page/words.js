@@ -1,4 +1,4 @@
-// Times, figures and names as people read them.
+// Formats times, numbers and names for display.
 
 import { timezone } from "./state.js";
 
@@ -19,7 +19,7 @@ export function dayName(iso, now = new Date()) {
   return date(iso);
 }
 
-/** A time of today as 14:05, any other as its day. */
+/** The time if it is today (14:05), else the day. */
 export function when(iso) {
   return dayName(iso) === "Today" ? clock(iso) : dayName(iso);
 }
@@ -27,24 +27,23 @@ export function when(iso) {
 export const number = (value) => new Intl.NumberFormat().format(Math.round(value));
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 
-/** The beginning of a text, to name it by. */
+/** The beginning of a text, as a label for it. */
 export function shortened(text, most = 60) {
   const letters = [...text];
   return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
 }
 
-/** The summary's sections in order, as the server lists them: [name, title, kind], the kind being one of "line",
- * "items" and "options". */
+/** The sections of a summary in order, as [name, title, kind]; the kind is "line", "items" or "options". */
 export const SECTIONS = JSON.parse(document.body.dataset.sections);
 
-/** A section's items as lines of text, whatever their shape. */
+/** The items of a section as lines of text, whatever the section's kind. */
 export function sectionLines(sections, name) {
   const value = sections?.[name] ?? [];
   if (typeof value === "string") return value ? [value] : [];
   return value.map((item) => (typeof item === "string" ? item : item.reason ? `${item.option}: ${item.reason}` : item.option));
 }
 
-/** 128 random bits; crypto.randomUUID is missing where the page is not served from localhost or over https. */
+/** 128 random bits in hex.  crypto.randomUUID exists only on localhost and with https. */
 export function randomId() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
