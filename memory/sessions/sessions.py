@@ -273,7 +273,7 @@ class Sessions:
         row = SessionRow(tenant=caller.tenant, public_id=public_id, owner=owner, owner_id=owner.id, title="")
         row.created_at = row.updated_at = now
         for column in SessionRow.__table__.columns:
-            if isinstance(column.default, ColumnDefault):  # SQLAlchemy sets it when the row is stored, which this one may never be
+            if isinstance(column.default, ColumnDefault):  # else set when the row is stored, as this one may never be
                 setattr(row, column.name, column.default.arg)
         return row
 
