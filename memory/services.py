@@ -113,22 +113,10 @@ class Services:
         self.indexing = Indexing(database, index)
         self.recall = recall = Recall(settings, database, index, outbox)
         self.relay = Relay(self.endpoint, self.main.name)
-        self.pipeline = ChatPipeline(
-            Parts(
-                settings=settings,
-                database=database,
-                sessions=sessions,
-                facts=facts,
-                prompts=prompts,
-                recall=recall,
-                leases=leases,
-                metrics=metrics,
-                outbox=outbox,
-                budgets=budgets,
-                model=self.main,
-                now=now,
-            )
+        parts = Parts(
+            settings, database, sessions, facts, prompts, recall, leases, metrics, outbox, budgets, self.main, now
         )
+        self.pipeline = ChatPipeline(parts)
         self.turns = Turns(database, leases)
         self.users = Users(database, now)
         self.imports = Imports(database, sessions, leases, now)
