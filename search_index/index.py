@@ -160,8 +160,8 @@ class SearchIndex(Store):
             return []
         exclude = {*query.exclude, *gone}
         entries, unindexed = list[Entry](), EMPTY
-        if waiting:
-            entries = self.analysed([one for one in waiting if one.message_id not in exclude], quick=True)
+        if shown := [one for one in waiting if one.message_id not in exclude]:
+            entries = self.analysed(shown, quick=True)
             columns = ([one.row for one in entries], [one.bag for one in entries], [one.vector for one in entries])
             unindexed = Block.of(*columns)
         blocks, accepted = self._indexed(owner, generation, prepared) if generation != NO_INDEX else ([], set())
