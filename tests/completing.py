@@ -24,6 +24,11 @@ def assistant(content: Any, **more: Any) -> Message:
     return {"role": "assistant", "content": content, **more}
 
 
+def result(call: Message, content: str) -> Message:
+    """What came of a call of a tool."""
+    return {"role": "tool", "tool_call_id": call["id"], "content": content}
+
+
 def talk(*texts: str) -> list[Message]:
     """Messages by turns, the person first."""
     return [assistant(text) if place % 2 else user(text) for place, text in enumerate(texts)]
@@ -38,12 +43,18 @@ def post(
     return client.post(ADDRESS, json=body, headers={**named, **(headers or {})})
 
 
-def complete(client: FlaskClient, messages: Sequence[Message], session: str | None = "s", **more: Any) -> str:
-    """The text of a plain answer."""
+def answered(client: FlaskClient, messages: Sequence[Message], session: str | None = "s", **more: Any) -> Message:
+    """The message of a plain answer."""
     response = post(client, messages, session, **more)
     assert response.status_code == 200, response.text
     (choice,) = response.json["choices"]
-    return str(choice["message"]["content"])
+    message: Message = choice["message"]
+    return message
+
+
+def complete(client: FlaskClient, messages: Sequence[Message], session: str | None = "s", **more: Any) -> str:
+    """The text of a plain answer."""
+    return str(answered(client, messages, session, **more)["content"])
 
 
 def stream(client: FlaskClient, messages: Sequence[Message], session: str | None = "s", **more: Any) -> list[Any]:

@@ -28,11 +28,6 @@ def app(make_app: MakeApp, model_server: ModelServer) -> Flask:
     return make_app(**at(model_server))
 
 
-@pytest.fixture
-def client(app: Flask) -> FlaskClient:
-    return app.test_client()
-
-
 def talk(client: FlaskClient, *messages: str, **more: Any) -> list[int]:
     """Turns in session `s`, one after another: the ids of their messages."""
     return [chat(client, message, session_id="s", **more)["user_message_id"] for message in messages]
@@ -130,34 +125,27 @@ def test_turns_of_replaced_messages_are_kept_but_not_listed(app: Flask, client: 
 # -- what can't be replaced
 
 
-def test_only_a_user_message_of_this_session_can_be_replaced(client: FlaskClient, model_server: ModelServer) -> None:
+def test_only_a_user_message_of_this_session_can_be_replaced_once(
+    client: FlaskClient, model_server: ModelServer
+) -> None:
     answer = chat(client, "one", session_id="s")
     elsewhere = chat(client, "two", session_id="t")["user_message_id"]
+    (gone,) = talk(client, "three")
+    kept = talk(client, "trois", replaces=gone)[0]
     before, asked = said(client, "s"), len(model_server.requests)
     for replaces, status, code in (
         (elsewhere, 404, "message_not_found"),
         (10**6, 404, "message_not_found"),
         (answer["message_id"], 422, "not_a_user_message"),
+        (gone, 422, "already_replaced"),
         (0, 422, "invalid_fields"),
         ("1", 422, "invalid_fields"),
     ):
         error = failed(ask(client, "deux", session_id="s", replaces=replaces), status, code)
-        assert error["param"] == "replaces" and "Nothing was stored" in error["message"]
+        assert error["param"] == "replaces" and "Nothing was" in error["message"]
+    for more, param in (({}, "session_id"), ({"session_id": "s", "temporary": True}, "replaces")):
+        assert failed(ask(client, "deux", replaces=kept, **more), 422, "invalid_fields")["param"] == param
     assert said(client, "s") == before and len(model_server.requests) == asked
-
-
-def test_what_was_replaced_can_not_be_replaced_again(client: FlaskClient) -> None:
-    ids = talk(client, "one", "two")
-    talk(client, "deux", replaces=ids[1])
-    failed(ask(client, "zwei", session_id="s", replaces=ids[1]), 422, "already_replaced")
-    assert said(client, "s") == line("one", "deux")
-
-
-def test_replacing_takes_a_session_and_something_stored(client: FlaskClient) -> None:
-    (first,) = talk(client, "one")
-    assert failed(ask(client, "uno", replaces=first), 422, "invalid_fields")["param"] == "session_id"
-    wrong = ask(client, "uno", session_id="s", replaces=first, temporary=True)
-    assert failed(wrong, 422, "invalid_fields")["param"] == "replaces"
 
 
 # -- retries

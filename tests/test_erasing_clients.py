@@ -26,11 +26,6 @@ def app(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.Monkey
     return make_app(**at(model_server))
 
 
-@pytest.fixture
-def client(app: Flask) -> FlaskClient:
-    return app.test_client()
-
-
 def erase(client: FlaskClient, session: str, position: int) -> None:
     (message,) = [one for one in read_all(client, f"/api/sessions/{session}/messages") if one["position"] == position]
     good(client.delete(f"/api/sessions/{session}/messages/{message['id']}"))

@@ -22,25 +22,16 @@ from memory.errors import Conflict
 from memory.people.export import SessionRecord
 from schemas.export import ExportDocument
 from schemas.imports import checked
-from tests.conftest import MakeApp
 from tests.model_server import ModelServer
-from tests.resources import Body, an_app, append, digest_of, error, fact, good, read_all, rows_of, said
-from tests.talking import at, chat, prompts
+from tests.resources import Body, append, digest_of, error, fact, good, read_all, rows_of, said
+from tests.talking import chat, prompts
 from tests.talking import said as stored
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Flask]:
-    """One application for all tests here that have everything refused."""
-    with an_app(tmp_path_factory.mktemp("shared"), migrated) as app:
-        yield app
-
-
 @pytest.fixture
-def talk(make_app: MakeApp, model_server: ModelServer) -> Flask:
-    """An application in which Ada has talked in two sessions; in the first she moved, and edited the summary."""
-    app = make_app(**at(model_server))
-    client, outbox = app.test_client(), services_of(app).outbox
+def talk(model_app: Flask, model_server: ModelServer) -> FlaskClient:
+    """Ada has talked in two sessions; in the first she moved, and edited the summary."""
+    client, outbox = model_app.test_client(), services_of(model_app).outbox
     good(client.post("/api/sessions", json={"session_id": "empty", "user_id": "ada", "title": "Nothing yet"}))
     append(
         client,
@@ -65,7 +56,7 @@ def talk(make_app: MakeApp, model_server: ModelServer) -> Flask:
     good(client.patch("/api/sessions/tea", json={"title": "On tea", "system_prompt": "Be brief."}))
     pinned = good(client.post("/api/facts", json={"user_id": "ada", "text": "Likes tea", "pinned": True}))
     good(client.patch(f"/api/facts/{pinned['id']}", json={"text": "Likes green tea", "importance": 5}))
-    return app
+    return client
 
 
 def export(client: FlaskClient, user: str = "ada") -> Body:
@@ -90,75 +81,71 @@ def content(document: Body) -> Body:
 # -- there and back
 
 
-def test_what_was_exported_and_erased_comes_back_as_it_was(talk: Flask) -> None:
-    client = talk.test_client()
-    before = export(client)
-    shown = good(client.get("/api/users/ada"))
-    good(client.delete("/api/users/ada"))
-    done = good(bring_in(client, before))
+def test_what_was_exported_and_erased_comes_back_as_it_was(talk: FlaskClient) -> None:
+    before = export(talk)
+    shown = good(talk.get("/api/users/ada"))
+    good(talk.delete("/api/users/ada"))
+    done = good(bring_in(talk, before))
     assert done == {
         "format": "recap-export",
         "created": {"sessions": 3, "messages": 6, "summaries": 3, "turns": 1, "facts": 4},
         "known": {"sessions": 0, "messages": 0, "facts": 0},
         "renamed": {},
     }
-    assert content(export(client)) == content(before)
+    assert content(export(talk)) == content(before)
     new = {"created_at": "", "tokens_today": 0}  # a person who comes back has spent nothing
-    assert {**good(client.get("/api/users/ada")), "created_at": ""} == {**shown, **new}
-    held = {item["text"]: item for item in read_all(client, "/api/facts", user_id="ada")}
+    assert {**good(talk.get("/api/users/ada")), "created_at": ""} == {**shown, **new}
+    held = {item["text"]: item for item in read_all(talk, "/api/facts", user_id="ada")}
     assert set(held) == {"Lives in Lyon", "Moved", "Likes green tea"}
-    home = read_all(client, "/api/sessions/home/messages")
+    home = read_all(talk, "/api/sessions/home/messages")
     assert held["Lives in Lyon"]["source_message_id"] == home[2]["id"]
-    assert [r["text"] for r in good(client.get(f"/api/facts/{held['Lives in Lyon']['id']}/history"))["items"]] == [
+    assert [r["text"] for r in good(talk.get(f"/api/facts/{held['Lives in Lyon']['id']}/history"))["items"]] == [
         "Lives in Tallinn",
         "Lives in Tallinn",
         "Lives in Lyon",
     ]
 
 
-def test_the_talk_goes_on_where_it_was(talk: Flask, model_server: ModelServer) -> None:
-    client = talk.test_client()
-    before = export(client)
-    good(client.delete("/api/users/ada"))
-    good(bring_in(client, before))
-    services_of(talk).outbox.run_due()
+def test_the_talk_goes_on_where_it_was(talk: FlaskClient, model_server: ModelServer) -> None:
+    before = export(talk)
+    good(talk.delete("/api/users/ada"))
+    good(bring_in(talk, before))
+    services_of(talk.application).outbox.run_due()
     asked = len(prompts(model_server, "mini"))
-    chat(client, "Where do I live?", session_id="home", user_id="ada")
+    chat(talk, "Where do I live?", session_id="home", user_id="ada")
     sent = prompts(model_server)[-1]
     assert next(m["content"] for m in sent if m["role"] == "user") == "Ada: I live in Tallinn."
     assert "Likes green tea" in sent[0]["content"] and "Lives in Lyon" in str(sent)
-    services_of(talk).outbox.run_due(["summary"])
+    services_of(talk.application).outbox.run_due(["summary"])
     assert "Where I live" in prompts(model_server, "mini")[-1][1]["content"], "the person's summary is gone on from"
     assert len(prompts(model_server, "mini")) == asked + 1
-    assert good(client.get("/api/sessions/home/summary"))["latest"]["version"] == 4
+    assert good(talk.get("/api/sessions/home/summary"))["latest"]["version"] == 4
 
 
-def test_only_what_is_missing_is_added(talk: Flask) -> None:
-    client = talk.test_client()
-    before = export(client)
-    chat(client, "And another thing.", session_id="tea", user_id="ada")
-    longer = export(client)
-    good(client.delete("/api/users/ada"))
-    good(bring_in(client, before))
-    forgotten = read_all(client, "/api/facts", user_id="ada")[0]["id"]
-    assert client.delete(f"/api/facts/{forgotten}").status_code == 200
-    done = good(bring_in(client, longer))
+def test_only_what_is_missing_is_added(talk: FlaskClient) -> None:
+    before = export(talk)
+    chat(talk, "And another thing.", session_id="tea", user_id="ada")
+    longer = export(talk)
+    good(talk.delete("/api/users/ada"))
+    good(bring_in(talk, before))
+    forgotten = read_all(talk, "/api/facts", user_id="ada")[0]["id"]
+    assert talk.delete(f"/api/facts/{forgotten}").status_code == 200
+    done = good(bring_in(talk, longer))
     assert done["created"] == {"sessions": 0, "messages": 2, "summaries": 0, "turns": 1, "facts": 1}
-    assert stored(client, "tea")[-2] == ("user", "And another thing.")
-    assert len(export(client)["sessions"][2]["turns"]) == 1
-    done = good(bring_in(client, before))  # and what went on meanwhile stays
-    assert done["created"]["messages"] == 0 and len(stored(client, "tea")) == 4
+    assert stored(talk, "tea")[-2] == ("user", "And another thing.")
+    assert len(export(talk)["sessions"][2]["turns"]) == 1
+    done = good(bring_in(talk, before))  # and what went on meanwhile stays
+    assert done["created"]["messages"] == 0 and len(stored(talk, "tea")) == 4
 
 
-def test_someone_elses_session_keeps_its_id(talk: Flask) -> None:
-    client = talk.test_client()
-    before = export(client)
+def test_someone_elses_session_keeps_its_id(talk: FlaskClient) -> None:
+    before = export(talk)
     for _ in range(2):
-        done = good(bring_in(client, before, "bob"))
+        done = good(bring_in(talk, before, "bob"))
         assert done["renamed"] == {"empty": "empty-2", "home": "home-2", "tea": "tea-2"}
     assert done["created"]["sessions"] == done["created"]["messages"] == 0
-    assert content(export(client)) == content(before)
-    theirs = export(client, "bob")
+    assert content(export(talk)) == content(before)
+    theirs = export(talk, "bob")
     assert [session["id"] for session in theirs["sessions"]] == ["empty-2", "home-2", "tea-2"]
     assert [item["session_id"] for item in theirs["facts"]] == ["home-2", "home-2", "home-2", None]
     for session in theirs["sessions"]:
@@ -168,65 +155,50 @@ def test_someone_elses_session_keeps_its_id(talk: Flask) -> None:
     assert content(theirs) == content(before)
 
 
-def test_another_conversation_of_the_same_id_is_left_alone(talk: Flask) -> None:
-    client = talk.test_client()
-    before = export(client)
-    good(client.delete("/api/users/ada"))
-    append(client, "tea", [said("Something else.")], user_id="ada")
-    append(client, "home", [said("I live in Tallinn.", created_at="2026-03-01T10:00:00.123456Z")])  # nobody's
+def test_another_conversation_of_the_same_id_is_left_alone(talk: FlaskClient) -> None:
+    before = export(talk)
+    good(talk.delete("/api/users/ada"))
+    append(talk, "tea", [said("Something else.")], user_id="ada")
+    append(talk, "home", [said("I live in Tallinn.", created_at="2026-03-01T10:00:00.123456Z")])  # nobody's
     for number in range(2):
-        done = good(bring_in(client, before))
+        done = good(bring_in(talk, before))
         assert done["renamed"] == {"home": "home-2", "tea": "tea-2"}
         assert done["created"]["messages"] == (0 if number else 6)
-    assert stored(client, "tea") == [("user", "Something else.")]
+    assert stored(talk, "tea") == [("user", "Something else.")]
 
 
-def test_a_large_export_comes_in_in_batches(talk: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_export_comes_in_in_batches(talk: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory.people.imports, "BATCH", 7)
-    client = talk.test_client()
-    append(client, "long", [said(f"number {number}", external_id=f"n{number}") for number in range(50)], user_id="ada")
+    append(talk, "long", [said(f"number {number}", external_id=f"n{number}") for number in range(50)], user_id="ada")
     for number in range(20):
-        good(client.post("/api/facts", json={"user_id": "ada", "text": f"fact {number}", "session_id": "long"}))
-    before = export(client)
-    good(client.delete("/api/users/ada"))
-    done = good(bring_in(client, before))
+        good(talk.post("/api/facts", json={"user_id": "ada", "text": f"fact {number}", "session_id": "long"}))
+    before = export(talk)
+    good(talk.delete("/api/users/ada"))
+    as_another_program_writes_it = json.dumps(before, sort_keys=True, indent=2, ensure_ascii=False).encode("utf-8-sig")
+    done = good(bring_in(talk, as_another_program_writes_it))
     assert (done["created"]["messages"], done["created"]["facts"]) == (56, 24)
-    assert content(export(client)) == content(before)
-    assert not any(session["busy"] for session in read_all(client, "/api/sessions"))
-    chat(client, "Go on.", session_id="long", user_id="ada")
-
-
-def test_keys_in_another_order_are_the_same_document(talk: Flask) -> None:
-    client = talk.test_client()
-    before = export(client)
-    good(client.delete("/api/users/ada"))
-    done = good(bring_in(client, json.dumps(before, sort_keys=True, indent=2, ensure_ascii=False).encode("utf-8-sig")))
-    assert done["created"]["sessions"] == 3
-    assert content(export(client)) == content(before)
+    assert content(export(talk)) == content(before)
+    assert not any(session["busy"] for session in read_all(talk, "/api/sessions"))
+    chat(talk, "Go on.", session_id="long", user_id="ada")
 
 
 def test_what_a_message_carries_beside_its_words_comes_along(client: FlaskClient) -> None:
     calls = {"tool_calls": [{"id": "c1", "type": "function", "function": {"name": "clock", "arguments": "{}"}}]}
-    document = a_document(a_session(messages=[a_message(role="assistant", content="", extra=calls)]))
-    good(bring_in(client, document))
+    of_a_later_recap = {"mood": "good"}  # which is passed over
+    message = {**a_message(role="assistant", content="", extra=calls), **of_a_later_recap}
+    good(bring_in(client, a_document({**a_session(messages=[message]), "colour": "green"}, more=[1, {}])))
     (message,) = export(client)["sessions"][0]["messages"]
     assert (message["content"], message["extra"]) == ("", calls)
 
 
-def test_what_a_later_recap_adds_is_passed_over(client: FlaskClient) -> None:
-    document = a_document({**a_session(messages=[{**a_message(), "mood": "good"}]), "colour": "green"})
-    assert good(bring_in(client, {**document, "extra": [1, {}]}))["created"]["messages"] == 1
-
-
-def test_a_document_may_be_larger_than_other_bodies(app: Flask, client: FlaskClient) -> None:
+def test_a_document_may_be_larger_than_other_bodies_but_not_of_any_size(
+    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app.config["MAX_CONTENT_LENGTH"] = 1000
     messages = [a_message(content="x" * 90) for _ in range(20)]
     refused = client.post("/api/sessions/s/messages", json={"messages": messages})
     assert error(refused, 413)["code"] == "body_too_large"
     assert good(bring_in(client, a_document(a_session(messages=messages))))["created"]["messages"] == 20
-
-
-def test_one_that_is_too_large_is_refused(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api.users, "IMPORT_BYTES_MAX", 100)
     assert error(bring_in(client, a_document(a_session())), 413)["code"] == "body_too_large"
 
@@ -235,22 +207,21 @@ def test_one_that_is_too_large_is_refused(client: FlaskClient, monkeypatch: pyte
 
 
 def test_a_session_that_stays_busy_ends_the_import(
-    talk: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+    talk: FlaskClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = talk.test_client()
-    before = export(client)
+    before = export(talk)
     monkeypatch.setattr(memory.people.imports, "APPEND_WAIT", 0.05)
     answers: list[TestResponse] = []
 
     def meanwhile_imported(_: Body) -> str:
-        answers.append(bring_in(talk.test_client(), before))
+        answers.append(bring_in(talk.application.test_client(), before))
         return "Lyon."
 
     model_server.main.queue(meanwhile_imported)
-    chat(client, "Where do I live?", session_id="home", user_id="ada")
+    chat(talk, "Where do I live?", session_id="home", user_id="ada")
     assert error(answers[0], 409)["code"] == "session_busy"
     assert int(answers[0].headers["Retry-After"]) > 0
-    assert good(bring_in(client, before))["created"]["messages"] == 0
+    assert good(bring_in(talk, before))["created"]["messages"] == 0
 
 
 @pytest.mark.parametrize("sessions", [1, 2])
@@ -340,21 +311,21 @@ MESSAGE = "sessions.0.messages.1"
         (a_document(a_session(), facts=[a_fact(session_id="s", source_position=2)]), "facts.0"),
     ],
 )
-def test_what_is_wrong_is_named_and_nothing_is_stored(shared: Flask, document: Any, param: str) -> None:
+def test_what_is_wrong_is_named_and_nothing_is_stored(shared: FlaskClient, document: Any, param: str) -> None:
     refused(shared, document, "invalid_import", param)
 
 
 @pytest.mark.parametrize("document", [{}, {"format": "other-export", "version": 1}, [{"id": "s", "messages": []}], [1]])
-def test_other_documents_are_refused(shared: Flask, document: Any) -> None:
+def test_other_documents_are_refused(shared: FlaskClient, document: Any) -> None:
     refused(shared, document, "unknown_format", None)
     refused(shared, a_document(version=2), "export_version_unknown", "version")
 
 
-def refused(shared: Flask, document: Any, code: str, param: str | None) -> None:
-    found = error(bring_in(shared.test_client(), document), 422)
+def refused(shared: FlaskClient, document: Any, code: str, param: str | None) -> None:
+    found = error(bring_in(shared, document), 422)
     assert (found["code"], found.get("param")) == (code, param)
     assert "Nothing was stored" in found["message"]
-    assert set(rows_of(services_of(shared)).values()) == {0}
+    assert set(rows_of(services_of(shared.application)).values()) == {0}
 
 
 @pytest.mark.parametrize(
@@ -371,17 +342,16 @@ def refused(shared: Flask, document: Any, code: str, param: str | None) -> None:
         json.dumps(a_document(a_session(), a_session(id="t"))).encode()[:-40],
     ],
 )
-def test_what_is_no_json_is_refused(shared: Flask, data: bytes) -> None:
-    found = error(bring_in(shared.test_client(), data), 400)
+def test_what_is_no_json_is_refused(shared: FlaskClient, data: bytes) -> None:
+    found = error(bring_in(shared, data), 400)
     assert found["code"] == "invalid_json"
     assert "is not valid JSON: " in found["message"] and "Nothing was stored" in found["message"]
-    assert set(rows_of(services_of(shared)).values()) == {0}
+    assert set(rows_of(services_of(shared.application)).values()) == {0}
 
 
-def test_somebody_has_to_be_named(shared: Flask) -> None:
-    client = shared.test_client()
+def test_somebody_has_to_be_named(shared: FlaskClient) -> None:
     for query in ("", "?user_id=", "?userid=ada"):
-        answer = client.post(f"/api/import{query}", json=a_document())
+        answer = shared.post(f"/api/import{query}", json=a_document())
         assert error(answer, 422)["code"] == "invalid_fields"
 
 
@@ -399,12 +369,11 @@ def test_every_field_of_the_document_is_described() -> None:
     assert missing == set()
 
 
-def test_a_session_that_went_another_way_meanwhile_is_left_alone(talk: Flask) -> None:
-    client = talk.test_client()
-    first = chat(client, "I have a cat.", session_id="pets", user_id="ada")
-    before = export(client)
-    chat(client, "I have a dog.", session_id="pets", user_id="ada", replaces=first["user_message_id"])
-    assert "I have a cat." not in json.dumps(export(client)), "replaced messages are left out"
-    assert good(bring_in(client, before))["renamed"] == {"pets": "pets-2"}
-    assert stored(client, "pets")[0] == ("user", "I have a dog.")
-    assert stored(client, "pets-2")[0] == ("user", "I have a cat.")
+def test_a_session_that_went_another_way_meanwhile_is_left_alone(talk: FlaskClient) -> None:
+    first = chat(talk, "I have a cat.", session_id="pets", user_id="ada")
+    before = export(talk)
+    chat(talk, "I have a dog.", session_id="pets", user_id="ada", replaces=first["user_message_id"])
+    assert "I have a cat." not in json.dumps(export(talk)), "replaced messages are left out"
+    assert good(bring_in(talk, before))["renamed"] == {"pets": "pets-2"}
+    assert stored(talk, "pets")[0] == ("user", "I have a dog.")
+    assert stored(talk, "pets-2")[0] == ("user", "I have a cat.")

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from benchmarks.serving import free_port
-from tests.completing import ADDRESS, assistant, complete, failed, post, sent, stream, talk, user
+from tests.completing import ADDRESS, assistant, complete, failed, post, result, sent, stream, talk, user
 from tests.conftest import MakeApp
 from tests.model_replies import Json
 from tests.model_server import CutStream, Html, ModelServer, SseError, Status, Text, ToolCalls
@@ -101,11 +101,11 @@ def test_a_stream_comes_as_it_is_with_usage_for_who_asked(
 def test_calls_of_tools_and_their_results_are_passed_on_and_stored(client: FlaskClient, server: ModelServer) -> None:
     server.main.queue(ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
     asked = talk("Is it warm in Lyon?")
-    calling = post(client, asked, tools=PARAMETERS["tools"]).json["choices"][0]
+    (calling,) = post(client, asked, tools=PARAMETERS["tools"]).json["choices"]
     assert calling["finish_reason"] == "tool_calls"
-    result = {"role": "tool", "tool_call_id": calling["message"]["tool_calls"][0]["id"], "content": "21"}
-    complete(client, [*asked, calling["message"], result], tools=PARAMETERS["tools"])
-    assert sent(server)[1]["messages"] == [*asked, calling["message"], result]
+    exchange = [*asked, calling["message"], result(calling["message"]["tool_calls"][0], "21")]
+    complete(client, exchange, tools=PARAMETERS["tools"])
+    assert sent(server)[1]["messages"] == exchange
     assert [(one["role"], one["content"]) for one in stored(client, "s")] == [
         ("user", "Is it warm in Lyon?"),
         ("assistant", ""),
@@ -114,7 +114,7 @@ def test_calls_of_tools_and_their_results_are_passed_on_and_stored(client: Flask
     ]
     calls, results = (one["extra"] for one in stored(client, "s")[1:3])
     assert calls == {"tool_calls": calling["message"]["tool_calls"]}
-    assert results == {"tool_call_id": result["tool_call_id"]}
+    assert results == {"tool_call_id": exchange[-1]["tool_call_id"]}
 
 
 @pytest.mark.parametrize(("reason", "streamed"), [("length", True), ("content_filter", False), ("stop", False)])

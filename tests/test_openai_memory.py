@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.completing import Person, assistant, complete, failed, post, sent, stream, talk, user
+from tests.completing import Person, answered, assistant, complete, failed, post, result, sent, stream, talk, user
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer, Status, ToolCalls
 from tests.openai_calls import scripted_server
@@ -166,8 +166,7 @@ def test_while_a_first_question_is_being_answered_only_a_retry_waits_for_the_ans
     server.main.queue(Delay(go, "Hello!"))
 
     def ask(**more: Any) -> str:
-        answer = post(client.application.test_client(), talk("Hi"), None, user="ada", **more)
-        return str(answer.json["choices"][0]["message"]["content"])
+        return complete(client.application.test_client(), talk("Hi"), None, user="ada", **more)
 
     with meanwhile(ask):
         server.wait_for_requests(1)
@@ -209,7 +208,7 @@ def test_a_retry_that_says_so_gets_the_first_answer(
     client: FlaskClient, server: ModelServer, how: str, streamed: bool
 ) -> None:
     server.main.queue(ToolCalls((("weather", {"city": "Lyon"}),), text="Let me see."))
-    again = {"Idempotency-Key": "k"} if how == "idempotency key" else {"X-Stainless-Retry-Count": "1"}
+    again = {"Idempotency-Key": "k"} if how == "idempotency key" else RETRY
     first = again if how == "idempotency key" else {"X-Stainless-Retry-Count": "0"}
     answers = []
     for headers in (first, again):
@@ -406,7 +405,7 @@ def test_earlier_images_go_again_as_long_as_the_client_sends_them(client: FlaskC
 CALLS = [
     {"id": f"call_{n}", "type": "function", "function": {"name": "f", "arguments": f'{{"n":{n}}}'}} for n in (1, 2)
 ]
-RESULTS = [{"role": "tool", "tool_call_id": f"call_{n}", "content": f"result {n}"} for n in (1, 2)]
+RESULTS = [result(call, f"result of {call['id']}") for call in CALLS]
 
 
 def in_sequence(messages: list[dict[str, Any]]) -> bool:
@@ -432,9 +431,8 @@ def test_memory_stands_in_the_question_when_a_request_ends_with_results(
     server.main.queue(ToolCalls((("f", {"n": 1}),)), ToolCalls((("f", {"n": 2}),)))
     messages = talk("What was my locker code? Look it up.")
     for _ in range(2):
-        answer = post(client, messages, "new", user="ada").json["choices"][0]["message"]
-        result = {"role": "tool", "tool_call_id": answer["tool_calls"][0]["id"], "content": "It is 7319."}
-        messages += [answer, result]
+        calling = answered(client, messages, "new", user="ada")
+        messages += [calling, result(calling["tool_calls"][0], "It is 7319.")]
     complete(client, messages, "new", user="ada")
     first, second, third = (body["messages"] for body in sent(server)[-3:])
     assert "7319" in first[0]["content"] and len(first) == 1
@@ -447,11 +445,8 @@ def test_memory_stands_in_the_question_when_a_request_ends_with_results(
 
 def test_a_client_that_sends_only_results_gets_the_rest_from_memory(client: FlaskClient, server: ModelServer) -> None:
     server.main.queue(ToolCalls((("f", {"n": 1}), ("f", {"n": 2}))))
-    calling = post(client, talk("Look it up.")).json["choices"][0]["message"]
-    results = [
-        {"role": "tool", "tool_call_id": call["id"], "content": f"result {place}"}
-        for place, call in enumerate(calling["tool_calls"])
-    ]
+    calling = answered(client, talk("Look it up."))
+    results = [result(call, f"result {place}") for place, call in enumerate(calling["tool_calls"])]
     complete(client, results)
     prompt = sent(server)[-1]["messages"]
     assert [message["role"] for message in prompt] == ["user", "assistant", "tool", "tool"]
@@ -463,9 +458,9 @@ def test_a_client_that_sends_only_results_gets_the_rest_from_memory(client: Flas
 
 def test_a_client_may_give_calls_ids_of_its_own(client: FlaskClient, server: ModelServer) -> None:
     server.main.queue(ToolCalls((("f", {"n": 1}),)))
-    calling = post(client, talk("Look it up.")).json["choices"][0]["message"]
+    calling = answered(client, talk("Look it up."))
     calling["tool_calls"][0]["id"] = "mine"
-    exchange = [*talk("Look it up."), calling, {"role": "tool", "tool_call_id": "mine", "content": "result"}]
+    exchange = [*talk("Look it up."), calling, result(calling["tool_calls"][0], "Found.")]
     complete(client, exchange)
     assert sent(server)[-1]["messages"] == exchange
     assert [one["role"] for one in stored(client, "s")] == ["user", "assistant", "tool", "assistant"]
@@ -507,23 +502,14 @@ def test_rules_of_sequence_hold_wherever_the_tail_is_folded(
     client = make_app(**at(server, tail_messages_max=5, tail_messages_min=1, summary_mode="inline")).test_client()
     messages: list[dict[str, Any]] = []
 
-    def answered(new: list[dict[str, Any]]) -> dict[str, Any]:
-        messages.extend(new)
-        answer: dict[str, Any] = post(client, new if alone else messages).json["choices"][0]["message"]
-        messages.append(answer)
-        return answer
-
     for number in range(6):
         server.main.queue(*[ToolCalls((("f", {"n": number}), ("f", {"m": number})))] * (number % 3))
-        answer = answered([user(f"Question {number}")])
-        while calls := answer.get("tool_calls"):
-            results = [f"done with {len(messages)} {place}" for place in range(len(calls))]
-            answer = answered(
-                [
-                    {"role": "tool", "tool_call_id": call["id"], "content": result}
-                    for call, result in zip(calls, results, strict=True)
-                ]
-            )
+        new = [user(f"Question {number}")]
+        while new:
+            messages += new
+            messages.append(answered(client, new if alone else messages))
+            calls = messages[-1].get("tool_calls", ())
+            new = [result(call, f"done with {len(messages)} {place}") for place, call in enumerate(calls)]
     prompts = [body["messages"] for body in sent(server)]
     assert all(in_sequence(prompt) for prompt in prompts)
     assert max(map(len, prompts)) < len(messages)
@@ -538,15 +524,6 @@ def test_tools_output_makes_no_facts(make_app: MakeApp, server: ModelServer) -> 
     server.mini.default = lambda body: digest_of(fact("The code is 7319", 3), fact("Look it up", 1))
     server.main.queue(ToolCalls((("f", {}),)))
     messages = talk("Look it up for me.")
-    calling = post(client, messages).json["choices"][0]["message"]
-    complete(
-        client,
-        [
-            *messages,
-            calling,
-            {**RESULTS[0], "tool_call_id": calling["tool_calls"][0]["id"], "content": "The code is 7319"},
-        ],
-    )
-    assert [one["text"] for one in client.get("/api/facts", query_string={"session_id": "s"}).json["items"]] == [
-        "Look it up"
-    ]
+    calling = answered(client, messages)
+    complete(client, [*messages, calling, result(calling["tool_calls"][0], "The code is 7319")])
+    assert [one["text"] for one in client.get("/api/facts?session_id=s").json["items"]] == ["Look it up"]
