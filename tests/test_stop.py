@@ -38,7 +38,7 @@ class Silent(Reply):
         exchange.connection.settimeout(20.0)
         if not exchange.connection.recv(1):
             self.cut_off.set()
-        exchange.break_off()
+        raise ConnectionAbortedError
 
 
 @pytest.fixture(params=["the same process", "another process"])
