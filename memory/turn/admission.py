@@ -84,10 +84,6 @@ def passed_on(request: TurnRequest, now: datetime) -> Admitted:
     return Admitted(request.session_id, (asked,), size, full, MemoryReport(), client=client, passed_on=True)
 
 
-def _answered(turn: TurnRow) -> bool:
-    return turn.finished_at is not None and turn.finish_reason != INTERRUPTED
-
-
 def _session(
     tx: Transaction,
     parts: Parts,
@@ -127,7 +123,7 @@ def _begin(
     sent: Mapping[int, Sent] = {}
     if request.client is not None:
         again = turn or repeated(tx, row, request.client, arrived_at)
-        if again is not None and request.client.retried and _answered(again):
+        if again is not None and request.client.retried and again.finish_reason not in (None, INTERRUPTED):
             parts.leases.give_back(row)
             return turns.replay(tx, again)
         parts.budgets.check(tx, row.owner_id)

@@ -131,9 +131,8 @@ def _fail_open(request: TurnRequest, error: Exception) -> str:
 def _tools(parts: Parts, admitted: Admitted, request: TurnRequest) -> Tools | None:
     """What the model looks back with in mode `tools`; None when Recap looks back for it."""
     settings = parts.settings
-    if request.client is not None or not parts.model.can_call_tools:
-        return None
-    if not (settings.recall_limit and settings.recall_tokens):
+    looks_back = settings.recall_limit and settings.recall_tokens
+    if request.client is not None or not parts.model.can_call_tools or not looks_back:
         return None
     return Tools(parts.recall, admitted.past, limit=settings.recall_limit, zone=request.timezone)
 

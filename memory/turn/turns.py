@@ -266,12 +266,9 @@ def _stored_report(report: MemoryReport) -> dict[str, Any]:
         "reason": report.recalled.reason,
         "calls": [
             {
-                "name": call.name,
-                "after": call.after.isoformat() if call.after else None,
-                "before": call.before.isoformat() if call.before else None,
-                "limit": call.limit,
-                "excerpts": call.excerpts,
-                "error": call.error,
+                **vars(replace(call, query=None)),
+                "after": call.after and call.after.isoformat(),
+                "before": call.before and call.before.isoformat(),
             }
             for call in report.calls
         ],
