@@ -22,7 +22,6 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
-from sqlalchemy.pool import QueuePool
 
 from models.errors import Damage, Trouble, on_read_only_disk, trouble_of
 from models.rows import Base
@@ -107,12 +106,6 @@ class Database:
                         raise
         tx.execute(text(f"SET LOCAL lock_timeout = {int(patience * 1000)}"))
         tx.execute(select(func.pg_advisory_xact_lock(WRITE_LOCK)))
-
-    @property
-    def in_use(self) -> int:
-        """How many connections are in use."""
-        pool = self.engine.pool
-        return pool.checkedout() if isinstance(pool, QueuePool) else 0
 
     def close(self) -> None:
         """Close idle connections.  The last process to do so writes SQLite's log into its file."""

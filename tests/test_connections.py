@@ -30,12 +30,14 @@ def test_turns_hold_no_connection_while_their_models_work(
         answers = [stack.enter_context(meanwhile(_turn(model_app, sort, number))) for number in range(TURNS)]
         try:
             model_server.wait_for_requests(TURNS, 30.0)
-            assert eventually(lambda: database.in_use == 0), "a turn that waits for its model holds a connection"
+            assert eventually(lambda: database.engine.pool.checkedout() == 0), (
+                "a turn that waits for its model holds a connection"
+            )
         finally:
             answered.set()
     for (text,) in answers:
         assert "At last." in text or ('"At"' in text and '" last."' in text), text  # whole, or piece by piece
-    assert database.in_use == 0
+    assert database.engine.pool.checkedout() == 0
 
 
 def _turn(app: Flask, sort: str, number: int) -> Callable[[], str]:

@@ -165,7 +165,7 @@ def test_a_commit_that_fails_is_told_and_leaves_nothing(database: Database, prom
             assert tx.get(OwnerRow, 1) is not None
     with database.write(patience=0) as tx:
         assert tx.scalars(NAMED, {"names": ["ana"]}).all() == []
-    assert database.in_use == 0
+    assert database.engine.pool.checkedout() == 0
 
 
 def test_a_write_waits_no_longer_than_it_was_told_and_says_so(database: Database) -> None:

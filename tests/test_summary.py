@@ -286,7 +286,7 @@ def test_the_database_is_free_while_the_mini_model_works(talk: Talk) -> None:
     talk.server.mini.queue(Delay(0.5))
     with meanwhile(lambda: preview(Talk(talk.app, talk.server), text=BRIEF)):
         talk.server.wait_for_requests(2)
-        assert services_of(talk.app).database.in_use == 0
+        assert services_of(talk.app).database.engine.pool.checkedout() == 0
 
 
 @pytest.mark.parametrize(

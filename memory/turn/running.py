@@ -53,7 +53,11 @@ class Course:
         self._report(outcome, session_id, error=error)
         self.give_up()
         if turn is not None and turn.lease is not None and self._request.client is None:
-            _tell_kept(error, KEPT.format(session_id))  # the caller may not know the session's id yet
+            kept = KEPT.format(session_id)  # the caller may not know the session's id yet
+            if isinstance(error, ModelError) or (isinstance(error, RecapError) and error.code == "turn_stopped"):
+                error.message += kept
+            elif failed := database_failed(error, f"The reply was not stored.{kept}"):
+                raise failed from error
 
     def admitted(self, turn: Admitted, call: Call) -> None:
         """The turn goes on, and its lease is renewed.  A stop ends its `call` of the model."""
@@ -111,11 +115,3 @@ class Course:
             session = logs.Private("session", self._caller.tenant, session_id) if session_id is not None else None
             told |= {f"{phase}_ms": round(seconds * 1000, 1) for phase, seconds in phases.items()}
             log.log(level, "turn", extra=logs.fields(api=api, outcome=outcome, session=session, **told))
-
-
-def _tell_kept(error: BaseException, kept: str) -> None:
-    """Say with a failure of the model or the database that the message is there.  Raises DatabaseFailed."""
-    if isinstance(error, ModelError) or (isinstance(error, RecapError) and error.code == "turn_stopped"):
-        error.message += kept
-    elif failed := database_failed(error, f"The reply was not stored.{kept}"):
-        raise failed from error

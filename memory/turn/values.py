@@ -24,8 +24,8 @@ class TurnRequest:
     `replaces` is the id of the user message of this session that this one replaces, with all after it.  `unheard` says
     what becomes of the reply when its listener leaves: it is finished, or interrupted and kept so far.  `history` is
     what was said before in a temporary chat, which nobody else keeps.  `client` is the whole request of an OpenAI
-    client, whose last user message is `message`.  `patience` is how many seconds each write
-    waits for the database; None stands for the database's own limit.
+    client, whose last user message is `message`.  `patience` is how many seconds each write waits for the database, if
+    not for the database's own limit.
     """
 
     message: str
