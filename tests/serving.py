@@ -47,15 +47,22 @@ def migrated_server(folder: Path, migrated: Path | None = None, **settings: str)
 
 
 @contextmanager
-def model_process(*options: str) -> Iterator[str]:
-    """`python -m tests.model_server` as a process of its own; gives its URL."""
+def server_with_model(folder: Path, migrated: Path, *options: str, **settings: str) -> Iterator[Server]:
+    """`migrated_server` with a model server, `python -m tests.model_server` with `options`: a process of its own."""
     command = [sys.executable, "-m", "tests.model_server", *options]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            yield process.stdout.readline().strip()
+            at = model_settings(process.stdout.readline().strip())
+            with migrated_server(folder, migrated, **{**at, **settings}) as server:
+                yield server
         finally:
             process.terminate()
+
+
+def workers(server: Server) -> list[int]:
+    """The processes that the server's first one started."""
+    return sorted(int(child) for child in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split())
 
 
 class Api:

@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from tests.model_server import Delay, ModelServer
+from tests.resources import good, read_all
 
 Prompt = list[dict[str, str]]
 
@@ -37,10 +38,7 @@ def ask(client: FlaskClient, message: Any, *, key: str | None = None, **more: An
 
 def chat(client: FlaskClient, message: Any, **more: Any) -> dict[str, Any]:
     """A turn that goes well: its answer."""
-    response = ask(client, message, **more)
-    assert response.status_code == 200, response.text
-    answer: dict[str, Any] = response.json or {}
-    return answer
+    return good(ask(client, message, **more))
 
 
 def stream(client: FlaskClient, message: str, **more: Any) -> list[Any]:
@@ -92,19 +90,7 @@ def question(prompt: Prompt) -> str:
 
 def stored(client: FlaskClient, session_id: str, **query: Any) -> list[dict[str, Any]]:
     """All messages of a session, in order."""
-    out: list[dict[str, Any]] = []
-    cursor = None
-    while cursor is not None or not out:
-        page = client.get(
-            f"/api/sessions/{session_id}/messages",
-            query_string={"limit": 100, **query, "cursor": cursor} if cursor else {"limit": 100, **query},
-        )
-        assert page.status_code == 200, page.text
-        out += page.json["items"]
-        cursor = page.json["next_cursor"]
-        if cursor is None:
-            break
-    return out
+    return read_all(client, f"/api/sessions/{session_id}/messages", limit=100, **query)
 
 
 def said(client: FlaskClient, session_id: str, **query: Any) -> list[tuple[str, str]]:
@@ -113,14 +99,11 @@ def said(client: FlaskClient, session_id: str, **query: Any) -> list[tuple[str, 
 
 
 def sessions(client: FlaskClient) -> list[dict[str, Any]]:
-    items: list[dict[str, Any]] = client.get("/api/sessions").json["items"]
-    return items
+    return read_all(client, "/api/sessions")
 
 
 def summary(client: FlaskClient, session_id: str) -> dict[str, Any]:
-    response = client.get(f"/api/sessions/{session_id}/summary")
-    assert response.status_code == 200, response.text
-    return dict(response.json)
+    return good(client.get(f"/api/sessions/{session_id}/summary"))
 
 
 def jobs(client: FlaskClient, kind: str = "summary") -> list[dict[str, Any]]:

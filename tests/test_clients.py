@@ -36,6 +36,17 @@ COUNT = "One two three four five."
 PIECES = ["One", " two", " three", " four", " five."]
 WEATHER: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
 SECONDS = 60.0
+REPLIES = ("Noted.", COUNT, ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
+STORED = [
+    ("user", FACT),
+    ("assistant", "Noted."),
+    ("user", "Count to five."),
+    ("assistant", COUNT),
+    ("user", "Is it warm in Lyon?"),
+    ("assistant", ""),
+    ("tool", "21 degrees in Lyon"),
+    ("assistant", "It is 21 degrees."),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -105,19 +116,6 @@ def stored(base_url: str, session: str, user: str | None = None) -> list[tuple[s
 # -- the openai package for Python
 
 
-def test_python_is_remembered_from_one_conversation_to_the_next(client: openai.OpenAI, model: ModelServer) -> None:
-    for question in (FACT, "Good night."):
-        client.chat.completions.create(model=MODEL, messages=asked(question), user="ada")
-    raw = client.chat.completions.with_raw_response.create(
-        model=MODEL, messages=asked("Where did I say the kettle is?"), user="ada"
-    )
-    assert int(raw.headers["X-Memory-Recalled"]) > 0
-    prompt = json.dumps(sent(model)[-1]["messages"])
-    assert "Where did I say the kettle is?" in prompt and FACT in prompt
-    client.chat.completions.create(model=MODEL, messages=asked("Where did I say the kettle is?"), user="noor")
-    assert FACT not in json.dumps(sent(model)[-1]["messages"])
-
-
 def test_python_raises_its_own_errors(client: openai.OpenAI, model: ModelServer) -> None:
     ask = client.chat.completions.create
     with pytest.raises(openai.AuthenticationError) as unknown:
@@ -163,7 +161,7 @@ def test_langchain_invokes_streams_and_calls_tools(base_url: str, model: ModelSe
         model_kwargs={"user": "chain"},
         stream_usage=True,
     )
-    model.main.queue("Noted.", COUNT, ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
+    model.main.queue(*REPLIES)
     talk: list[Any] = [SystemMessage("Be brief."), HumanMessage(FACT)]
     talk.append(chat.invoke(talk))
     assert talk[-1].content == "Noted."
@@ -177,18 +175,9 @@ def test_langchain_invokes_streams_and_calls_tools(base_url: str, model: ModelSe
     talk.append(chat.bind_tools([WEATHER]).invoke(talk))
     (call,) = talk[-1].tool_calls
     assert (call["name"], call["args"]) == ("weather", {"city": "Lyon"})
-    talk.append(ToolMessage("21", tool_call_id=call["id"]))
+    talk.append(ToolMessage("21 degrees in Lyon", tool_call_id=call["id"]))
     assert chat.bind_tools([WEATHER]).invoke(talk).content == "It is 21 degrees."
-    assert stored(base_url, "langchain", "chain") == [
-        ("user", FACT),
-        ("assistant", "Noted."),
-        ("user", "Count to five."),
-        ("assistant", COUNT),
-        ("user", "Is it warm in Lyon?"),
-        ("assistant", ""),
-        ("tool", "21"),
-        ("assistant", "It is 21 degrees."),
-    ]
+    assert stored(base_url, "langchain", "chain") == STORED
 
 
 # -- JavaScript
@@ -257,41 +246,24 @@ def test_the_documented_clients_are_remembered(
         assert "My cat is called Miso." in json.dumps(sent(model)[-1]["messages"])
 
 
-WITH_TOOLS = [
-    ("user", FACT),
-    ("assistant", "Noted."),
-    ("user", "Count to five."),
-    ("assistant", COUNT),
-    ("user", "Is it warm in Lyon?"),
-    ("assistant", ""),
-    ("tool", "21 degrees in Lyon"),
-    ("assistant", "It is 21 degrees."),
-]
-
-
-def test_the_npm_package_asks_streams_and_calls_tools(script: RunScript, base_url: str, model: ModelServer) -> None:
-    model.main.queue("Noted.", COUNT, ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
-    assert script("openai_sdk.mjs") == {
+@pytest.mark.parametrize(
+    ("name", "session", "user", "error", "own"),
+    [
+        ("openai_sdk.mjs", "npm-openai", "npm", "AuthenticationError", {"models": ["gpt-4o", "gpt-4o-mini"]}),
+        ("ai_sdk.mjs", "ai-sdk", "vercel", "AI_APICallError", {"steps": 2}),
+    ],
+)
+def test_a_package_of_npm_asks_streams_and_calls_tools(
+    script: RunScript, base_url: str, model: ModelServer, name: str, session: str, user: str, error: str, own: Any
+) -> None:
+    model.main.queue(*REPLIES)
+    assert script(name) == {
         "plain": "Noted.",
-        "session": "npm-openai",
+        "session": session,
         "pieces": PIECES,
         "completionTokens": 5,
         "withTools": "It is 21 degrees.",
-        "refused": ["AuthenticationError", 401, "invalid_api_key"],
-        "models": ["gpt-4o", "gpt-4o-mini"],
+        "refused": [error, 401, "invalid_api_key"],
+        **own,
     }
-    assert stored(base_url, "npm-openai", "npm") == WITH_TOOLS
-
-
-def test_vercels_ai_sdk_asks_streams_and_calls_tools(script: RunScript, base_url: str, model: ModelServer) -> None:
-    model.main.queue("Noted.", COUNT, ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
-    assert script("ai_sdk.mjs") == {
-        "plain": "Noted.",
-        "session": "ai-sdk",
-        "pieces": PIECES,
-        "completionTokens": 5,
-        "withTools": "It is 21 degrees.",
-        "steps": 2,
-        "refused": ["AI_APICallError", 401, "invalid_api_key"],
-    }
-    assert stored(base_url, "ai-sdk", "vercel") == WITH_TOOLS
+    assert stored(base_url, session, user) == STORED

@@ -415,17 +415,6 @@ def test_many_erased_one_after_the_other_cost_one_pass_over_the_files(
     assert passes == [True] and traces(client) == {}
 
 
-@pytest.mark.parametrize("user", [None, "bob"])
-def test_only_ones_own_messages_can_be_erased(past: FlaskClient, user: str | None) -> None:
-    secret = id_of(past, SECRET)
-    append(past, "other", [said("Hello.")], **({"user_id": user} if user else {}))
-    query = f"?user_id={user}" if user else ""
-    assert error(past.delete(f"/api/sessions/other/messages/{secret}{query}"), 404)["code"] == "message_not_found"
-    assert error(past.delete(f"/api/sessions/s/messages/{secret}?user_id=eve"), 404)["code"] == "session_not_found"
-    assert error(past.delete("/api/sessions/none/messages/1"), 404)["code"] == "session_not_found"
-    assert id_of(past, SECRET) == secret
-
-
 # -- facts
 
 

@@ -17,7 +17,7 @@ import httpx2
 import pytest
 
 from tests.faults.killing import killed_and_found_whole
-from tests.serving import Api, Server, eventually, migrated_server, model_process, model_settings, rows, sound
+from tests.serving import Api, Server, eventually, migrated_server, rows, server_with_model, sound
 
 pytestmark = pytest.mark.slow
 
@@ -76,10 +76,7 @@ def test_killed_during_imports_and_indexing(tmp_path: Path, migrated: Path) -> N
 
 def test_killed_one_process_or_all_at_any_moment(tmp_path: Path, migrated: Path) -> None:
     """A few cycles of what `make test-faults` does 200 times."""
-    with (
-        model_process("--main-delay", "0.02") as url,
-        migrated_server(tmp_path, migrated, **model_settings(url)) as server,
-    ):
+    with server_with_model(tmp_path, migrated, "--main-delay", "0.02") as server:
         killed_and_found_whole(server, cycles=3, seed=5)
 
 

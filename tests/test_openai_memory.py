@@ -135,13 +135,6 @@ def test_strangers_who_begin_alike_never_meet(client: FlaskClient, server: Model
     assert said(client, session_of(ann)) == ann.said
 
 
-@pytest.mark.parametrize("named", [{"user": "ada"}, {}])
-def test_a_first_question_asked_again_later_begins_anew(client: FlaskClient, later: None, named: Any) -> None:
-    for _ in range(2):
-        Person(client, None, **named).says("Hi")
-    assert len(sessions(client)) == 2
-
-
 def test_a_first_question_repeated_at_once_or_by_a_retry_is_the_same(
     client: FlaskClient, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

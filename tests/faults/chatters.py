@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,6 +113,18 @@ class Chatter(threading.Thread):
         self.summaries.append((latest["version"], latest["through"]))
 
 
+def stored_of(answers: Sequence[Answer]) -> list[tuple[int, str, str]]:
+    """What the database holds of these turns: each message's id, role and words."""
+    return [
+        message
+        for answer in answers
+        for message in (
+            (answer.user_message_id, "user", answer.words),
+            (answer.message_id, "assistant", answer.reply),
+        )
+    ]
+
+
 def stored_once(server: Server, chatter: Chatter) -> None:
     """Assert that all a chatter was told is stored is, exactly once and in its order, and nothing else."""
     found = rows(
@@ -120,15 +133,7 @@ def stored_once(server: Server, chatter: Chatter) -> None:
         " WHERE public_id = ? ORDER BY position",
         chatter.session,
     )
-    expected = [
-        message
-        for answer in chatter.answers
-        for message in (
-            (answer.user_message_id, "user", answer.words),
-            (answer.message_id, "assistant", answer.reply),
-        )
-    ]
-    assert found == expected
+    assert found == stored_of(chatter.answers)
 
 
 def never_back(chatter: Chatter) -> None:

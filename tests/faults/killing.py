@@ -13,7 +13,7 @@ from pathlib import Path
 from memory.leases import LEASE_SECONDS
 from tests.faults import report
 from tests.faults.chatters import Chatter, never_back, stored_once
-from tests.serving import Api, Server, eventually, rows, sound
+from tests.serving import Api, Server, eventually, rows, sound, workers
 
 CHATTERS = 8
 SKEW_SECONDS = 1.0
@@ -80,20 +80,16 @@ def _progress(chatters: list[Chatter], turns: int) -> None:
 
 def _kill(server: Server, whom: str, chance: random.Random) -> None:
     """Kill the group, the first process or a worker; the server runs again, or goes on, afterwards."""
-    workers = _children(server.pid)
-    if whom == "worker" and workers:
-        os.kill(chance.choice(workers), signal.SIGKILL)  # the first process starts another
+    running = workers(server)
+    if whom == "worker" and running:
+        os.kill(chance.choice(running), signal.SIGKILL)  # the first process starts another
         return
     if whom == "first":
         os.kill(server.pid, signal.SIGKILL)
         # The workers see that they are orphans and leave by themselves; a service manager would not wait for long.
-        eventually(lambda: not any(map(_runs, workers)), chance.uniform(0.0, 3.0))
+        eventually(lambda: not any(map(_runs, running)), chance.uniform(0.0, 3.0))
     server.kill()
     server.start()
-
-
-def _children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _runs(pid: int) -> bool:

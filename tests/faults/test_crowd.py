@@ -12,9 +12,9 @@ import httpx2
 import pytest
 
 from tests.faults import percentile, report, size
-from tests.faults.chatters import Answer, say
+from tests.faults.chatters import Answer, say, stored_of
 from tests.faults.pinging import pinging
-from tests.serving import Api, Server, migrated_server, model_process, model_settings, rows, sound
+from tests.serving import Api, Server, rows, server_with_model, sound
 
 pytestmark = pytest.mark.faults
 
@@ -26,10 +26,8 @@ def test_a_crowd_is_answered_and_the_server_stays_awake(tmp_path: Path, migrated
     clients = size("FAULTS_CLIENTS", 300)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4 * clients + 200)), hard))  # servers inherit it
-    with (
-        model_process("--main-delay", str(MODEL_SECONDS), "--reply", "All right, noted.", "--forgetful") as url,
-        migrated_server(tmp_path, migrated, **model_settings(url), WEB_THREADS="300", WEB_WORKERS="2") as server,
-    ):
+    model = ("--main-delay", str(MODEL_SECONDS), "--reply", "All right, noted.", "--forgetful")
+    with server_with_model(tmp_path, migrated, *model, WEB_THREADS="300", WEB_WORKERS="2") as server:
         server.start()
         begun = time.monotonic()
         with pinging(server.url) as pings, ThreadPoolExecutor(clients) as pool:
@@ -59,19 +57,12 @@ def test_a_crowd_is_answered_and_the_server_stays_awake(tmp_path: Path, migrated
             live_p99_ms=round(percentile(pings, 0.99) * 1000),
             live_worst_ms=round(max(pings) * 1000),
         )
-        expected = [
-            row
-            for number, talk in answers.items()
-            for _, answer in talk
-            for row in (
-                (f"session-{number}", answer.user_message_id, "user", answer.words),
-                (f"session-{number}", answer.message_id, "assistant", answer.reply),
+        assert len(stored) == 2 * len(turns)
+        for number, talk in answers.items():
+            mine = [row for session, *row in stored if session == f"session-{number}"]
+            assert [tuple(row) for row in mine] == stored_of([answer for _, answer in talk]), (
+                "in the order they were said"
             )
-        ]
-        assert sorted(stored) == sorted(expected)
-        for number in answers:
-            mine = [row for row in stored if row[0] == f"session-{number}"]
-            assert mine == [row for row in expected if row[0] == f"session-{number}"], "in the order they were said"
         assert "database is locked" not in log
         assert "Traceback" not in log
         sound(server)

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ import httpx2
 import pytest
 
 from tests.faults import report
-from tests.faults.chatters import Answer, Refused, say
-from tests.serving import Api, Server, eventually, migrated_server, model_process, model_settings, rows, sound
+from tests.faults.chatters import Answer, Refused, say, stored_of
+from tests.serving import Api, Server, eventually, rows, server_with_model, sound, workers
 
 pytestmark = pytest.mark.faults
 
@@ -71,9 +70,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 @pytest.fixture
 def server(disk: Disk, migrated: Path) -> Iterator[Server]:
-    with ExitStack() as stack:
-        url = stack.enter_context(model_process("--reply", "All right."))
-        server = stack.enter_context(migrated_server(disk.folder, migrated, **model_settings(url)))
+    with server_with_model(disk.folder, migrated, "--reply", "All right.") as server:
         server.log = disk.folder.with_name("server.log")  # a full disk says so elsewhere
         yield server
 
@@ -100,7 +97,7 @@ def test_a_full_disk_refuses_clearly_loses_nothing_and_goes_on_when_there_is_spa
     with Api(server) as api:
         answers = [chat(api, f"Before, number {number}.") for number in range(5)]
         api.jobs_done()
-        workers = _workers(server)
+        before = workers(server)
         disk.fill()
         refused: list[str] = []
         for number in range(2000):  # what the database has room for in its own files goes on for a while
@@ -130,7 +127,7 @@ def test_a_full_disk_refuses_clearly_loses_nothing_and_goes_on_when_there_is_spa
         passed = api.http.post("/v1/chat/completions", json={"model": "m", "messages": PASSED_ON, "user": "bob"})
         assert passed.status_code == 200
         assert passed.json()["choices"][0]["message"]["content"] == "All right."
-        assert _workers(server) == workers, "a worker died of it"
+        assert workers(server) == before, "a worker died of it"
 
         disk.free()
         answers += [chat(api, words) for words in refused]  # each with the key it had
@@ -138,13 +135,9 @@ def test_a_full_disk_refuses_clearly_loses_nothing_and_goes_on_when_there_is_spa
         api.jobs_done(seconds=90.0)
         assert api.get("/health/ready")["status"] == "ready"
         assert api.get("/api/search", q="and after", user_id="ada")["results"][0]["content"] == "And after."
-        assert _workers(server) == workers, "it needed a restart"
+        assert workers(server) == before, "it needed a restart"
     assert server.stop() == 0
-    expected = [
-        row
-        for answer in answers
-        for row in ((answer.user_message_id, "user", answer.words), (answer.message_id, "assistant", answer.reply))
-    ]
+    expected = stored_of(answers)
     mine = [row for row in stored(server) if row[0] in {row[0] for row in expected}]
     assert sorted(mine) == sorted(expected)
     assert len(rows(server, "SELECT 1 FROM messages WHERE content LIKE 'On a full disk%'")) == len(
@@ -195,7 +188,3 @@ def test_a_read_only_data_directory_can_be_read_and_says_what_to_do(server: Serv
     finally:
         disk.mount("-o", "remount,rw")
     sound(server)
-
-
-def _workers(server: Server) -> list[int]:
-    return sorted(int(child) for child in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split())

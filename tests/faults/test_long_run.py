@@ -25,7 +25,7 @@ import pytest
 
 from tests.faults import report, seed, size
 from tests.faults.chatters import say
-from tests.serving import Api, Server, eventually, migrated_server, model_process, model_settings, rows, sound
+from tests.serving import Api, Server, eventually, rows, server_with_model, sound, workers
 
 pytestmark = pytest.mark.faults
 
@@ -77,15 +77,12 @@ def test_nothing_grows_over_many_turns(tmp_path: Path, migrated: Path) -> None:
     turns = Turns(wanted)
     sessions = max(20, wanted // 60 // QUARTERS)  # of a quarter
     serving = {"SUMMARY_DEBOUNCE": "1", "WEB_WORKERS": str(WORKERS)}
-    with (
-        model_process("--reply", "All right, noted.", "--forgetful") as url,
-        migrated_server(tmp_path, migrated, **{**model_settings(url), **serving}) as server,
-    ):
+    with server_with_model(tmp_path, migrated, "--reply", "All right, noted.", "--forgetful", **serving) as server:
         server.start()
-        assert eventually(lambda: len(_workers(server)) == WORKERS), "the first answers before there is another"
+        assert eventually(lambda: len(workers(server)) == WORKERS), "the first answers before there is another"
         begun = time.monotonic()
         over = threading.Event()
-        samples: dict[int, list[Sample]] = {pid: [] for pid in _workers(server)}
+        samples: dict[int, list[Sample]] = {pid: [] for pid in workers(server)}
         with ThreadPoolExecutor(CLIENTS + 1) as pool:
             watching = pool.submit(_watch, server, samples, turns, over)
             talking = [pool.submit(_talk, server, turns, sessions, number) for number in range(CLIENTS)]
@@ -95,7 +92,7 @@ def test_nothing_grows_over_many_turns(tmp_path: Path, migrated: Path) -> None:
                 api.jobs_done(seconds=600.0)
             over.set()
             watching.result()
-        assert _workers(server) == sorted(samples), "a worker ended"
+        assert workers(server) == sorted(samples), "a worker ended"
         assert server.stop() == 0
         report(
             f"{wanted} turns",
@@ -162,7 +159,3 @@ def _growth(pid: int, seen: list[Sample]) -> list[str]:
         if grown > most:
             problems.append(f"worker {pid}: {grown:+.1f} {name} over {span:.0f} turns")
     return problems
-
-
-def _workers(server: Server) -> list[int]:
-    return sorted(int(child) for child in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split())
