@@ -224,7 +224,7 @@ class Answer:
 
         Raises Interrupted.
         """
-        held, words, calls = "", "", list[ToolCall]()
+        words, calls = "", list[ToolCall]()
         if request.call.stopped:
             raise Interrupted
         self._answer = self._model.answer(request)  # kept, so that nobody waits for what a server sends after the end
@@ -235,13 +235,12 @@ class Answer:
             if request.call.stopped:
                 raise Interrupted
             if isinstance(part, Piece):
-                text = held + part.text
-                if request.tools and not words and text.isspace():
-                    held = text  # models that are about to call tools often say a line end first
+                # Models that are about to call tools often say a line end first.
+                text = part.text if words or not request.tools else part.text.lstrip()
+                if not text:
                     continue
                 if not words and self.text and not self.text.endswith("\n"):
                     text = f"\n\n{text}"  # what was said before the tools were called is a paragraph of its own
-                held = ""
                 words += text
                 self.text += text
                 yield Piece(text)
