@@ -8,7 +8,9 @@ from typing import Any
 from flask.testing import FlaskClient
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browsing import accessibility
 from tests.live import Live
+from tests.model_server import ModelServer
 
 ME = "me"  # whose memory the page shows unless told otherwise
 
@@ -27,10 +29,11 @@ def messages(page: Page) -> Locator:
     return page.get_by_role("log", name="Messages").get_by_role("article")
 
 
-def chat(page: Page, text: str, reply: str) -> None:
-    """A turn that ends well: the reply stands under the message."""
+def chat(page: Page, server: ModelServer, text: str, reply: str = "Noted.", shows: str = "") -> None:
+    """A turn that ends well: the main model's reply, or what it `shows`, stands under the message."""
+    server.main.queue(reply)
     send(page, text)
-    expect(messages(page).last).to_contain_text(reply)
+    expect(messages(page).last).to_contain_text(shows or reply)
     expect(page.get_by_role("button", name=re.compile("Why this answer")).last).to_be_visible()
 
 
@@ -110,7 +113,16 @@ def _open(page: Page, name: str) -> Locator:
     return page.get_by_role("dialog", name=name)
 
 
-def scrolls_sideways(dialog: Locator) -> list[str]:
+def fits(page: Page) -> None:
+    """Assert that neither the window nor an open dialog scrolls sideways, and that axe-core finds nothing serious."""
+    assert accessibility(page) == []
+    for part in ("html", "#memory-body"):
+        assert page.locator(part).evaluate("e => e.scrollWidth - e.clientWidth") <= 0, part
+    for dialog in page.get_by_role("dialog").all():
+        assert _scrolls_sideways(dialog) == []
+
+
+def _scrolls_sideways(dialog: Locator) -> list[str]:
     """What in a dialog is wider than what shows of it; a single pixel is how something is hidden from view."""
     found: list[str] = dialog.evaluate(
         """dialog => [dialog, ...dialog.querySelectorAll("*")]

@@ -14,17 +14,6 @@ def chats(page: Page) -> Locator:
     return page.get_by_role("navigation", name="Chats")
 
 
-def test_a_chat_is_renamed(page: Page, live: Live) -> None:
-    talk(live.client, "garden", "The roses need water", "Noted.")
-    page.goto("/#/garden")
-    chats(page).get_by_role("button", name=re.compile("^Rename The roses")).click()
-    name = chats(page).get_by_role("textbox", name="Name of this chat")
-    name.fill("The garden in autumn")
-    name.press("Enter")
-    expect(page.get_by_role("heading", name="The garden in autumn")).to_be_visible()
-    assert live.client.get(f"/api/sessions/garden?user_id={ME}").json["title"] == "The garden in autumn"
-
-
 def test_a_chat_is_deleted_only_when_that_is_confirmed(page: Page, live: Live) -> None:
     talk(live.client, "garden", "The roses need water", "Noted.")
     page.goto("/#/garden")

@@ -71,7 +71,7 @@ def test_a_model_failure_is_said_and_tried_again_without_doubling(
 
 def test_what_could_not_be_sent_stays_in_the_box(page: Page, live: Live, model_server: ModelServer) -> None:
     page.goto("/")
-    chat(page, "First", model_server_reply(model_server))
+    chat(page, model_server, "First")
     watch_of(page).expect("net::ERR_")
     live.stop()
     send(page, "A thought I would hate to lose")
@@ -83,11 +83,6 @@ def test_what_could_not_be_sent_stays_in_the_box(page: Page, live: Live, model_s
     expect(messages(page).last).to_contain_text("It is safe.")
     done(page)
     assert [words for _, words in stored(live, session_shown(page))].count("A thought I would hate to lose") == 1
-
-
-def model_server_reply(server: ModelServer) -> str:
-    server.main.queue(Text("Noted."))
-    return "Noted."
 
 
 def test_a_reload_in_mid_stream_finds_the_finished_reply(page: Page, live: Live, model_server: ModelServer) -> None:
@@ -145,7 +140,7 @@ def test_a_draft_outlives_a_reload_and_a_look_at_another_chat(page: Page, live: 
 
 def test_changing_the_last_message_replaces_it_and_its_reply(page: Page, live: Live, model_server: ModelServer) -> None:
     page.goto("/")
-    chat(page, "I live in Lyon", model_server_reply(model_server))
+    chat(page, model_server, "I live in Lyon")
     page.get_by_role("button", name="Edit", exact=True).click()
     words = page.get_by_role("textbox", name="Your message, changed")
     expect(words).to_be_focused()
@@ -181,10 +176,8 @@ def test_why_this_answer_tells_what_was_recalled_and_what_it_cost(
     page: Page, live: Live, model_server: ModelServer
 ) -> None:
     talk(live.client, "trip", "The ferry to Saaremaa leaves at 7:40 on Friday", "Noted.")
-    model_server.main.queue(Text("At 7:40."))
     page.goto("/")
-    send(page, "When does the ferry to Saaremaa leave?")
-    expect(messages(page).last).to_contain_text("At 7:40.")
+    chat(page, model_server, "When does the ferry to Saaremaa leave?", "At 7:40.")
     why = messages(page).last.get_by_role("button", name=re.compile("Why this answer"))
     why.click()
     told = page.get_by_role("region", name="Why this answer")
@@ -205,12 +198,8 @@ def test_a_temporary_chat_remembers_its_own_words_and_stores_nothing(
     page.goto("/")
     page.get_by_role("button", name="Temporary").click()
     expect(page.get_by_role("heading", name="A temporary chat")).to_be_visible()
-    model_server.main.queue(Text("A secret, then."))
-    send(page, "The surprise party is on Sunday")
-    expect(messages(page).last).to_contain_text("A secret, then.")
-    model_server.main.queue(Text("On Sunday."))
-    send(page, "When is it?")
-    expect(messages(page).last).to_contain_text("On Sunday.")
+    chat(page, model_server, "The surprise party is on Sunday", "A secret, then.")
+    chat(page, model_server, "When is it?", "On Sunday.")
     sent = model_server.requests[-1].body["messages"]
     assert [m["content"] for m in sent if "surprise party" in str(m["content"])], sent
     assert live.client.get("/api/sessions").json["items"] == []
@@ -232,10 +221,9 @@ def test_the_builtin_model_is_announced_with_the_line_that_sets_another(serve: S
 
 
 def test_a_message_is_erased_after_a_second_yes(page: Page, live: Live, model_server: ModelServer) -> None:
-    model_server.main.queue(Text("I will keep it."), Text("Green, then."))
     page.goto("/")
-    chat(page, "My secret is Xylozarquon.", "I will keep it.")
-    chat(page, "I like tea.", "Green, then.")
+    chat(page, model_server, "My secret is Xylozarquon.", "I will keep it.")
+    chat(page, model_server, "I like tea.", "Green, then.")
     first = messages(page).first
     erase = first.get_by_role("button", name="Erase", exact=True)
     asked = page.get_by_role("dialog", name="Erase this message?")

@@ -7,10 +7,10 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chatting import ME, box, chat, messages, talk
+from tests.browser.chatting import ME, box, chat, fits, messages, talk
 from tests.browsing import PHONE, WIDE, accessibility
 from tests.live import Live
-from tests.model_server import ModelServer, Text
+from tests.model_server import ModelServer
 
 LONG = "A" * 300 + " word " * 40
 REPLY = f"""# A heading
@@ -26,12 +26,6 @@ Text with `code` and **weight**.
 ```"""
 
 
-def overflow(page: Page) -> float:
-    """By how many pixels the page is wider than its window."""
-    value: float = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-    return value
-
-
 @pytest.mark.parametrize("page", [PHONE, WIDE.at_night], indirect=True, ids=str)
 def test_a_chat_with_memory_fits_and_is_accessible(page: Page, live: Live, model_server: ModelServer) -> None:
     talk(live.client, "garden", f"The roses need water. {LONG}", REPLY)
@@ -41,17 +35,14 @@ def test_a_chat_with_memory_fits_and_is_accessible(page: Page, live: Live, model
     live.settle()
     page.goto("/#/garden")
     expect(messages(page)).to_have_count(2)
-    model_server.main.queue(Text(REPLY))
-    chat(page, "And now?", "A heading")
+    chat(page, model_server, "And now?", REPLY, shows="A heading")
     page.get_by_role("button", name=re.compile("Why this answer")).last.click()
     expect(page.get_by_role("region", name="Why this answer")).to_contain_text("Full history")
-    assert overflow(page) <= 0
-    assert accessibility(page) == []
+    fits(page)
     if page.get_by_role("button", name="Memory", exact=True).is_visible():
         page.get_by_role("button", name="Memory", exact=True).click()
     expect(page.get_by_role("complementary", name="Memory")).to_contain_text("Fact 0.")
-    assert overflow(page) <= 0
-    assert accessibility(page) == []
+    fits(page)
     page.keyboard.press("Escape")
     expect(box(page)).to_be_visible()
 
@@ -60,7 +51,7 @@ def test_a_chat_with_memory_fits_and_is_accessible(page: Page, live: Live, model
 def test_the_empty_page_fits_and_is_accessible(page: Page) -> None:
     page.goto("/")
     expect(page.get_by_role("heading", name="Say something worth remembering.")).to_be_visible()
-    assert overflow(page) <= 0
+    fits(page)
     assert accessibility(page, least="moderate") == []
 
 

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, chat, known, send, state, stored_facts, talk
-from tests.browsing import PHONE, WIDE, accessibility, watch_of
+from tests.browser.chatting import ME, chat, fits, known, send, state, stored_facts, talk
+from tests.browsing import PHONE, WIDE, watch_of
 from tests.live import Live
-from tests.model_server import Body, Dictation, ModelServer, Status, Text
+from tests.model_server import Body, Dictation, ModelServer, Status
+from tests.resources import digest_of
+from tests.resources import fact as a_fact
 from tests.serving import eventually
 
 SECTIONS: dict[str, Any] = {
@@ -24,20 +26,12 @@ SECTIONS: dict[str, Any] = {
     "open_questions": ["Who looks after the cat?"],
     "discussed": [],
 }
-WALNUTS = {
-    "text": "Is allergic to walnuts",
-    "category": "identity",
-    "importance": 5,
-    "scope": "user",
-    "source": 1,
-    "quote": "allergic to walnuts",
-    "supersedes": [],
-}
+WALNUTS = a_fact("Is allergic to walnuts", 1, "allergic to walnuts", category="identity", importance=5, scope="user")
 
 
 def digest(*facts: dict[str, Any], **sections: Any) -> dict[str, Any]:
     """What the mini model answers: SECTIONS, some of them otherwise, and facts."""
-    return {"summary": {**SECTIONS, **sections}, "facts": list(facts)}
+    return digest_of(*facts, **{**SECTIONS, **sections})
 
 
 def panel(page: Page) -> Locator:
@@ -81,12 +75,11 @@ def porto(live: Live, model_server: ModelServer) -> list[int]:
 
 
 def test_a_summary_and_facts_appear_after_the_first_reply(page: Page, model_server: ModelServer) -> None:
-    model_server.main.queue(Text("Noted."))
     model_server.mini.queue(digest(WALNUTS))
     page.goto("/")
     expect(panel(page)).to_contain_text("A summary appears after a reply or two.")
     expect(panel(page)).to_contain_text("Nothing is remembered yet.")
-    chat(page, "We go to Porto. I am allergic to walnuts, by the way.", "Noted.")
+    chat(page, model_server, "We go to Porto. I am allergic to walnuts, by the way.")
     expect(panel(page)).to_contain_text("Version 1")
     expect(items(page, "Constraints")).to_have_text(["At most 900 euros for both", "Cabin bags only"])
     expect(items(page, "Ruled out")).to_have_text(["Lisbon: too dear"])
@@ -105,9 +98,8 @@ def test_while_it_is_updated_the_old_one_stays_and_says_so(
 
     page.goto("/#/porto")
     expect(panel(page)).to_contain_text("Version 1")
-    model_server.main.queue(Text("Lovely."))
     model_server.mini.queue(slowly)
-    chat(page, "Noor comes along.", "Lovely.")
+    chat(page, model_server, "Noor comes along.")
     expect(panel(page)).to_contain_text("updating")
     expect(items(page, "Topic")).to_have_text(["A weekend in Porto"])
     release.set()
@@ -306,8 +298,7 @@ def test_a_failing_mini_model_is_said_and_tried_again_now(
     expect(panel(page)).to_contain_text("Version 1")
     working = model_server.mini.default
     model_server.mini.default = lambda body: Status(500)
-    model_server.main.queue(Text("Lovely."))
-    chat(page, "Noor comes along.", "Lovely.")
+    chat(page, model_server, "Noor comes along.")
     notice = panel(page).get_by_role("alert").filter(has_text="retried automatically")
     expect(notice).to_contain_text("Version 1 stays")
     expect(items(page, "Topic")).to_have_text(["A weekend in Porto"])
@@ -343,12 +334,3 @@ def test_everything_open_at_once_is_accessible_and_fits(page: Page, live: Live, 
     panel(page).get_by_role("button", name="Versions").click()
     expect(page.get_by_role("dialog").get_by_role("heading", name="Version 1")).to_be_visible()
     fits(page)
-
-
-def fits(page: Page) -> None:
-    assert accessibility(page) == []
-    wide = "e => e.scrollWidth - e.clientWidth"
-    assert page.locator("html").evaluate(wide) <= 0
-    assert page.locator("#memory-body").evaluate(wide) <= 0
-    if page.get_by_role("dialog").count():
-        assert page.get_by_role("dialog").evaluate(wide) <= 0

@@ -13,7 +13,7 @@ from tests.browser.chatting import ME, chat, close_settings, messages, open_sett
 from tests.browser.conftest import Browse, Serve
 from tests.browsing import PHONE, WIDE, Screen, accessibility, watch_of
 from tests.live import Live
-from tests.model_server import ModelServer, Text
+from tests.model_server import ModelServer
 
 KEY = "a-key-of-the-tests-that-is-long-enough-0123456789"
 OTHER = "another-key-of-the-tests-for-another-tenant-9876"
@@ -57,8 +57,7 @@ def test_the_key_opens_the_page_and_stays_with_the_tab(page: Page, model_server:
     asked(page).get_by_label("API key").fill(f" {KEY} ")  # as it is pasted
     page.keyboard.press("Enter")
     expect(messages(page)).to_contain_text(["The roses need water"])
-    model_server.main.queue(Text("Every evening."))
-    chat(page, "When do I water them?", "Every evening.")
+    chat(page, model_server, "When do I water them?", "Every evening.")
     for_tab, beyond = kept(page)
     assert KEY in for_tab and KEY not in beyond and KEY not in page.url
     page.reload()
@@ -104,8 +103,7 @@ def test_a_key_of_one_person_shows_their_memory_and_nobody_elses(
     sign_in(page, key)
     expect(messages(page)).to_contain_text(["The boat leaks"])
     expect(page.get_by_text("The roses need water")).to_have_count(0)
-    model_server.main.queue(Text("Then bail it out."))
-    chat(page, "What now?", "Then bail it out.")
+    chat(page, model_server, "What now?", "Then bail it out.")
     said = live.client.get("/api/sessions/harbour/messages", headers=as_ada).json["items"]
     assert [one["content"] for one in said] == ["The boat leaks", "What now?", "Then bail it out."]
     page.reload()

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.chatting import ME, chat
 from tests.browsing import PHONE, WIDE, accessibility
 from tests.live import Live
-from tests.model_server import ModelServer, Text
+from tests.model_server import ModelServer
 
 
 def strip(page: Page) -> Locator:
@@ -38,10 +38,9 @@ def figures(usage: dict[str, Any]) -> tuple[str, str]:
 def test_it_begins_with_the_second_turn(page: Page, live: Live, model_server: ModelServer) -> None:
     page.goto("/")
     expect(strip(page)).to_be_hidden()
-    model_server.main.queue(Text("Noted."), Text("Noted as well."))
-    chat(page, "The roses need water", "Noted.")
+    chat(page, model_server, "The roses need water")
     expect(strip(page)).to_contain_text("The chart begins with the second turn.")
-    chat(page, "And the lilies", "Noted as well.")
+    chat(page, model_server, "And the lilies")
     expect(chart(page)).to_be_visible()
     expect(strip(page).get_by_role("row")).to_have_count(3)  # its heading, and the two turns
 
