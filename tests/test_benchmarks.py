@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -16,17 +19,30 @@ from benchmarks.serving import ROOT
 OURS = ROOT / "benchmarks" / "conversation.json"
 SOON = ["--set", "SUMMARY_DEBOUNCE=0.1"]
 
+Run = Callable[..., tuple[Any, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a benchmark with these options: what it stores, and what it prints."""
+
+    def run(benchmark: ModuleType, *options: str) -> tuple[Any, str]:
+        benchmark.main([*options, "--results", str(tmp_path / "results")])
+        (file,) = (tmp_path / "results").glob("*.json")
+        printed = capsys.readouterr().out
+        assert str(file) in printed
+        return json.loads(file.read_text("utf-8")), printed
+
+    return run
+
 
 # -- make bench
 
 
 @pytest.mark.slow
-def test_a_turns_cost_is_measured_on_a_server_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_turns_cost_is_measured_on_a_server_of_its_own(run: Run) -> None:
     small = ["--turns", "8", "--conversations", "2", "--each", "2", "--slow-turns", "2", "--latency", "0.1"]
-    turns.main([*small, "--set", "SUMMARY_DEBOUNCE=0.1", "--set", "WEB_THREADS=8", "--results", str(tmp_path)])
-    printed = capsys.readouterr().out
-    [file] = tmp_path.glob("turns-*.json")
-    results = json.loads(file.read_text(encoding="utf-8"))
+    results, printed = run(turns, *small, *SOON, "--set", "WEB_THREADS=8")
     recap, alone = results["recap"], results["model_alone"]
     assert 0 < alone["overhead_ms"]["p50"] < recap["overhead_ms"]["p50"] <= recap["overhead_ms"]["p95"]
     assert 1 < recap["calls"] <= 2.5
@@ -38,7 +54,7 @@ def test_a_turns_cost_is_measured_on_a_server_of_its_own(tmp_path: Path, capsys:
         assert (one["at_once"]["failed"], one["at_once"]["first_failure"]) == (0, None)
         assert one["at_once"]["turns_per_second"] > 0
         assert 100 <= one["slow"]["first_text_ms"]["p50"] <= one["slow"]["turn_ms"]["p95"]
-    for said in ("one conversation, 8 turns", "2 at once, 2 turns each", "a model of 100 ms", "model alone", str(file)):
+    for said in ("one conversation, 8 turns", "2 at once, 2 turns each", "a model of 100 ms", "model alone"):
         assert said in printed
     assert "SUMMARY_DEBOUNCE=0.1, WEB_THREADS=8" in printed and "Measured on" in printed
 
@@ -47,14 +63,10 @@ def test_a_turns_cost_is_measured_on_a_server_of_its_own(tmp_path: Path, capsys:
 
 
 @pytest.mark.slow
-def test_the_sizes_of_many_people_and_of_one_stand_side_by_side(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sizes_of_many_people_and_of_one_stand_side_by_side(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filling, "SEARCHES", 5)
     monkeypatch.setattr(filling, "TURNS", 3)
-    scale.main(["--messages", "20", "40", "--owners", "4", "--single", "30", *SOON, "--results", str(tmp_path)])
-    [file] = tmp_path.glob("scale-*.json")
-    results = json.loads(file.read_text(encoding="utf-8"))
+    results, printed = run(scale, "--messages", "20", "40", "--owners", "4", "--single", "30", *SOON)
     assert not results["ended_early"]
     assert [figures["messages"] for figures in results["many"]] == [20, 40]
     assert [figures["messages"] for figures in results["single"]] == [30]
@@ -64,7 +76,6 @@ def test_the_sizes_of_many_people_and_of_one_stand_side_by_side(
         assert figures["memory_mb"]["rss"] >= figures["memory_mb"]["pss"] > 0
         for measured in ("search_ms", "overhead_ms"):
             assert 0 < figures[measured]["p50"] <= figures[measured]["p95"]
-    printed = capsys.readouterr().out
     for said in ("4 people", "one person", "rebuild, s", "Whoosh", "2 workers, SUMMARY_DEBOUNCE=0.1."):
         assert said in printed
 
@@ -73,29 +84,22 @@ def test_the_sizes_of_many_people_and_of_one_stand_side_by_side(
 
 
 @pytest.mark.slow
-def test_conversations_are_held_at_once_and_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    concurrency.main(
-        ["--streams", "3", "--turns", "2", "--seconds", "0.5", "--workers", "1", "--results", str(tmp_path)]
-    )
-    [file] = tmp_path.glob("concurrency-*.json")
-    figures = json.loads(file.read_text(encoding="utf-8"))["figures"]
+def test_conversations_are_held_at_once_and_measured(run: Run) -> None:
+    results, printed = run(concurrency, "--streams", "3", "--turns", "2", "--seconds", "0.5", "--workers", "1")
+    figures = results["figures"]
     assert (figures["turns"], figures["failed"], figures["at_once"]) == (6, 0, 3)
     assert figures["ideal_per_second"] == 6.0
     assert 0 < figures["share_percent"] <= 100
     assert 0 < figures["first_text_beyond_ms"]["p50"] <= figures["first_text_beyond_ms"]["p95"]
-    shown = capsys.readouterr().out
-    assert "streams at once" in shown and "3 of 3" in shown and "Measured on" in shown
+    assert "streams at once" in printed and "3 of 3" in printed and "Measured on" in printed
 
 
 # -- make bench-replay
 
 
 @pytest.mark.slow
-def test_the_benchmark_runs_on_a_server_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    replay.main([str(OURS), "--serve", "--turns", "30", "--results", str(tmp_path / "results")])
-    printed = capsys.readouterr().out
-    (file,) = (tmp_path / "results").glob("*.json")
-    results = json.loads(file.read_text())
+def test_the_benchmark_runs_on_a_server_of_its_own(run: Run) -> None:
+    results, printed = run(replay, str(OURS), "--serve", "--turns", "30")
     figures = results["conversations"]["conversation"]
     assert results["model"]["builtin"] is True
     assert results["machine"]["cores"] >= 1
@@ -105,7 +109,7 @@ def test_the_benchmark_runs_on_a_server_of_its_own(tmp_path: Path, capsys: pytes
     chat = figures["chat"]
     assert chat["turns"] == 30
     assert chat["full_history_tokens"] - chat["prompt_tokens"] == chat["saved_tokens"]
-    for said in ("recall@10, %", f"{figures['recall']['10']:.1f}", "search p95, ms", "full history", str(file)):
+    for said in ("recall@10, %", f"{figures['recall']['10']:.1f}", "search p95, ms", "full history"):
         assert said in printed
 
 
@@ -137,15 +141,12 @@ def test_what_is_found_is_judged_by_share_order_and_tokens(corpus: Corpus) -> No
 
 
 @pytest.mark.slow
-def test_all_rankings_stand_in_one_table_and_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_rankings_stand_in_one_table_and_in_json(run: Run, tmp_path: Path) -> None:
     talks = tmp_path / "talks"
     talks.mkdir()
     for name in ("one", "two"):
         shutil.copy(OURS, talks / f"{name}.json")
-    recall.main([str(talks), "--leave-one-out", "--results", str(tmp_path / "results")])
-    printed = capsys.readouterr().out
-    (file,) = (tmp_path / "results").glob("recall-*.json")
-    results = json.loads(file.read_text())
+    results, printed = run(recall, str(talks), "--leave-one-out")
     figures = results["rankings"]
     assert set(RECIPES) < set(figures) and all(name in printed for name in figures)
     for one in figures.values():
@@ -157,20 +158,15 @@ def test_all_rankings_stand_in_one_table_and_in_json(tmp_path: Path, capsys: pyt
     tuned = results["leave_one_out"]
     assert set(tuned["chosen"]) == {"one", "two"}
     assert tuned["defaults"]["recall@10"] == pytest.approx(figures["default"]["recall@10"], abs=0.01)
-    assert "left out" in printed and str(file) in printed
+    assert "left out" in printed
 
 
 # -- make bench-prefix
 
 
 @pytest.mark.slow
-def test_most_of_each_prompt_has_just_been_seen_by_the_model_server(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    prefix.main([str(OURS), "--limit", "20", "--results", str(tmp_path / "results")])
-    printed = capsys.readouterr().out
-    (file,) = (tmp_path / "results").glob("prefix-*.json")
-    results = json.loads(file.read_text())
+def test_most_of_each_prompt_has_just_been_seen_by_the_model_server(run: Run) -> None:
+    results, printed = run(prefix, str(OURS), "--limit", "20")
     assert results["machine"]["cores"] >= 1
     for client in ("newest", "history"):
         measured = results["conversations"]["conversation"][client]
@@ -181,5 +177,5 @@ def test_most_of_each_prompt_has_just_been_seen_by_the_model_server(
         assert recap["new_tokens"] < baseline["new_tokens"] < baseline["prompt_tokens"]
         assert history["median"] > 0.99
         assert f"{recap['prompt_tokens']:,}" in printed
-    for said in ("prefix, median", "rewritten each turn", "newest message only: prompts", "Measured on", str(file)):
+    for said in ("prefix, median", "rewritten each turn", "newest message only: prompts", "Measured on"):
         assert said in printed

@@ -345,23 +345,6 @@ def test_facts_taken_from_replaced_messages_go_and_what_they_alone_corrected_hol
     assert kept["source_message_id"] == first
 
 
-def test_a_correction_of_the_correction_still_corrects(client: FlaskClient, model_server: ModelServer) -> None:
-    """Said in another session of the same person, it outlives the replaced one between."""
-
-    def hear(session: str, text: str, *supersedes: int, source: int = 1) -> int:
-        chat(client, text, session_id=session, user_id="ada")
-        model_server.mini.queue(digest_of(fact(text, source, text, scope="user", supersedes=list(supersedes))))
-        work(client, "summary")
-        return next(f["id"] for f in read_all(client, "/api/facts", user_id="ada") if f["text"] == text)
-
-    bergen = hear("r", "I live in Bergen")
-    oslo = hear("s", "I live in Oslo", bergen)
-    hear("t", "I live in Tromso", oslo)
-    (message, _) = stored(client, "s")
-    chat(client, "Hello", session_id="s", user_id="ada", replaces=message["id"])
-    assert [item["text"] for item in read_all(client, "/api/facts", user_id="ada")] == ["I live in Tromso"]
-
-
 def test_the_same_words_keep_their_facts_and_pins(client: FlaskClient, model_server: ModelServer) -> None:
     (first,) = talk(client, "I live in Bergen")
     model_server.mini.queue(digest_of(fact("Lives in Bergen", 1, "I live in Bergen")))

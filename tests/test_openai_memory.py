@@ -186,15 +186,6 @@ def test_what_is_being_answered_is_not_edited_by_another_request(client: FlaskCl
 # -- what is stored
 
 
-def test_a_repeated_request_takes_the_place_of_the_first(client: FlaskClient, server: ModelServer) -> None:
-    for _ in range(2):
-        complete(client, talk("Hello"))
-    assert said(client, "s") == [("user", "Hello"), ("assistant", "Answer 2.")]
-    for _ in range(2):
-        complete(client, [user("And now?")])  # alone, and at once: nobody says it twice so fast
-    assert said(client, "s")[2:] == [("user", "And now?"), ("assistant", "Answer 4.")]
-
-
 @pytest.mark.parametrize("how", ["idempotency key", "retry of an SDK"])
 @pytest.mark.parametrize("streamed", [True, False])
 def test_a_retry_that_says_so_gets_the_first_answer(

@@ -10,14 +10,7 @@ import httpx2
 import pytest
 
 from tests.model_server import ModelServer, Text
-from tests.serving import (
-    Api,
-    Server,
-    migrated_server,
-    model_settings,
-    rows,
-    sound,
-)
+from tests.serving import Api, Server, migrated_server, model_settings, rows, sound
 
 pytestmark = pytest.mark.slow
 

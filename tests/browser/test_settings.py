@@ -8,17 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chatting import (
-    ME,
-    chat,
-    close_settings,
-    fits,
-    messages,
-    open_chat,
-    open_settings,
-    send,
-    talk,
-)
+from tests.browser.chatting import ME, chat, close_settings, fits, messages, open_chat, open_settings, send, talk
 from tests.browsing import PHONE, WIDE
 from tests.live import Live
 from tests.model_server import ModelServer
