@@ -79,6 +79,11 @@ def _merge(new: Any) -> dict[str, Any]:
 
 
 _ASK = Upsert(JobRow, ("kind", "key"), _merge)
+_WHOSE = (
+    select(OwnerRow.kind, OwnerRow.tenant, OwnerRow.name, SessionRow.public_id)
+    .outerjoin(SessionRow, SessionRow.id == bindparam("session"))
+    .where(OwnerRow.id == bindparam("owner"))
+)
 
 
 @dataclass
@@ -303,12 +308,12 @@ class Outbox:
     def _whose(self, job: JobRow) -> dict[str, Any]:
         """Whose job it is, for the log."""
         with self._database.read() as tx:
-            owner = tx.get(OwnerRow, job.owner_id) if job.owner_id else None
-            session = tx.get(SessionRow, job.session_id) if job.session_id else None
-        return {
-            "owner": logs.Private(owner.kind, owner.tenant, owner.name) if owner else None,
-            "session": logs.Private("session", session.tenant, session.public_id) if session else None,
-        }
+            found = tx.execute(_WHOSE, {"owner": job.owner_id, "session": job.session_id}).first()
+        if found is None:
+            return {}
+        kind, tenant, name, session_id = found
+        session = logs.Private("session", tenant, session_id) if session_id is not None else None
+        return {"owner": logs.Private(kind, tenant, name), "session": session}
 
 
 def _reason(error: Exception) -> str:

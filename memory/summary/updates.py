@@ -63,10 +63,10 @@ class Preview:
 
 @dataclass(frozen=True)
 class _Step:
-    """What one call of the mini model digests, and the session as it was then."""
+    """What one call of the mini model digests, and the session as it was then, up to its `last` message to digest."""
 
     version: int
-    message_count: int
+    last: int
     owner_id: int
     material: DigestMaterial
     prompt: Prompt
@@ -98,7 +98,7 @@ class Updates:
         Raises ModelError; steps that were done stay done.
         """
         step = self._next_step(job)
-        until = step.message_count if step is not None else 0
+        until = step.last if step is not None else 0
         while step is not None and step.through <= until:
             made, usage = self._digest(step)
             stored = self._store(job, step, made, usage)
@@ -153,15 +153,15 @@ class Updates:
 
     def _step(self, tx: Transaction, row: SessionRow, since: SummaryRow | None, prompt: Prompt) -> _Step | None:
         """The next messages after version `since` (None: from the first one); None when there are none."""
-        messages = _batch(tx, row, since.through if since else 0)
+        messages, last = _batch(tx, row, since.through if since else 0), row.message_count
         if messages and messages[-1].role == "user" and not self.leases.free(row):
-            messages.pop()  # a turn is about to answer it
+            last = messages.pop().position - 1  # a turn is about to answer it
         if not messages:
             return None
         previous = Sections.from_dict(since.sections) if since else Sections()
         material = DigestMaterial(previous, tuple(messages), self.facts.for_digest(tx, row, messages))
         repair = self.prompts.find(tx, Caller(row.tenant), "repair")
-        return _Step(row.summary_version, row.message_count, row.owner_id, material, prompt, repair)
+        return _Step(row.summary_version, last, row.owner_id, material, prompt, repair)
 
     def _digest(self, step: _Step) -> tuple[Digest, dict[str, Any]]:
         """What the mini model makes of a step, and what its calls cost.  Refused answers are charged too."""
