@@ -16,6 +16,12 @@ from memory.recall.recall import Past, Recalled
 from memory.sections import Sections
 from memory.sessions.messages import MessageDraft
 
+_STORED = (
+    "prompt_tokens",
+    "completion_tokens",
+    "estimated",
+)  # of a turn's usage; cached ones are for the metrics alone
+
 
 @dataclass(frozen=True)
 class TurnRequest:
@@ -133,19 +139,12 @@ class TurnUsage:
         return self.full_history_tokens - self.spent.prompt_tokens
 
     def to_stored(self) -> dict[str, Any]:
-        return {  # without cached tokens, which are for the metrics alone
-            "prompt_tokens": self.spent.prompt_tokens,
-            "completion_tokens": self.spent.completion_tokens,
-            "estimated": self.spent.estimated,
-            "full_history_tokens": self.full_history_tokens,
-        }
+        kept = {name: getattr(self.spent, name) for name in _STORED}
+        return kept | {"full_history_tokens": self.full_history_tokens}
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> TurnUsage:
-        return cls(
-            Usage(stored["prompt_tokens"], stored["completion_tokens"], stored["estimated"]),
-            stored["full_history_tokens"],
-        )
+        return cls(Usage(**{name: stored[name] for name in _STORED}), stored["full_history_tokens"])
 
 
 @dataclass(frozen=True)
