@@ -223,18 +223,10 @@ def _admit_temporary(parts: Parts, caller: Caller, request: TurnRequest) -> Admi
         known = find_session(tx, caller, request.session_id) if request.session_id is not None else None
         row = known or parts.sessions.unstored(tx, caller)
         parts.budgets.check(tx, row.owner_id)
+        said = [(draft, tokens.estimate_message(draft.content)) for draft in drafts]
         *history, message = [
-            Message(
-                id=0,
-                session_id=row.public_id,
-                position=position,
-                role=draft.role,
-                content=draft.content,
-                created_at=parts.now(),
-                tokens=tokens.estimate_message(draft.content),
-                name=draft.name,
-            )
-            for position, draft in enumerate(drafts, row.message_count + 1)
+            Message(0, row.public_id, position, draft.role, draft.content, parts.now(), size, draft.name)
+            for position, (draft, size) in enumerate(said, row.message_count + 1)
         ]
         line = [*_line(tx, row), *history] if known else history
         admitted = remember(tx, parts, caller, request, row, line, (message,), {})
