@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Boolean, ColumnElement, bindparam, case, event, func, or_, select
+from sqlalchemy import Boolean, Select, bindparam, case, event, func, or_, select
 
 from memory.errors import RecapError
 from memory.leases import Lease, Leases
@@ -79,6 +79,17 @@ def _merge(new: Any) -> dict[str, Any]:
 
 
 _ASK = Upsert(JobRow, ("kind", "key"), _merge)
+_OF_LANE = JobRow.kind.in_(bindparam("kinds", expanding=True))
+_SOONEST = select(func.min(JobRow.run_at), func.max(JobRow.updated_at)).where(_OF_LANE, JobRow.state == "pending")
+_RUNNING = select(JobRow).where(_OF_LANE, JobRow.state == "running")
+_NEXT = (
+    select(JobRow)
+    .where(_OF_LANE, JobRow.state == "pending")
+    .where(or_(JobRow.run_at <= bindparam("now"), JobRow.updated_at > bindparam("in_future")))
+    .order_by(func.coalesce(JobRow.owner_id, 0).in_(bindparam("served", expanding=True)), JobRow.run_at, JobRow.id)
+    .limit(1)
+)
+_NAMED = select(JobRow).where(JobRow.kind == bindparam("kind"), JobRow.key == bindparam("key"))
 _WHOSE = (
     select(OwnerRow.kind, OwnerRow.tenant, OwnerRow.name, SessionRow.public_id)
     .outerjoin(SessionRow, SessionRow.id == bindparam("session"))
@@ -184,7 +195,7 @@ class Outbox:
 
     def run_now(self, kind: str, key: str | int) -> str | None:
         """Run this job in this thread, due or not.  Returns its error; None when it succeeded, runs or is gone."""
-        claimed = self._claim(JobRow.kind == kind, JobRow.key == str(key))
+        claimed = self._claim(_NAMED, {"kind": kind, "key": str(key)})
         return self._run(*claimed) if claimed else None
 
     def claim_next(self, lane: Lane) -> tuple[Claimed | None, float]:
@@ -194,21 +205,18 @@ class Outbox:
         """
         now = self._now()
         in_future = now + CLOCK_SECONDS  # who asked then had a clock that was put back since
-        waits = JobRow.kind.in_(lane.kinds), JobRow.state == "pending"
+        kinds = list(lane.kinds)
         with self._database.read() as tx:
-            soonest, asked = tx.execute(
-                select(func.min(JobRow.run_at), func.max(JobRow.updated_at)).where(*waits)
-            ).one()
-            running = tx.scalars(select(JobRow).where(JobRow.kind.in_(lane.kinds), JobRow.state == "running")).all()
+            soonest, asked = tx.execute(_SOONEST, {"kinds": kinds}).one()
+            running = tx.scalars(_RUNNING, {"kinds": kinds}).all()
         for row in running:
             self._check_holder(row)
         if soonest is None:
             return None, POLL_SECONDS
         if soonest > now and asked <= in_future:
             return None, min(POLL_SECONDS, (soonest - now).total_seconds())
-        is_due = or_(JobRow.run_at <= now, JobRow.updated_at > in_future)
-        served = func.coalesce(JobRow.owner_id, 0).in_(tuple(lane.served))
-        claimed = self._claim(*waits, is_due, order=(served, JobRow.run_at, JobRow.id))
+        named = {"kinds": kinds, "now": now, "in_future": in_future, "served": list(lane.served)}
+        claimed = self._claim(_NEXT, named)
         if claimed:
             owner_id = claimed[0].owner_id or 0
             if owner_id in lane.served:  # so is everyone whose jobs are due: a new round
@@ -236,10 +244,10 @@ class Outbox:
                 lane.woken.wait(wait)
             return claimed
 
-    def _claim(self, *conditions: ColumnElement[bool], order: Sequence[Any] = ()) -> Claimed | None:
-        """Claim the first job that meets the conditions; None when none does, or another worker has it."""
+    def _claim(self, which: Select[Any], named: Mapping[str, Any]) -> Claimed | None:
+        """Claim the job that a query finds; None when it finds none, or another worker has it."""
         with self._database.write(durable=False) as tx:  # after a power cut the job is claimed again
-            job = tx.scalar(select(JobRow).where(*conditions).order_by(*order).limit(1))
+            job = tx.scalar(which, named)
             lease = self._leases.take(job) if job is not None else None
             if job is None or lease is None:
                 return None
