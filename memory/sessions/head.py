@@ -32,13 +32,6 @@ _LAST_QUESTION = select(func.max(_M.position)).where(
 _BEING_MADE = select(_J.id).where(_J.kind == "summary", _J.key == bindparam("session"), _J.state == "running")
 
 
-def outgrown(row: SessionRow, settings: Settings, exchange: Sequence[Message]) -> bool:
-    """Whether the tail is too long.  The last messages, the `exchange` to be answered, are no part of it."""
-    messages = row.message_count - row.head_through - len(exchange)
-    size = row.tokens - row.head_tokens - sum(message.tokens for message in exchange)
-    return messages > settings.tail_messages_max or size > settings.tail_tokens_max
-
-
 def pressing(tx: Transaction, session: Figures, settings: Settings) -> bool:
     """Whether the summary must be updated now, without waiting for a pause in the talk.
 
@@ -58,8 +51,13 @@ def fold(
     tx: Transaction, row: SessionRow, settings: Settings, exchange: Sequence[Message], *, crowded: bool = False
 ) -> bool:
     """Advance the head before a turn on `exchange` if the tail has outgrown its limits, or is `crowded`: too large for
-    the prompt.  Whether a summary was there to stand in for the tail's start."""
-    if not (crowded or outgrown(row, settings, exchange)):
+    the prompt.  Whether a summary was there to stand in for the tail's start.
+
+    The last messages, the `exchange` to be answered, are no part of the tail.
+    """
+    messages = row.message_count - row.head_through - len(exchange)
+    size = row.tokens - row.head_tokens - sum(message.tokens for message in exchange)
+    if messages <= settings.tail_messages_max and size <= settings.tail_tokens_max and not crowded:
         return False
     through = _through(tx, row, settings, exchange[0].position - 1)
     if through <= row.head_through:

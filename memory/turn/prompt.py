@@ -75,10 +75,10 @@ def remember(
     if request.client is not None and request.client.conversation.instructions:
         own = ""  # the client's instructions take the place of any other system prompt
     system = parts.prompts.system(stored_prompt) if explained else own
-    note = ""
-    if not explained and (head_facts or not summary.empty):
+    remembered, note = [summary_block(summary), block("facts", map(fact_line, head_facts))], ""
+    if not explained and any(remembered):
         note, explained = parts.prompts.find(tx, caller, "memory").render(), True
-    head = _head(system, note, summary, head_facts)
+    head = "\n\n".join(filter(None, (system, note, *remembered)))
     answered = {message.id for message in exchange if message.id}
     unfolded = [one for one in line if one.position > row.head_through and one.id not in answered]
     client = None if request.client is None else ClientView(request.client.conversation, sent)
@@ -195,12 +195,6 @@ def _started(
         saved_tokens=admitted.full_history_tokens - size,
         problem=problem,
     )
-
-
-def _head(system: str, note: str, summary: Sections, facts: Sequence[Fact]) -> str:
-    """The first message: the system prompt and what is remembered, with a note in between that explains it."""
-    remembered = [summary_block(summary), block("facts", map(fact_line, facts))]
-    return "\n\n".join(filter(None, (system, note if any(remembered) else "", *remembered)))
 
 
 def _fit(
