@@ -23,7 +23,7 @@ from config import Settings
 from memory import tokens
 from memory.clients.conversation import Sent
 from memory.clients.prompt import ClientView, client_messages, unmodified
-from memory.domain import Caller, Fact, Message
+from memory.domain import Caller, Message
 from memory.errors import TooLarge
 from memory.llm import ChatMessage, ReplyMaterial
 from memory.recall.recall import Past, Recalled
