@@ -244,15 +244,15 @@ class SearchIndex(Store):
         The same ones wait search after search, and are then indexed: they are cached.
         """
         embedder = self._quick_embedder if quick else self._embedder
-        entries: dict[Document, Entry | None] = {
-            one: self._entries.get((one, embedder is not None)) for one in documents
-        }
-        new = [one for one, entry in entries.items() if entry is None]
-        vectors = packed(embedder, [one.spoken for one in new]) if embedder is not None else [NO_VECTOR] * len(new)
-        for one, vector in zip(new, vectors, strict=True):
-            entries[one] = entry = Entry.of(one, self._analysis.terms(one.content, one.name, singles=True), vector)
-            self._entries.put((one, embedder is not None), entry)
-        return [entry for entry in entries.values() if entry is not None]
+        kept = embedder is not None
+        entries = [self._entries.get((one.message_id, kept)) for one in documents]
+        new = [at for at, entry in enumerate(entries) if entry is None or entry.document != documents[at]]
+        spoken = [documents[at].spoken for at in new]
+        for at, vector in zip(new, packed(embedder, spoken) if embedder else [NO_VECTOR] * len(new), strict=True):
+            one = documents[at]
+            entries[at] = entry = Entry.of(one, self._analysis.terms(one.content, one.name, singles=True), vector)
+            self._entries.put((one.message_id, kept), entry)
+        return entries
 
 
 def _passing(query: Query, candidates: Candidates) -> NDArray[np.bool_]:
