@@ -52,181 +52,183 @@ class Settings(BaseModel):
     )
 
     data_dir: Annotated[Path, AfterValidator(Path.expanduser)] = Field(Path("data"), validation_alias="RECAP_DATA_DIR")
-    """Where the database and the index live."""
+    """The folder of the database, the index and Recap's other files."""
 
     database_url: str = ""
-    """A SQLAlchemy URL; empty: SQLite in the data directory."""
+    """A SQLAlchemy URL. Empty: SQLite in the data directory."""
 
     host: str = "127.0.0.1"
-    """Address to listen on; loopback, since without keys nobody is asked who they are."""
+    """The address to listen on. Loopback, because without API keys anyone who reaches the port can read everything."""
 
     port: int = Field(8000, ge=1)
-    """Port to listen on."""
+    """The port to listen on."""
 
     workers: int = Field(2, ge=1, validation_alias="WEB_WORKERS")
-    """Server processes; two, so that one busy core never stops all."""
+    """Server processes. With two, a busy process does not block all requests."""
 
     threads: int = Field(32, ge=1, validation_alias="WEB_THREADS")
-    """Threads a process; a turn waits on the model, not on a core."""
+    """Threads of each process. A turn holds one while it waits for the model."""
 
     api_keys: Annotated[tuple[ApiKey, ...], _from_text(values.api_keys)] = Field(
         (), validation_alias="RECAP_API_KEYS", repr=False
     )
-    """`tenant:key,tenant:key`: who may call, and whose data they see. Keys of 16 characters or more, as shorter ones
-    can be guessed. Beside them there are those of `flask keys create`."""
+    """API keys as `tenant:key,tenant:key`: each key reads and writes the data of its tenant. A key has at least 16
+    characters, because shorter ones can be guessed. Keys made with `flask keys create` work as well."""
 
     allow_anonymous: bool = Field(False, validation_alias="RECAP_ALLOW_ANONYMOUS")
-    """`1`: serve whoever comes, without a key, on any address. Without it a server that has no keys serves its own
-    machine alone, since everyone could read everything."""
+    """`1` serves clients without a key on any address. Otherwise a server without keys serves only its own machine."""
 
     rate_limit: Annotated[str, AfterValidator(values.rate_limit)] = ""
-    """Requests a key may make, or an address where no key is asked for, as `120 per minute; 10 per second`; `off`: any
-    number. Empty: 6000 per minute; where no key is asked for, any number from this machine."""
+    """Requests that one key may make, or one address where no key is required, as `120 per minute; 10 per second`.
+    `off`: no limit. Empty: 6000 per minute, but no limit for this machine where no key is required."""
 
     rate_limit_storage: Annotated[str, AfterValidator(values.rate_limit_storage)] = Field("memory://", repr=False)
-    """Where requests are counted. `memory://`: by each worker for itself, so that WEB_WORKERS times the limit may get
-    through; `redis://host:6379/0`: by all workers and machines together."""
+    """Where requests are counted. `memory://`: in each worker, so that up to WEB_WORKERS times the limit can pass.
+    `redis://host:6379/0`: in Redis, for all workers and machines together."""
 
     daily_tokens: int = Field(0, ge=0)
-    """Tokens that a person's turns and summaries may take on a day of UTC. 0: any number, since only you know what
-    your model costs."""
+    """Tokens that one person's turns and summaries may use on one day (UTC). 0: no limit, because the right limit
+    depends on the price of your model."""
 
     cors_origins: Annotated[tuple[str, ...], _from_text(values.origins)] = ()
-    """Sites whose pages may call this from a browser, as `https://app.example.com,http://localhost:3000`. Empty: none,
-    only Recap's own page may."""
+    """Web sites whose pages may call Recap from a browser, as `https://app.example.com,http://localhost:3000`. Empty:
+    only Recap's own page."""
 
     trusted_proxies: int = Field(0, ge=0)
-    """Proxies before Recap that write X-Forwarded-For: 1 behind nginx. With 0 the header is not believed, since anyone
-    may send it."""
+    """The number of proxies in front of Recap that set X-Forwarded-For: 1 behind nginx. With 0 Recap ignores the
+    header, because any client can send it."""
 
     openai_api_key: str = Field("", repr=False)
-    """Key for the model server."""
+    """The key for the model server."""
 
     openai_base_url: str = ""
-    """Any OpenAI-compatible server; empty: OpenAI's own."""
+    """The address of any OpenAI-compatible server. Empty: OpenAI."""
 
     openai_model: str = "gpt-4o"
-    """The main model: it answers."""
+    """The main model, which writes the replies."""
 
     openai_summary_model: str = ""
-    """The mini model: it keeps summary and facts. Empty: gpt-4o-mini at OpenAI, the main model elsewhere."""
+    """The mini model, which updates summaries and facts. Empty: gpt-4o-mini at OpenAI, elsewhere the main model."""
 
     request_timeout: Annotated[Seconds, Field(ge=1)] = 20.0
-    """Seconds a request may take to arrive, its body a second more for every 16 KB, and the client to take a piece of
-    the answer; so that slow clients hold no thread for long."""
+    """Seconds that the head of a request may take to arrive, its body (plus a second for every 16 KB), and the client
+    to read a piece of the answer. It keeps slow clients from holding threads."""
 
     model_timeout: Seconds = 120.0
-    """Seconds a model call may take in all, retries included; long answers need them."""
+    """Seconds that a model call may take, retries included. Long answers need this time."""
 
     summary_mode: Choice[Literal["background", "inline"]] = "background"
-    """`background` updates the summary after the reply has left; `inline` before, as a one-endpoint service would."""
+    """When the summary is updated: `background`, after the reply is sent, or `inline`, before it is sent."""
 
     jobs: Choice[Literal["web", "worker"]] = "web"
-    """Who does what follows a reply: `web`, the web workers beside the requests, so that one program is all there is;
-    or `worker`, processes of their own, `flask jobs work`."""
+    """Which processes run the jobs that follow replies: `web`, the web workers in threads of their own, so that one
+    program is enough; or `worker`, separate `flask jobs work` processes."""
 
     job_attempts: int = Field(6, ge=1)
-    """Tries of a job before it is left for you to look at; with the pauses between, six outlast eight minutes without
-    the model."""
+    """How often a job is tried before it counts as failed. With the pauses in between, six tries outlast eight minutes
+    without the model."""
 
     summary_every: int = Field(1, ge=1)
-    """Turns between updates of the stored summary."""
+    """The number of turns between updates of the stored summary."""
 
     summary_debounce: Seconds = 3.0
-    """Seconds of quiet before the update, so that a burst of turns costs one call."""
+    """Seconds without a new turn before the summary is updated, so that a burst of turns costs one model call."""
 
     summary_prompt: str = "summary"
-    """Name of the prompt the mini model is given."""
+    """The name of the prompt that the mini model gets."""
 
     system_prompt: str = ""
-    """What the main model is told first; empty: the prompt named `system`."""
+    """The system prompt of the main model. Empty: the prompt named `system`."""
 
     prompts_dir: str = ""
-    """A folder of NAME.txt files that replace or add prompts; empty: `prompts` in the data directory."""
+    """A folder of NAME.txt files that add or replace prompts. Empty: `prompts` in the data directory."""
 
     prompt_cache_key: Choice[Literal["auto", "on", "off"]] = "auto"
-    """Whether to name the session as `prompt_cache_key`, so that prompts which begin alike meet the same cache.
-    `auto`: at OpenAI's own server, since others may refuse what they don't know."""
+    """Whether requests name the session as `prompt_cache_key`, so that prompts which begin alike reach the same cache.
+    `auto`: only at OpenAI, because other servers may refuse the parameter."""
 
     tail_messages_min: int = Field(2, ge=0)
-    """Messages a fold keeps word for word: the last turn."""
+    """Messages that stay word for word after a fold: the last turn."""
 
     tail_messages_max: int = Field(12, ge=2)
-    """Messages after which the tail folds into the summary: six turns a fold, where a turn takes fewest tokens of both
-    models, with one call of the mini model in six turns."""
+    """Messages after which the tail folds into the summary. Six turns cost the fewest tokens of both models."""
 
     tail_tokens_max: int = Field(3000, ge=100)
-    """Tokens after which it folds, if that comes first."""
+    """Tokens after which the tail folds, if it reaches them before TAIL_MESSAGES_MAX."""
 
     context_tokens: int = Field(16_000, ge=500)
-    """Largest prompt ever sent; fits the small models people run at home."""
+    """The largest prompt that is sent. The default fits small local models."""
 
     embeddings: Choice[Literal["wordllama", "openai", "off"]] = "wordllama"
-    """What meaning is measured with: `wordllama` works offline; `openai` asks the model server; or `off`."""
+    """What compares meanings: `wordllama` works offline, `openai` asks the model server, `off` compares words only."""
 
     embedding_model: str = Field("text-embedding-3-small", validation_alias="OPENAI_EMBEDDING_MODEL")
-    """The model that `EMBEDDINGS=openai` asks for."""
+    """The model that `EMBEDDINGS=openai` uses."""
 
     search_language: Choice[
         Literal["da", "de", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ro", "ru", "sv"]
     ] = "en"
-    """Whose words are searched by their stems; any text is found. Another language makes the index anew."""
+    """The language whose words are searched by their stems. Text in any language is found. After a change the index is
+    made again."""
 
     ranking: Choice[Literal["context", "words", "fuzzy"]] = "context"
-    """`context` weighs words, meaning and what is around a message; `words` is BM25; `fuzzy` to compare."""
+    """How search results are ranked: `context` by words, meaning and surrounding messages; `words` by BM25; `fuzzy` for
+    comparison."""
 
     fusion: Choice[Literal["weighted", "rrf"]] = "weighted"
-    """How the parts are added: by value, or by rank (measured worse)."""
+    """How the parts of the ranking are added: `weighted` by value, or `rrf` by rank, which finds less."""
 
     rank_meaning: Weight = 0.8
-    """Weight of meaning beside words' 1; without it recall@10 is 1.2 lower."""
+    """The weight of meaning; words have 1. Without it recall@10 is 1.2 lower."""
 
     rank_neighbours: Weight = 1.0
-    """Weight of the messages around; without it recall@10 is 3.8 lower."""
+    """The weight of the neighbouring messages. Without it recall@10 is 3.8 lower."""
 
     rank_session: Weight = 1.0
-    """Weight of the whole session; without it recall@10 is 1.8 lower."""
+    """The weight of the whole session. Without it recall@10 is 1.8 lower."""
 
     rank_time: Weight = 1.5
-    """Weight of a time the message speaks of; without it recall@10 is 1.5 lower."""
+    """The weight of a time that the message names. Without it recall@10 is 1.5 lower."""
 
     recall_tokens: int = Field(600, ge=0)
-    """Tokens of recalled excerpts in a prompt; two fifths of them for a message that tells more than it asks, a sixth
-    for one that asks for nothing."""
+    """Tokens of recalled excerpts in a prompt. A message that tells more than it asks gets two fifths of them, one that
+    asks nothing a sixth."""
 
     recall: Choice[Literal["auto", "always", "tools", "off"]] = "auto"
-    """When to look back unless a request says: `auto` reads the message; `tools` lets the model ask."""
+    """When Recap looks back, unless the request says otherwise: `auto` decides by the message, `always` and `off` do
+    not read it, `tools` lets the model decide."""
 
     recall_tool_rounds: int = Field(3, ge=2)
-    """Model calls a turn in recall mode `tools`: a look back, another with better words, then the answer."""
+    """Model calls of a turn in recall mode `tools`: one search, another with better words, then the answer."""
 
     recall_scope: Choice[Literal["user", "session"]] = "user"
-    """How far: all of the person's sessions, or the one talked in. Without a user_id both are the session."""
+    """Where Recap looks back: in all sessions of the `user`, or only in the current `session`. Without a user_id both
+    are the session."""
 
     recall_limit: int = Field(16, ge=0)
-    """Messages recalled for a prompt at most; the tokens run out first."""
+    """The most messages that are recalled for a prompt. RECALL_TOKENS is usually reached first."""
 
     recall_window: int = Field(0, ge=0)
-    """Messages shown around each; the ranking finds those that matter by itself."""
+    """Messages shown before and after each recalled message. The ranking counts neighbours already, hence 0."""
 
     fact_tokens: int = Field(300, ge=0)
-    """Tokens of facts in a prompt; half at most sit in its head."""
+    """Tokens of facts in a prompt. At most half of them are in its head."""
 
     fact_weights: Annotated[FactWeights, _from_text(values.weights)] = FactWeights()
-    """What counts in ranking facts, as `importance:0.4,recency:0.2`."""
+    """The weights of the parts of a fact's score, as `importance:0.4,recency:0.2`."""
 
     fact_half_life_days: Days = 30.0
-    """Days after which a fact's recency has halved: last month still counts."""
+    """Days after which the recency of a fact has halved."""
 
     metrics_key: Annotated[str, AfterValidator(values.header_key)] = Field("", repr=False)
-    """What Prometheus shows as its bearer token at `/metrics` where API keys are asked for, since its figures are of
-    all tenants. Empty: nobody reads them there."""
+    """The bearer token for `/metrics` where API keys are required. The metrics cover all tenants, so no API key opens
+    them. Empty: nobody can read them there."""
 
     log_level: Choice[Literal["debug", "info", "warning", "error"]] = "info"
-    """One line a turn at `info`, and one a request that is no turn or was refused."""
+    """The least level that is logged. `info` has one line for each turn and for each other request."""
 
     log_format: Choice[Literal["logfmt", "json"]] = "logfmt"
-    """`logfmt` reads well and parses well; `json` for collectors that take nothing else."""
+    """The format of log lines: `logfmt`, which people and programs can read, or `json`."""
 
     @classmethod
     def variables(cls) -> dict[str, str]:
