@@ -1,4 +1,4 @@
-"""How gunicorn serves Recap.  `gunicorn wsgi:app` in this folder reads it."""
+"""gunicorn's configuration.  `gunicorn wsgi:app` in this folder reads it."""
 
 import os
 import signal
@@ -12,30 +12,30 @@ _settings = Settings.from_env()
 _host = f"[{_settings.host}]" if ":" in _settings.host else _settings.host  # IPv6
 bind = f"{_host}:{_settings.port}"
 workers = _settings.workers
-worker_class = "worker.Worker"  # gthread that waits for slow clients as long as REQUEST_TIMEOUT says
+worker_class = "worker.Worker"  # gthread, with REQUEST_TIMEOUT as the limit for slow clients
 threads = _settings.threads
-preload_app = True  # imported and wired once: workers share that memory, and one that dies is replaced at once
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the tokenizer's own threads don't outlive the fork
-timeout = 0  # a thread waits on the model for as long as MODEL_TIMEOUT says; gunicorn need not guess
-graceful_timeout = int(_settings.turn_seconds) + 15  # replies that are being written may end, then running jobs
+preload_app = True  # loaded once: the workers share its memory, and a new worker starts at once
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the tokenizer's threads do not survive the fork
+timeout = 0  # MODEL_TIMEOUT limits how long a thread waits
+graceful_timeout = int(_settings.turn_seconds) + 15  # for replies in progress, then for running jobs
 keepalive = 60
-limit_request_line = 8190  # words to search for, in any script
+limit_request_line = 8190  # long enough for a search in any script
 control_socket_disable = True
 logger_class = "worker.EventLogger"
 logconfig_dict = logs.for_gunicorn(_settings)
-_figures = _settings.data_dir / "metrics"  # which `flask jobs work` shares
+_figures = _settings.data_dir / "metrics"  # shared with `flask jobs work`
 
 
 def on_starting(server):
-    """Drop what an earlier run counted."""
+    """Delete the counts of an earlier run."""
     from memory.ops import metrics
 
     metrics.begin(_figures)
 
 
 def when_ready(server):
-    """Before there are workers: refuse a port in others' reach, load what the workers share, and let Ctrl-C drain as
-    SIGTERM does."""
+    """Before the workers start: refuse a port that others can reach without a key, load what the workers share, and let
+    Ctrl-C drain as SIGTERM does."""
     from app import services_of
     from memory.access.anonymous import refuse_strangers
 
@@ -50,14 +50,14 @@ def when_ready(server):
 
 
 def post_fork(server, worker):
-    """Connections belong to the process that opened them."""
+    """Forget the connections of the parent process."""
     from app import services_of
 
     services_of(worker.app.wsgi()).database.engine.dispose(close=False)
 
 
 def post_worker_init(worker):
-    """Start the background threads, which do not survive a fork.  On Ctrl-C the master decides for its workers."""
+    """Start the background threads, which do not survive a fork.  Ctrl-C is handled by the master alone."""
     from app import services_of
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -66,15 +66,15 @@ def post_worker_init(worker):
 
 
 def worker_exit(server, worker):
-    """Let running jobs end; what is left waits in the database."""
+    """Let running jobs end.  Other jobs wait in the database."""
     from app import services_of
 
-    if getattr(worker, "wsgi", None) is not None:  # None: it was ended before it had loaded anything
+    if getattr(worker, "wsgi", None) is not None:  # None: the worker ended before it loaded the application
         services_of(worker.wsgi).stop()
 
 
 def child_exit(server, worker):
-    """Drop what an ended worker was in the middle of from the gauges; its counters stay."""
+    """Remove an ended worker from the gauges.  Its counters stay."""
     from memory.ops import metrics
 
     metrics.ended(_figures, worker.pid)

@@ -21,7 +21,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from config import Settings
 
-BODY_RATE = 16 * 1024  # bytes a second: a bad line, but one that gets through
+BODY_RATE = 16 * 1024  # bytes a second: a bad connection still reaches it
 
 
 class TimedSocket(socket.socket):
