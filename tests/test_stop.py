@@ -16,7 +16,7 @@ from tests.conftest import MakeApp
 from tests.model_replies import Exchange, Reply
 from tests.model_server import Delay, ModelServer, Status, ToolCalls
 from tests.serving import eventually
-from tests.talking import ask, at, chat, failed, meanwhile, prompts, said, stream, streamed_text
+from tests.talking import ask, at, chat, events, failed, meanwhile, prompts, said, stream, streamed_text
 
 
 class Silent(Reply):
@@ -58,10 +58,20 @@ def stop(client: FlaskClient, session: str = "s") -> bool:
 @contextmanager
 def speaking(server: ModelServer, app: Flask, **more: Any) -> Iterator[tuple[Silent, list[Any]]]:
     """A streamed turn in session `s` whose model has said "One two " and falls silent; its events, once it is over."""
-    reply = Silent("One ", "two ")
+    reply, heard = Silent("One ", "two "), threading.Event()
     server.main.queue(reply)
-    with meanwhile(lambda: stream(app.test_client(), "Count.", session_id="s", **more)) as parts:
-        assert reply.said.wait(5.0)
+
+    def listen() -> list[Any]:
+        with ask(app.test_client(), "Count.", stream=True, session_id="s", **more) as response:
+            text = ""
+            for chunk in response.iter_encoded():
+                text += chunk.decode()
+                if '"two "' in text:
+                    heard.set()
+            return events(text)
+
+    with meanwhile(listen) as parts:
+        assert heard.wait(5.0)
         yield reply, parts
 
 
