@@ -25,7 +25,7 @@ class Excluded:
     reason: str = ""
 
     def __str__(self) -> str:
-        return f"{self.option} (because {self.reason})" if self.reason else self.option
+        return f"{self.option}: {self.reason}" if self.reason else self.option
 
 
 def _section(title: str, instruction: str, kind: Kind = "items") -> Any:

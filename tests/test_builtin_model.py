@@ -291,12 +291,12 @@ def test_lists_what_it_knows_and_what_the_summary_holds() -> None:
         "I don't want to fly, it's too stressful.",
     ]
     assert reply("What do you know about me?", said) == (
-        "From what you have told me:\n- Name: Ada\n- Lives in Lyon\nRuled out:\n- flying (because it's too stressful)"
+        "From what you have told me:\n- Name: Ada\n- Lives in Lyon\nRuled out:\n- flying: it's too stressful"
     )
     summary = Sections(topic="Garden", data=("The fence is 12 m long",), excluded=(Excluded("plastic", "ugly"),))
     assert "The fence is 12 m long" in reply("How long is the fence?", summary=summary)
     assert "Topic: Garden" in reply("Summarize our conversation", summary=summary)
-    assert reply("What have I ruled out?", summary=summary).endswith("Ruled out:\n- plastic (because ugly)")
+    assert reply("What have I ruled out?", summary=summary).endswith("Ruled out:\n- plastic: ugly")
     recalled = Excerpt("old", "", (message(1, "I finished the fence."), message(2, "Nice!", "assistant")), (1,), 1.0)
     assert quotations(reply("What did I tell you yesterday?", excerpts=[recalled])) == ["I finished the fence."]
 

@@ -134,7 +134,7 @@ def test_an_edit_is_a_version_and_is_shown_at_once(talk: Talk) -> None:
         **digest_of(topic="My drinks", requirements=["Hot"])["summary"],
         "excluded": [{"option": "Cocoa", "reason": "too sweet"}, {"option": "Milk", "reason": ""}],
     }
-    shown = "Topic: My drinks\nRequirements:\n- Hot\nRuled out:\n- Cocoa (because too sweet)\n- Milk"
+    shown = "Topic: My drinks\nRequirements:\n- Hot\nRuled out:\n- Cocoa: too sweet\n- Milk"
     assert shown in talk.prompt("Which?")
     talk.digest(digest_of())
     assert "My drinks" in talk.digests()[-1][-1]["content"]  # the mini model goes on from the edit
