@@ -38,7 +38,7 @@ ERROR_CHARS = 2000
 ABANDONED = "The process that ran it ended before the job was done."
 
 Handler = Callable[[JobRow], None]
-Claimed = tuple[JobRow, Lease]
+Claimed = tuple[JobRow, Lease, dict[str, Any]]  # and whose job it is, for the log
 
 
 @dataclass(frozen=True)
@@ -254,14 +254,15 @@ class Outbox:
             job.state = "running"
             job.attempts += 1
             job.run_at = job.updated_at = self._now()
+            whose = _whose(tx, job)
         self._leases.keep(lease)
-        return job, lease
+        return job, lease, whose
 
-    def _run(self, job: JobRow, lease: Lease) -> str | None:
+    def _run(self, job: JobRow, lease: Lease, whose: dict[str, Any]) -> str | None:
         """Run a claimed job and store how it ended; returns its error."""
         began, outcome = time.perf_counter(), "done"
         try:
-            with logs.about(job=job.id, kind=job.kind, **self._whose(job)):
+            with logs.about(job=job.id, kind=job.kind, **whose):
                 error = self._call_handler(job)
             with self._database.write(durable=False) as tx:  # after a power cut the job runs once more
                 row = tx.get(JobRow, job.id)
@@ -313,15 +314,14 @@ class Outbox:
                 self._settle(left, ABANDONED)
                 self._metrics.job_over(row.kind, "abandoned")
 
-    def _whose(self, job: JobRow) -> dict[str, Any]:
-        """Whose job it is, for the log."""
-        with self._database.read() as tx:
-            found = tx.execute(_WHOSE, {"owner": job.owner_id, "session": job.session_id}).first()
-        if found is None:
-            return {}
-        kind, tenant, name, session_id = found
-        session = logs.Private("session", tenant, session_id) if session_id is not None else None
-        return {"owner": logs.Private(kind, tenant, name), "session": session}
+
+def _whose(tx: Transaction, job: JobRow) -> dict[str, Any]:
+    found = tx.execute(_WHOSE, {"owner": job.owner_id, "session": job.session_id}).first()
+    if found is None:
+        return {}
+    kind, tenant, name, session_id = found
+    session = logs.Private("session", tenant, session_id) if session_id is not None else None
+    return {"owner": logs.Private(kind, tenant, name), "session": session}
 
 
 def _reason(error: Exception) -> str:
