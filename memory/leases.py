@@ -17,7 +17,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -189,7 +189,7 @@ class Leases:
                 told = logs.fields(leases=len(held), error=logs.told(error))
                 log.error("leases could not be renewed; trying again", extra=told)
 
-    def _renew(self, held: Iterable[Lease]) -> None:
+    def _renew(self, held: Collection[Lease]) -> None:
         if not held:
             return
         with self._database.write(durable=False) as tx:

@@ -6,6 +6,7 @@ looks the same as what does not exist.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Select, bindparam, select
@@ -24,6 +25,14 @@ def find_user(tx: Transaction, caller: Caller) -> OwnerRow | None:
             OwnerRow.tenant == caller.tenant, OwnerRow.kind == "user", OwnerRow.name == caller.user_id
         )
     )
+
+
+def make_user(tx: Transaction, caller: Caller, now: datetime) -> OwnerRow:
+    """The owner row of the caller's user, of whom nothing is stored yet."""
+    owner = OwnerRow(tenant=caller.tenant, kind="user", name=caller.user_id, created_at=now)
+    tx.add(owner)
+    tx.flush()
+    return owner
 
 
 def known_user(tx: Transaction, caller: Caller) -> OwnerRow:

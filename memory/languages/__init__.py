@@ -10,13 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from memory.languages.language import Language, Times, load
+from memory.languages.language import Language, Times, load, tables
 from search_index import analysis
 from search_index.analysis import Analysis
 
 LANGUAGES: tuple[Language, ...] = tuple(map(load, sorted(Path(__file__).parent.glob("*.toml"))))
 
-__all__ = ["LANGUAGES", "Language", "Times", "analysis_in", "pattern", "table", "vocabulary"]
+__all__ = ["LANGUAGES", "Language", "Times", "analysis_in", "pattern", "table", "tables", "vocabulary"]
 
 
 def pattern(part: Callable[[Language], str]) -> re.Pattern[str]:

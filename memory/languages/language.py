@@ -120,9 +120,14 @@ class Language(_Data):
         return (self.verb_forms | regular) - self.nouns_of_verbs
 
 
+def tables(file: Path) -> dict[str, Any]:
+    """The tables of a file in which a line that begins with two spaces goes on from the one above."""
+    return tomllib.loads(file.read_text("utf-8").replace("\n  ", ""))
+
+
 def load(file: Path) -> Language:
     """The language of a file.  Raises ValueError that says what is wrong with it."""
-    data = tomllib.loads(file.read_text("utf-8").replace("\n  ", ""))
+    data = tables(file)
     shorthands: dict[str, str] = {}
     for name, text in data.pop("shorthands", {}).items():
         shorthands[name] = _expanded(_alternatives(text), shorthands)

@@ -28,6 +28,7 @@ from memory.facts.corrections import line_up_to, withdraw
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
 from memory.people.erased_message import erase_message
+from memory.people.users import count_of
 from memory.sessions.sessions import APPEND_WAIT
 from models import (
     Database,
@@ -222,7 +223,7 @@ def _count(
         "fact_revisions": select(FactRevisionRow.id).where(FactRevisionRow.fact_id.in_(fact_ids)),
         "jobs": select(JobRow.id).where(jobs),
     }
-    return Counter({kind: tx.scalar(select(func.count()).select_from(ids.subquery())) for kind, ids in kinds.items()})
+    return Counter({kind: count_of(tx, ids) for kind, ids in kinds.items()})
 
 
 def _message(tx: Transaction, row: SessionRow, message_id: int) -> MessageRow:

@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from memory.access.owners import find_user
+from memory.access.owners import find_user, make_user
 from memory.domain import Caller
 from memory.errors import Conflict
 from memory.leases import Leases
@@ -209,10 +209,7 @@ class Import:
         """The person's row, made if they are new.  Raises Conflict when they were erased during the import."""
         owner = find_user(tx, self.caller)
         if owner is None and self.owner_id is None:
-            now = self.parts.now()
-            owner = OwnerRow(tenant=self.caller.tenant, kind="user", name=self.caller.user_id, created_at=now)
-            tx.add(owner)
-            tx.flush()
+            owner = make_user(tx, self.caller, self.parts.now())
         if owner is None or self.owner_id not in (None, owner.id):
             raise _lost()
         self.owner_id = owner.id

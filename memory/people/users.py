@@ -50,10 +50,10 @@ class Users:
             messages, first, last = tx.execute(times.where(MessageRow.owner_id == owner.id, *SAID)).one()
             return UserInfo(
                 user_id=owner.name,
-                sessions=_count(tx, sessions),
+                sessions=count_of(tx, sessions),
                 messages=messages,
-                facts=_count(tx, current),
-                summaries=_count(tx, summaries),
+                facts=count_of(tx, current),
+                summaries=count_of(tx, summaries),
                 created_at=owner.created_at,
                 first_message_at=first,
                 last_message_at=last,
@@ -66,5 +66,6 @@ class Users:
             return Export(self.database, tx, known_user(tx, caller), self.now())
 
 
-def _count(tx: Transaction, ids: Select[int]) -> int:
+def count_of(tx: Transaction, ids: Select[int]) -> int:
+    """How many rows a query of their ids finds."""
     return tx.scalar(select(func.count()).select_from(ids.subquery())) or 0

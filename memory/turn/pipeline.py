@@ -205,7 +205,7 @@ class Answer:
                 self.calls = tuple(calls)
                 break
             request = self._look_back(request, self._tools, before, calls[:CALLS_A_ROUND])
-        self.end = replace(self.end, usage=sum(self._spent[1:], self._spent[0]))
+        self.end = replace(self.end, usage=sum(self._spent, Usage(0, 0)))
         if self.interrupted and request.client is not None:  # a client is told of an end that it knows
             if request.stream and self.last is not None:
                 yield Chunk(last_chunk(self.last.data, "stop"))

@@ -16,11 +16,7 @@ from memory.recall.recall import Past, Recalled
 from memory.sections import Sections
 from memory.sessions.messages import MessageDraft
 
-_STORED = (
-    "prompt_tokens",
-    "completion_tokens",
-    "estimated",
-)  # of a turn's usage; cached ones are for the metrics alone
+_STORED = ("prompt_tokens", "completion_tokens", "estimated")  # cached tokens are for the metrics alone
 
 
 @dataclass(frozen=True)

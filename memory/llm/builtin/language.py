@@ -6,21 +6,13 @@ Patterns of all languages count together, since people mix them; a reply is in o
 from __future__ import annotations
 
 import re
-import tomllib
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from memory.languages import LANGUAGES, pattern
+from memory.languages import LANGUAGES, pattern, tables
 from search_index.analysis import ENGLISH
 
-
-def _load(name: str) -> dict[str, Any]:
-    text = Path(__file__).with_name(f"{name}.toml").read_text("utf-8")
-    return tomllib.loads(text.replace("\n  ", ""))
-
-
-_FILES = (_load("en"), _load("zh"))
+_FILES = [tables(Path(__file__).with_name(f"{code}.toml")) for code in ("en", "zh")]
 ROWS = [tuple(row.split("  ", 3)) for file in _FILES for row in file["statements"].strip().splitlines()]
 _CAPTURED = ("name", "place", "taste", "what", "label", "figure", "plan", "past")
 _PARTS = (
