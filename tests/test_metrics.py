@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -250,6 +251,11 @@ def test_two_workers_count_together_and_a_killed_ones_counts_stay(tmp_path: Path
         assert server.stop() == 0
         server.start()
         assert _scraped(server)("recap_turns_total") == 0, "a restart begins at nothing"
+        shutil.rmtree(server.data_dir / "metrics")
+        with Api(server) as api:
+            lost = api.http.get("/metrics")
+            assert (lost.status_code, lost.json()["error"]["code"]) == (503, "metrics_lost")
+            api.chat("after", "Hello")
 
 
 def _scraped(server: Server) -> Figures:

@@ -6,9 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from flask.testing import FlaskClient
 
 from app import services_of
 from memory import tokens
+from memory.services import Services
 from memory.summary.digest import INSTRUCTION, SCHEMA
 from memory.summary.updates import BATCH_TOKENS
 from tests.conftest import MakeApp
@@ -41,6 +43,14 @@ def test_its_states_from_none_to_current(talk: Talk) -> None:
     assert done["latest"]["usage"]["calls"] == 1
     talk.say("And coffee.")
     assert talk.summary()["state"] == "pending"
+
+
+@pytest.mark.parametrize("role", ["assistant", "system", "tool"])
+def test_where_the_person_has_said_nothing_it_may_be_empty(client: FlaskClient, services: Services, role: str) -> None:
+    append(client, "s", [said("Tallinn", role), said("...")])
+    services.outbox.run_due(["summary"])
+    summary = good(client.get("/api/sessions/s/summary"))
+    assert (summary["state"], summary["error"], summary["latest"]["through"]) == ("current", None, 2)
 
 
 # -- what the mini model is sent

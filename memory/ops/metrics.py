@@ -30,6 +30,7 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from prometheus_client.registry import Collector
 
 from memory.domain import Usage
+from memory.errors import RecapError
 
 log = logging.getLogger(__name__)
 
@@ -156,11 +157,18 @@ class Metrics:
         self._make()
 
     def text(self, standing: Standing) -> bytes:
-        """All metrics in Prometheus' text format."""
+        """All metrics in Prometheus' text format.  Raises RecapError when the counts were deleted."""
         at_scrape = CollectorRegistry(auto_describe=False)
         at_scrape.register(replace(standing, shared=self._folder is not None))
         counted = self._registry
         if self._folder is not None:
+            if not self._folder.is_dir():
+                raise RecapError(
+                    "metrics_lost",
+                    f"{self._folder} was deleted, and with it all counts since the server started. Nothing else is "
+                    "lost. Restart the server to count again.",
+                    status=503,
+                )
             counted = CollectorRegistry()
             MultiProcessCollector(counted, str(self._folder))
         return generate_latest(counted) + generate_latest(at_scrape)

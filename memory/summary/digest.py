@@ -106,6 +106,7 @@ def digest(
     Raises ModelError when the model fails, SummaryRefused when its answer can't be used, even repaired.
     """
     previous = material.previous
+    said = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in material.messages)
     prompt = instruction.render(**prompt_variables(first=previous.empty))
     blocks = (
         block("summary_so_far", filter(None, [summary_json(previous)])),
@@ -120,7 +121,7 @@ def digest(
         text, finish = complete(model, ModelRequest(asked, material, SCHEMA))
         spent.append(finish.usage)
         try:
-            return replace(read(text, previous), model=finish.model)
+            return replace(read(text, previous, may_be_empty=previous.empty and not said), model=finish.model)
         except UnusableDigest as error:
             problem = str(error)
         asked += (ChatMessage("assistant", text), ChatMessage("user", repair.render(problem=problem)))
@@ -131,10 +132,10 @@ def digest(
     )
 
 
-def read(answer: str, previous: Sections) -> Digest:
+def read(answer: str, previous: Sections, *, may_be_empty: bool = False) -> Digest:
     """The digest in a model's answer, fit to replace `previous`.  Prose becomes the last section, without facts.
 
-    Raises UnusableDigest.
+    A summary `may_be_empty` where the person has said nothing yet.  Raises UnusableDigest.
     """
     text = _without_thinking(answer).strip()
     if not text:
@@ -143,7 +144,7 @@ def read(answer: str, previous: Sections) -> Digest:
     if found is None and "{" in text:
         raise UnusableDigest("It holds no complete JSON object with a `summary`.")
     made = found or Digest(_bounded(replace(previous, discussed=_paragraphs(text))))
-    if made.sections.empty:
+    if made.sections.empty and not may_be_empty:
         raise UnusableDigest("Its summary is empty.")
     before, after = tokens.estimate(str(previous)), tokens.estimate(str(made.sections))
     if before >= SHRUNKEN_FROM and after < before * SHRUNKEN_TO:
