@@ -8,11 +8,11 @@ from typing import Any
 
 from flask import Response, g, request, stream_with_context
 
-from api.blueprint import ANY_SCOPE, caller, resource, services
+from api.blueprint import ANY_SCOPE, DAY_SPENT, caller, resource, services
 from memory.access.keys import ADMIN
 from schemas.export import ExportDocument, text_of
 from schemas.imports import Imported, ImportQuery, checked
-from schemas.people import Me, User, UserReceipt
+from schemas.people import Backlog, Me, User, UserReceipt
 
 blueprint = resource("users", "Everything that is stored of a person.")
 NOT_THERE = "Nothing is stored of this person."
@@ -72,7 +72,8 @@ def import_document(query: dict[str, Any]) -> dict[str, Any]:
     """Import an export of Recap, or ChatGPT's conversations.json
 
     The whole document is checked before anything is stored. What is stored already is left as it is, so a call can
-    be repeated safely. A session whose id belongs to someone else gets a new id.
+    be repeated safely. A session whose id belongs to someone else gets a new id. No model is called: `POST
+    /api/users/{user_id}/summaries` has what was imported summarised.
     """
     whose = caller(query["user_id"])
     request.max_content_length = IMPORT_BYTES_MAX
@@ -82,6 +83,37 @@ def import_document(query: dict[str, Any]) -> dict[str, Any]:
         document = checked(file)
         done = services().imports.restore(whose, document.sessions(), document.facts())
     return {"format": document.format, "created": done.created, "known": done.known, "renamed": done.renamed}
+
+
+@blueprint.get("/users/<path:user_id>/summaries", errors={404: NOT_THERE})
+@blueprint.response(200, Backlog)
+def get_backlog(user_id: str) -> Any:
+    """Read how much of a person's sessions no summary covers
+
+    An import leaves them so.
+    """
+    return services().backlogs.get(caller(user_id))
+
+
+@blueprint.post("/users/<path:user_id>/summaries", errors={404: NOT_THERE, 429: DAY_SPENT})
+@blueprint.response(202, Backlog)
+def summarise_backlog(user_id: str) -> Any:
+    """Summarise all of a person's sessions, and take facts from them
+
+    The newest come first. A repeated call resumes what was cancelled or has failed. With DAILY_TOKENS, only as many
+    sessions are summarised as fit what is left of the person's day.
+    """
+    return services().backlogs.start(caller(user_id))
+
+
+@blueprint.delete("/users/<path:user_id>/summaries", errors={404: NOT_THERE})
+@blueprint.response(200, Backlog)
+def cancel_backlog(user_id: str) -> Any:
+    """Cancel the updates of summaries that have not begun
+
+    Summaries that were made stay. A session that goes on is summarised as usual.
+    """
+    return services().backlogs.cancel(caller(user_id))
 
 
 @blueprint.get("/me", scope=ANY_SCOPE)

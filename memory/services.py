@@ -39,6 +39,7 @@ from memory.recall.indexing import Indexing
 from memory.recall.recall import Recall
 from memory.sections import Sections
 from memory.sessions.sessions import Sessions
+from memory.summary.backlog import Backlogs
 from memory.summary.digest import prompt_variables, read
 from memory.summary.summaries import Summaries
 from memory.summary.updates import Updates
@@ -109,6 +110,7 @@ class Services:
         self.sessions = sessions = Sessions(settings, database, outbox, leases, now)
         self.facts = facts = Facts(settings, database, now)
         self.summaries = Summaries(settings, database, outbox, budgets, now)
+        self.backlogs = Backlogs(database, outbox, budgets, now)
         self.updates = Updates(settings, database, prompts, facts, leases, self.mini, budgets, metrics, now)
         self.indexing = Indexing(database, index)
         self.recall = recall = Recall(settings, database, index, outbox)

@@ -22,6 +22,15 @@ class User(Schema):
     tokens_today = fields.Integer(metadata=about("Tokens of all model calls since midnight UTC; see DAILY_TOKENS."))
 
 
+class Backlog(Schema):
+    """What of a person's sessions no summary covers."""
+
+    sessions = fields.Integer(metadata=about("Those with such messages."))
+    tokens = fields.Integer(metadata=about("An estimate of what the mini model's calls for them take."))
+    waiting = fields.Integer(metadata=about("Updates of summaries that wait or run."))
+    failed = fields.Integer(metadata=about("Updates that have failed for good; `GET /api/jobs` says why."))
+
+
 class Receipt(Schema):
     """What was erased."""
 

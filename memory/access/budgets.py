@@ -11,6 +11,7 @@ nothing begins.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -52,6 +53,10 @@ class Budgets:
             f"stored. The next day begins at {opens:%Y-%m-%d %H:%M} UTC; send it again then.",
             retry_after=(opens - now).total_seconds(),
         )
+
+    def left(self, tx: Transaction, owner_id: int) -> float:
+        """The tokens that are left of the owner's day; without DAILY_TOKENS there is no end to them."""
+        return self._most - spent_today(tx, owner_id, self._now()) if self._most else math.inf
 
     def check_caller(self, caller: Caller, session_id: str | None) -> None:
         """`check` in a transaction of its own, for the owner that the caller or the session names."""

@@ -3,7 +3,7 @@
 Guarantee: each session is stored whole, in one transaction, and the same import a second time changes nothing.  A
 session that the person has already is continued if it begins with the same messages.  If its id is another person's,
 or the conversation is another one, the session gets a new id, the same one each time.  Words, order and times of
-messages stay.  What was erased here does not come back.
+messages stay.  What was erased here does not come back.  No model is called (see `memory.summary.backlog`).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Import:
             if fresh:
                 if record.updated_at is not None:  # replaced messages may be newer than those stored
                     row.updated_at = max(row.updated_at, record.updated_at)
-                self.parts.sessions.follow_up(tx, figures_of(row), index_delay=0.0)
+                self.parts.sessions.follow_up(tx, figures_of(row), index_delay=0.0, summarise=False)
         self.session_rows[record.id] = row.id
         self.owner_id = row.owner_id
         (self.created if made else self.known)["sessions"] += 1

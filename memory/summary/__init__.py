@@ -2,5 +2,6 @@
 
 summaries   versions, and what callers do with them
 updates     the mini model brings a summary up to date; previews
+backlog     what was imported and has no summary
 digest      one call of it                  compare  several prompts on one conversation
 """

@@ -1,0 +1,103 @@
+"""What was imported is summarised when the person asks for it, and not before."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from flask.testing import FlaskClient
+
+from app import services_of
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer, Status, Text
+from tests.resources import Body, digest_of, good, said
+from tests.talking import at, chat, failed, prompts
+
+ADDRESS = "/api/users/ada/summaries"
+WORDS = "I drink tea in the morning. " * 60
+
+
+def an_import(sessions: int) -> bytes:
+    at = "2026-03-01T10:00:00Z"
+    messages = [said(WORDS, created_at=at), said("Noted.", "assistant", created_at=at)]
+    of = [{"id": f"s{n}", "messages": messages, "created_at": at, "updated_at": at} for n in range(sessions)]
+    return json.dumps({"format": "recap-export", "version": 1, "sessions": of}).encode()
+
+
+@pytest.fixture
+def imported(make_app: MakeApp, model_server: ModelServer) -> FlaskClient:
+    """A client, of whose person four sessions were imported."""
+    client = make_app(**at(model_server)).test_client()
+    answer = client.post("/api/import?user_id=ada", data=an_import(4), content_type="application/json")
+    assert good(answer)["created"]["sessions"] == 4
+    return client
+
+
+def backlog(client: FlaskClient) -> Body:
+    return good(client.get(ADDRESS))
+
+
+def run(client: FlaskClient) -> None:
+    services_of(client.application).outbox.run_due(["summary"])
+
+
+def test_an_import_calls_no_model_and_tells_what_its_summaries_would_take(
+    imported: FlaskClient, model_server: ModelServer
+) -> None:
+    services_of(imported.application).outbox.run_due()
+    assert not model_server.requests
+    there = backlog(imported)
+    assert (there["sessions"], there["waiting"], there["failed"]) == (4, 0, 0)
+    begun = good(imported.post(ADDRESS))
+    assert begun == {**there, "waiting": 4}
+    run(imported)
+    assert len(prompts(model_server, "mini")) == 4
+    assert backlog(imported) == {"sessions": 0, "tokens": 0, "waiting": 0, "failed": 0}
+    spent = good(imported.get("/api/users/ada"))["tokens_today"]
+    assert spent < there["tokens"] < 4 * spent, "the prompt of a real model has more beside the messages"
+
+
+def test_it_can_be_cancelled_and_resumed(imported: FlaskClient, model_server: ModelServer) -> None:
+    good(imported.post(ADDRESS))
+    model_server.mini.queue(*[digest_of(topic="Tea")] * 4)
+    done: list[str] = []
+
+    def cancel_after_the_first(*_: object) -> None:
+        done.append("")
+        assert backlog(imported)["sessions"] == 3
+        assert good(imported.delete(ADDRESS))["waiting"] == 0
+
+    services_of(imported.application).outbox.run_due(["summary"], each=cancel_after_the_first)
+    assert len(done) == 1
+    assert good(imported.post(ADDRESS))["waiting"] == 3
+    run(imported)
+    assert backlog(imported)["sessions"] == 0
+    assert len(prompts(model_server, "mini")) == 4, "what was summarised is not summarised again"
+
+
+def test_what_has_failed_is_tried_again_when_it_is_asked_for(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server, job_attempts=1)).test_client()
+    good(client.post("/api/import?user_id=ada", data=an_import(1), content_type="application/json"))
+    model_server.mini.queue(Status(400))
+    good(client.post(ADDRESS))
+    run(client)
+    assert (backlog(client)["failed"], backlog(client)["sessions"]) == (1, 1)
+    assert good(client.post(ADDRESS))["waiting"] == 1
+    run(client)
+    assert backlog(client)["sessions"] == 0
+
+
+def test_it_keeps_within_the_persons_day(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server, daily_tokens=6_000)).test_client()
+    good(client.post("/api/import?user_id=ada", data=an_import(6), content_type="application/json"))
+    assert 1 <= good(client.post(ADDRESS))["waiting"] < 6
+    model_server.main.queue(
+        Text("Fine.", usage={"prompt_tokens": 6_000, "completion_tokens": 1, "total_tokens": 6_001})
+    )
+    chat(client, "Hello", user_id="ada")
+    failed(client.post(ADDRESS), 429, "daily_tokens_spent")
+
+
+def test_nobody_is_summarised_of_whom_nothing_is_stored(client: FlaskClient) -> None:
+    for call in (client.get, client.post, client.delete):
+        failed(call(ADDRESS), 404, "user_not_found")
