@@ -69,7 +69,7 @@ class SummaryVersion(SummaryPreview):
     author = fields.String(
         metadata=about(
             "`model`; `person`; `rollback`; or `replacement` or `erasure`, for a version that was brought back because "
-            "messages were replaced or erased."
+            "messages were replaced or erased. `erasure` also stands for a version without what a forgotten fact said."
         )
     )
     restores = fields.Integer(allow_none=True, metadata=about("The version that this one brought back."))

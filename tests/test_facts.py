@@ -183,10 +183,13 @@ def test_the_person_adds_edits_pins_and_forgets(client: FlaskClient) -> None:
 def test_what_is_forgotten_is_gone_from_the_next_prompt(talk: Talk) -> None:
     talk.hear("I live in Bergen.", reply=digest_of(fact("Home town: Bergen", 1, "I live in Bergen")))
     assert good(talk.client.patch(f"/api/facts/{talk.facts()[0]['id']}", json={"pinned": True}))["pinned"]
-    good(talk.client.put("/api/sessions/s/summary", json={"sections": {"topic": "Towns"}}))  # covers the message
-    assert "Home town: Bergen" in talk.prompt("Hello?")
+    sections = {"topic": "Home town: Bergen", "data": ["Home town: Bergen.", "It rains in Bergen"]}
+    good(talk.client.put("/api/sessions/s/summary", json={"sections": sections}))  # covers the message
+    assert talk.prompt("Hello?").count("Home town: Bergen") == 3  # topic, data and fact
     talk.client.delete(f"/api/facts/{talk.facts()[0]['id']}")
-    assert "Home town: Bergen" not in talk.prompt("Hello again?")
+    prompt = talk.prompt("Hello again?")
+    assert "Home town: Bergen" not in prompt and "It rains in Bergen" in prompt
+    assert talk.summary()["latest"]["author"] == "erasure"
 
 
 def test_a_fact_for_one_session_and_one_for_all(client: FlaskClient) -> None:

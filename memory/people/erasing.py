@@ -12,7 +12,7 @@ one by one, so one job rewrites the files for all that were erased within SOON.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -22,14 +22,16 @@ from sqlalchemy import ColumnElement, Select, delete, func, select
 
 from config import Settings
 from memory.access.owners import find_session, known_user, owned
-from memory.domain import Caller
+from memory.domain import Caller, Fact
 from memory.errors import NotFound, RecapError
 from memory.facts.corrections import line_up_to, withdraw
+from memory.facts.facts import as_fact
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
 from memory.people.erased_message import erase_message
 from memory.people.users import count_of
 from memory.sessions.sessions import APPEND_WAIT
+from memory.summary.summaries import forget
 from models import (
     Database,
     FactRevisionRow,
@@ -125,7 +127,8 @@ class Erasing:
     def fact(self, caller: Caller, fact_id: int) -> Receipt:
         """Forget a fact with its history and the facts that it corrected: those do not hold again.
 
-        The message it came from stays, and so do summaries.  Raises NotFound.
+        The message it came from stays.  The newest summaries lose what says just the same; earlier versions stay.
+        Raises NotFound.
         """
         receipt = self.facts(caller, [fact_id])
         if not receipt.forgotten:
@@ -139,6 +142,11 @@ class Erasing:
             named = tx.scalars(theirs.where(FactRow.id.in_(fact_ids))).all()
             line = line_up_to(tx, named)
             revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(line))) or 0
+            by_owner: dict[int, list[Fact]] = defaultdict(list)
+            for row in tx.scalars(select(FactRow).where(FactRow.id.in_(line))):
+                by_owner[row.owner_id].append(as_fact(row, None))
+            for owner_id, facts in by_owner.items():
+                forget(tx, owner_id, facts, self.settings, self.now())
             tx.execute(delete(FactRow).where(FactRow.id.in_(line)))
             if named:
                 self.outbox.ask(tx, _scrub(caller.tenant, SOON))

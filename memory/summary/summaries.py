@@ -5,8 +5,8 @@ Guarantee: every version is kept, and an edit can be made conditional on the ver
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,12 +16,13 @@ from config import Settings
 from memory import tokens
 from memory.access.budgets import Budgets
 from memory.access.owners import find_session
-from memory.domain import Caller
+from memory.domain import Caller, Fact
 from memory.errors import Conflict, InvalidRequest, NotFound
+from memory.facts.grounding import told_back, words_of
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.paging import Page, decode_cursor, page_of
 from memory.prompts.prompts import SYSTEM_TEXT
-from memory.sections import Sections
+from memory.sections import SECTIONS, Sections
 from memory.sessions.head import show_newest
 from memory.sessions.messages import SAID
 from memory.summary.digest import SUMMARY_TOKENS_MAX
@@ -182,6 +183,37 @@ def use_newest_left(tx: Transaction, row: SessionRow, now: datetime, author: str
         add_version(tx, row, sections, newest.through, now, author=author, restores=newest.version)
     else:
         row.summary_through = newest.through
+
+
+def reword(sections: Sections, instead: Mapping[Fact, str]) -> Sections:
+    """`sections` with other words, or without them, for each text that says just what one of these facts said.
+
+    Other texts are for the mini model to write anew: a sentence may rightly speak of how things were before.
+    """
+    words = {old: new for fact, new in instead.items() for old in words_of(fact)}
+    changed: dict[str, Any] = {}
+    for section in SECTIONS:
+        value = getattr(sections, section.name)
+        if section.kind == "items":
+            changed[section.name] = tuple(
+                dict.fromkeys(filter(None, (words.get(told_back(one), one) for one in value)))
+            )
+        elif section.kind == "line":
+            changed[section.name] = words.get(told_back(value), value)
+    return replace(sections, **changed)
+
+
+def forget(tx: Transaction, owner_id: int, facts: Iterable[Fact], settings: Settings, now: datetime) -> None:
+    """Take these facts out of the newest summaries of the owner's sessions."""
+    newest = and_(SummaryRow.session_id == SessionRow.id, SummaryRow.version == SessionRow.summary_version)
+    of_owner = select(SessionRow, SummaryRow).join(SummaryRow, newest).where(SessionRow.owner_id == owner_id)
+    nothing = dict.fromkeys(facts, "")
+    for row, version in tx.execute(of_owner).all():
+        sections = Sections.from_dict(version.sections)
+        left = reword(sections, nothing)
+        if left != sections:
+            add_version(tx, row, left, row.summary_through, now, author="erasure")
+            show_newest(tx, row, settings)
 
 
 def skip_erased(tx: Transaction, row: SessionRow, through: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -20,20 +20,19 @@ from config import Settings
 from memory import tokens
 from memory.access.budgets import Budgets
 from memory.access.owners import find_session
-from memory.domain import Caller, Fact, Message, Usage
+from memory.domain import Caller, Message, Usage
 from memory.errors import InvalidRequest
 from memory.facts.facts import Facts
-from memory.facts.grounding import told_back, words_of
 from memory.leases import Leases
 from memory.llm import DigestMaterial, LanguageModel
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt, Prompts
-from memory.sections import SECTIONS, Sections
+from memory.sections import Sections
 from memory.sessions.head import show_newest
 from memory.sessions.messages import LINE_AFTER, SAID
 from memory.summary.digest import Digest, digest
-from memory.summary.summaries import add_version, find_version
+from memory.summary.summaries import add_version, find_version, reword
 from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
 
 log = logging.getLogger(__name__)
@@ -185,7 +184,7 @@ class Updates:
                 log.info("the session changed while its summary was being updated; doing it again")
                 return False
             counts, corrected = self.facts.accept(tx, row, made.facts, step.material)
-            sections = _corrected(made.sections, corrected)
+            sections = reword(made.sections, corrected)
             about = {"model": made.model, "prompt": step.prompt.label, "usage": {**usage, "facts": counts}}
             add_version(tx, row, sections, step.through, self.now(), author="model", **about)
             if corrected:
@@ -221,17 +220,3 @@ def _starting_point(tx: Transaction, row: SessionRow) -> SummaryRow | None:
     versions = select(SummaryRow).where(*of_session).limit(1)
     first = versions.where(left <= BATCH_TOKENS).order_by(SummaryRow.through, SummaryRow.version.desc())
     return tx.scalar(first) or tx.scalar(versions.order_by(SummaryRow.through.desc(), SummaryRow.version.desc()))
-
-
-def _corrected(sections: Sections, corrections: Mapping[Fact, str]) -> Sections:
-    """`sections` with the new words for each item that says just what a corrected fact said.
-
-    Other items are for the mini model to write anew: a sentence may rightly speak of how things were before.
-    """
-    instead = {words: new for old, new in corrections.items() for words in words_of(old)}
-    changed: dict[str, Any] = {}
-    for section in SECTIONS:
-        if section.kind == "items":
-            items = getattr(sections, section.name)
-            changed[section.name] = tuple(dict.fromkeys(instead.get(told_back(item), item) for item in items))
-    return replace(sections, **changed)
