@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from flask import Flask
@@ -16,6 +15,7 @@ from config import Settings
 from memory.ops import logs
 from memory.services import Services
 from models import Base
+from models.schema import MIGRATIONS
 
 VERSION = "0.1.0"
 BODY_BYTES_MAX = 32 * 1024 * 1024  # an import of 1,000 long messages fits
@@ -39,7 +39,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     )
     database = SQLAlchemy(metadata=Base.metadata)
     database.init_app(app)
-    Migrate(app, database, directory=str(Path(__file__).parent / "migrations"))
+    Migrate(app, database, directory=str(MIGRATIONS))
     with app.app_context():
         api.register(app, Services(settings, database.engine))
     app.register_blueprint(web.docs)

@@ -23,7 +23,9 @@ def live() -> dict[str, str]:
 
 @blueprint.get("/health/ready")
 @blueprint.response(200, Ready)
-@blueprint.alt_response(503, schema=Ready, description="Something that Recap needs is missing; the answer names it.")
+@blueprint.alt_response(
+    503, schema=Ready, description="Something that Recap needs is missing; the answer says what to do."
+)
 def ready() -> tuple[dict[str, Any], int]:
     """Check that requests can be served, and by which models"""
     engine = services()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from alembic.script import ScriptDirectory
-from flask import current_app
 from flask.cli import with_appcontext
 from flask_migrate import upgrade
 
@@ -41,10 +39,8 @@ def restore(file: Path) -> None:
     The database that was there is kept beside it, under the date.
     """
     engine, data_dir = services().database.engine, services().settings.data_dir
-    scripts = ScriptDirectory(current_app.extensions["migrate"].directory)
-    known = {script.revision for script in scripts.walk_revisions()}
     with errors_told():
-        restored, former = put_back(engine, data_dir, file, known_revisions=known, upgrade=_upgrade, now=utc_now())
+        restored, former = put_back(engine, data_dir, file, upgrade=_upgrade, now=utc_now())
     click.echo(f"Restored: {restored}.")
     if former is not None:
         click.echo(f"The database that was there is {former}. Delete it when you don't need it any more.")

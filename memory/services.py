@@ -29,7 +29,7 @@ from memory.llm import DigestMaterial, LanguageModel, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
 from memory.ops import logs
 from memory.ops.backup import DataLock
-from memory.ops.database_errors import DAMAGED, in_short
+from memory.ops.database_errors import DAMAGED, in_short, schema_differs
 from memory.ops.metrics import Metrics, Standing
 from memory.people.erasing import Erasing
 from memory.people.imports import Imports
@@ -47,6 +47,7 @@ from memory.turn.parts import Parts
 from memory.turn.pipeline import ChatPipeline
 from memory.turn.turns import Turns
 from models import Database
+from models.schema import revision_of
 from search_index import Embedder, Recipe, SearchIndex, WordLlamaEmbedder
 
 if TYPE_CHECKING:
@@ -70,13 +71,15 @@ SUMMARY_WORKERS = 4  # summaries updated at once: each waits on the mini model, 
 class Checked:
     """The state of what serving needs: `ok`, or in words what is wrong; the number of jobs by state.
 
-    `late` says that jobs are due and no process runs them.  Turns are taken all the same.
+    `late` says that jobs are due and no process runs them.  Turns are taken all the same.  `migrated` is False when the
+    database needs a command before any process can use it.
     """
 
     database: str
     data_dir: str
     jobs: dict[str, int]
     late: str | None
+    migrated: bool
 
     @property
     def ready(self) -> bool:
@@ -168,19 +171,21 @@ class Services:
 
     def check(self) -> Checked:
         """Look at what serving needs, without changing anything."""
-        jobs, late = dict[str, int](), None
+        jobs, late, migrated = dict[str, int](), None, True
         try:
             with self.database.read() as tx:
+                differs = schema_differs(revision_of(tx.connection()))
+                database, migrated = differs or "ok", differs is None
                 for (_, state), count in self.jobs.counts(tx).items():
                     jobs[state] = jobs.get(state, 0) + count
                 late = self.jobs.late(tx)
-            database = "ok"
         except SQLAlchemyError as error:
-            log.error("the database can't be read", extra=logs.fields(error=logs.told(error)))
-            database = in_short(error)
+            if migrated:
+                log.error("the database can't be read", extra=logs.fields(error=logs.told(error)))
+                database = in_short(error)
         if database == "ok" and self.database.damaged():
             database = DAMAGED
-        return Checked(database, _room(self.settings.data_dir), jobs, late)
+        return Checked(database, _room(self.settings.data_dir), jobs, late, migrated)
 
 
 def _room(data_dir: Path) -> str:

@@ -22,7 +22,7 @@ class Trouble(StrEnum):
     DAMAGED = "damaged"
     FULL = "full"
     READ_ONLY = "read only"
-    NO_TABLES = "no tables"
+    SCHEMA = "wrong schema"
     UNAVAILABLE = "unavailable"  # busy, out of reach, or anything else that may pass
 
 
@@ -33,6 +33,7 @@ _TROUBLES = {
     sqlite3.SQLITE_IOERR_SHMSIZE: Trouble.FULL,  # the index of the log, which grows with it
     sqlite3.SQLITE_READONLY: Trouble.READ_ONLY,
 }
+_UNDEFINED = ("no such table", "no such column", "has no column named")  # which have no code of their own
 
 
 def trouble_of(error: BaseException) -> Trouble | None:
@@ -42,9 +43,9 @@ def trouble_of(error: BaseException) -> Trouble | None:
     original = error.orig if isinstance(error, DBAPIError) else error
     code: int = getattr(original, "sqlite_errorcode", sqlite3.SQLITE_OK)
     if code == sqlite3.SQLITE_ERROR:
-        return Trouble.NO_TABLES if "no such table" in str(original) else None
-    if type(original).__name__ == "UndefinedTable":  # psycopg's; the driver is imported only where it is used
-        return Trouble.NO_TABLES
+        return Trouble.SCHEMA if any(text in str(original) for text in _UNDEFINED) else None
+    if type(original).__name__ in ("UndefinedTable", "UndefinedColumn"):  # psycopg's; imported only where it is used
+        return Trouble.SCHEMA
     known = _TROUBLES.get(code) or _TROUBLES.get(code & 0xFF)  # the upper bits of a code tell more than is needed
     passing = isinstance(error, (OperationalError, InterfaceError, sqlite3.OperationalError))
     return known or (Trouble.UNAVAILABLE if passing else None)

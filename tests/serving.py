@@ -127,6 +127,12 @@ def rows(server: Server, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         return list(database.execute(statement, values))
 
 
+def execute(server: Server, statement: str) -> None:
+    """Change the database, beside the server or while none runs."""
+    with closing(sqlite3.connect(server.data_dir / "recap.db", timeout=15)) as database, database:
+        database.execute(statement)
+
+
 def sound(server: Server) -> None:
     """Assert that the database is whole, and that every index agrees with it with nothing left to do."""
     with closing(sqlite3.connect(server.data_dir / "recap.db", timeout=15)) as database:

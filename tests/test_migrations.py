@@ -18,8 +18,9 @@ from flask_migrate import downgrade, upgrade
 from app import create_app, services_of
 from config import Settings
 from models import Base
-from tests.talking import chat, said, stored
+from tests.talking import ask, chat, failed, said, stored
 
+UPGRADE = "flask --app wsgi db upgrade"
 NOW = "2026-05-01 12:00:00.000000"
 
 
@@ -40,6 +41,11 @@ def migrate(folder: Path, step: Any, revision: str) -> None:
 def rows(folder: Path, statement: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(folder / "recap.db")) as database:
         return list(database.execute(statement))
+
+
+def execute(folder: Path, statement: str) -> None:
+    with closing(sqlite3.connect(folder / "recap.db")) as database, database:
+        database.execute(statement)
 
 
 def schema(folder: Path) -> dict[str, list[str]]:
@@ -111,6 +117,28 @@ def test_an_id_of_a_message_erased_before_the_upgrade_is_not_given_again(first: 
     migrate(first, upgrade, "head")
     with an_app(first) as app:
         assert chat(app.test_client(), "Hello", session_id="s")["user_message_id"] == 4
+
+
+@pytest.mark.parametrize("revision", ["base", "0001", "0002", "0003", "0004", "9999"])
+def test_ready_names_what_to_do_about_another_schema(first: Path, revision: str) -> None:
+    migrate(first, upgrade, "head")
+    with an_app(first) as app:
+        client = app.test_client()
+        assert client.get("/health/ready").status_code == 200
+        if revision == "9999":  # a newer Recap, whose migrations keep what an older one needs while it is replaced
+            execute(first, "UPDATE alembic_version SET version_num = '9999'")
+            assert chat(client, "Hello", session_id="s")["reply"]
+        else:
+            migrate(first, downgrade, revision)
+            turn = ask(client, "Hello", session_id="s")
+            assert UPGRADE in failed(turn, 503, "database_schema")["message"]
+        ready = client.get("/health/ready")
+        assert ready.status_code == 503
+        assert ("run the version of Recap that made it" if revision == "9999" else UPGRADE) in ready.json["database"]
+        if revision != "9999":
+            migrate(first, upgrade, "head")
+            assert client.get("/health/ready").status_code == 200
+            assert chat(client, "Hello", session_id="s")["reply"]
 
 
 def test_foreign_keys_hold_again_after_an_upgrade(first: Path) -> None:

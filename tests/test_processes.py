@@ -10,9 +10,11 @@ import httpx2
 import pytest
 
 from tests.model_server import ModelServer, Text
-from tests.serving import Api, Server, migrated_server, model_settings, rows, sound
+from tests.serving import Api, execute, migrated_server, model_settings, rows, sound
 
 pytestmark = pytest.mark.slow
+
+UPGRADE = "flask --app wsgi db upgrade"
 
 
 def test_what_was_said_is_remembered_after_a_restart(tmp_path: Path) -> None:
@@ -74,19 +76,50 @@ def test_a_reply_that_is_being_written_arrives_whole_when_the_server_is_ended(
         ]
 
 
-def test_a_database_that_was_not_made_says_what_to_do(tmp_path: Path) -> None:
-    server = Server(tmp_path / "data")
-    try:
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (None, UPGRADE),
+        (("db", "downgrade", "0003"), UPGRADE),
+        (("db", "downgrade", "base"), UPGRADE),
+        ("UPDATE alembic_version SET version_num = '9999'", "run the version of Recap that made it"),
+    ],
+)
+def test_no_server_starts_on_a_schema_that_is_not_its_own(
+    tmp_path: Path, migrated: Path, change: str | tuple[str, ...] | None, told: str
+) -> None:
+    with migrated_server(tmp_path, migrated) as server:
+        if isinstance(change, tuple):
+            assert server.flask(*change).returncode == 0
+        elif change is not None:
+            execute(server, change)
+        else:
+            (server.data_dir / "recap.db").unlink()
+        with pytest.raises(RuntimeError, match=told):
+            server.start()
+        for command in (("run", "--port", str(server.port)), ("jobs", "work", "--once")):
+            refused = server.flask(*command)
+            assert refused.returncode == 1 and told in refused.stderr and "Traceback" not in refused.stderr, command
+        if told == UPGRADE:
+            server.migrate()
+            server.start()
+            with Api(server) as api:
+                assert api.chat("s1", "Hello again.")["session_id"] == "s1"
+
+
+def test_a_schema_that_changes_under_a_server_is_reported_and_can_change_back(tmp_path: Path, migrated: Path) -> None:
+    with migrated_server(tmp_path, migrated) as server:
         server.start()
         with Api(server) as api:
-            for answer in (
-                api.http.post("/api/chat", json={"message": "Hello?"}),
-                api.http.get("/api/sessions"),
-                api.http.get("/health/ready"),
-            ):
-                assert answer.status_code == 503
-                assert "flask --app wsgi db upgrade" in answer.text
+            api.chat("s1", "Hello.")
+            for revision in ("0004", "0003", "base"):
+                assert server.flask("db", "downgrade", revision).returncode == 0
+                for answer in (
+                    api.http.post("/api/chat", json={"message": "Hello?"}),
+                    api.http.get("/api/sessions"),
+                    api.http.get("/health/ready"),
+                ):
+                    assert answer.status_code == 503 and UPGRADE in answer.text, (revision, answer.text)
             server.migrate()
+            assert api.get("/health/ready")["status"] == "ready"
             assert api.chat("s1", "Hello again.")["session_id"] == "s1"  # and needs no restart
-    finally:
-        server.kill()

@@ -14,7 +14,7 @@ import fcntl
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,6 +23,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from memory.errors import Conflict, InvalidRequest
+from models.schema import revisions
 
 # What was leased when the backup was made is nobody's now.  At the end the database is one file, without a log.
 _NOBODY_AT_WORK = """
@@ -80,7 +81,6 @@ def restore(
     data_dir: Path,
     file: Path,
     *,
-    known_revisions: Collection[str],
     upgrade: Callable[[Path], None],
     now: datetime,
 ) -> tuple[Backup, Path | None]:
@@ -93,7 +93,7 @@ def restore(
     engine.dispose()
     with DataLock(data_dir).alone():
         backup = examine(file)
-        if backup.revision not in known_revisions:
+        if backup.revision not in revisions():
             raise InvalidRequest(
                 "backup_too_new",
                 f"{file} is of a newer Recap than this one, with the schema {backup.revision}. Nothing was changed; "

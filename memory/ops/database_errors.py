@@ -1,17 +1,19 @@
 """Errors of the database in words: what happened, what it means for the data, what to do.
 
-Guarantee: an error of Recap's own, such as a wrong statement, is not reported as trouble of the database.
+Guarantee: an error of Recap's own, such as a wrong value, is not reported as trouble of the database.
 """
 
 from __future__ import annotations
 
 from memory.errors import RecapError
 from models.errors import Trouble, trouble_of
+from models.schema import revisions
 
 NOT_STORED = "Nothing of this request was stored."
 RESTORE = "Stop Recap and bring back a backup with `flask --app wsgi restore FILE`; docs/operations.md says how."
 DAMAGED = f"damaged. {RESTORE}"
 _UPGRADE = "`flask --app wsgi db upgrade` (make run does)"
+_NEWER = "run the version of Recap that made it, or restore a backup of this one"
 
 # For each trouble: the error's code, its message around the consequence, and its short form for /health/ready.
 _TOLD = {
@@ -32,10 +34,11 @@ _TOLD = {
         "restart is needed.",
         "can't be written: make the data directory writable",
     ),
-    Trouble.NO_TABLES: (
-        "database_unavailable",
-        f"The database has no tables yet. Run {_UPGRADE}, then try again.",
-        f"no tables: run {_UPGRADE}",
+    Trouble.SCHEMA: (
+        "database_schema",
+        f"The database does not have the tables that this version of Recap needs. {{}} Run {_UPGRADE}, then try again; "
+        f"if that finds an unknown revision, {_NEWER}.",
+        f"tables are missing or differ: run {_UPGRADE}",
     ),
     Trouble.UNAVAILABLE: (
         "database_unavailable",
@@ -60,3 +63,13 @@ def database_failed(error: BaseException, consequence: str = NOT_STORED) -> Data
 def in_short(error: BaseException) -> str:
     """The trouble in a few words, for health checks."""
     return _TOLD[trouble_of(error) or Trouble.UNAVAILABLE][2]
+
+
+def schema_differs(found: str | None) -> str | None:
+    """Why a database of the revision `found` can't be used, and what to do; None when it has the one that is needed."""
+    needed = revisions()[0]
+    if found == needed:
+        return None
+    if found is None or found in revisions():
+        return f"its schema is {found or 'missing'}, this version of Recap needs {needed}: run {_UPGRADE}"
+    return f"its schema is {found}, which this version of Recap does not know: {_NEWER}"
