@@ -14,10 +14,14 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import services_of
+from memory.jobs.outbox import BACKOFF_FIRST
+from memory.leases import LEASE_SECONDS
 from tests.completing import Person, complete, failed, post, sent, stream, talk, user
 from tests.conftest import MakeApp
+from tests.jobbing import Bench, Clock
 from tests.model_server import Delay, Dictation, ModelServer, Status
 from tests.openai_calls import scripted_server
+from tests.resources import digest_of, good
 from tests.serving import eventually
 from tests.talking import at, events, meanwhile, said, stored, streamed_text
 
@@ -119,6 +123,35 @@ def test_a_mini_model_that_is_down_is_told_and_changes_nothing(make_app: MakeApp
     assert ada.headers["X-Memory-Error"] == "summary_failed"
     assert sent(server)[-1]["messages"] == ada.messages[:-1]  # nothing is left out that no summary holds
     assert said(client, "s") == ada.said
+
+
+@pytest.mark.parametrize("how", ["killed", "ended"])
+def test_a_process_that_ended_is_no_failure_of_memory(make_app: MakeApp, server: ModelServer, how: str) -> None:
+    """Its summary is made by another one; only when that never succeeds has memory failed."""
+    bench = Bench(make_app(**at(server, job_attempts=2)), Clock())
+    ada = Person(bench.client)
+    ada.says("My name is Ada.")
+    server.mini.default = lambda body: Delay(threading.Event(), digest_of(topic="Too late"))
+    for tries in (1, 2):
+        process, asked = bench.process(bench.app), len(server.requests)
+        process.outbox.start({("summary",): 1})
+        server.wait_for_requests(asked + 1)
+        if how == "killed":  # nobody renews its lease
+            process.leases.close()
+            bench.clock.tick(LEASE_SECONDS + 1)
+            bench.services.outbox.run_due(["summary"])
+        process.stop(timeout=0.0)
+        assert eventually(lambda: bench.jobs(session_id="s")[0]["state"] != "running")
+        ada.says("Who am I?")
+        (job,) = bench.jobs(session_id="s")
+        summary = good(bench.client.get("/api/sessions/s/summary"))
+        if tries == 1:
+            assert "X-Memory-Error" not in ada.headers
+            assert (job["state"], job["attempts"], job["error"], summary["error"]) == ("pending", 1, None, None)
+            assert summary["state"] == "pending"
+        bench.clock.tick(BACKOFF_FIRST)
+    assert ada.headers["X-Memory-Error"] == "summary_failed" and "ended before" in job["error"]
+    assert "recap_turns_without_memory_total 1.0" in bench.client.get("/metrics").text
 
 
 def test_an_answer_that_cannot_be_stored_is_an_answer(app: Flask, client: FlaskClient, server: ModelServer) -> None:

@@ -264,6 +264,8 @@ class Outbox:
         try:
             with logs.about(job=job.id, kind=job.kind, **whose):
                 error = self._call_handler(job)
+            if error is not None and self._stopping:  # its connections are being closed under it
+                error = ABANDONED
             with self._database.write(durable=False) as tx:  # after a power cut the job runs once more
                 row = tx.get(JobRow, job.id)
                 if row is not None and row.lease_token == lease.token:
@@ -288,19 +290,25 @@ class Outbox:
         return None
 
     def _settle(self, row: JobRow, error: str | None) -> str:
-        """Put back a job that failed or, without an error, was asked for again while it ran.  Returns the outcome."""
+        """Put back a job that failed or, without an error, was asked for again while it ran.  Returns the outcome.
+
+        An abandoned try tells nothing of the job, so the row keeps the error of the try before, if there is one.
+        """
         self._leases.give_back(row)
-        row.error, row.updated_at = error, self._now()
+        row.updated_at = self._now()
         if error is None:
-            row.state, row.attempts = "pending", 0
+            row.state, row.attempts, row.error = "pending", 0, None
             return "done"
-        row.state = "failed" if row.attempts >= self._attempts else "pending"
+        given_up, abandoned = row.attempts >= self._attempts, error == ABANDONED
+        row.state = "failed" if given_up else "pending"
+        if given_up or not abandoned:
+            row.error = error
         pause = min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(row.attempts - 1, 9))
         row.run_at = row.updated_at + timedelta(seconds=pause)
-        return "dead" if row.state == "failed" else "retried"
+        return "dead" if given_up else "abandoned" if abandoned else "retried"
 
     def _check_holder(self, row: JobRow) -> None:
-        """Count a try as failed when its lease has expired.
+        """Put back a job whose lease has expired, and count the try.
 
         So a job that kills its worker is retried after a pause, behind other jobs, and not more often than others.
         """
@@ -311,8 +319,7 @@ class Outbox:
             left = tx.get(JobRow, row.id)
             if left is not None and left.state == "running" and self._leases.free(left):
                 log.warning("job abandoned", extra=logs.fields(job=row.id, kind=row.kind, tries=row.attempts))
-                self._settle(left, ABANDONED)
-                self._metrics.job_over(row.kind, "abandoned")
+                self._metrics.job_over(row.kind, self._settle(left, ABANDONED))
 
 
 def _whose(tx: Transaction, job: JobRow) -> dict[str, Any]:
