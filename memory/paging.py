@@ -8,12 +8,15 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 from memory.errors import InvalidRequest
 
 T = TypeVar("T")
+CHARS_MAX = 100  # the longest key takes fewer
 
 
 @dataclass(frozen=True)
@@ -28,26 +31,31 @@ class Page(Generic[T]):
     previous_cursor: str | None = None
 
 
-def encode_cursor(*key: int | str) -> str:
-    return base64.urlsafe_b64encode(json.dumps(key, separators=(",", ":")).encode()).decode().rstrip("=")
+def encode_cursor(*key: int | datetime) -> str:
+    """A cursor that holds `key`; times are in UTC."""
+    parts = [part.isoformat() if isinstance(part, datetime) else part for part in key]
+    return base64.urlsafe_b64encode(json.dumps(parts, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
 def decode_cursor(cursor: str, *types: type) -> tuple[Any, ...]:
-    """The sort key in `cursor`, checked against `types`.  Raises InvalidRequest (`bad_cursor`)."""
-    try:
-        key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except ValueError:
-        key = None
-    well_formed = (
-        isinstance(key, list)
-        and tuple(map(type, key)) == types
-        and all(abs(part) < 2**63 for part in key if isinstance(part, int))
-    )
-    if not well_formed:
+    """The sort key in `cursor`, one part for each of `types`.
+
+    Raises InvalidRequest (`bad_cursor`) for any text but the one that `encode_cursor` makes of such a key.
+    """
+    key: tuple[Any, ...] = ()
+    with suppress(ValueError, TypeError):
+        parts = json.loads(base64.urlsafe_b64decode(cursor[:CHARS_MAX] + "=" * (-len(cursor) % 4)))
+        pairs = zip(types, parts, strict=True)
+        key = tuple(datetime.fromisoformat(part) if kind is datetime else part for kind, part in pairs)
+    if tuple(map(type, key)) != types or not all(map(_in_range, key)) or encode_cursor(*key) != cursor:
         raise InvalidRequest(
             "bad_cursor", "This cursor is not one Recap gave out. Start again without it.", param="cursor"
         )
-    return tuple(key)
+    return key
+
+
+def _in_range(part: int | datetime) -> bool:
+    return part.tzinfo == UTC if isinstance(part, datetime) else 0 <= part < 2**63
 
 
 def page_of(rows: Sequence[T], limit: int, key: Any) -> Page[T]:

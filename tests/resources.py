@@ -69,6 +69,16 @@ def read_all(client: FlaskClient, address: str, **query: Any) -> list[Any]:
             return items
 
 
+def listings(client: FlaskClient) -> list[str]:
+    """The addresses of every listing that comes in pages."""
+    paths = good(client.get("/openapi.json"))["paths"]
+    return [
+        path
+        for path, calls in paths.items()
+        if any(one["name"] == "cursor" for one in calls.get("get", {}).get("parameters", []))
+    ]
+
+
 def rows_of(services: Services) -> dict[str, int]:
     """How many rows each table has."""
     with services.database.read() as tx:

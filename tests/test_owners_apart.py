@@ -22,7 +22,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from app import services_of
-from tests.resources import Body, an_app, append, error, good, read_all, said
+from tests.resources import Body, an_app, append, error, good, listings, read_all, said
 from tests.sql import statements
 from tests.test_auth import METHODS, with_key
 
@@ -395,16 +395,6 @@ def _erasing_last(call: str) -> tuple[bool, bool, bool, int]:
 
 
 # -- what goes from one answer into the next request
-
-
-def listings(client: FlaskClient) -> list[str]:
-    """The addresses of every listing that comes in pages."""
-    paths = good(client.get("/openapi.json"))["paths"]
-    return [
-        path
-        for path, calls in paths.items()
-        if any(one["name"] == "cursor" for one in calls.get("get", {}).get("parameters", []))
-    ]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
-from tests.resources import append, error, read_all, said
+from tests.resources import append, error, listings, read_all, said
 
 # -- making, reading, changing
 
@@ -39,8 +41,6 @@ def test_made_read_and_changed(client: FlaskClient) -> None:
         ("GET", "/api/sessions?limit=0", None, "limit"),
         ("GET", "/api/sessions?userid=ada", None, "userid"),  # ignored, it would list everybody's
         ("GET", "/api/sessions?before=yesterday", None, "before"),
-        ("GET", "/api/sessions?cursor=nonsense", None, "cursor"),
-        ("GET", "/api/sessions/tea/messages?cursor=WzFlNDBd", None, "cursor"),
         ("GET", "/api/sessions/tea/messages?order=sideways", None, "order"),
     ],
 )
@@ -51,6 +51,31 @@ def test_what_is_wrong_is_named(shared: FlaskClient, method: str, address: str, 
 
 
 # -- listing
+
+NOON, BEYOND = "2026-11-22T12:00:00", 2**63
+FORGED = [
+    *("", "nonsense", "é", "=", "W" * 100_000, "x" * 99),
+    *([], [5, 5, 5], {}, 5, None, "5", [[5]], [{}], ["5"], [None], [True], [5.0], [-1], [BEYOND], [-BEYOND], [10**99]),
+    *([f"{NOON}+00:00", *rest] for rest in ([], ["5"], [-1], [BEYOND])),
+    *([time, 5] for time in (NOON, f"{NOON}Z", f"{NOON}+02:00", "0001-01-01T00:00:00+23:59", "0001-01-01", "", 5)),
+]
+
+
+def encoded(key: Any, indent: int | None = None) -> str:
+    """A key as a cursor holds it; text stays as it is."""
+    text = json.dumps(key, separators=(",", ":"), indent=indent)
+    return key if isinstance(key, str) else base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def test_no_listing_takes_a_cursor_that_was_not_given_out(shared: FlaskClient) -> None:
+    shared.post("/api/sessions", json={"session_id": "tea"})
+    for path in listings(shared):
+        address = path.format(session_id="tea")
+        own = [f"{NOON}+00:00", 5] if path == "/api/sessions" else [5]
+        assert shared.get(address, query_string={"cursor": encoded(own)}).status_code == 200, path
+        for cursor in (*map(encoded, FORGED), encoded(own) + "=", encoded(own) + "\n", encoded(own, indent=1)):
+            found = error(shared.get(address, query_string={"cursor": cursor}), 422)
+            assert (found["code"], found["param"]) == ("bad_cursor", "cursor"), (path, cursor)
 
 
 @pytest.mark.parametrize("limit", [1, 3, 20])

@@ -44,7 +44,7 @@ class Jobs:
         query = _visible(caller).order_by(JobRow.id).limit(limit + 1)
         if state:
             query = query.where(JobRow.state == state)
-        if cursor:
+        if cursor is not None:
             query = query.where(JobRow.id > decode_cursor(cursor, int)[0])
         with self.database.read() as tx:
             if session_id is not None:

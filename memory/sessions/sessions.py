@@ -19,7 +19,7 @@ from sqlalchemy import ColumnDefault, and_, or_, select
 from config import Settings
 from memory.access.owners import find_session, known_session, owned
 from memory.domain import Caller, Message
-from memory.errors import Conflict, InvalidRequest, NotFound
+from memory.errors import Conflict, NotFound
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
 from memory.paging import Page, decode_cursor, encode_cursor, page_of
@@ -110,19 +110,15 @@ class Sessions:
             query = query.where(SessionRow.updated_at < before)
         if after:
             query = query.where(SessionRow.updated_at >= after)
-        if cursor:
-            stamp, row_id = decode_cursor(cursor, str, int)
-            try:
-                last = datetime.fromisoformat(stamp)
-            except ValueError:
-                raise InvalidRequest("bad_cursor", "This cursor is not one Recap gave out.", param="cursor") from None
+        if cursor is not None:
+            last, row_id = decode_cursor(cursor, datetime, int)
             query = query.where(
                 or_(SessionRow.updated_at < last, and_(SessionRow.updated_at == last, SessionRow.id < row_id))
             )
         query = query.order_by(SessionRow.updated_at.desc(), SessionRow.id.desc()).limit(limit + 1)
         with self.database.read() as tx:
             rows = tx.scalars(query).all()
-        page = page_of(rows, limit, lambda row: (row.updated_at.isoformat(), row.id))
+        page = page_of(rows, limit, lambda row: (row.updated_at, row.id))
         return Page(tuple(self._info(row) for row in page.items), page.next_cursor)
 
     def change(self, caller: Caller, session_id: str, changes: dict[str, Any]) -> SessionInfo:
@@ -153,7 +149,7 @@ class Sessions:
             query = MESSAGES.where(
                 MessageRow.session_id == row.id, MessageRow.branch == branch, MessageRow.erased_at.is_(None)
             )
-            if cursor:
+            if cursor is not None:
                 (position,) = decode_cursor(cursor, int)
                 query = query.where(MessageRow.position < position if newest_first else MessageRow.position > position)
             order = MessageRow.position.desc() if newest_first else MessageRow.position

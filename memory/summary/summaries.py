@@ -91,7 +91,7 @@ class Summaries:
         """All versions, newest first.  Raises NotFound."""
         with self.database.read() as tx:
             query = select(SummaryRow).where(SummaryRow.session_id == find_session(tx, caller, session_id).id)
-            if cursor:
+            if cursor is not None:
                 query = query.where(SummaryRow.version < decode_cursor(cursor, int)[0])
             rows = tx.scalars(query.order_by(SummaryRow.version.desc()).limit(limit + 1))
             return page_of(list(map(as_version, rows)), limit, lambda version: (version.version,))

@@ -77,7 +77,7 @@ class Turns:
         with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
             query = _of_line(row)
-            if cursor:
+            if cursor is not None:
                 (last,) = decode_cursor(cursor, int)
                 query = query.where(TurnRow.user_message_id < last if newest_first else TurnRow.user_message_id > last)
             order = TurnRow.user_message_id.desc() if newest_first else TurnRow.user_message_id
