@@ -1,10 +1,14 @@
 """Remembered text is data.  This is the one module that puts it into a prompt; nothing else escapes or quotes.
 
 Guarantee: remembered text cannot close the block it is quoted in, open another block, start a line of its own, name
-another speaker, or contain a marker of a server's chat template (`<|im_start|>`, `[INST]`).  Angle brackets and
-ampersands are escaped, also the ones that tokenisers fold into ASCII.  Every line end becomes one newline, indented.
-Invisible characters can hide text from a reader and show it to a model.  They are removed, except where they shape a
-letter or an emoji.
+another speaker, or contain a mark of a server's chat template.  Angle brackets and ampersands are escaped, also those
+that tokenisers fold into ASCII, and with them `<|im_start|>` and `</s>`.  Marks in square brackets are known by their
+shape (`[INST]`, `[|user|]`, `]~b]`).  Every line end becomes one newline, indented.
+
+Invisible characters can hide text from a reader and show it to a model.  They are removed, except where they change
+what the reader sees, and there one of a kind stays: selectors of emoji and of Mongolian letters, joiners of emoji and
+of scripts that join.  Selectors of other letters are removed too: each could carry a byte, and a model reads the same
+letter without it.
 """
 
 from __future__ import annotations
@@ -22,8 +26,10 @@ GAP = "..."  # stands for messages that are left out
 BLOCKS = ("memory", "chat", "message", "summary", "facts")
 
 _LINE_ENDS = "\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"  # besides the newline
+_MVS, _ZWNJ, _ZWJ = "\u180e\u200c\u200d"  # Mongolian's vowel separator, zero-width non-joiner and joiner
+_USELESS = re.compile(f"[^{_MVS}{_ZWNJ}{_ZWJ}\u180b-\u180d\u180f\ufe0e\ufe0f]+")  # for the shape of anything
 _HIDDEN = (
-    "\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufff9-\ufffb"
+    "\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufff9-\ufffc\U00013430-\U00013440\U00016fe4\U0001d159"
     # and Unicode's Default_Ignorable_Code_Point
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -31,16 +37,34 @@ _HIDDEN = (
 _UNSEEN = re.compile(
     "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
     "|\U000e0077\U000e006c\U000e0073)\U000e007f"  # the flags of England, Scotland and Wales
-    f"|(?P<joiner>[\u200c\u200d])|(?P<selector>[\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef])|[{_HIDDEN}]"
+    f"|[{_HIDDEN}]+"
 )
-_SHAPED = {"joiner": ("Lo", "Mn", "Mc", "So", "Sk"), "selector": ("Lo", "So", "Sm", "Po", "Nd")}
+_VARIED = (  # what Unicode's emoji-variation-sequences.txt lists beyond ASCII
+    "©®‼⁉™ℹ↔-↙↩↪⌚⌛⌨⏏⏩-⏳⏸-⏺Ⓜ▪▫▶◀◻-◾☀-☄☎☑☔☕☘☝☠☢☣☦☪☮☯☸-☺♀♂♈-♓♟♠♣♥♦♨♻♾♿⚒-⚗⚙⚛⚜⚠⚡⚧⚪⚫⚰⚱⚽⚾⛄⛅⛈⛎⛏"
+    "⛑⛓⛔⛩⛪⛰-⛵⛷-⛺⛽✂✅✈-✍✏✒✔✖✝✡✨✳✴❄❇❌❎❓-❕❗❣❤➕-➗➡➰➿⤴⤵⬅-⬇⬛⬜⭐⭕〰〽㊗㊙🀄🅰🅱🅾🅿🈂🈚🈯🈷🌍-🌏🌕"
+    "🌜🌡🌤-🌬🌶🍸🍽🎓🎖🎗🎙-🎛🎞🎟🎧🎬-🎮🏂🏄🏆🏊-🏎🏔-🏠🏭🏳🏵🏷🐈🐕🐟🐦🐿👁👂👆-👉👍👎👓👪👽💣💰💳💻💿📋📚📟📤-📦📪-📭📷"
+    "📹-📻📽🔈🔍🔒🔓🕉🕊🕐-🕧🕯🕰🕳-🕹🖇🖊-🖍🖐🖥🖨🖱🖲🖼🗂-🗄🗑-🗓🗜-🗞🗡🗣🗨🗯🗳🗺😐🚇🚍🚑🚔🚘🚭🚲🚹🚺🚼🛋🛍-🛏🛠-🛥🛩🛰🛳"
+)
+_SELECTED = re.compile(f"[{_VARIED}][\ufe0e\ufe0f]|[0-9#*]\ufe0f\u20e3|[\u1820-\u18aa][\u180b-\u180d\u180f]")
+_EMOJI = re.compile(
+    f"[{_VARIED}\U0001f300-\U0001f64f\U0001f680-\U0001f6ff\U0001f7e0-\U0001f7eb"
+    "\U0001f900-\U0001f9ff\U0001fa70-\U0001faff]"
+)
+_CURSIVE = frozenset(["ARABIC", "SYRIAC", "NKO", "MONGOLIAN", "MANDAIC", "PHAGS-PA", "ADLAM", "HANIFI"])
+_VIRAMA = 9  # the combining class of the signs that join Indic letters
 
 _ESCAPED = str.maketrans(
     dict.fromkeys("&＆﹠", "&amp;") | dict.fromkeys("<＜﹤", "&lt;") | dict.fromkeys(">＞﹥", "&gt;")
 )
-_MARK = re.compile(r"[\[［](?=/?[A-Z][A-Z_]{2,}[\]］])")  # [INST], [/INST], [TOOL_CALLS], [SEP]
+_BRACKETS = r"\[\]［］﹇﹈"
+_BRACKETED = re.compile(rf"[\[［﹇]([^{_BRACKETS}]*)(?=[\]］﹈](\(?))")
+_MARK = re.compile(r"\|.*|/?(?=(?:[\d_▁]*[A-Za-z]){3})[A-Za-z\d_▁]+(?:-\d+)?", re.S)  # |user|, /INST, gMASK, img-1
+_TECHNICAL = re.compile(r"[A-Z]{2}|[^A-Za-z]")  # not a word of a link or of code
+_TILDE = re.compile(  # ]~b], [e~[
+    rf"([{_BRACKETS}][^~～{_BRACKETS}]{{0,12}})[~～](?=[^{_BRACKETS}]{{0,12}}[{_BRACKETS}])"
+)
 _ORDINARY = re.compile(  # text with nothing to remove or escape, as nearly all text is
-    r"[\t\n !-%'-;=?-Z\\-~\xa0-\xac\xae-\u034e\u0370-\u058f"
+    r"[\t\n !-%'-;=?-Z\\^-~\xa0-\xac\xae-\u034e\u0370-\u058f"
     r"\u2010-\u2027\u3000-\u3163\u3165-\ud7ff\uff01\uff08-\uff1b\uff1f]*"
 )
 _OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,400}})?>\n")
@@ -54,10 +78,33 @@ def plain(text: str) -> str:
 
 
 def _shaping(unseen: re.Match[str]) -> str:
-    """The invisible character where it shapes the character before it, or the flag; else nothing."""
-    found, start = unseen.group(), unseen.start()
-    before = unicodedata.category(unseen.string[start - 1]) if start else ""
-    return found if len(found) > 1 or before in _SHAPED.get(unseen.lastgroup or "", ()) else ""
+    """Of a run of invisible characters one selector and one joiner, where they change what is seen.  Or the flag."""
+    run, text, start, end = unseen.group(), unseen.string, unseen.start(), unseen.end()
+    if run[0] == "🏴":
+        return run
+    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
+    shaping = _USELESS.sub("", run)
+    selector, joiner = shaping[:1], shaping[-1:]
+    selected = _SELECTED.match(before + selector + after)
+    return (selector if selected else "") + (joiner if _joins(before, joiner, after) else "")
+
+
+def _joins(before: str, joiner: str, after: str) -> bool:
+    """Whether `joiner` changes how letters or emoji look between which it stands."""
+    one, other = _cursive(before), _cursive(after)
+    if joiner == _ZWJ:
+        return one != other or bool(_EMOJI.match(before) and _EMOJI.match(after))
+    if joiner == _ZWNJ:
+        return one == "VIRAMA" or "" != one == other
+    return joiner == _MVS and one == other == "MONGOLIAN"
+
+
+def _cursive(character: str) -> str:
+    """The script of a letter or mark whose form depends on its neighbours; "VIRAMA" for the sign that joins others."""
+    if not character or unicodedata.combining(character) == _VIRAMA:
+        return "VIRAMA" if character else ""
+    script = unicodedata.name(character, "").partition(" ")[0]
+    return script if script in _CURSIVE and unicodedata.category(character)[0] in "LM" else ""
 
 
 def one_line(text: str) -> str:
@@ -67,9 +114,29 @@ def one_line(text: str) -> str:
 
 def escape(text: str) -> str:
     """`text` as it may stand inside a block."""
-    if not _ORDINARY.fullmatch(text):
-        text = _MARK.sub("&#91;", plain(text).translate(_ESCAPED))
-    return text.replace("\n", "\n  ")
+    return unmarked(text).replace("\n", "\n  ")
+
+
+def unmarked(text: str) -> str:
+    """`plain` text without markup and without marks of chat templates, in lines of its own."""
+    if _ORDINARY.fullmatch(text):
+        return text
+    return _BRACKETED.sub(_bracketed, _TILDE.sub(r"\1&#126;", plain(text).translate(_ESCAPED)))
+
+
+def _bracketed(found: re.Match[str]) -> str:
+    """An opening bracket and what follows it; escaped if together they have the shape of a mark, as `[INST]`.
+
+    Case, spaces, accents and styles of letters make no difference.  Plain words have that shape too: they stay as they
+    are in a link (`[text](address)`) and in code (`list[str]`).
+    """
+    folded = unicodedata.normalize("NFKD", found[1])
+    name = "".join(one for one in folded if not one.isspace() and unicodedata.category(one)[0] != "M")
+    if not _MARK.fullmatch(name):
+        return found.group()
+    code = re.match(r"[\w\])]", found.string[found.start() - 1 : found.start()], re.A)
+    word = not _TECHNICAL.search(name) and (found[2] or code)
+    return found.group() if word else f"&#91;{found[1]}"
 
 
 def attribute(text: str) -> str:
@@ -136,7 +203,7 @@ def spoken(message: Message) -> tuple[str, str]:
     remembered text is never an instruction.
     """
     if message.role in ("user", "assistant"):
-        name = one_line(message.name) if message.name else ""
+        name = escape(one_line(message.name)) if message.name else ""
         return message.role, f"{name}: {message.content}" if name else message.content
     return "user", quoted(message.role, message.content)
 
