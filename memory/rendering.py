@@ -18,6 +18,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
+from functools import lru_cache
 
 from memory.domain import Excerpt, Fact, Message
 from memory.sections import Sections
@@ -34,11 +35,10 @@ _HIDDEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_UNSEEN = re.compile(
-    "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
-    "|\U000e0077\U000e006c\U000e0073)\U000e007f"  # the flags of England, Scotland and Wales
-    f"|[{_HIDDEN}]+"
-)
+_FLAGS = [  # of England, Scotland and Wales
+    "🏴" + "".join(chr(0xE0000 + ord(letter)) for letter in f"{name}\x7f") for name in ("gbeng", "gbsct", "gbwls")
+]
+_UNSEEN = re.compile(f"{'|'.join(_FLAGS)}|[{_HIDDEN}]+")
 _VARIED = (  # what Unicode's emoji-variation-sequences.txt lists beyond ASCII
     "©®‼⁉™ℹ↔-↙↩↪⌚⌛⌨⏏⏩-⏳⏸-⏺Ⓜ▪▫▶◀◻-◾☀-☄☎☑☔☕☘☝☠☢☣☦☪☮☯☸-☺♀♂♈-♓♟♠♣♥♦♨♻♾♿⚒-⚗⚙⚛⚜⚠⚡⚧⚪⚫⚰⚱⚽⚾⛄⛅⛈⛎⛏"
     "⛑⛓⛔⛩⛪⛰-⛵⛷-⛺⛽✂✅✈-✍✏✒✔✖✝✡✨✳✴❄❇❌❎❓-❕❗❣❤➕-➗➡➰➿⤴⤵⬅-⬇⬛⬜⭐⭕〰〽㊗㊙🀄🅰🅱🅾🅿🈂🈚🈯🈷🌍-🌏🌕"
@@ -57,7 +57,7 @@ _ESCAPED = str.maketrans(
     dict.fromkeys("&＆﹠", "&amp;") | dict.fromkeys("<＜﹤", "&lt;") | dict.fromkeys(">＞﹥", "&gt;")
 )
 _BRACKETS = r"\[\]［］﹇﹈"
-_BRACKETED = re.compile(rf"[\[［﹇]([^{_BRACKETS}]*)(?=[\]］﹈](\(?))")
+_BRACKETED = re.compile(rf"[\[［﹇]([^{_BRACKETS}]{{0,100}})(?=[\]］﹈](\(?))")
 _MARK = re.compile(r"\|.*|/?(?=(?:[\d_▁]*[A-Za-z]){3})[A-Za-z\d_▁]+(?:-\d+)?", re.S)  # |user|, /INST, gMASK, img-1
 _TECHNICAL = re.compile(r"[A-Z]{2}|[^A-Za-z]")  # not a word of a link or of code
 _TILDE = re.compile(  # ]~b], [e~[
@@ -89,6 +89,7 @@ def _shaping(unseen: re.Match[str]) -> str:
     return (selector if selected else "") + (joiner if _joins(before, joiner, after) else "")
 
 
+@lru_cache(maxsize=4096)
 def _joins(before: str, joiner: str, after: str) -> bool:
     """Whether `joiner` changes how letters or emoji look between which it stands."""
     one, other = _cursive(before), _cursive(after)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import unicodedata
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -218,6 +219,31 @@ def test_no_mark_of_a_chat_template_is_left(model: str, disguise: str) -> None:
 )
 def test_brackets_of_ordinary_text_stay(written: str) -> None:
     assert escape(written) == written
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "[INST]",
+        "]~b]",
+        "[",
+        "]~",
+        "[a",
+        "[|",
+        "<|x|>",
+        "ب\u200c",
+        "👩\u200d",
+        "❤\ufe0f",
+        ".\U000e0100",
+        "🏴\U000e0067",
+        "\u0301\u0316",
+    ],
+)
+def test_a_megabyte_of_marks_takes_no_more_than_seconds(piece: str) -> None:
+    text = f"[x{piece * (1_000_000 // len(piece))}]"
+    started = time.process_time()
+    attribute(text)
+    assert time.process_time() - started < 8
 
 
 @pytest.mark.parametrize(
