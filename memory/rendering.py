@@ -57,9 +57,11 @@ _ESCAPED = str.maketrans(
     dict.fromkeys("&＆﹠", "&amp;") | dict.fromkeys("<＜﹤", "&lt;") | dict.fromkeys(">＞﹥", "&gt;")
 )
 _BRACKETS = r"\[\]［］﹇﹈"
-_BRACKETED = re.compile(rf"[\[［﹇]([^{_BRACKETS}]{{0,100}})(?=[\]］﹈](\(?))")
+_WORD = "(?![A-Za-z ]*[A-Z]{2})[A-Za-z"  # what code (`list[str]`) and links (`[text](address)`) may have in brackets
+_BRACKETED = re.compile(
+    rf"(?<=[A-Za-z0-9_\])])\[{_WORD}]+\]|\[{_WORD} ]+\](?=\()|[\[［﹇]([^{_BRACKETS}]{{0,100}})(?=[\]］﹈])"
+)
 _MARK = re.compile(r"\|.*|/?(?=(?:[\d_▁]*[A-Za-z]){3})[A-Za-z\d_▁]+(?:-\d+)?", re.S)  # |user|, /INST, gMASK, img-1
-_TECHNICAL = re.compile(r"[A-Z]{2}|[^A-Za-z]")  # not a word of a link or of code
 _TILDE = re.compile(  # ]~b], [e~[
     rf"([{_BRACKETS}][^~～{_BRACKETS}]{{0,12}})[~～](?=[^{_BRACKETS}]{{0,12}}[{_BRACKETS}])"
 )
@@ -126,18 +128,10 @@ def unmarked(text: str) -> str:
 
 
 def _bracketed(found: re.Match[str]) -> str:
-    """An opening bracket and what follows it; escaped if together they have the shape of a mark, as `[INST]`.
-
-    Case, spaces, accents and styles of letters make no difference.  Plain words have that shape too: they stay as they
-    are in a link (`[text](address)`) and in code (`list[str]`).
-    """
-    folded = unicodedata.normalize("NFKD", found[1])
+    """What stands in brackets; escaped if it has the shape of a mark, whatever its case, spaces, accents and style."""
+    folded = unicodedata.normalize("NFKD", found[1] or "")
     name = "".join(one for one in folded if not one.isspace() and unicodedata.category(one)[0] != "M")
-    if not _MARK.fullmatch(name):
-        return found.group()
-    code = re.match(r"[\w\])]", found.string[found.start() - 1 : found.start()], re.A)
-    word = not _TECHNICAL.search(name) and (found[2] or code)
-    return found.group() if word else f"&#91;{found[1]}"
+    return f"&#91;{found[1]}" if _MARK.fullmatch(name) else found.group()
 
 
 def attribute(text: str) -> str:
