@@ -59,7 +59,7 @@ _ESCAPED = str.maketrans(
 _BRACKETS = r"\[\]［］﹇﹈"
 _WORD = "(?![A-Za-z ]*[A-Z]{2})[A-Za-z"  # what code (`list[str]`) and links (`[text](address)`) may have in brackets
 _BRACKETED = re.compile(
-    rf"(?<=[A-Za-z0-9_\])])\[{_WORD}]+\]|\[{_WORD} ]+\](?=\()|[\[［﹇]([^{_BRACKETS}]{{0,100}})(?=[\]］﹈])"
+    rf"(?<=[A-Za-z0-9_\])])\[{_WORD}]+\]|\[{_WORD} ]+\](?=\()|[\[［﹇]([^{_BRACKETS}]{{3,100}})(?=[\]］﹈])"
 )
 _MARK = re.compile(r"\|.*|/?(?=(?:[\d_▁]*[A-Za-z]){3})[A-Za-z\d_▁]+(?:-\d+)?", re.S)  # |user|, /INST, gMASK, img-1
 _TILDE = re.compile(  # ]~b], [e~[
@@ -84,22 +84,21 @@ def _shaping(unseen: re.Match[str]) -> str:
     run, text, start, end = unseen.group(), unseen.string, unseen.start(), unseen.end()
     if run[0] == "🏴":
         return run
-    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
-    shaping = _USELESS.sub("", run)
-    selector, joiner = shaping[:1], shaping[-1:]
-    selected = _SELECTED.match(before + selector + after)
-    return (selector if selected else "") + (joiner if _joins(before, joiner, after) else "")
+    run = _USELESS.sub("", run)
+    return _kept(text[max(0, start - 1) : start], run[:1], run[-1:], text[end : end + 1])
 
 
 @lru_cache(maxsize=4096)
-def _joins(before: str, joiner: str, after: str) -> bool:
-    """Whether `joiner` changes how letters or emoji look between which it stands."""
+def _kept(before: str, selector: str, joiner: str, after: str) -> str:
+    """What stays between two characters."""
     one, other = _cursive(before), _cursive(after)
-    if joiner == _ZWJ:
-        return one != other or bool(_EMOJI.match(before) and _EMOJI.match(after))
-    if joiner == _ZWNJ:
-        return one == "VIRAMA" or "" != one == other
-    return joiner == _MVS and one == other == "MONGOLIAN"
+    joins = {
+        _ZWJ: one != other or (_EMOJI.match(before) and _EMOJI.match(after)),
+        _ZWNJ: one == "VIRAMA" or "" != one == other,
+        _MVS: one == other == "MONGOLIAN",
+    }
+    selected = _SELECTED.match(before + selector + after)
+    return (selector if selected else "") + (joiner if joins.get(joiner) else "")
 
 
 def _cursive(character: str) -> str:
