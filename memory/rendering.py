@@ -106,7 +106,8 @@ def _cursive(character: str) -> str:
     if not character or unicodedata.combining(character) == _VIRAMA:
         return "VIRAMA" if character else ""
     script = unicodedata.name(character, "").partition(" ")[0]
-    return script if script in _CURSIVE and unicodedata.category(character)[0] in "LM" else ""
+    fixed = unicodedata.decomposition(character).startswith("<")  # a presentation form
+    return script if script in _CURSIVE and unicodedata.category(character)[0] in "LM" and not fixed else ""
 
 
 def one_line(text: str) -> str:

@@ -100,7 +100,7 @@ def test_what_people_write_stays_as_it_is(written: str) -> None:
 
 # A character of each general category, and characters of scripts and kinds of emoji.
 KINDS = {unicodedata.category(chr(code)): chr(code) for code in (*range(0x10FFFF, 0x4FF, -1), *range(0x500))}
-SCRIPTS = "aжשあ漢가ᄀกកཀကअકא́9。😀👩🏽🏴🇩❤☎ℹ〽" + "برُـܒߊࡀᠠꡀ𞤀" + "््්ന്"
+SCRIPTS = "aжשあ漢가ᄀกកཀကअકא́9。ﺏ𞸀😀👩🏽🏴🇩❤☎ℹ〽" + "برُـܒߊࡀᠠꡀ𞤀" + "््්ന്"
 CURSIVE = {letter: script for script, letters in enumerate(["برُـ", "ܒ", "ߊ", "ࡀ", "ᠠ", "ꡀ", "𞤀"]) for letter in letters}
 VIRAMAS, VARIED, EMOJI, KEYCAP = "््්്", "❤☎ℹ〽", "😀👩🏽🏴❤☎ℹ〽👧", "\u20e3"
 MVS, ZWNJ, ZWJ = "\u180e\u200c\u200d"
