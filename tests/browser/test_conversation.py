@@ -125,6 +125,34 @@ def test_a_server_killed_in_mid_stream_loses_no_words(
     expect(messages(page)).to_have_count(2)
 
 
+def test_words_are_shown_as_they_were_typed(page: Page, live: Live) -> None:
+    page.goto("/")
+    text = "  two spaces\nnext line:\n```py\nif a:\n    b()\n```\nthe <b>end</b>"
+    send(page, f"\n{text}\n")
+    expect(messages(page)).to_have_count(2)
+    done(page)
+    own = messages(page).first
+    assert own.locator(".body").evaluate("body => body.innerText") == (
+        "  two spaces\nnext line:\nif a:\n    b()\nthe <b>end</b>"
+    )
+    assert own.locator("pre > code").text_content() == "if a:\n    b()"
+    assert stored(live, session_shown(page))[0] == ("user", text)
+
+
+def test_a_text_that_is_too_long_stays_whole_and_is_explained(page: Page) -> None:
+    page.goto("/")
+    long = "word " * 20_000 + "the end"
+    box(page).evaluate("(box, text) => { box.focus(); document.execCommand('insertText', false, text); }", long)
+    alert = page.get_by_role("main").get_by_role("alert")
+    expect(alert).to_contain_text("7 characters longer than the 100,000 that fit")
+    box(page).press("Enter")
+    expect(messages(page)).to_have_count(0)
+    expect(box(page)).to_have_value(long)
+    box(page).press("Control+a")
+    box(page).press_sequentially("Short")
+    expect(alert).to_be_hidden()
+
+
 def test_a_draft_outlives_a_reload_and_a_look_at_another_chat(page: Page, live: Live) -> None:
     talk(live.client, "garden", "The roses need water", "Noted.")
     page.goto("/")

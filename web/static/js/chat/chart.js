@@ -9,7 +9,7 @@ import { on, settings, shown } from "../page/state.js";
 import { moment, number } from "../page/words.js";
 
 const PAGE = 500; // the maximum of turns in one call
-const ROOM = "(min-width: 761px) and (min-height: 800px)"; // screens on which the chart is open by default
+const ROOM = "(min-width: 761px) and (min-height: 800px)"; // screens on which the chart opens by itself
 const HEIGHT = 92;
 const TOP = 8;
 const BOTTOM = 16;
@@ -178,13 +178,14 @@ function table(points) {
 }
 
 /**
- * Put the chart under the conversation's heading, open or folded as the person left it.
- * A chat without turns has no chart.
+ * Put the chart under the conversation's heading, open or folded as the person left it.  By itself it opens once memory
+ * has saved tokens.  A chat without turns has no chart.
  */
 export function startChart() {
   const line = el("span.token-total.muted", {});
   const body = el("div.token-body", { id: "token-body" });
-  const open = () => settings.chart === "shown" || (settings.chart === "" && matchMedia(ROOM).matches);
+  let saved = false;
+  const open = () => (settings.chart ? settings.chart === "shown" : saved && matchMedia(ROOM).matches);
   const fold = button(
     "Tokens",
     () => {
@@ -221,8 +222,12 @@ export function startChart() {
     if (sessionId === null) return show("", null);
     try {
       const turns = await turnsOf(sessionId);
+      if (mine !== asked) return;
       const points = pointsOf(turns);
-      if (mine === asked) show(total(points), points.length ? tokenChart(turns) : null);
+      const { sent, full } = sums(points);
+      saved = sent < full;
+      unfold();
+      show(total(sent, full), points.length ? tokenChart(turns) : null);
     } catch (error) {
       if (mine === asked) show("The figures can't be read", el("p.token-none", {}, `${error.message} `, button("Try again", read)));
     }
@@ -243,9 +248,9 @@ async function turnsOf(sessionId) {
   }
 }
 
-function total(points) {
-  const sent = points.reduce((sum, point) => sum + point.sent, 0);
-  const full = points.reduce((sum, point) => sum + point.full, 0);
+const sums = (points) => points.reduce((sum, { sent, full }) => ({ sent: sum.sent + sent, full: sum.full + full }), { sent: 0, full: 0 });
+
+function total(sent, full) {
   if (sent < full) return `${number(sent)} sent instead of ${number(full)}, ${compared({ sent, full })}`;
   return `${number(sent)} sent; the full history would be ${number(full)}`;
 }

@@ -2,7 +2,9 @@
 // and is deleted only when the server has stored the message.
 
 import { byId } from "../page/dom.js";
+import { tooLong } from "../page/words.js";
 
+const CHARS_MAX = 100_000; // the server's limit for a message
 const box = byId("message-box");
 const stop = byId("stop");
 const send = byId("send");
@@ -15,6 +17,7 @@ const slot = (name) => `recap.draft.${name}`; // in sessionStorage, so a draft e
 
 box.addEventListener("input", () => {
   fit();
+  complain(tooMuch(box.value));
   if (place !== null) sessionStorage.setItem(slot(place), box.value);
 });
 box.addEventListener("keydown", (event) => {
@@ -25,8 +28,8 @@ box.addEventListener("keydown", (event) => {
 });
 byId("composer").addEventListener("submit", (event) => {
   event.preventDefault();
-  const text = box.value.trim();
-  if (!text || send.hidden) return;
+  const text = typed(box);
+  if (!text || send.hidden || tooMuch(text)) return;
   if (submit) submit(text);
   else early = text;
 });
@@ -45,7 +48,7 @@ export function openDraft(name) {
   place = name;
   box.value = [draft, typed].filter(Boolean).join("\n");
   if (typed) sessionStorage.setItem(slot(place), box.value);
-  complain("");
+  complain(tooMuch(box.value));
   fit();
 }
 
@@ -69,7 +72,12 @@ export function giveBack(name, text) {
   fit();
 }
 
-export const holds = (text) => box.value.trim() === text;
+export const holds = (text) => typed(box) === text;
+
+/** The text of a box without empty lines around it.  Its first line keeps its indentation. */
+export const typed = ({ value }) => value.replace(/^\s*\n|\s+$/g, "");
+
+export const tooMuch = (text) => tooLong(text, CHARS_MAX);
 
 /** Show an error above the box; an empty text removes it. */
 export function complain(text) {

@@ -26,7 +26,7 @@ let elements = new Map(); // by message id
 let pressed = null; // a text submitted before the thread was loaded; it is sent afterwards
 let writing = null; // {of, reply}: the turn in progress, and the element of its reply
 let following = true; // whether the view stays at the end while text arrives
-let lastTop = 0;
+let lastRoom = 0; // how far the view could be scrolled when this was last looked at
 let opening = 0; // counts opened sessions, to ignore responses for earlier ones
 
 export function startConversation() {
@@ -133,9 +133,8 @@ function accept(loaded, { end = true } = {}) {
   }
   const turn = liveTurn(shown.sessionId);
   if (turn) turn.changed = progress;
+  following = end;
   draw();
-  following = false;
-  if (end) toEnd();
   emit("session", shown.sessionId);
   if (thread.session?.busy && !turn) watchBusy(opening);
   if (pressed !== null && composer.holds(pressed)) submit(pressed);
@@ -168,7 +167,6 @@ async function reload(mine) {
   thread = loaded;
   elements = new Map();
   draw();
-  toEnd();
 }
 
 async function loadMore(edge) {
@@ -201,8 +199,8 @@ function submit(text, { replaces = null, resumes = null } = {}) {
   if (thread.newer) openSession(shown.sessionId);
   const turn = takeTurn({ sessionId: shown.temporary ? null : shown.sessionId, text, replaces, resumes, history });
   turn.changed = progress;
+  following = true;
   draw();
-  toEnd();
   announce("Sent");
 }
 
@@ -281,11 +279,12 @@ function draw() {
   nodes.push(...ending(turn));
   if (!nodes.length) nodes.push(emptyState({ temporary: shown.temporary, write: composer.write }));
   put(list, nodes);
-  if (firstBefore && list.querySelector("article")?.dataset.id !== firstBefore && list.querySelector(`article[data-id="${firstBefore}"]`)) {
-    list.scrollTop = top + list.scrollHeight - height; // keep the visible messages in place
-  }
   composer.replying(turn);
   head();
+  if (following) toEnd();
+  else if (firstBefore && list.querySelector("article")?.dataset.id !== firstBefore && list.querySelector(`article[data-id="${firstBefore}"]`)) {
+    list.scrollTop = top + list.scrollHeight - height; // keep the visible messages in place
+  }
 }
 
 /** The nodes below the stored messages: the turn in progress, a reply to another page, or an error. */
@@ -348,11 +347,12 @@ function edit(messageId) {
 
 /** A form to edit the person's last message.  Sending it replaces the message and its reply. */
 function editor(message) {
-  const words = el("textarea", { value: message.content, rows: 4, "aria-label": "Your message, changed", maxLength: 100000 });
+  const words = el("textarea", { value: message.content, rows: 4, "aria-label": "Your message, changed" });
   const leave = () => edit(null);
   const save = () => {
-    const text = words.value.trim();
-    if (text) submit(text, { replaces: message.id });
+    const text = composer.typed(words);
+    composer.complain(composer.tooMuch(text));
+    if (text && !composer.tooMuch(text)) submit(text, { replaces: message.id });
   };
   words.addEventListener("keydown", (event) => {
     if (event.key === "Escape") {
@@ -387,14 +387,14 @@ function head() {
 }
 
 function toEnd() {
-  following = true;
-  list.scrollTop = list.scrollHeight;
-  lastTop = list.scrollTop;
+  lastRoom = list.scrollHeight - list.clientHeight;
+  list.scrollTop = lastRoom;
 }
 
-/** Stop following new text when the person scrolls up, and follow again near the end. */
+/** Follow new text while its end is in view.  When the room has changed, the browser scrolled and not the person. */
 function scrolled() {
-  if (list.scrollTop < lastTop - 2) following = false;
-  if (list.scrollHeight - list.scrollTop - list.clientHeight < NEAR_END) following = true;
-  lastTop = list.scrollTop;
+  const room = list.scrollHeight - list.clientHeight;
+  if (room - list.scrollTop < NEAR_END) following = true;
+  else if (room === lastRoom) following = false;
+  lastRoom = room;
 }

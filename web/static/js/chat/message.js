@@ -28,10 +28,13 @@ export function messageItem(message, { turn = null, actions = [] } = {}) {
   return item;
 }
 
-/** The text: replies are rendered as Markdown, all other messages are shown as typed. */
+const FENCED = /\n?^```[^\n]*\n([^]*?)\n?^```[^\S\n]*$\n?/m; // one block of code
+
+/** The text: replies are rendered as Markdown.  All other messages are shown as typed, with their blocks of code. */
 export function body(role, text) {
   if (role === "assistant") return el("div.body.md", {}, render(text));
-  return el("div.body.typed", {}, text);
+  const code = (words) => el("pre", { tabIndex: 0 }, el("code", {}, words));
+  return el("div.body.typed", {}, text.split(FENCED).map((words, part) => (part % 2 ? code(words) : words)));
 }
 
 /** A reply in progress: `{item, show(turn)}`. */

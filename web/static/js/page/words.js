@@ -27,6 +27,12 @@ export function when(iso) {
 export const number = (value) => new Intl.NumberFormat().format(Math.round(value));
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 
+/** What to say of a text that is too long; empty if it is not.  Boxes keep such a text: `maxLength` would cut it off. */
+export function tooLong(text, most) {
+  const over = [...text].length - most;
+  return over > 0 ? `This text is ${plural(over, "character")} longer than the ${number(most)} that fit. Nothing was cut off: shorten it, or send it in parts.` : "";
+}
+
 /** The beginning of a text, as a label for it. */
 export function shortened(text, most = 60) {
   const letters = [...text];
