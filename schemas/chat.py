@@ -91,7 +91,7 @@ class ShownFact(Fact):
     """A fact as a prompt showed it."""
 
     class Meta:
-        fields = ("id", "text", "category", "pinned", "valid_from", "score")
+        fields = ("id", "text", "category", "pinned", "session_id", "source_message_id", "valid_from", "score")
 
     def dump(self, obj: FactValue, *, many: bool | None = None) -> dict[str, Any]:
         """Not field by field, which would be most of a reply's work.  So with excerpts."""

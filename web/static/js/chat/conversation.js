@@ -13,7 +13,7 @@ import { emit, on, settings, shown } from "../page/state.js";
 import { Thread } from "./thread.js";
 import { liveTurn, takeTurn } from "./turns.js";
 import { dayKey, dayName, randomId, shortened } from "../page/words.js";
-import { onJump } from "./why.js";
+import { onShow } from "./why.js";
 
 const NEAR_END = 80; // pixels from the end within which the view follows new text
 const BUSY_POLL = 700; // milliseconds between polls for a reply that this page did not request
@@ -30,7 +30,7 @@ let lastRoom = 0; // how far the view could be scrolled when this was last looke
 let opening = 0; // counts opened sessions, to ignore responses for earlier ones
 
 export function startConversation() {
-  onJump(jumpTo);
+  onShow({ jumpTo, bringIntoView });
   const watch = new IntersectionObserver((seen) => {
     for (const entry of seen) if (entry.isIntersecting) loadMore(entry.target.dataset.edge);
   }, { root: list, rootMargin: "400px 0px" });
@@ -79,7 +79,7 @@ export async function jumpTo(sessionId, messageId) {
   }
   const item = elements.get(messageId);
   if (!item) return;
-  item.scrollIntoView({ block: "center" });
+  bringIntoView(item, "center");
   item.classList.remove("found");
   requestAnimationFrame(() => item.classList.add("found"));
   item.tabIndex = -1;
@@ -384,6 +384,12 @@ function head() {
   byId("composer-hint").textContent = shown.temporary
     ? "Nothing of this chat is stored. What is remembered is used."
     : settings.user === "me" ? "" : `Remembered for ${settings.user}.`;
+}
+
+/** Show an element, and stay there when text arrives below it. */
+function bringIntoView(element, block = "nearest") {
+  following = false;
+  element.scrollIntoView({ block });
 }
 
 function toEnd() {

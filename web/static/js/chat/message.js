@@ -22,7 +22,7 @@ export function messageItem(message, { turn = null, actions = [] } = {}) {
   const meta = el("div.meta", {}, el("time", { dateTime: message.created_at, title: moment(message.created_at) }, clock(message.created_at)));
   if (turn?.finish_reason === "interrupted") meta.append(el("span.badge.warn", {}, "Stopped here"));
   if (turn?.finish_reason === "length") meta.append(el("span.badge.warn", {}, "Cut at the model's limit"));
-  if (turn?.usage) meta.append(whyButton(turn, item));
+  if (turn?.usage) meta.append(whyButton(turn, item, message.content));
   meta.append(copyButton(message.content), ...actions);
   item.append(meta);
   return item;
