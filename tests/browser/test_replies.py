@@ -7,10 +7,12 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chatting import chat, messages, send
+from tests.browser.chatting import box, chat, messages, send, session_shown, stored
 from tests.browser.conftest import Browse, Serve
-from tests.browsing import PHONE, USUAL, WIDE, Screen
-from tests.model_server import Dictation, ModelServer
+from tests.browsing import PHONE, USUAL, WIDE, Screen, watch_of
+from tests.live import Live
+from tests.model_server import Dictation, ModelServer, Text
+from tests.serving import Server
 
 SENDS = 30
 WHY = re.compile("Why this answer")
@@ -101,3 +103,101 @@ def test_in_a_temporary_chat_each_reply_has_its_own_explanation(page: Page, mode
     messages(page).nth(1).get_by_role("button", name=WHY).click()
     told = messages(page).nth(1).get_by_role("region", name="Why this answer")
     expect(told).to_contain_text("The model read only your message")
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["finished", "stopped"])
+def test_a_reload_in_mid_stream_shows_the_text_so_far_and_stop(
+    page: Page, live: Live, model_server: ModelServer, stopped: bool
+) -> None:
+    reply = Dictation()
+    model_server.main.queue(reply)
+    page.goto("/")
+    send(page, "Take your time")
+    reply.say("Half of it, ")
+    expect(messages(page).last).to_contain_text("Half of it")
+    page.reload()
+    expect(messages(page).last).to_contain_text("Half of it")
+    expect(messages(page).last).to_contain_text("Waiting for the rest")
+    expect(box(page)).to_have_value("")
+    stop = page.get_by_role("button", name="Stop", exact=True)
+    if stopped:
+        stop.click()
+        expect(messages(page).last).to_contain_text("Stopped here")
+    else:
+        expect(stop).to_be_visible()
+        reply.say("and the rest.")
+        reply.end()
+        expect(messages(page).last).to_contain_text("Half of it, and the rest.")
+    expect(stop).to_be_hidden()
+    words = "Half of it, " if stopped else "Half of it, and the rest."
+    assert stored(live, session_shown(page)) == [("user", "Take your time"), ("assistant", words)]
+
+
+def test_a_reply_that_the_model_breaks_off_stays_and_is_marked(page: Page, model_server: ModelServer) -> None:
+    reply = Dictation()
+    model_server.main.queue(reply)
+    page.goto("/")
+    send(page, "Tell me a story")
+    reply.say("Once upon a time")
+    reply.break_off()
+    for _ in range(2):
+        expect(messages(page).last).to_contain_text("Once upon a time")
+        expect(messages(page).last).to_contain_text("The model broke off here")
+        page.reload()
+    model_server.main.queue("The whole story.")
+    messages(page).last.get_by_role("button", name="Try again").click()
+    expect(messages(page).last).to_contain_text("The whole story.")
+    expect(messages(page)).to_have_count(2)
+
+
+@pytest.mark.slow
+def test_a_server_killed_in_mid_stream_loses_no_words(
+    gunicorn: Server, browse: Browse, model_server: ModelServer
+) -> None:
+    reply = Dictation()
+    model_server.main.queue(reply)
+    page = browse(gunicorn)
+    watch_of(page).expect("ERR_")
+    page.goto("/")
+    send(page, "Remember the blue door")
+    reply.say("I remember ")
+    expect(messages(page).last).to_contain_text("I remember")
+    gunicorn.kill()
+    expect(messages(page).last).to_contain_text("The connection to Recap broke off.")
+    expect(messages(page).last).to_contain_text("I remember")
+    gunicorn.start()
+    again = page.get_by_role("button", name="Try again")
+    expect(again).to_be_visible(timeout=30_000)  # the killed turn's lease has to run out
+    for _ in range(2):
+        expect(page.get_by_role("alert").filter(has_text="broke off here. Your message is kept.")).to_be_visible()
+        expect(messages(page).last).to_contain_text("I remember")
+        page.reload()
+    model_server.main.queue(Text("The blue door."))
+    again.click()
+    expect(messages(page).last).to_contain_text("The blue door.", timeout=30_000)
+    expect(messages(page)).to_have_count(2)
+
+
+def test_two_tabs_on_one_chat_show_the_same(page: Page, live: Live, model_server: ModelServer) -> None:
+    page.goto("/")
+    chat(page, model_server, "The roses need water")
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(messages(other)).to_have_count(2)
+    reply = Dictation()
+    model_server.main.queue(reply)
+    send(page, "And the lilies?")
+    reply.say("They ")
+    expect(messages(other)).to_have_count(4)
+    expect(messages(other).last).to_contain_text("A reply is being written")
+    expect(other.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+    reply.say("do too.")
+    reply.end()
+    expect(messages(other).last).to_contain_text("They do too.")
+    page.get_by_role("button", name="Add a fact").click()
+    page.get_by_role("textbox", name="Fact").fill("Likes lilies")
+    page.get_by_role("textbox", name="Fact").press("Enter")
+    expect(other.get_by_role("complementary", name="Memory")).to_contain_text("Likes lilies")
+    messages(page).first.get_by_role("button", name="Erase").click()
+    page.get_by_role("dialog").get_by_role("button", name="Erase", exact=True).click()
+    expect(messages(other)).to_have_count(3)

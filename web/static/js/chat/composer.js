@@ -10,8 +10,6 @@ const stop = byId("stop");
 const send = byId("send");
 const trouble = byId("composer-error");
 let place = null; // the name of the draft in the box; null until the page has opened a chat
-let submit = null; // sends a message; set by startComposer
-let early = null; // a message submitted before `submit` was set
 
 const slot = (name) => `recap.draft.${name}`; // in sessionStorage, so a draft ends with its tab
 
@@ -26,19 +24,15 @@ box.addEventListener("keydown", (event) => {
     byId("composer").requestSubmit();
   }
 });
-byId("composer").addEventListener("submit", (event) => {
-  event.preventDefault();
-  const text = typed(box);
-  if (!text || send.hidden || tooMuch(text)) return;
-  if (submit) submit(text);
-  else early = text;
-});
 
 /** Call `onSubmit(text)` to send a message, and `onHalt()` to stop the reply. */
 export function startComposer(onSubmit, onHalt) {
-  submit = onSubmit;
+  byId("composer").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = typed(box);
+    if (text && !send.hidden && !tooMuch(text)) onSubmit(text);
+  });
   stop.addEventListener("click", onHalt);
-  if (early !== null && holds(early)) submit(early);
 }
 
 /** Show the draft of a session.  The first opened session takes over text that was typed before. */

@@ -3,7 +3,6 @@
 // `draw` renders three things: the loaded `thread`, the turn in progress, and the last failure.  The element of a
 // message is created once and reused.
 
-import * as api from "../page/api.js";
 import { announce, button, byId, el, put } from "../page/dom.js";
 import * as composer from "./composer.js";
 import { emptyState } from "./empty.js";
@@ -11,19 +10,18 @@ import { eraseButton } from "./erase.js";
 import { body, messageItem, replyInProgress } from "./message.js";
 import { emit, on, settings, shown } from "../page/state.js";
 import { Thread } from "./thread.js";
-import { liveTurn, takeTurn } from "./turns.js";
+import { followTurn, forgetPart, liveTurn, partOf, takeTurn } from "./turns.js";
 import { dayKey, dayName, randomId, shortened } from "../page/words.js";
 import { onShow } from "./why.js";
 
 const NEAR_END = 80; // pixels from the end within which the view follows new text
-const BUSY_POLL = 700; // milliseconds between polls for a reply that this page did not request
 
 const list = byId("messages");
 let thread = null; // null: not loaded yet; a new or temporary chat has a thread without a session
 let failure = null; // {message}: of the last turn, shown under the thread
 let editing = null; // the id of the message being edited
 let elements = new Map(); // by message id
-let pressed = null; // a text submitted before the thread was loaded; it is sent afterwards
+let pressed = null; // a text submitted before the page or the thread was loaded; it is sent afterwards
 let writing = null; // {of, reply}: the turn in progress, and the element of its reply
 let following = true; // whether the view stays at the end while text arrives
 let lastRoom = 0; // how far the view could be scrolled when this was last looked at
@@ -42,11 +40,13 @@ export function startConversation() {
   list.addEventListener("scroll", scrolled);
   new ResizeObserver(() => following && toEnd()).observe(list);
   on("turn", turnEnded);
+  for (const event of ["begun", "sessions"]) on(event, (detail) => detail && refresh(detail));
   on("person", () => newChat());
   window.addEventListener("hashchange", followAddress);
   followAddress();
-  composer.startComposer(submit, () => liveTurn(shown.sessionId)?.stop());
 }
+
+composer.startComposer(submit, () => liveTurn(shown.sessionId)?.stop());
 
 /** Show a session's newest messages. */
 export async function openSession(sessionId) {
@@ -112,7 +112,7 @@ function begin(sessionId, temporary = false) {
   if (shown.sessionId !== sessionId) shown.systemPrompt = "";
   shown.sessionId = sessionId;
   shown.temporary = temporary;
-  thread = failure = editing = pressed = null;
+  thread = failure = editing = null;
   composer.openDraft(draftName());
   return opening;
 }
@@ -123,20 +123,14 @@ function startFresh(sessionId, temporary = false) {
 }
 
 function accept(loaded, { end = true } = {}) {
-  thread = loaded;
-  elements = new Map();
-  writing = null;
-  const waiting = thread.unanswered;
+  const waiting = loaded.unanswered;
   if (waiting && draftMatches(waiting.content)) {
     composer.stored(draftName(), waiting.content); // the message was stored, although sending it seemed to fail
     composer.openDraft(draftName());
   }
-  const turn = liveTurn(shown.sessionId);
-  if (turn) turn.changed = progress;
   following = end;
-  draw();
+  show(loaded);
   emit("session", shown.sessionId);
-  if (thread.session?.busy && !turn) watchBusy(opening);
   if (pressed !== null && composer.holds(pressed)) submit(pressed);
   pressed = null;
 }
@@ -144,29 +138,23 @@ function accept(loaded, { end = true } = {}) {
 const draftName = () => (shown.temporary ? "temporary" : (shown.sessionId ?? "new"));
 const draftMatches = (text) => sessionStorage.getItem(`recap.draft.${draftName()}`) === text;
 
-/** Wait for a reply that another page requested. */
-async function watchBusy(mine) {
-  while (mine === opening && !liveTurn(shown.sessionId)) {
-    await new Promise((resolve) => setTimeout(resolve, BUSY_POLL));
-    if (mine !== opening) return;
-    try {
-      const { busy } = await api.get(thread.path);
-      if (busy) continue;
-      await reload(mine);
-      emit("turn", { sessionId: shown.sessionId });
-      return;
-    } catch (error) {
-      if (error.status === 404) return;
-    }
-  }
-}
-
-async function reload(mine) {
-  const loaded = await Thread.latest(thread.sessionId);
-  if (mine !== opening) return;
+/** Show a thread, and the reply that is being written in it, here or for another page. */
+function show(loaded) {
   thread = loaded;
   elements = new Map();
+  writing = null;
+  const busy = thread.session?.busy;
+  const turn = liveTurn(shown.sessionId) ?? (busy ? followTurn(thread.sessionId, thread.unanswered) : null);
+  if (turn) turn.changed = progress;
   draw();
+}
+
+/** Show what has changed in the chat on display without this tab. */
+async function refresh({ sessionId }) {
+  const waits = () => !thread?.sessionId || sessionId !== thread.sessionId || liveTurn(sessionId) || editing || thread.newer;
+  if (waits()) return;
+  const loaded = await Thread.latest(sessionId).catch(() => null);
+  if (loaded && !waits()) show(loaded.after(thread));
 }
 
 async function loadMore(edge) {
@@ -214,13 +202,14 @@ function progress() {
 }
 
 async function turnEnded({ sessionId, turn }) {
-  if (!turn || sessionId !== shown.sessionId || turn.temporary !== shown.temporary || !thread) return;
+  if (!turn) return refresh({ sessionId });
+  if (sessionId !== shown.sessionId || turn.temporary !== shown.temporary || !thread) return;
   const mine = opening;
   if (!turn.error) {
     composer.stored(draftName(), turn.text);
     if (turn.messageId || turn.temporary) thread.add(turn);
-    else await reload(mine).catch(() => {});
-    announce("The reply is complete");
+    else await refresh({ sessionId });
+    if (!thread.unanswered) announce("The reply is complete");
   } else if (turn.temporary) {
     composer.giveBack(draftName(), turn.text);
     composer.complain(turn.error.message);
@@ -232,20 +221,12 @@ async function turnEnded({ sessionId, turn }) {
 
 /** Check whether the server stored the message.  If it did not, put the text back into the box. */
 async function afterFailure(turn, mine) {
-  let kept = false;
-  try {
-    const loaded = await Thread.latest(turn.sessionId);
-    if (mine !== opening) return;
-    thread = loaded;
-    elements = new Map();
-    kept = thread.items.some((message) => message.id === turn.userMessageId) || thread.unanswered?.content === turn.text;
-    if (thread.session.busy) return void watchBusy(mine);
-  } catch {
-    if (mine !== opening) return;
-  }
-  if (kept) {
+  const loaded = await Thread.latest(turn.sessionId).catch(() => null);
+  if (mine !== opening) return;
+  if (loaded?.holds(turn.userMessageId) || loaded?.unanswered?.content === turn.text) {
     composer.stored(draftName(), turn.text);
-    failure = { message: turn.error.message };
+    failure = turn.error;
+    show(loaded);
   } else {
     composer.giveBack(draftName(), turn.text);
     composer.complain(turn.error.message);
@@ -287,26 +268,32 @@ function draw() {
   }
 }
 
-/** The nodes below the stored messages: the turn in progress, a reply to another page, or an error. */
+/** The nodes below the stored messages: the turn in progress, or what there is of a reply that broke off. */
 function ending(turn) {
   if (turn) {
     if (writing?.of !== turn) writing = { of: turn, reply: replyInProgress() };
     writing.reply.show(turn);
     const own = el("article.message.user", { "aria-label": "You" }, body("user", turn.text));
-    return turn.resumes ? [writing.reply.item] : [own, writing.reply.item];
+    return turn.resumes || thread.holds(turn.userMessageId) ? [writing.reply.item] : [own, writing.reply.item];
   }
   writing = null;
   const waiting = thread.unanswered;
-  if (!waiting) return [];
-  if (thread.session?.busy) return [el("article.message.assistant", { "aria-busy": "true" }, el("div.body.waiting.dots", {}, "A reply is being written"))];
+  if (!waiting) {
+    forgetPart(thread.sessionId);
+    return [];
+  }
+  const part = partOf(thread.sessionId, waiting.id);
+  const why = failure?.message ?? (part ? "The reply broke off here." : "This message has no reply yet.");
   return [
-    el(
-      "div.thread-error",
-      { role: "alert" },
-      el("span", {}, failure?.message ?? "This message has no reply yet. It is stored."),
-      button("Try again", () => submit(waiting.content, { resumes: waiting.id })),
-    ),
+    ...(part ? [el("article.message.assistant", { "aria-label": "Recap, broken off" }, body("assistant", part))] : []),
+    trouble(`${why} Your message is kept.`, () => submit(waiting.content, { resumes: waiting.id }), failure?.told),
   ];
+}
+
+/** An error within the thread.  `told` is what the server said of it, for whoever runs it. */
+function trouble(text, retry, told = "") {
+  return el("div.thread-error", { role: "alert" }, el("span", {}, text), button("Try again", retry),
+    told && el("details", {}, el("summary", {}, "For whoever runs this Recap"), told));
 }
 
 function element(message) {
@@ -372,7 +359,7 @@ function editor(message) {
 function showTrouble(error, retry) {
   thread = new Thread(shown.sessionId);
   emit("session", shown.sessionId);
-  list.replaceChildren(el("div.thread-error", { role: "alert" }, el("span", {}, error.message), button("Try again", retry)));
+  list.replaceChildren(trouble(error.message, retry, error.told));
 }
 
 function head() {

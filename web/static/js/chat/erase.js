@@ -22,7 +22,7 @@ export function eraseButton(thread, message, { erased, failed }) {
     }
     await erased(message.id);
     announce("The message is erased");
-    emit("sessions");
+    emit("sessions", { sessionId: thread.sessionId });
     emit("memory");
   }, { kind: "quiet", title: "Erase this message for good" });
 }

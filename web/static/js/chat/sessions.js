@@ -5,7 +5,7 @@ import { jumpTo, newChat, openSession } from "./conversation.js";
 import { confirmed } from "../page/dialog.js";
 import { arrowKeys, button, byId, el, put } from "../page/dom.js";
 import { icon } from "../page/icons.js";
-import { on, shown, timezone } from "../page/state.js";
+import { emit, on, shown, timezone } from "../page/state.js";
 import { clock, dayName, when } from "../page/words.js";
 
 const PAGE = 30;
@@ -39,7 +39,7 @@ export function startSessions() {
     if (more && list.scrollHeight - list.scrollTop - list.clientHeight < 200) readMore();
   });
   settleKeys = arrowKeys(list, stops);
-  for (const event of ["turn", "sessions", "person"]) on(event, () => search.value.trim() || read());
+  for (const event of ["begun", "turn", "sessions", "person"]) on(event, () => search.value.trim() || read());
   on("session", () => search.value.trim() || draw());
   read();
 }
@@ -151,7 +151,7 @@ function rename(session) {
       try {
         const changed = await api.patch(api.sessionPath(session.id), { title });
         Object.assign(sessions.find((one) => one.id === session.id) ?? session, changed); // the list may have been reloaded
-        if (session.id === shown.sessionId) byId("title").textContent = changed.title;
+        emit("sessions", { sessionId: session.id });
       } catch (error) {
         done = false;
         item.append(el("p.list-note", { role: "alert" }, error.message));

@@ -48,6 +48,15 @@ export class Thread {
     return thread;
   }
 
+  /** This thread, with the older messages that `before` has loaded of the same session. */
+  after(before) {
+    const at = before.items.findIndex((message) => message.id === this.items[0]?.id);
+    if (at < 0 || !this.older) return this;
+    this.items.unshift(...before.items.slice(0, at));
+    this.older = before.older;
+    return this;
+  }
+
   async loadOlder() {
     const page = await api.get(`${this.path}/messages`, { order: "desc", limit: PAGE, cursor: this.older });
     this.items.unshift(...page.items.reverse());

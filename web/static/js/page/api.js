@@ -7,10 +7,28 @@ import { emit, holder, settings } from "./state.js";
 
 const KEY = "recap.key"; // in sessionStorage, so it ends with the tab and is not stored with the settings
 
+// What to say instead of the server's words where those are for programs, or for whoever runs the server.
+const SAID = {
+  internal_error: "Something went wrong in Recap. Try again in a moment.",
+  message_too_large: "This message is too long for the model. Shorten it, or send it in parts.",
+  model_busy: "The model is busy. Try again in a moment.",
+  model_context_exceeded: "This chat is too long for the model.",
+  model_empty_answer: "The model answered without a word.",
+  model_timeout: "The model took too long.",
+  model_unreachable: "The model can't be reached.",
+  session_busy: "A reply is being written in this chat. Wait for it, or stop it.",
+  session_not_found: "This chat is no longer there.",
+  turn_lost: "The reply was not stored, because this chat was changed or deleted meanwhile.",
+  turn_stopped: "Stopped before the first word.",
+};
+const MODEL_FAILED = "The model failed.";
+
+/** `message` is for the person on the page; `told` is what the server said, where that is more. */
 export class ApiError extends Error {
   constructor(message, { status = 0, code = "network", fields = null, retryAfter = null } = {}) {
-    super(message);
-    Object.assign(this, { status, code, fields, retryAfter });
+    const said = SAID[code] ?? (code.startsWith("model_") && status >= 500 ? MODEL_FAILED : message);
+    super(said);
+    Object.assign(this, { status, code, fields, retryAfter, told: said === message ? "" : message });
   }
 }
 
@@ -149,7 +167,7 @@ export async function chat(body, { key, heard, signal }) {
       read = { done: true };
     }
     if (read.done) {
-      throw new ApiError("The connection broke off. Your message is kept, and the reply is being finished.", { code: "broken" });
+      throw new ApiError("The connection to Recap broke off before the reply was complete.", { code: "broken" });
     }
     rest += read.value;
     const events = rest.split("\n\n");

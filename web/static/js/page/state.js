@@ -2,20 +2,29 @@
 //
 // Events for `on(name, listener)`:
 //   session    another session is shown (detail: its id; null for a chat without messages)
-//   turn       a turn succeeded or failed (detail: {sessionId, turn?}; without `turn` it was another page's turn);
+//   begun      a message was stored, and its reply is being written (detail: {sessionId})
+//   turn       a turn succeeded or failed (detail: {sessionId, turn?}; without `turn` it was another tab's turn);
 //              the summary and facts may change from now on
-//   sessions   a session was created, renamed or erased
+//   sessions   a session was renamed or erased, or a message of it was erased (detail: {sessionId}, or null for all)
 //   memory     the person changed the summary or a fact, in any panel
 //   person     another person's memory is shown, so all panels reload
+//
+// Other tabs hear of what changed on the server, without the details that only this tab has.
 
+const SHARED = ["begun", "turn", "sessions", "memory"];
 const bus = new EventTarget();
+const tabs = new BroadcastChannel("recap");
+tabs.addEventListener("message", ({ data }) => dispatch(data.name, { sessionId: data.sessionId }));
+
+const dispatch = (name, detail) => bus.dispatchEvent(new CustomEvent(name, { detail }));
 
 export function on(name, listener) {
   bus.addEventListener(name, (event) => listener(event.detail));
 }
 
 export function emit(name, detail = null) {
-  bus.dispatchEvent(new CustomEvent(name, { detail }));
+  dispatch(name, detail);
+  if (SHARED.includes(name) && detail?.sessionId !== null) tabs.postMessage({ name, sessionId: detail?.sessionId });
 }
 
 // If the browser forbids storage, settings last until the page is closed.
