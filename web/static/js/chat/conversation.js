@@ -40,7 +40,8 @@ export function startConversation() {
   list.addEventListener("scroll", scrolled);
   new ResizeObserver(() => following && toEnd()).observe(list);
   on("turn", turnEnded);
-  for (const event of ["begun", "sessions"]) on(event, (detail) => detail && refresh(detail));
+  on("begun", refresh);
+  on("sessions", (detail) => detail && (detail.erased ? leaveOut(detail) : refresh(detail)));
   on("person", () => newChat());
   window.addEventListener("hashchange", followAddress);
   followAddress();
@@ -307,7 +308,7 @@ function element(message) {
   if (free && message === last && message.role === "assistant" && lastOwn) {
     actions.push(button("Try again", () => submit(lastOwn.content, { replaces: lastOwn.id }), { kind: "quiet", title: "Replace this reply with a new one" }));
   }
-  if (free && message.id) actions.push(eraseButton(thread, message, { erased: leaveOut, failed: complain }));
+  if (free && message.id) actions.push(eraseButton(thread.sessionId, message, complain));
   const kept = elements.get(key);
   const wanted = actions.map((action) => action.textContent).join();
   if (kept && kept.dataset.actions === wanted) return kept;
@@ -320,8 +321,9 @@ function element(message) {
 const complain = (error) => composer.complain(error.message);
 
 /** Remove an erased message, and redraw the others, which may have shown text of it. */
-async function leaveOut(messageId) {
-  await thread.leaveOut(messageId).catch(complain);
+async function leaveOut({ sessionId, erased }) {
+  if (thread?.sessionId !== sessionId) return;
+  await thread.leaveOut(erased).catch(complain);
   elements = new Map();
   draw();
 }

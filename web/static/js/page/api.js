@@ -67,7 +67,7 @@ async function learn() {
   return response.status;
 }
 
-async function reach(method, path, { query = {}, body, headers = {}, signal, user = true, keepalive = false } = {}) {
+async function reach(method, path, { query = {}, body, headers = {}, signal, user = true } = {}) {
   const inBody = body !== undefined && method !== "PATCH";
   for (;;) {
     const whose = user ? { user_id: settings.user } : {}; // read for each attempt: a new key may speak for another person
@@ -82,7 +82,6 @@ async function reach(method, path, { query = {}, body, headers = {}, signal, use
       response = await fetch(address, {
         method,
         signal,
-        keepalive, // the request completes even if the page is closed
         headers: {
           ...(sent === undefined ? {} : { "Content-Type": "application/json" }),
           ...(key ? { Authorization: `Bearer ${key}` } : {}),

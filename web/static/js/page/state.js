@@ -5,7 +5,7 @@
 //   begun      a message was stored, and its reply is being written (detail: {sessionId})
 //   turn       a turn succeeded or failed (detail: {sessionId, turn?}; without `turn` it was another tab's turn);
 //              the summary and facts may change from now on
-//   sessions   a session was renamed or erased, or a message of it was erased (detail: {sessionId}, or null for all)
+//   sessions   a session was renamed or erased, or its message `erased` (detail: {sessionId, erased?}, or null for all)
 //   memory     the person changed the summary or a fact, in any panel
 //   person     another person's memory is shown, so all panels reload
 //
@@ -14,7 +14,7 @@
 const SHARED = ["begun", "turn", "sessions", "memory"];
 const bus = new EventTarget();
 const tabs = new BroadcastChannel("recap");
-tabs.addEventListener("message", ({ data }) => dispatch(data.name, { sessionId: data.sessionId }));
+tabs.addEventListener("message", ({ data }) => dispatch(data.name, data.detail));
 
 const dispatch = (name, detail) => bus.dispatchEvent(new CustomEvent(name, { detail }));
 
@@ -24,7 +24,8 @@ export function on(name, listener) {
 
 export function emit(name, detail = null) {
   dispatch(name, detail);
-  if (SHARED.includes(name) && detail?.sessionId !== null) tabs.postMessage({ name, sessionId: detail?.sessionId });
+  const { turn, by, ...told } = detail ?? {};
+  if (SHARED.includes(name) && told.sessionId !== null) tabs.postMessage({ name, detail: told });
 }
 
 // If the browser forbids storage, settings last until the page is closed.
