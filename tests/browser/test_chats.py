@@ -36,6 +36,8 @@ def test_the_search_goes_through_all_chats_and_leads_to_the_words(page: Page, li
     page.goto("/")
     chats(page).get_by_role("searchbox").fill("flower pot key")
     hit = chats(page).get_by_role("button", name=re.compile("under the flower pot"))
+    expect(hit).to_contain_text("Small talk number 1")  # the chat's title
+    expect(hit.locator("mark")).to_have_text(["key", "flower", "pot"])
     hit.click()
     found = page.get_by_role("article").filter(has_text="under the flower pot")
     expect(found).to_be_focused()

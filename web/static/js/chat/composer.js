@@ -1,7 +1,7 @@
 // The box for writing messages.  Guarantee: typed text is never lost.  A draft survives a reload and a change of chat,
 // and is deleted only when the server has stored the message.
 
-import { byId } from "../page/dom.js";
+import { byId, sends } from "../page/dom.js";
 import { tooLong } from "../page/words.js";
 
 const CHARS_MAX = 100_000; // the server's limit for a message
@@ -19,7 +19,7 @@ box.addEventListener("input", () => {
   if (place !== null) sessionStorage.setItem(slot(place), box.value);
 });
 box.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+  if (sends(event)) {
     event.preventDefault();
     byId("composer").requestSubmit();
   }

@@ -3,7 +3,7 @@
 // `draw` renders three things: the loaded `thread`, the turn in progress, and the last failure.  The element of a
 // message is created once and reused.
 
-import { announce, button, byId, el, put } from "../page/dom.js";
+import { announce, button, byId, el, put, sends } from "../page/dom.js";
 import * as composer from "./composer.js";
 import { emptyState } from "./empty.js";
 import { eraseButton } from "./erase.js";
@@ -348,7 +348,7 @@ function editor(message) {
       event.stopPropagation();
       leave();
     }
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    if (sends(event)) {
       event.preventDefault();
       save();
     }

@@ -3,12 +3,14 @@
 import * as api from "../page/api.js";
 import { jumpTo, newChat, openSession } from "./conversation.js";
 import { confirmed } from "../page/dialog.js";
-import { arrowKeys, button, byId, el, put } from "../page/dom.js";
+import { arrowKeys, button, byId, el, isEnter, put } from "../page/dom.js";
 import { icon } from "../page/icons.js";
 import { emit, on, shown, timezone } from "../page/state.js";
 import { clock, dayName, when } from "../page/words.js";
 
 const PAGE = 30;
+const LETTER = "[\\p{sc=Latn}\\p{sc=Cyrl}\\p{sc=Grek}\\p{N}]"; // of scripts that part words by spaces
+const HIT_BEFORE = 40; // characters shown before the first word that was found
 const SEARCH_DELAY = 180; // milliseconds after the last key before a search starts
 
 const list = byId("session-list");
@@ -162,7 +164,7 @@ function rename(session) {
   };
   box.addEventListener("keydown", (event) => {
     event.stopPropagation();
-    if (event.key === "Enter") save();
+    if (isEnter(event)) save();
     if (event.key === "Escape") {
       done = true;
       leave();
@@ -215,7 +217,17 @@ function found(titles, hits) {
 function hitButton(hit) {
   const who = hit.name || (hit.role === "user" ? "You" : "Recap");
   return el("button.hit", { type: "button", onclick: () => jumpTo(hit.session_id, hit.message_id) },
-    el("span.when", {}, `${who}, ${when(hit.created_at)}`), el("span.hit-text", {}, hit.content));
+    el("span.hit-title", {}, hit.title || "Untitled chat"),
+    el("span.when", {}, `${who}, ${when(hit.created_at)}`), el("span.hit-text", {}, marked(hit)));
+}
+
+/** The text from a little before the first word that was found, with these words marked. */
+function marked({ content, highlights }) {
+  if (!highlights.length) return content;
+  const words = highlights.map((word) => word.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")).sort((a, b) => b.length - a.length);
+  const parts = content.split(new RegExp(`(?<!${LETTER})(${words.join("|")})(?!${LETTER})`, "u"));
+  const begins = parts[0].length > HIT_BEFORE ? `…${parts[0].slice(-HIT_BEFORE)}` : parts[0];
+  return [begins, ...parts.slice(1).map((part, at) => (at % 2 ? part : el("mark", {}, part)))];
 }
 
 function trouble(error, retry) {

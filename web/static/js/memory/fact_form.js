@@ -1,7 +1,7 @@
 // The form to correct a fact or to add one.  Enter saves, Escape cancels.
 // Guarantee: the typed text stays in the form until it is stored.
 
-import { button, el } from "../page/dom.js";
+import { button, el, isEnter } from "../page/dom.js";
 import { randomId, tooLong } from "../page/words.js";
 
 /** The categories of the API, with labels. */
@@ -64,7 +64,7 @@ export function factForm({ fact = {}, inSession = Boolean(fact.session_id), acti
       event.preventDefault(); // otherwise the dialog around the form would close too
       event.stopPropagation();
       cancel();
-    } else if (event.key === "Enter" && event.target === text && !event.shiftKey && !event.isComposing) {
+    } else if (event.target === text && isEnter(event)) {
       event.preventDefault();
       form.requestSubmit();
     }
