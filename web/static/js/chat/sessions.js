@@ -88,7 +88,9 @@ function draw() {
     if (groups.at(-1)?.name !== name) groups.push({ name, items: [] });
     groups.at(-1).items.push(session);
   }
+  const focused = document.activeElement?.closest(".session")?.dataset.id;
   put(list, groups.flatMap(({ name, items }) => group(name, items)));
+  if (focused && !list.contains(document.activeElement)) rowsMade.get(focused)?.item.firstChild.focus(); // its row was made anew
   settleKeys();
 }
 

@@ -21,12 +21,12 @@ const SAID = {
   turn_lost: "The reply was not stored, because this chat was changed or deleted meanwhile.",
   turn_stopped: "Stopped before the first word.",
 };
-const MODEL_FAILED = "The model failed.";
+const FAILED = { model: "The model failed.", database: "Recap can't use its storage at the moment.", disk: "Recap has no room left to store anything." };
 
 /** `message` is for the person on the page; `told` is what the server said, where that is more. */
 export class ApiError extends Error {
   constructor(message, { status = 0, code = "network", fields = null, retryAfter = null } = {}) {
-    const said = SAID[code] ?? (code.startsWith("model_") && status >= 500 ? MODEL_FAILED : message);
+    const said = SAID[code] || (status >= 500 && FAILED[code.split("_")[0]]) || message;
     super(said);
     Object.assign(this, { status, code, fields, retryAfter, told: said === message ? "" : message });
   }

@@ -72,9 +72,9 @@ for (const [key, fallback] of Object.entries(DEFAULTS)) {
   });
 }
 
-export function timezone() {
-  return settings.timezone || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
-}
+const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+
+export const timezone = () => settings.timezone || HERE;
 
 /** The session on display.  Its id is null before the first message, and in a temporary chat. */
 export const shown = { sessionId: null, temporary: false, systemPrompt: "" };

@@ -2,7 +2,14 @@
 
 import { timezone } from "./state.js";
 
-const format = (options) => (iso) => new Intl.DateTimeFormat(undefined, { timeZone: timezone(), ...options }).format(new Date(iso));
+// Making a format takes far longer than using it.
+const format = (options) => {
+  let [zone, made] = [null, null];
+  return (iso) => {
+    if (zone !== timezone()) made = new Intl.DateTimeFormat(undefined, { timeZone: (zone = timezone()), ...options });
+    return made.format(new Date(iso));
+  };
+};
 
 export const clock = format({ hour: "2-digit", minute: "2-digit" });
 export const date = format({ day: "numeric", month: "long", year: "numeric" });
@@ -24,7 +31,8 @@ export function when(iso) {
   return dayName(iso) === "Today" ? clock(iso) : dayName(iso);
 }
 
-export const number = (value) => new Intl.NumberFormat().format(Math.round(value));
+const figures = new Intl.NumberFormat();
+export const number = (value) => figures.format(Math.round(value));
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 
 /** What to say of a text that is too long; empty if it is not.  Boxes keep such a text: `maxLength` would cut it off. */
