@@ -297,22 +297,24 @@ function trouble(text, retry, told = "") {
     told && el("details", {}, el("summary", {}, "For whoever runs this Recap"), told));
 }
 
+/** The element of a message.  It is made once, and again when its actions change: drawing has to be fast in long chats. */
 function element(message) {
   const last = thread.newer === null ? thread.items.at(-1) : null;
   const key = message.id ?? message;
-  const free = !liveTurn(shown.sessionId) && !shown.temporary;
+  const free = last && !liveTurn(shown.sessionId) && !shown.temporary;
   const lastOwn = thread.items.findLast((one) => one.role === "user");
-  if (editing === message.id && free) return editor(message);
-  const actions = [];
-  if (free && message === lastOwn && last) actions.push(button("Edit", () => edit(message.id), { kind: "quiet" }));
-  if (free && message === last && message.role === "assistant" && lastOwn) {
-    actions.push(button("Try again", () => submit(lastOwn.content, { replaces: lastOwn.id }), { kind: "quiet", title: "Replace this reply with a new one" }));
-  }
-  if (free && message.id) actions.push(eraseButton(thread.sessionId, message, complain));
+  const edits = free && message === lastOwn;
+  if (edits && editing === message.id) return editor(message);
+  const retries = free && message === last && message.role === "assistant" && lastOwn;
+  const wanted = edits ? "edit" : retries ? "retry" : "";
   const kept = elements.get(key);
-  const wanted = actions.map((action) => action.textContent).join();
-  if (kept && kept.dataset.actions === wanted) return kept;
-  const made = messageItem(message, { turn: thread.turns.get(message.id), actions });
+  if (kept?.dataset.actions === wanted) return kept;
+  const actions = [
+    edits && button("Edit", () => edit(message.id), { kind: "quiet" }),
+    retries && button("Try again", () => submit(lastOwn.content, { replaces: lastOwn.id }), { kind: "quiet", title: "Replace this reply with a new one" }),
+    !shown.temporary && eraseButton(thread.sessionId, message, complain),
+  ];
+  const made = messageItem(message, { turn: thread.turns.get(message.id), actions: actions.filter(Boolean) });
   made.dataset.actions = wanted;
   elements.set(key, made);
   return made;
