@@ -47,6 +47,10 @@ _EVERY_CALL = {
     429: "Too many requests by this caller, or too many wrong keys from this address. Retry-After says when to retry.",
     503: "The database can't be used right now. Nothing was stored.",
 }
+_EVERY_SLOW_CALL = {
+    429: "This person or key has too many turns and other long calls in progress. Nothing was done.",
+    503: "All threads for turns and other long calls are in use. Nothing was done. Retry-After says when to retry.",
+}
 _EVERY_BODY = {status: REFUSALS[status][1] for status in (400, 408, 413, 415)}
 
 
@@ -82,17 +86,21 @@ class Resource(Blueprint):
         scope: str | None = None,
         errors: Mapping[int, str] | None = None,
         turn: bool = False,
+        slow: bool = False,
         **options: Any,
     ) -> None:
         """As `Blueprint.add_url_rule`, with the scope the call asks for and a description of each error it answers.
 
-        A call that takes a `turn` answers with events if it is asked to, and takes an Idempotency-Key.
+        A call that takes a `turn` answers with events if it is asked to, and takes an Idempotency-Key.  A turn, and any
+        call that may wait for a model, a session or a large document, is `slow` (see `api.places`).
         """
         methods = set(options.get("methods", ["GET"]))
         scope = scope or (READ if methods == {"GET"} else ADMIN)
         lacking = f"The key lacks the scope `{scope}`. " if scope != ANY_SCOPE else ""
         of_body = _EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}
         texts = {**_EVERY_CALL, 403: lacking + NOT_LOCAL, **of_body, **(errors or {})}
+        if turn or slow:
+            texts |= {status: f"{texts[status]} Or: {text}" for status, text in _EVERY_SLOW_CALL.items()}
         content = {"application/json": {"schema": Error}}
         described: dict[str, Any] = {
             "responses": {status: {"description": text, "content": content} for status, text in texts.items()},
@@ -103,7 +111,7 @@ class Resource(Blueprint):
             described["responses"][200] = {"content": {"text/event-stream": {"schema": EVENTS}}}
             described["parameters"] = [RETRY_KEY]
         view = self.doc(**described)(view_func)
-        view.scope = scope  # for the door
+        view.scope, view.slow = scope, turn or slow  # for the door
         super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
 
 
@@ -118,7 +126,7 @@ def services() -> Services:
 def caller(user_id: str | None) -> Caller:
     """The caller of this request: the key's tenant, and the person that the application names.
 
-    A key of one person fills in that person.  Raises NotFound when the request names another.
+    A key of one person fills in that person.  Raises NotFound when another is named, LimitReached at their limit.
     """
     holder: KeyHolder = g.holder
     own = holder.user_id
@@ -127,6 +135,8 @@ def caller(user_id: str | None) -> Caller:
     found = Caller(holder.tenant, user_id if own is None else own)
     if found.user_id is not None:
         logs.add(owner=logs.Private("user", found.tenant, found.user_id))
+        if "places" in g:
+            g.places.take_for(found)
     return found
 
 

@@ -66,6 +66,7 @@ def refresh_summary(query: dict[str, Any], session_id: str) -> Any:
 @blueprint.post(
     "/sessions/<session_id>/summary/preview",
     scope=READ,
+    slow=True,
     errors={
         404: "The session or the prompt does not exist.",
         429: DAY_SPENT,

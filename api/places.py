@@ -1,0 +1,84 @@
+"""Places: how many requests may hold a thread for long at once.
+
+A request holds a thread of its worker until its answer is over.  Most take milliseconds; those that may wait for a
+model, a session or a large document take a place (`slow` in `api.blueprint`).
+
+Guarantee: each worker keeps some threads for all other requests.  What finds no place is refused at once and has done
+nothing.  A person or a key at its limit leaves places for others.  A place is given back when the answer is over, its
+reader has gone, or anything fails.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+from flask import g, request
+
+from config import Settings
+from memory.domain import Caller
+from memory.errors import LimitReached, RecapError
+
+SPARE = 8  # threads without a place, a quarter of them where there are few; reading needs the processor, not threads
+RETRY_SECONDS = 2.0  # until somebody's turn may be over
+AGAIN = "Nothing was done. Send this again after as many seconds as Retry-After says."
+AT_END = "recap.at_end"  # in the WSGI environment: an ExitStack of what to do when the answer is over
+
+
+class Places:
+    """Counts the places that are taken in this process: all, and each key's, address's and person's."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._most = max(1, settings.threads - (min(SPARE, settings.threads // 4) or 1))
+        self._taken: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def take(self, who: str | None) -> None:
+        """Take a place for this request, of `who` if that is limited.  Raises RecapError, LimitReached."""
+        if not self._take("all", self._most):
+            text = f"All threads for turns and other long calls are in use. {AGAIN}"
+            raise RecapError("server_busy", text, status=503, retry_after=RETRY_SECONDS)
+        if who is not None:
+            self._take_of(who, self._settings.turns_per_key, "This key or address", "TURNS_PER_KEY")
+            g.places = self
+
+    def take_for(self, caller: Caller) -> None:
+        """Count this request for its person as well.  Raises LimitReached."""
+        who = f"person {caller.tenant} {caller.user_id}"
+        self._take_of(who, self._settings.turns_per_person, "This person", "TURNS_PER_PERSON")
+
+    def _take_of(self, who: str, most: int, named: str, setting: str) -> None:
+        if most and not self._take(who, most):
+            text = f"{named} has {most} turns or other long calls in progress, the most at once ({setting}). {AGAIN}"
+            raise LimitReached("too_many_at_once", text, retry_after=RETRY_SECONDS)
+
+    def _take(self, who: str, most: int) -> bool:
+        with self._lock:
+            if self._taken[who] >= most:
+                return False
+            self._taken[who] += 1
+        request.environ[AT_END].callback(self._give_back, who)
+        return True
+
+    def _give_back(self, who: str) -> None:
+        with self._lock:
+            self._taken -= Counter([who])  # what is zero goes
+
+
+def with_end(wsgi_app: Any) -> Any:
+    """`wsgi_app`, which does what is in AT_END when the answer has left, its reader has gone, or it fails."""
+
+    def serve(environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
+        with ExitStack() as end:
+            environ[AT_END] = end
+            answer = wsgi_app(environ, start_response)
+            if close := getattr(answer, "close", None):
+                end.callback(close)
+            for piece in answer:  # noqa: UP028 - `yield from` would close it a second time
+                yield piece
+
+    return serve
