@@ -34,29 +34,28 @@ class Places:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._most = max(1, settings.threads - (min(SPARE, settings.threads // 4) or 1))
-        self._taken: Counter[str] = Counter()
+        self._taken: Counter[str | Caller] = Counter()
         self._lock = threading.Lock()
 
     def take(self, who: str | None) -> None:
         """Take a place for this request, of `who` if that is limited.  Raises RecapError, LimitReached."""
+        if who is not None:  # first, so that what is refused here is in nobody's way
+            self._take_of(who, self._settings.turns_per_key, "This key or address", "TURNS_PER_KEY")
+            g.places = self
         if not self._take("all", self._most):
             text = f"All threads for turns and other long calls are in use. {AGAIN}"
             raise RecapError("server_busy", text, status=503, retry_after=RETRY_SECONDS)
-        if who is not None:
-            self._take_of(who, self._settings.turns_per_key, "This key or address", "TURNS_PER_KEY")
-            g.places = self
 
     def take_for(self, caller: Caller) -> None:
         """Count this request for its person as well.  Raises LimitReached."""
-        who = f"person {caller.tenant} {caller.user_id}"
-        self._take_of(who, self._settings.turns_per_person, "This person", "TURNS_PER_PERSON")
+        self._take_of(caller, self._settings.turns_per_person, "This person", "TURNS_PER_PERSON")
 
-    def _take_of(self, who: str, most: int, named: str, setting: str) -> None:
+    def _take_of(self, who: str | Caller, most: int, named: str, setting: str) -> None:
         if most and not self._take(who, most):
             text = f"{named} has {most} turns or other long calls in progress, the most at once ({setting}). {AGAIN}"
             raise LimitReached("too_many_at_once", text, retry_after=RETRY_SECONDS)
 
-    def _take(self, who: str, most: int) -> bool:
+    def _take(self, who: str | Caller, most: int) -> bool:
         with self._lock:
             if self._taken[who] >= most:
                 return False
@@ -64,7 +63,7 @@ class Places:
         request.environ[AT_END].callback(self._give_back, who)
         return True
 
-    def _give_back(self, who: str) -> None:
+    def _give_back(self, who: str | Caller) -> None:
         with self._lock:
             self._taken -= Counter([who])  # what is zero goes
 

@@ -133,27 +133,27 @@ class Leases:
 
         Raises Conflict as `wait_free` does.
         """
-        deadline = time.monotonic() + WAIT_SECONDS
+        began = time.monotonic()
         while True:
             with self._database.write() as tx:
                 row = find(tx)
                 if self.free(row):
                     yield tx, row
                     return
-            self.wait_free(row, deadline, consequence)
+            self.wait_free(row, began, consequence)
 
-    def wait_free(self, row: SessionRow, deadline: float, consequence: str) -> None:
-        """Wait until the session may be free.
+    def wait_free(self, row: SessionRow, began: float, consequence: str) -> None:
+        """Wait until the session may be free, for a request that `began` to wait then, by `time.monotonic()`.
 
-        Raises Conflict, which tells the `consequence`, when `time.monotonic()` reaches `deadline` first, and at once
-        when WAITING_MAX requests of this process wait for the session already.
+        Raises Conflict, which tells the `consequence`, after WAIT_SECONDS, and at once when WAITING_MAX requests of
+        this process wait for the session already.
         """
         pause = POLL_FIRST
         with self._changed:
             self._waiting[row.id] += 1
             waits = self._waiting[row.id] <= WAITING_MAX
         try:
-            while waits and time.monotonic() < deadline:
+            while waits and time.monotonic() < began + WAIT_SECONDS:
                 with self._database.read() as tx:
                     found = tx.get(SessionRow, row.id)
                 if found is None or self.free(found):

@@ -23,7 +23,7 @@ from memory.clients.conversation import Sent
 from memory.clients.prompt import ClientView
 from memory.domain import INTERRUPTED, Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
-from memory.leases import WAIT_SECONDS, Lease
+from memory.leases import Lease
 from memory.sessions.head import fold
 from memory.sessions.messages import (
     LINE_AFTER,
@@ -51,7 +51,7 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
     if request.client is None:
         check_size(request.message, "message")
     arrived_at = parts.now()
-    until = time.monotonic() + WAIT_SECONDS
+    began = time.monotonic()
     while True:
         # A streamed reply begins before the turn is recorded, so what it answers must survive a power cut by then.
         with parts.database.write(request.patience, durable=request.stream) as tx:
@@ -65,7 +65,7 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
             lease = parts.leases.take(row)
             if lease is not None:
                 return _begin(tx, parts, caller, request, row, turn, lease, arrived_at)
-        parts.leases.wait_free(row, until, "This message was not stored; send it again later.")
+        parts.leases.wait_free(row, began, "This message was not stored; send it again later.")
 
 
 def passed_on(request: TurnRequest, now: datetime) -> Admitted:
