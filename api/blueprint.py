@@ -47,9 +47,9 @@ _EVERY_CALL = {
     429: "Too many requests by this caller, or too many wrong keys from this address. Retry-After says when to retry.",
     503: "The database can't be used right now. Nothing was stored.",
 }
-_EVERY_SLOW_CALL = {
+_MANY = {
     429: "This person or key has too many turns and other long calls in progress. Nothing was done.",
-    503: "All threads for turns and other long calls are in use. Nothing was done. Retry-After says when to retry.",
+    503: "All threads for such calls are in use. Nothing was done. Retry-After says when to retry.",
 }
 _EVERY_BODY = {status: REFUSALS[status][1] for status in (400, 408, 413, 415)}
 
@@ -99,8 +99,9 @@ class Resource(Blueprint):
         lacking = f"The key lacks the scope `{scope}`. " if scope != ANY_SCOPE else ""
         of_body = _EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}
         texts = {**_EVERY_CALL, 403: lacking + NOT_LOCAL, **of_body, **(errors or {})}
-        if turn or slow:
-            texts |= {status: f"{texts[status]} Or: {text}" for status, text in _EVERY_SLOW_CALL.items()}
+        slow = slow or turn
+        many = [429, 503] if slow else [503] if methods != {"GET"} else []
+        texts |= {status: f"{texts[status]} Or: {_MANY[status]}" for status in many}
         content = {"application/json": {"schema": Error}}
         described: dict[str, Any] = {
             "responses": {status: {"description": text, "content": content} for status, text in texts.items()},
@@ -111,7 +112,7 @@ class Resource(Blueprint):
             described["responses"][200] = {"content": {"text/event-stream": {"schema": EVENTS}}}
             described["parameters"] = [RETRY_KEY]
         view = self.doc(**described)(view_func)
-        view.scope, view.slow = scope, turn or slow  # for the door
+        view.scope, view.slow = scope, slow  # for the door
         super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
 
 

@@ -1,7 +1,7 @@
 """The door: what every request passes on its way in and out.
 
 A request gets an id and is counted in the metrics.  Then its key says who is calling and whether they may, a caller
-above a limit is refused (`api.limits`), a call that may last takes a place (`api.places`), and a body has to be JSON.
+above a limit is refused (`api.limits`), a call that may wait takes a place (`api.places`), and a body has to be JSON.
 Where there are keys, every address asks for one but those that match OPEN, and a call asks for the scope that its route
 names, or for `admin`.  So a new route is never open, or open to too many, by oversight.
 
@@ -105,8 +105,9 @@ def register(app: Flask, services: Services) -> None:
                 limits.check_wrong_keys()
             holder = _identify(path, services.keys, settings)
             who = limits.check(holder) if limited or holder is not ANYONE else None
-            if getattr(app.view_functions.get(request.endpoint or ""), "slow", False):
-                places.take(who)
+            slow = getattr(app.view_functions.get(request.endpoint or ""), "slow", False)
+            if slow or method not in ("GET", "HEAD"):
+                places.take(who, slow=slow)
         has_body = request.content_length or "Transfer-Encoding" in request.headers
         if has_body and method in ("POST", "PUT", "PATCH") and not request.is_json:
             raise UnsupportedMediaType

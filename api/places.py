@@ -1,11 +1,11 @@
 """Places: how many requests may hold a thread for long at once.
 
-A request holds a thread of its worker until its answer is over.  Most take milliseconds; those that may wait for a
-model, a session or a large document take a place (`slow` in `api.blueprint`).
+A request holds a thread of its worker until its answer is over.  Reading takes milliseconds.  Any other call takes a
+place, since it may wait for the database.  It is `slow` if it may wait for a model, a session or a large document too.
 
-Guarantee: each worker keeps some threads for all other requests.  What finds no place is refused at once and has done
-nothing.  A person or a key at its limit leaves places for others.  A place is given back when the answer is over, its
-reader has gone, or anything fails.
+Guarantee: slow calls leave threads to all others, and those leave threads to reads.  What finds no place is refused at
+once and has done nothing.  A person or a key at its limit leaves places to others.  A place is given back when the
+answer is over, its reader has gone, or anything fails.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from config import Settings
 from memory.domain import Caller
 from memory.errors import LimitReached, RecapError
 
-SPARE = 8  # threads without a place, a quarter of them where there are few; reading needs the processor, not threads
+SPARE = 8  # threads that slow calls leave, a quarter where there are few, and half of it for reads alone
 RETRY_SECONDS = 2.0  # until somebody's turn may be over
 AGAIN = "Nothing was done. Send this again after as many seconds as Retry-After says."
 AT_END = "recap.at_end"  # in the WSGI environment: an ExitStack of what to do when the answer is over
@@ -32,18 +32,19 @@ class Places:
     """Counts the places that are taken in this process: all, and each key's, address's and person's."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._most = max(1, settings.threads - (min(SPARE, settings.threads // 4) or 1))
+        self._settings, threads = settings, settings.threads
+        spare = min(SPARE, threads // 4) or 1
+        self._most = {"slow": max(1, threads - spare), "short": threads - spare // 2}
         self._taken: Counter[str | Caller] = Counter()
         self._lock = threading.Lock()
 
-    def take(self, who: str | None) -> None:
+    def take(self, who: str | None, *, slow: bool) -> None:
         """Take a place for this request, of `who` if that is limited.  Raises RecapError, LimitReached."""
-        if who is not None:  # first, so that what is refused here is in nobody's way
+        if who is not None and slow:  # first, so that what is refused here is in nobody's way
             self._take_of(who, self._settings.turns_per_key, "This key or address", "TURNS_PER_KEY")
             g.places = self
-        if not self._take("all", self._most):
-            text = f"All threads for turns and other long calls are in use. {AGAIN}"
+        if not self._take("all", self._most["slow" if slow else "short"]):
+            text = f"All threads for such calls are in use. {AGAIN}"
             raise RecapError("server_busy", text, status=503, retry_after=RETRY_SECONDS)
 
     def take_for(self, caller: Caller) -> None:

@@ -67,8 +67,8 @@ class Settings(BaseModel):
     """Server processes. With two, a busy process does not block all requests."""
 
     threads: int = Field(32, ge=1, validation_alias="WEB_THREADS")
-    """Threads of each process. A turn holds one while it waits for the model. Eight of them, or a quarter if that is
-    less, are kept for requests that are not turns."""
+    """Threads of each process. A turn holds one while it waits for the model. Turns leave eight of them, or a
+    quarter if that is less, to other requests, half of those to reads."""
 
     api_keys: Annotated[tuple[ApiKey, ...], _from_text(values.api_keys)] = Field(
         (), validation_alias="RECAP_API_KEYS", repr=False
