@@ -28,7 +28,7 @@ EXTENSION = "recap"
 ANY_SCOPE = "any"  # for a call that every key may make
 NOT_LOCAL = "On a server without keys: the request does not come from the server's own machine."
 ID = "<int64:%s>"  # an id in a path: what can't be an id is answered with 404, like an id that nobody has
-DAY_SPENT = "Too many requests, or the person's daily tokens (DAILY_TOKENS) are spent. Retry-After says when to retry."
+DAY_SPENT = "Too many requests, or too many at once, or the day's tokens (DAILY_TOKENS) are spent. See Retry-After."
 RETRY_KEY_CHARS = 256
 RETRY_KEY = {
     "in": "header",
@@ -44,12 +44,8 @@ EVENTS = {  # the schema of each event of a stream
 }
 _EVERY_CALL = {
     401: "The API key is missing, unknown or revoked.",
-    429: "Too many requests by this caller, or too many wrong keys from this address. Retry-After says when to retry.",
-    503: "The database can't be used right now. Nothing was stored.",
-}
-_MANY = {
-    429: "This person or key has too many turns and other long calls in progress. Nothing was done.",
-    503: "All threads for such calls are in use. Nothing was done. Retry-After says when to retry.",
+    429: "Too many requests, or too many at once, or too many wrong keys. Retry-After says when to retry.",
+    503: "The database can't be used right now, or all threads for such calls are in use. Nothing was stored.",
 }
 _EVERY_BODY = {status: REFUSALS[status][1] for status in (400, 408, 413, 415)}
 
@@ -99,9 +95,6 @@ class Resource(Blueprint):
         lacking = f"The key lacks the scope `{scope}`. " if scope != ANY_SCOPE else ""
         of_body = _EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}
         texts = {**_EVERY_CALL, 403: lacking + NOT_LOCAL, **of_body, **(errors or {})}
-        slow = slow or turn
-        many = [429, 503] if slow else [503] if methods != {"GET"} else []
-        texts |= {status: f"{texts[status]} Or: {_MANY[status]}" for status in many}
         content = {"application/json": {"schema": Error}}
         described: dict[str, Any] = {
             "responses": {status: {"description": text, "content": content} for status, text in texts.items()},
@@ -112,7 +105,7 @@ class Resource(Blueprint):
             described["responses"][200] = {"content": {"text/event-stream": {"schema": EVENTS}}}
             described["parameters"] = [RETRY_KEY]
         view = self.doc(**described)(view_func)
-        view.scope, view.slow = scope, slow  # for the door
+        view.scope, view.slow = scope, turn or slow  # for the door
         super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
 
 
