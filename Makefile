@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CONVERSATIONS ?= benchmarks/conversation.json
 ENV := PYTHONDONTWRITEBYTECODE=1
 
-.PHONY: help run test test-slow test-all test-faults check audit format bench bench-scale bench-concurrency bench-replay bench-recall \
+.PHONY: help run test test-slow test-all test-faults check audit format bench bench-scale bench-concurrency bench-fairness bench-replay bench-recall \
 	bench-prefix setup clean
 
 help:  ## List the targets
@@ -52,6 +52,9 @@ bench-scale: $(VENV)/.dev  ## Measure turns and searches with up to a million me
 
 bench-concurrency: $(VENV)/.dev  ## Measure 300 concurrent streams of a slow model: make bench-concurrency OPTIONS="--streams 20 --turns 1"
 	$(BIN)/python -m benchmarks.concurrency $(OPTIONS)
+
+bench-fairness: $(VENV)/.dev  ## Measure health checks and another tenant's reads beside a crowd: make bench-fairness OPTIONS="--beside ../other-checkout"
+	$(BIN)/python -m benchmarks.fairness $(OPTIONS)
 
 bench-replay: $(VENV)/.dev  ## Import a recorded conversation, search it and chat about it, over HTTP: make bench-replay OPTIONS="--turns 10"
 	$(BIN)/python -m benchmarks.replay benchmarks/conversation.json --serve $(OPTIONS)

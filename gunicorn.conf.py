@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import sys
 
 from config import Settings, SettingsError
@@ -46,6 +47,10 @@ def when_ready(server):
         sys.exit(str(error))
     services.database.engine.dispose()  # no connection outlives the fork
     services.index.warm_up()
+    for listener in server.LISTENERS:
+        if hasattr(socket, "TCP_DEFER_ACCEPT") and listener.family != socket.AF_UNIX:
+            # A connection without a byte, as browsers open in advance, waits in the kernel and holds no thread.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, int(_settings.request_timeout))
     signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 
 

@@ -28,7 +28,7 @@ EXTENSION = "recap"
 ANY_SCOPE = "any"  # for a call that every key may make
 NOT_LOCAL = "On a server without keys: the request does not come from the server's own machine."
 ID = "<int64:%s>"  # an id in a path: what can't be an id is answered with 404, like an id that nobody has
-DAY_SPENT = "Too many requests, or the person's daily tokens (DAILY_TOKENS) are spent. Retry-After says when to retry."
+DAY_SPENT = "Too many requests, or too many at once, or the day's tokens (DAILY_TOKENS) are spent. See Retry-After."
 RETRY_KEY_CHARS = 256
 RETRY_KEY = {
     "in": "header",
@@ -44,8 +44,8 @@ EVENTS = {  # the schema of each event of a stream
 }
 _EVERY_CALL = {
     401: "The API key is missing, unknown or revoked.",
-    429: "Too many requests by this caller, or too many wrong keys from this address. Retry-After says when to retry.",
-    503: "The database can't be used right now. Nothing was stored.",
+    429: "Too many requests, or too many at once, or too many wrong keys. Retry-After says when to retry.",
+    503: "The database can't be used right now, or all threads for such calls are in use. Nothing was stored.",
 }
 _EVERY_BODY = {status: REFUSALS[status][1] for status in (400, 408, 413, 415)}
 
@@ -82,11 +82,13 @@ class Resource(Blueprint):
         scope: str | None = None,
         errors: Mapping[int, str] | None = None,
         turn: bool = False,
+        slow: bool = False,
         **options: Any,
     ) -> None:
         """As `Blueprint.add_url_rule`, with the scope the call asks for and a description of each error it answers.
 
-        A call that takes a `turn` answers with events if it is asked to, and takes an Idempotency-Key.
+        A call that takes a `turn` answers with events if it is asked to, and takes an Idempotency-Key.  A turn, and any
+        call that may wait for a model, a session or a large document, is `slow` (see `api.places`).
         """
         methods = set(options.get("methods", ["GET"]))
         scope = scope or (READ if methods == {"GET"} else ADMIN)
@@ -103,7 +105,7 @@ class Resource(Blueprint):
             described["responses"][200] = {"content": {"text/event-stream": {"schema": EVENTS}}}
             described["parameters"] = [RETRY_KEY]
         view = self.doc(**described)(view_func)
-        view.scope = scope  # for the door
+        view.scope, view.slow = scope, turn or slow  # for the door
         super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
 
 
@@ -118,7 +120,7 @@ def services() -> Services:
 def caller(user_id: str | None) -> Caller:
     """The caller of this request: the key's tenant, and the person that the application names.
 
-    A key of one person fills in that person.  Raises NotFound when the request names another.
+    A key of one person fills in that person.  Raises NotFound when another is named, LimitReached at their limit.
     """
     holder: KeyHolder = g.holder
     own = holder.user_id
@@ -127,6 +129,8 @@ def caller(user_id: str | None) -> Caller:
     found = Caller(holder.tenant, user_id if own is None else own)
     if found.user_id is not None:
         logs.add(owner=logs.Private("user", found.tenant, found.user_id))
+        if "places" in g:
+            g.places.take_for(found)
     return found
 
 

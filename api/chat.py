@@ -30,7 +30,7 @@ _memory, _usage = Memory(), ChatUsage()
         413: "The message is too large for a prompt. Nothing was stored.",
         429: DAY_SPENT,
         502: "The model server failed. The message is kept; send it again to get the reply.",
-        503: "The model server is busy. The message is kept. Retry-After says when to retry.",
+        503: "The model server is busy; the message is kept. Or all threads are in use; nothing was done. Retry later.",
         504: "The model took longer than MODEL_TIMEOUT. The message is kept.",
     },
 )

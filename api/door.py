@@ -1,9 +1,9 @@
 """The door: what every request passes on its way in and out.
 
-A request gets an id and a place in the metrics.  Then its key says who is calling and whether they may, a caller above
-a limit is refused (`api.limits`), and a body has to be JSON.  Where there are keys, every address asks for one but
-those that match OPEN, and a call asks for the scope that its route names, or for `admin`.  So a new route is never
-open, or open to too many, by oversight.
+A request gets an id and is counted in the metrics.  Then its key says who is calling and whether they may, a caller
+above a limit is refused (`api.limits`), a call that may wait takes a place (`api.places`), and a body has to be JSON.
+Where there are keys, every address asks for one but those that match OPEN, and a call asks for the scope that its route
+names, or for `admin`.  So a new route is never open, or open to too many, by oversight.
 
 Guarantee: a refused request has done nothing.  No key, right or wrong, gets into a log, an error or a repr.  Pages of
 other sites read nothing unless CORS_ORIGINS lists their site.  No browser or proxy keeps an answer that carries
@@ -20,8 +20,8 @@ import logging
 import random
 import re
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from flask import Flask, Request, Response, current_app, g, request
@@ -31,6 +31,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from api.blueprint import ANY_SCOPE
 from api.limits import Limits
+from api.places import AT_END, Places, with_end
 from config import Settings
 from memory.access.anonymous import foreign
 from memory.access.keys import ADMIN, ANYONE, KeyHolder, Keys
@@ -83,10 +84,12 @@ def register(app: Flask, services: Services) -> None:
     """Let every request of `app` come in, and every answer go out, through the door."""
     settings, metrics = services.settings, services.metrics
     app.request_class = WholeRequest
+    served = with_end(app.wsgi_app)
     if settings.trusted_proxies:
         # For the address alone: a host or scheme that the proxy does not set would be the caller's own word.
-        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=settings.trusted_proxies, x_proto=0)  # type: ignore[method-assign]
-    limits = Limits(settings)
+        served = ProxyFix(served, x_for=settings.trusted_proxies, x_proto=0)
+    app.wsgi_app = served  # type: ignore[method-assign]
+    limits, places = Limits(settings), Places(settings)
     limited = settings.rate_limit or settings.allow_anonymous  # else who needs no key comes from this machine
 
     def come_in() -> None:
@@ -101,8 +104,10 @@ def register(app: Flask, services: Services) -> None:
             if "Authorization" in request.headers:
                 limits.check_wrong_keys()
             holder = _identify(path, services.keys, settings)
-            if limited or holder is not ANYONE:
-                limits.check(holder)
+            who = limits.check(holder) if limited or holder is not ANYONE else None
+            slow = getattr(app.view_functions.get(request.endpoint or ""), "slow", False)
+            if slow or method not in ("GET", "HEAD"):
+                places.take(who, slow=slow)
         has_body = request.content_length or "Transfer-Encoding" in request.headers
         if has_body and method in ("POST", "PUT", "PATCH") and not request.is_json:
             raise UnsupportedMediaType
@@ -116,11 +121,10 @@ def register(app: Flask, services: Services) -> None:
         headers["X-Request-ID"] = watched.id
         for name, value in DATA_HEADERS.items():
             headers.setdefault(name, value)
-        over = partial(_over, metrics, watched, request.method, route, response)
-        if response.is_streamed:
-            response.call_on_close(over)  # when the answer has left, or its reader has gone
-        else:
-            over()
+        end: ExitStack = request.environ[AT_END]
+        end.callback(_over, metrics, watched, request.method, route, response)
+        if not response.is_streamed:
+            end.close()
         return response
 
     app.before_request(come_in)

@@ -38,7 +38,7 @@ class Limits:
     def __init__(self, settings: Settings) -> None:
         off = settings.rate_limit == "off"
         self._limits = [] if off else sorted(parse_many(settings.rate_limit or USUAL))  # the shortest time first
-        self._everyone = bool(settings.rate_limit)
+        self._everyone = settings.rate_limit not in ("", "off")
         self._behind_known_proxies = bool(settings.trusted_proxies)
         address = settings.rate_limit_storage
         timeouts = {"socket_timeout": REDIS_SECONDS, "socket_connect_timeout": REDIS_SECONDS}
@@ -47,18 +47,19 @@ class Limits:
         self._own = FixedWindowRateLimiter(MemoryStorage())
         self._retry_at = 0.0  # by time.monotonic(): the shared storage is not asked before
 
-    def check(self, holder: KeyHolder | None) -> None:
-        """Count a request.  Raises LimitReached."""
+    def check(self, holder: KeyHolder | None) -> str | None:
+        """Count a request of the key or address that is returned, None if there is no limit.  Raises LimitReached."""
         if holder is not None and holder.key is not None:
             who = f"key {holder.tenant} {holder.key}"
         elif (network := _network(request.remote_addr)) != LOCAL or self._everyone:
             who = f"address {network}"
         else:
-            return
+            return None
         for limit in self._limits:
             opens = self._hit(limit, who)
             if opens is not None:
                 raise _reached("rate_limit_exceeded", "Too many requests. Nothing was done. Send", opens)
+        return who
 
     def _hit(self, limit: RateLimitItem, who: str) -> float | None:
         """Count one more.  None within the limit; above it the time.time() at which it opens again."""

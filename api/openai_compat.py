@@ -56,7 +56,7 @@ def complete(body: dict[str, Any]) -> Response:
     return _with_memory(jsonify(completion), end.started)
 
 
-@blueprint.get("/models", scope=CHAT, errors={502: NO_SERVER})
+@blueprint.get("/models", scope=CHAT, slow=True, errors={502: NO_SERVER})
 @blueprint.response(200, ModelList)
 def list_models() -> Response:
     """List the models of the model server, or the built-in one"""
@@ -66,6 +66,7 @@ def list_models() -> Response:
 @blueprint.get(
     "/models/<path:model>",
     scope=CHAT,
+    slow=True,
     errors={404: "The model server does not know the model.", 502: NO_SERVER},
 )
 @blueprint.response(200, Model)
@@ -77,6 +78,7 @@ def get_model(model: str) -> Response:
 @blueprint.post(
     "/embeddings",
     scope=CHAT,
+    slow=True,
     errors={400: REFUSED, 501: "The built-in model makes no embeddings.", 502: NO_SERVER},
 )
 @blueprint.arguments(EmbeddingRequest)

@@ -63,7 +63,7 @@ def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str)
     return services().sessions.change(caller(query["user_id"]), session_id, body)
 
 
-@blueprint.delete("/sessions/<session_id>", errors={404: NOT_THERE})
+@blueprint.delete("/sessions/<session_id>", slow=True, errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, SessionReceipt)
 def erase_session(query: dict[str, Any], session_id: str) -> Any:
@@ -93,6 +93,7 @@ def list_messages(query: dict[str, Any], session_id: str) -> Any:
 @blueprint.post(
     "/sessions/<session_id>/messages",
     scope=CHAT,
+    slow=True,
     errors={
         404: NOT_THERE,
         409: "A reply is being written in the session. Nothing was stored.",
@@ -112,6 +113,7 @@ def append_messages(body: dict[str, Any], session_id: str) -> Any:
 
 @blueprint.delete(
     f"/sessions/<session_id>/messages/{ID % 'message_id'}",
+    slow=True,
     errors={404: NO_MESSAGE, 409: "A reply is being written in the session. Nothing was erased."},
 )
 @blueprint.arguments(CallerQuery, location="query")

@@ -66,11 +66,12 @@ def refresh_summary(query: dict[str, Any], session_id: str) -> Any:
 @blueprint.post(
     "/sessions/<session_id>/summary/preview",
     scope=READ,
+    slow=True,
     errors={
         404: "The session or the prompt does not exist.",
         429: DAY_SPENT,
         502: "The model server failed, or its summary could not be used.",
-        503: "The model server is busy. Retry-After says when to retry.",
+        503: "The model server is busy, or all threads for such calls are in use. Retry-After says when to retry.",
         504: "The model took longer than MODEL_TIMEOUT.",
     },
 )

@@ -31,7 +31,7 @@ def get_user(user_id: str) -> Any:
     return services().users.get(caller(user_id))
 
 
-@blueprint.delete("/users/<path:user_id>", errors={404: NOT_THERE})
+@blueprint.delete("/users/<path:user_id>", slow=True, errors={404: NOT_THERE})
 @blueprint.response(200, UserReceipt)
 def erase_user(user_id: str) -> Any:
     """Erase everything of a person, for good
@@ -42,7 +42,7 @@ def erase_user(user_id: str) -> Any:
     return services().erasing.user(caller(user_id))
 
 
-@blueprint.get("/users/<path:user_id>/export", scope=ADMIN, errors={404: NOT_THERE})
+@blueprint.get("/users/<path:user_id>/export", scope=ADMIN, slow=True, errors={404: NOT_THERE})
 @blueprint.response(200, ExportDocument)
 def export_user(user_id: str) -> Response:
     """Export everything of a person as one JSON document
@@ -58,6 +58,7 @@ def export_user(user_id: str) -> Response:
 
 @blueprint.post(
     "/import",
+    slow=True,
     errors={
         400: "The document is not valid JSON. Nothing was stored.",
         404: "The key belongs to someone else.",

@@ -67,7 +67,8 @@ class Settings(BaseModel):
     """Server processes. With two, a busy process does not block all requests."""
 
     threads: int = Field(32, ge=1, validation_alias="WEB_THREADS")
-    """Threads of each process. A turn holds one while it waits for the model."""
+    """Threads of each process. A turn holds one while it waits for the model. Turns leave eight of them, or a
+    quarter if that is less, to other requests, half of those to reads."""
 
     api_keys: Annotated[tuple[ApiKey, ...], _from_text(values.api_keys)] = Field(
         (), validation_alias="RECAP_API_KEYS", repr=False
@@ -89,6 +90,14 @@ class Settings(BaseModel):
     daily_tokens: int = Field(0, ge=0)
     """Tokens that one person's turns and summaries may use on one day (UTC). 0: no limit, because the right limit
     depends on the price of your model."""
+
+    turns_per_person: int = Field(8, ge=0)
+    """Turns and other long calls that one person may have in progress in each worker: more than they read at once.
+    0: no limit, as on a server without keys for its own machine."""
+
+    turns_per_key: int = Field(16, ge=0)
+    """The same for one key, or one address where no key is required. With 32 threads, 24 turns run at once in a worker,
+    so 16 leave room for other keys."""
 
     cors_origins: Annotated[tuple[str, ...], _from_text(values.origins)] = ()
     """Web sites whose pages may call Recap from a browser, as `https://app.example.com,http://localhost:3000`. Empty:

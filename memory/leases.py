@@ -8,7 +8,8 @@ thread that renews its lease finds the note and stops it.
 Guarantee: leased work ends with a transaction that checks the token, so a holder that was suspended past its expiry
 cannot overwrite what its successor did.  A stop ends only the turn that was running, since no other has its token.  A
 clock that is put back stalls nobody: whoever waits for a lease brings an expiry that is too far ahead back to
-LEASE_SECONDS from now.
+LEASE_SECONDS from now.  A busy session holds few threads, and none for long: WAITING_MAX requests of a process wait for
+it, WAIT_SECONDS at most.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import logging
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,6 +39,8 @@ RENEW_SECONDS = 3.0
 LOOK_SECONDS = 0.25  # between looks for turns to stop
 TROUBLE_SECONDS = 1.0  # until the next try when the database failed
 RELEASE_PATIENCE = 2.0  # seconds that giving a lease back may wait for the database
+WAIT_SECONDS = 30.0  # that a request waits for a session; most replies end sooner
+WAITING_MAX = 3  # requests of a process that wait for one session; more would hold threads that others need
 POLL_FIRST, POLL_LAST = 0.01, 0.25  # seconds between looks at a lease that another process holds
 _LEASE = timedelta(seconds=LEASE_SECONDS)
 
@@ -60,6 +64,7 @@ class Leases:
         self._database = database
         self._now = now
         self._held: dict[Lease, Callable[[], None] | None] = {}  # with what stops the work
+        self._waiting: Counter[int] = Counter()  # requests, by the session's row
         self._changed = threading.Condition()
         self._closed = threading.Event()
         self._keeper: threading.Thread | None = None
@@ -122,36 +127,46 @@ class Leases:
 
     @contextmanager
     def free_session(
-        self, find: Callable[[Transaction], SessionRow], seconds: float, consequence: str
+        self, find: Callable[[Transaction], SessionRow], consequence: str
     ) -> Iterator[tuple[Transaction, SessionRow]]:
         """A write transaction on the session that `find` gives, once no turn is being taken in it.
 
-        Raises Conflict, which tells the `consequence`, when that lasts longer than `seconds`.
+        Raises Conflict as `wait_free` does.
         """
-        deadline = time.monotonic() + seconds
+        began = time.monotonic()
         while True:
             with self._database.write() as tx:
                 row = find(tx)
                 if self.free(row):
                     yield tx, row
                     return
-            if not self.wait_free(SessionRow, row.id, deadline):
-                message = f"A reply is being written in session {row.public_id!r}. {consequence}"
-                raise Conflict("session_busy", message, retry_after=5.0)
+            self.wait_free(row, began, consequence)
 
-    def wait_free(self, kind: type[Leased], row_id: int, deadline: float) -> bool:
-        """Wait until the row may be free; False when `time.monotonic()` reaches `deadline` first."""
+    def wait_free(self, row: SessionRow, began: float, consequence: str) -> None:
+        """Wait until the session may be free, for a request that `began` to wait then, by `time.monotonic()`.
+
+        Raises Conflict, which tells the `consequence`, after WAIT_SECONDS, and at once when WAITING_MAX requests of
+        this process wait for the session already.
+        """
         pause = POLL_FIRST
-        while time.monotonic() < deadline:
-            with self._database.read() as tx:
-                row = tx.get(kind, row_id)
-            if not isinstance(row, Leased) or self.free(row):
-                return True
-            self.shorten(row)
-            with self._changed:  # a holder in this process wakes us; other processes' leases are polled
-                self._changed.wait(pause)
-            pause = min(pause * 2, POLL_LAST)
-        return False
+        with self._changed:
+            self._waiting[row.id] += 1
+            waits = self._waiting[row.id] <= WAITING_MAX
+        try:
+            while waits and time.monotonic() < began + WAIT_SECONDS:
+                with self._database.read() as tx:
+                    found = tx.get(SessionRow, row.id)
+                if found is None or self.free(found):
+                    return
+                self.shorten(found)
+                with self._changed:  # a holder in this process wakes us; other processes' leases are polled
+                    self._changed.wait(pause)
+                pause = min(pause * 2, POLL_LAST)
+        finally:
+            with self._changed:
+                self._waiting -= Counter([row.id])
+        message = f"A reply is being written in session {row.public_id!r}. {consequence}"
+        raise Conflict("session_busy", message, retry_after=5.0)
 
     def shorten(self, row: Leased) -> None:
         """Bring an expiry that lies further ahead than any lease lasts back to LEASE_SECONDS from now.

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import concurrency, filling, prefix, recall, replay, scale, turns
+from benchmarks import concurrency, fairness, filling, prefix, recall, replay, scale, turns
 from benchmarks.conversation import Conversation, Question
 from benchmarks.rankings import RECIPES, Corpus, Judge
 from benchmarks.serving import ROOT
@@ -92,6 +92,22 @@ def test_conversations_are_held_at_once_and_measured(run: Run) -> None:
     assert 0 < figures["share_percent"] <= 100
     assert 0 < figures["first_text_beyond_ms"]["p50"] <= figures["first_text_beyond_ms"]["p95"]
     assert "streams at once" in printed and "3 of 3" in printed and "Measured on" in printed
+
+
+# -- make bench-fairness
+
+
+@pytest.mark.slow
+def test_others_are_measured_beside_a_crowd(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fairness, "CASES", fairness.CASES[:2])
+    results, printed = run(fairness, "--seconds", "1")
+    cases = results["figures"]["this code"]
+    assert list(cases) == [case.name for case in fairness.CASES]
+    for figures in cases.values():
+        for name in fairness.ASKED:
+            assert 0 < figures[name]["p50"] <= figures[name]["p99"] <= figures[name]["max"]
+    assert cases["nobody"]["crowd"] == {} and set(cases[fairness.CASES[1].name]["crowd"]) == {"429"}
+    assert "reads of another tenant" in printed and "Measured on" in printed
 
 
 # -- make bench-replay

@@ -30,6 +30,8 @@ GOOD: dict[str, tuple[str, Any]] = {
     "RATE_LIMIT": ("120 per minute; 10 per second", "120 per minute; 10 per second"),
     "RATE_LIMIT_STORAGE": ("redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
     "DAILY_TOKENS": ("200000", 200_000),
+    "TURNS_PER_PERSON": ("0", 0),
+    "TURNS_PER_KEY": ("40", 40),
     "CORS_ORIGINS": (
         "https://app.example.com, http://localhost:3000",
         ("https://app.example.com", "http://localhost:3000"),

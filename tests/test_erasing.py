@@ -360,7 +360,7 @@ def test_while_a_reply_is_written_erasing_waits_and_says_so_if_it_does_not_end(
     secret = id_of(past, SECRET)
     with answering(model_server, app, "Hello?", session_id="s", user_id="ada") as release:
         with monkeypatch.context() as impatient:
-            impatient.setattr(erasing, "APPEND_WAIT", 0.05)
+            impatient.setattr("memory.leases.WAIT_SECONDS", 0.05)
             answer = past.delete(f"/api/sessions/s/messages/{secret}")
         assert failed(answer, 409, "session_busy")["message"].endswith("try this again later.")
         assert answer.headers["Retry-After"]

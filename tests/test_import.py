@@ -210,7 +210,7 @@ def test_a_session_that_stays_busy_ends_the_import(
     talk: FlaskClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = export(talk)
-    monkeypatch.setattr(memory.people.imports, "APPEND_WAIT", 0.05)
+    monkeypatch.setattr("memory.leases.WAIT_SECONDS", 0.05)
     answers: list[TestResponse] = []
 
     def meanwhile_imported(_: Body) -> str:

@@ -170,7 +170,7 @@ def test_a_message_too_large_refuses_the_call(client: FlaskClient) -> None:
 def test_appending_to_a_session_that_stays_busy_is_a_conflict(
     model_app: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.sessions.sessions.APPEND_WAIT", 0.05)
+    monkeypatch.setattr("memory.leases.WAIT_SECONDS", 0.05)
     client = model_app.test_client()
     with answering(model_server, model_app, "x", session_id="s"):
         answer = client.post("/api/sessions/s/messages", json={"messages": [said("y")]})

@@ -168,13 +168,12 @@ def test_an_answer_that_cannot_be_stored_is_an_answer(app: Flask, client: FlaskC
 
 
 def test_a_session_whose_answer_does_not_end_keeps_nobody_from_an_answer(
-    make_app: MakeApp, server: ModelServer
+    app: Flask, client: FlaskClient, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = make_app(**at(server, model_timeout=0.3)).test_client()
-    endless = make_app(**at(server, model_timeout=30.0)).test_client()
+    monkeypatch.setattr("memory.leases.WAIT_SECONDS", 0.3)
     held = threading.Event()
     server.main.queue(Delay(held))
-    with meanwhile(lambda: post(endless, talk("Hello"))):
+    with meanwhile(lambda: post(app.test_client(), talk("Hello"))):
         server.wait_for_requests(1)
         passed_on(server, post(client, LIST), "session_busy")
         held.set()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import queue
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from app import services_of
@@ -95,7 +98,7 @@ def test_many_turns_at_once_keep_order(apps: tuple[Flask, Flask], model_server: 
     def talk(number: int) -> str:
         return str(chat(apps[number % 2].test_client(), f"m{number}", session_id="s")["reply"])
 
-    with ThreadPoolExecutor(8) as pool:
+    with ThreadPoolExecutor(4) as pool:  # one and those that wait for it
         assert list(pool.map(talk, range(24))) == [f"Answer to m{n}" for n in range(24)]
     messages = stored(apps[0].test_client(), "s")
     assert [m["position"] for m in messages] == list(range(1, 49))
@@ -121,8 +124,37 @@ def test_a_retry_with_the_key_waits_and_gets_the_same_answer(
     assert streamed_text(parts[0]) == "Answer to one" and len(prompts(model_server)) == 1
 
 
-def test_a_turn_that_does_not_end_is_reported_as_busy(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(**at(model_server, model_timeout=0.1))
+def test_three_requests_wait_for_a_session_and_the_fourth_is_refused_at_once(
+    model_app: Flask, model_server: ModelServer
+) -> None:
+    """Turns, an append and an erasure: whichever comes last."""
+    client, over = model_app.test_client(), queue.SimpleQueue[TestResponse]()
+    with ThreadPoolExecutor(4) as pool, answering(model_server, model_app, "one", session_id="s") as release:
+        (one,) = stored(client, "s")
+        body = {"messages": [{"role": "user", "content": "later"}]}
+        calls: list[Callable[[FlaskClient], TestResponse]] = [
+            lambda client: ask(client, "two", session_id="s"),
+            lambda client: ask(client, "three", session_id="s"),
+            lambda client: client.post("/api/sessions/s/messages", json=body),
+            lambda client: client.delete(f"/api/sessions/s/messages/{one['id']}"),
+        ]
+        for call in calls:
+            pool.submit(call, model_app.test_client()).add_done_callback(lambda done: over.put(done.result()))
+        refused = over.get(timeout=20.0)
+        failed(refused, 409, "session_busy")
+        assert int(refused.headers["Retry-After"]) > 0
+        chat(client, "elsewhere", session_id="other")
+        assert over.empty()
+        release.set()
+        assert [over.get(timeout=20.0).status_code for _ in range(3)] == [200] * 3
+    chat(client, "four", session_id="s")
+
+
+def test_a_turn_that_does_not_end_is_reported_as_busy(
+    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.leases.WAIT_SECONDS", 0.3)
+    app = make_app(**at(model_server))
     client = app.test_client()
     assert client.post("/api/sessions", json={"session_id": "s"}).status_code == 201
     set_lease(app, "somebody who works on", 60)

@@ -30,7 +30,6 @@ from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
 from memory.people.erased_message import erase_message
 from memory.people.users import count_of
-from memory.sessions.sessions import APPEND_WAIT
 from memory.summary.summaries import forget
 from models import (
     Database,
@@ -107,14 +106,14 @@ class Erasing:
         was made from it.  The summary is made anew.
 
         Its place stays, without words, and so do the other messages, the reply to it included.  Waits for a turn in the
-        session.  Raises NotFound, and Conflict when that turn takes longer than APPEND_WAIT; nothing is erased then.
+        session.  Raises NotFound, and Conflict when that takes too long or others wait already; nothing is erased then.
         """
         with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
             _message(tx, row, message_id)
             held = self._held(row.owner)
         busy = "Nothing was erased; stop the reply, or try this again later."
-        with self.leases.free_session(lambda tx: find_session(tx, caller, session_id), APPEND_WAIT, busy) as (tx, row):
+        with self.leases.free_session(lambda tx: find_session(tx, caller, session_id), busy) as (tx, row):
             message = _message(tx, row, message_id)
             erased = Counter(index_documents=int(message_id in held))
             erased += erase_message(tx, row, message, self.settings, self.now())

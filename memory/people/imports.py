@@ -23,7 +23,7 @@ from memory.errors import Conflict
 from memory.leases import Leases
 from memory.people.export import FactRecord, SessionRecord, TurnRecord
 from memory.sessions.messages import MessageDraft, append, figures_of, remains
-from memory.sessions.sessions import APPEND_WAIT, Sessions
+from memory.sessions.sessions import Sessions
 from memory.summary.summaries import skip_erased
 from models import (
     Database,
@@ -102,7 +102,7 @@ class Import:
             return row
 
         busy = "The sessions before it are imported; send the same again later, nothing is stored twice."
-        with self.parts.leases.free_session(find, APPEND_WAIT, busy) as (tx, row):
+        with self.parts.leases.free_session(find, busy) as (tx, row):
             if fresh:
                 append(tx, row, fresh, self.parts.now())
             self._summaries(tx, row, record)

@@ -37,7 +37,6 @@ from memory.sessions.messages import (
 from models import Database, MessageRow, OwnerRow, SessionRow, Transaction
 
 INDEX_DELAY = 5.0  # seconds in which the messages of a burst gather for one job
-APPEND_WAIT = 30.0  # seconds; most replies end sooner
 
 
 @dataclass(frozen=True)
@@ -186,13 +185,13 @@ class Sessions:
         """Store messages without calling a model; the session is made if it is new.
 
         A message whose `external_id` the session has already is not stored again.  Waits for a turn that is being taken
-        in the session.  Raises TooLarge, and Conflict when that turn takes longer than APPEND_WAIT.
+        in the session.  Raises TooLarge, and Conflict when that takes too long or others wait already.
         """
         for number, draft in enumerate(drafts):
             check_size(draft.content, f"messages.{number}.content")
         find = partial(self.find_or_make, caller=caller, session_id=session_id)
         busy = "Nothing was stored; send this again later."
-        with self.leases.free_session(find, APPEND_WAIT, busy) as (tx, row):
+        with self.leases.free_session(find, busy) as (tx, row):
             return self._append(tx, row, drafts)
 
     def _append(self, tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Appended:

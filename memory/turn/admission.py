@@ -43,15 +43,15 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
     """Begin a turn, or return the end of the turn that this request, sent before, has come to.
 
     Waits for a turn that is being taken in the session.  Raises NotFound, InvalidRequest, TooLarge, LimitReached when
-    the owner's day is spent, and Conflict when that other turn does not end, the Idempotency-Key was another request's,
-    or the message it began with has been replaced; then nothing was stored.
+    the owner's day is spent, and Conflict when that other turn does not end soon or others wait for it already, the
+    Idempotency-Key was another request's, or the message it began with has been replaced; then nothing was stored.
     """
     if request.temporary:
         return _admit_temporary(parts, caller, request)
     if request.client is None:
         check_size(request.message, "message")
     arrived_at = parts.now()
-    until = time.monotonic() + (1 + parts.settings.recall_tool_rounds) * parts.settings.model_timeout
+    began = time.monotonic()
     while True:
         # A streamed reply begins before the turn is recorded, so what it answers must survive a power cut by then.
         with parts.database.write(request.patience, durable=request.stream) as tx:
@@ -65,13 +65,7 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
             lease = parts.leases.take(row)
             if lease is not None:
                 return _begin(tx, parts, caller, request, row, turn, lease, arrived_at)
-        if not parts.leases.wait_free(SessionRow, row.id, until):
-            raise Conflict(
-                "session_busy",
-                "Another reply is being written in this session and does not end. "
-                "This message was not stored; send it again later.",
-                retry_after=10.0,
-            )
+        parts.leases.wait_free(row, began, "This message was not stored; send it again later.")
 
 
 def passed_on(request: TurnRequest, now: datetime) -> Admitted:

@@ -1,0 +1,281 @@
+"""Places: turns and other long calls never hold all threads, nobody holds those of others, and no place is lost."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from app import services_of
+from config import ApiKey
+from tests.conftest import MakeApp
+from tests.model_server import CutStream, Delay, ModelServer, Status
+from tests.resources import append, good, rows_of, said
+from tests.serving import Api, eventually, migrated_server, model_settings
+from tests.talking import ask, at, chat, failed, prompts
+from tests.test_auth import bearer, routes, with_key
+from tests.test_openai_failing_open import locked
+
+ACME, GLOBEX = "key-of-acme-0123456789", "key-of-globex-0123456789"
+KEYS = (ApiKey("acme", ACME), ApiKey("globex", GLOBEX))
+
+
+@pytest.fixture
+def app(make_app: MakeApp, model_server: ModelServer) -> Flask:
+    """An application of two threads: one place, and one thread for the rest."""
+    return make_app(**at(model_server, threads=2, model_timeout=60.0))
+
+
+@contextmanager
+def held(server: ModelServer, *clients: FlaskClient, **more: Any) -> Iterator[None]:
+    """A turn of each client, in sessions of their own, whose model works all through the block."""
+    release = threading.Event()
+    with ThreadPoolExecutor(len(clients)) as pool:
+        came = len(server.requests)
+        server.main.queue(*[Delay(release) for _ in clients])
+        turns = [pool.submit(chat, client, "Wait.", **more) for client in clients]
+        try:
+            server.wait_for_requests(came + len(clients))
+            yield
+        finally:
+            release.set()
+    assert all(turn.result()["reply"] for turn in turns)
+
+
+def test_while_turns_have_all_places_long_calls_are_refused_and_others_served(
+    app: Flask, client: FlaskClient, model_server: ModelServer
+) -> None:
+    append(client, "s", [said("My cat is called Miso.")], user_id="ada")
+    slow = [route for route in routes(app) if is_slow(app, *route)]
+    assert len(slow) == 12
+    with held(model_server, app.test_client()):
+        before = rows_of(services_of(app))
+        for method, address in slow:
+            answer = client.open(address, method=method, json={"message": "And my dog Rex.", "messages": []})
+            if address.startswith("/v1/"):
+                assert answer.status_code == 503
+                assert answer.json["error"] | {"message": ""} == {
+                    "message": "",
+                    "type": "server_error",
+                    "code": "server_busy",
+                    "param": None,
+                }
+            else:
+                failed(answer, 503, "server_busy")
+            assert int(answer.headers["Retry-After"]) >= 1, (method, address)
+        assert rows_of(services_of(app)) == before
+        for address in ("/health/live", "/health/ready", "/api/sessions", "/api/facts?user_id=ada", "/api/jobs"):
+            good(client.get(address))
+        assert good(client.get("/api/search?q=cat&user_id=ada"))["results"]
+        assert good(client.patch("/api/sessions/s?user_id=ada", json={"title": "Miso"}))["title"] == "Miso"
+        assert good(client.post("/api/sessions/s/stop?user_id=ada"))["stopping"] is False
+    chat(client, "And my dog Rex.")
+
+
+def is_slow(app: Flask, method: str, address: str) -> bool:
+    endpoint, _ = app.url_map.bind("").match(address, method)
+    return bool(getattr(app.view_functions[endpoint], "slow", False))
+
+
+def test_the_document_says_that_calls_may_be_refused_so(client: FlaskClient) -> None:
+    for path, calls in client.get("/openapi.json").json["paths"].items():
+        for method in calls.keys() & {"post", "put", "patch", "delete"}:
+            texts = [calls[method]["responses"][status]["description"] for status in ("429", "503")]
+            assert "too many at once" in texts[0] and "all threads" in texts[1].lower(), (method, path)
+
+
+@pytest.mark.parametrize("thing", ["person", "key"])
+def test_who_is_at_a_limit_is_refused_and_others_are_not(
+    make_app: MakeApp, model_server: ModelServer, thing: str
+) -> None:
+    app = make_app(**at(model_server, api_keys=KEYS, model_timeout=60.0, **{f"turns_per_{thing}": 2}))
+    acme, globex = with_key(app, ACME), with_key(app, GLOBEX)
+    with held(model_server, with_key(app, ACME), with_key(app, ACME), user_id="ada"):
+        before = rows_of(services_of(app))
+        answer = ask(acme, "Me too.", user_id="ada" if thing == "person" else "bob")
+        told = failed(answer, 429, "too_many_at_once")
+        assert told["type"] == "rate_limit_error" and f"TURNS_PER_{thing.upper()}" in told["message"]
+        assert int(answer.headers["Retry-After"]) >= 1
+        assert rows_of(services_of(app)) == before
+        good(acme.get("/api/sessions?user_id=ada"))
+        chat(globex, "I am another.", user_id="ada")
+        if thing == "person":
+            chat(acme, "I am another.", user_id="bob")
+            chat(acme, "I am nobody.")
+    chat(acme, "Me too.", user_id="ada")
+
+
+@pytest.mark.parametrize("rate_limit", ["", "off"])
+def test_without_keys_this_machine_is_not_limited(
+    make_app: MakeApp, model_server: ModelServer, rate_limit: str
+) -> None:
+    app = make_app(**at(model_server, turns_per_person=1, turns_per_key=1, rate_limit=rate_limit))
+    with held(model_server, *(app.test_client() for _ in range(6)), user_id="ada"):
+        pass
+
+
+def test_while_writes_wait_for_the_database_reads_are_served(make_app: MakeApp) -> None:
+    app = make_app(threads=8)
+    client = app.test_client()
+    append(client, "s", [said("Hello")])
+
+    def rename() -> TestResponse:
+        return app.test_client().patch("/api/sessions/s", json={"title": "Tea"})
+
+    with ThreadPoolExecutor(8) as pool:
+        with locked(app):
+            renamed = [pool.submit(rename) for _ in range(8)]
+            failed(next(as_completed(renamed)).result(), 503, "server_busy")
+            assert good(client.get("/api/sessions"))["items"][0]["title"] == "Hello"
+        assert sorted(one.result().status_code for one in renamed) == [200] * 7 + [503]
+
+
+# -- no place is lost
+
+
+def no_json(client: FlaskClient, _: ModelServer) -> TestResponse:
+    return client.post("/api/chat", data="{", content_type="application/json")
+
+
+def not_found(client: FlaskClient, _: ModelServer) -> TestResponse:
+    return client.delete("/api/sessions/none")
+
+
+def no_route(client: FlaskClient, _: ModelServer) -> TestResponse:
+    return client.post("/api/chats", json={})
+
+
+def no_model(client: FlaskClient, model: ModelServer) -> TestResponse:
+    model.main.queue(Status(401))
+    return ask(client, "Hello")
+
+
+def cut_stream(client: FlaskClient, model: ModelServer) -> TestResponse:
+    model.main.queue(CutStream())
+    answer = ask(client, "Hello", stream=True)
+    assert "error" in answer.text
+    return answer
+
+
+def left_at_once(client: FlaskClient, _: ModelServer) -> TestResponse:
+    answer = ask(client, "Hello", stream=True)
+    answer.close()
+    return answer
+
+
+def left_in_between(client: FlaskClient, _: ModelServer) -> TestResponse:
+    answer = ask(client, "Hello", stream=True)
+    next(iter(answer.response))
+    answer.close()
+    return answer
+
+
+def only_the_head(client: FlaskClient, _: ModelServer) -> TestResponse:
+    append(client, "s", [said("Hello")], user_id="ada")
+    return client.head("/api/users/ada/export")
+
+
+def whole_export(client: FlaskClient, _: ModelServer) -> TestResponse:
+    append(client, "s", [said("Hello")], user_id="ada")
+    answer = client.get("/api/users/ada/export")
+    assert answer.text
+    return answer
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        *(no_json, not_found, no_route, no_model, cut_stream),
+        *(left_at_once, left_in_between, only_the_head, whole_export),
+    ],
+)
+def test_a_place_is_given_back_however_the_answer_ends(
+    client: FlaskClient, model_server: ModelServer, way: Callable[[FlaskClient, ModelServer], TestResponse]
+) -> None:
+    for _ in range(2):
+        way(client, model_server)
+    chat(client, "Hello")
+
+
+@pytest.mark.parametrize("what", ["memory.turn.pipeline._record", "memory.turn.pipeline.admit", "api.door._over"])
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_place_is_given_back_when_what_nobody_expects_happens(
+    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch, what: str, streaming: bool
+) -> None:
+    """Also when it happens where a stream is closed that nobody listens to any more."""
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(what, broken)
+        for _ in range(2):
+            try:
+                ask(client, "Hello", stream=streaming).close()
+            except ZeroDivisionError:
+                pass  # the server logs it
+    chat(client, "Hello")
+    assert "recap_http_requests_in_flight 1.0" in client.get("/metrics").text or what == "api.door._over"
+
+
+# -- whole processes
+
+
+@pytest.mark.slow
+def test_a_worker_full_of_turns_serves_others_and_refuses_turns_at_once(
+    tmp_path: Path, migrated: Path, model_server: ModelServer
+) -> None:
+    """Eight threads: six turns, and 34 that are refused while those wait for the model."""
+    release = threading.Event()
+    model_server.main.default = lambda _: Delay(release, "Done.")
+    keys = {"RECAP_API_KEYS": f"acme:{ACME},globex:{GLOBEX}", "WEB_WORKERS": "1", "WEB_THREADS": "8"}
+    with (
+        migrated_server(tmp_path, migrated, **{**model_settings(model_server.url), **keys}) as server,
+        ExitStack() as s,
+    ):
+        server.start()
+        api, other = s.enter_context(Api(server)), s.enter_context(Api(server))
+        api.http.headers |= bearer(ACME)
+        other.http.headers |= bearer(GLOBEX)
+        refused = threading.Semaphore(0)
+
+        def mains(count: int) -> None:
+            assert model_server.wait_for(lambda: len(prompts(model_server)) >= count, 20.0)
+
+        def turn(number: int) -> int:
+            answer = api.http.post("/api/chat", json={"message": "Hello", "session_id": f"s{number}"})
+            if answer.status_code == 503:
+                assert answer.json()["error"]["code"] == "server_busy" and int(answer.headers["Retry-After"]) >= 1
+                refused.release()
+            return answer.status_code
+
+        with ThreadPoolExecutor(40) as pool:
+            turns = [pool.submit(turn, number) for number in range(40)]
+            try:
+                assert all(refused.acquire(timeout=30.0) for _ in range(34))
+                mains(6)
+                assert other.get("/api/sessions")["items"] == []
+                assert len(api.get("/api/sessions")["items"]) == 6
+                assert other.get("/health/live") == {"status": "ok"}
+            finally:
+                release.set()
+        assert sorted(turn.result() for turn in turns) == [200] * 6 + [503] * 34
+        release.clear()
+        for number in range(6):
+            body = b'{"message": "Hello", "stream": true}'
+            head = f"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ACME}\r\n".encode()
+            more = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+            with socket.create_connection(("127.0.0.1", server.port)) as connection:
+                connection.sendall(head + more + body)
+                mains(7 + number)
+        release.set()
+        assert eventually(lambda: api.http.post("/api/chat", json={"message": "Hello"}).status_code == 200)
