@@ -66,15 +66,17 @@ class Database:
         A durable commit survives a power cut.  On SQLite one that is not `durable` survives a kill, and a power cut
         only after a later durable commit: use it for what nobody is told of before that.
 
-        Raises OperationalError when other writers keep it waiting for PATIENCE, or for `patience` seconds, and
-        DatabaseLost when SQLite's files were removed or cut; also after the commit, which may be kept all the same.
+        Raises OperationalError when this process's other writers, or then those of others, keep it waiting for PATIENCE
+        or `patience` seconds, and DatabaseLost when SQLite's files were removed or cut; also after the commit, which
+        may be kept all the same.
         """
+        patience = PATIENCE if patience is None else patience
         # This process's writers queue in memory: that is fair, and the database's lock is polled by one thread only.
-        if not self._queue.acquire(timeout=-1 if patience is None else patience):
+        if not self._queue.acquire(timeout=patience):
             raise OperationalError("BEGIN IMMEDIATE", None, TimeoutError("other writes of this process take too long"))
         try:
             with self._session(bind=self._durable if durable else self._relaxed) as tx:
-                opened = self._lock(tx, PATIENCE if patience is None else patience)
+                opened = self._lock(tx, patience)
                 yield tx
                 tx.flush()
                 try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -179,6 +180,14 @@ def test_a_write_waits_no_longer_than_it_was_told_and_says_so(database: Database
     other.engine.dispose()
     with database.write(patience=0) as tx:
         owner(tx, "ana")
+
+
+def test_a_write_does_not_wait_for_this_process_for_ever(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else requests that wait for a locked database would wait one after the other, each as long as all before it."""
+    monkeypatch.setattr("models.database.PATIENCE", 0.01)
+    with database.write(), ThreadPoolExecutor() as others:
+        waiting = [others.submit(database.write().__enter__) for _ in range(3)]
+        assert all(isinstance(one.exception(timeout=30), OperationalError) for one in waiting)
 
 
 def test_only_a_durable_write_waits_for_the_disk(database: Database) -> None:
