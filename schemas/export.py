@@ -20,7 +20,19 @@ from memory.domain import FactRevision as FactRevisionValue
 from memory.people.export import Export, FactRecord, SessionRecord, TurnRecord
 from memory.summary.summaries import SummaryVersion as SummaryVersionValue
 from memory.turn.values import TurnUsage
-from schemas.fields import INT32_MAX, SessionId, Text, UtcDateTime, ValueSchema, about, integer, one_of, optional_text
+from schemas.fields import (
+    INT32_MAX,
+    PARTS_MAX,
+    Items,
+    SessionId,
+    Text,
+    UtcDateTime,
+    ValueSchema,
+    about,
+    integer,
+    one_of,
+    optional_text,
+)
 from schemas.sessions import MessageToAppend
 from schemas.summaries import Sections
 
@@ -38,10 +50,10 @@ class _Record(ValueSchema):
 _CALL: dict[str, fields.Field] = {"function": fields.Dict(allow_none=True)}
 _EXTRA = Schema.from_dict(  # what Recap reads of what a message holds besides its text
     {
-        "tool_calls": fields.List(fields.Nested(_CALL, unknown=INCLUDE), allow_none=True),
+        "tool_calls": Items(fields.Nested(_CALL, unknown=INCLUDE), PARTS_MAX, allow_none=True),
         "function_call": fields.Dict(allow_none=True),
         "tool_call_id": Text(allow_none=True),
-        "attachments": fields.List(Text(), allow_none=True),
+        "attachments": Items(Text(), PARTS_MAX, allow_none=True),
     }
 )(unknown=INCLUDE)
 

@@ -13,7 +13,7 @@ from marshmallow import INCLUDE, Schema, ValidationError, fields, validates
 
 from memory.clients.conversation import ClientRequest, Conversation
 from memory.turn.values import TurnRequest
-from schemas.fields import ID, UNSTORABLE, Input, Items, about
+from schemas.fields import ID, PARTS_MAX, UNSTORABLE, Input, Items, about
 
 SESSION_HEADERS = ("X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "x-litellm-session-id")
 PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
@@ -52,8 +52,8 @@ class CompletionRequest(_Request):
     @validates("messages")
     def _few_parts(self, messages: list[dict[str, Any]], data_key: str) -> None:
         lists = (message.get(name) for message in messages for name in ("content", "tool_calls"))
-        if sum(len(parts) for parts in lists if isinstance(parts, list)) > MESSAGES_MAX:
-            raise ValidationError(f"Together they have more than {MESSAGES_MAX:,} parts and calls of tools.")
+        if any(isinstance(parts, list) and len(parts) > PARTS_MAX for parts in lists):
+            raise ValidationError(f"One of them has more than {PARTS_MAX:,} parts or calls of tools.")
 
 
 class Completion(_Open):

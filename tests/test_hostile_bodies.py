@@ -149,6 +149,50 @@ def test_no_body_costs_much(shared_app: Flask) -> None:
     assert costly == [] and tried > 300
 
 
+EXPORT = b'{"format":"recap-export","version":1,'
+MESSAGE = b'{"role":"user","content":"x","created_at":"2026-03-01T10:00:00Z"'
+
+
+def message(rest: bytes) -> bytes:
+    return EXPORT + b'"sessions":[{"messages":[' + MESSAGE + rest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "document",
+    [
+        EXPORT + b'"sessions":[{"messages":[' + b"{}," * 2_000_000 + b"{}]}]}",
+        EXPORT + b'"sessions":[' + b"0," * 20_000_000 + b"0]}",
+        EXPORT + b'"sessions":[{"x":[' + b"[]," * 20_000_000 + b"0]}]}",
+        EXPORT + b'"sessions":[{' + b'"k":0,' * 9_000_000 + b'"k":0}]}',
+        EXPORT + b'"facts":[' + b"{}," * 20_000_000 + b"{}]}",
+        EXPORT + b'"facts":[{"revisions":[' + b"{}," * 2_000_000 + b"{}]}]}",
+        EXPORT + b'"x":' + b"[" * 60_000_000,
+        b'{"facts":[' + b"[]," * 20_000_000 + b"0]}",
+        b'{"x":[' + b"[1]," * 15_000_000 + b"0]}",
+        b'{"format":"other","x":[' + b"[1]," * 15_000_000 + b"0]}",
+        message(',"name":"🏠'.encode() + b"x" * 60_000_000 + b'"}]}]}'),
+        message(b',"name":' + b"9" * 60_000_000 + b"}]}]}"),
+        message(b',"name":"' + b"\\n" * 30_000_000 + b'"}]}]}'),
+        message(b',"extra":{"attachments":[' + b"0," * 90_000 + b"0]}}]}]}"),
+        message(b',"extra":{"attachments":[' + b"0," * 990 + b"0]}}]}]}"),
+        message(b',"extra":{"tool_calls":[' + b"{}," * 45_000 + b"0]}}]}]}"),
+        message(b',"extra":{"tool_calls":[' + b"0," * 990 + b"0]}}]}]}"),
+        message(b',"extra":{"x":[' + b'"\\ud83c\\u0000",' * 90_000 + b"0]}}]}]}"),
+        message(b"},") + b" " * 60_000_000 + b"0]}]}",
+        b"[" + b"0," * 20_000_000 + b"0]",
+        b'[{"x":[' + b"[]," * 20_000_000 + b"0]}]",
+        b'[{"mapping":[' + b"[]," * 20_000_000 + b"0]}]",
+        b'[{"mapping":{},"x":"' + b"x" * 60_000_000 + b'"}]',
+        b" " * 60_000_000 + b"[]",
+    ],
+    ids=lambda document: repr(document[:60] + b"..." + document[-20:]),
+)
+def test_a_document_to_import_is_refused_at_its_first_wrong_part(shared_app: Flask, document: bytes) -> None:
+    seconds, memory, answered = cost(shared_app.test_client(), "post", "/api/import?user_id=ada", document)
+    assert seconds < CPU_SECONDS * MARGIN and memory < MEMORY_BYTES and answered < ANSWER_BYTES
+
+
 # -- what is said
 
 
@@ -177,11 +221,12 @@ def test_the_messages_of_a_client_are_measured_before_they_are_read(shared: Flas
     for count, told in ((10_000, "messages.0: Not a valid mapping"), (10_001, "messages: Length must be between")):
         found = refused(shared, "/v1/chat/completions", f'{{"messages": [{",".join("0" * count)}]}}', 400)
         assert told in found["message"]
-    parts = ",".join(["{}"] * 5_001)
     for name in ("content", "tool_calls"):
-        message = f'{{"role": "user", "{name}": [{parts}]}}'
-        found = refused(shared, "/v1/chat/completions", f'{{"messages": [{message}, {message}]}}', 400)
-        assert found["param"] == "messages" and "more than 10,000 parts" in found["message"]
+        parts = ",".join(["{}"] * 1_001)
+        found = refused(
+            shared, "/v1/chat/completions", f'{{"messages": [{{"role": "user", "{name}": [{parts}]}}]}}', 400
+        )
+        assert found["param"] == "messages" and "more than 1,000 parts" in found["message"]
 
 
 def test_unknown_keys_are_named_unless_there_are_very_many(shared: FlaskClient) -> None:
