@@ -92,8 +92,6 @@ def _refused(error: HTTPException) -> Response:
 
 
 def _unexpected(error: Exception) -> Response:
-    if isinstance(error, RecursionError):
-        return _respond(InvalidRequest("invalid_json", "The JSON is nested too deeply.", status=400))
     known = database_failed(error)
     if known is not None:
         log.error("the database failed", extra=logs.fields(error=logs.told(error)))

@@ -44,8 +44,6 @@ _PARTS: Apart = {  # of an export; and of ChatGPT's conversations, which are in 
 }
 _NAMES = ExportDocument().fields
 
-Items = Iterator[tuple[tuple[Any, ...], Any]]
-
 
 class ImportQuery(Schema):
     user_id = UserId(required=True)
@@ -117,12 +115,14 @@ def _recap(file: IO[bytes]) -> Document:
             raise _invalid(f"facts.{number}.session_id", "it is missing")
         if fact.session_id is not None and (record.source_position or 0) > lengths.get(fact.session_id, -1):
             raise _invalid(f"facts.{number}", "its session, or its source message, is not in the document")
-    return Document(
-        FORMAT, lambda: _records(walk(file, _PARTS), "sessions"), lambda: _records(walk(file, _PARTS), "facts")
-    )
+
+    def read(name: str) -> Callable[[], Iterator[Any]]:
+        return lambda: _records(walk(file, _PARTS), name)
+
+    return Document(FORMAT, read("sessions"), read("facts"))
 
 
-def _of_an_export(file: IO[bytes]) -> Items:
+def _of_an_export(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """The items of a document.  Raises InvalidRequest as soon as they show that it is no export."""
     head: dict[str, Any] = {}
     for path, value in walk(file, _PARTS):
@@ -148,7 +148,7 @@ def _check_head(head: Mapping[str, Any]) -> None:
         )
 
 
-def _records(items: Items, wanted: str) -> Iterator[Any]:
+def _records(items: Iterable[tuple[tuple[Any, ...], Any]], wanted: str) -> Iterator[Any]:
     """The records of sessions, or of facts."""
     lists: dict[str, list[Any]] = {}
     for path, value in items:

@@ -91,28 +91,25 @@ class _Document:
 
     def items(self, apart: Apart) -> Iterator[tuple[tuple[Any, ...], Any]]:
         begin, _ = self._next()
-        members = self._members(begin) if begin == "start_map" else [(None, begin, None)]
-        for key, event, value in members:
-            if event != "start_array":
+        for key, event, value in self._members(begin) if begin == "start_map" else [(None, begin, None)]:
+            if event == "start_array":
+                for number, *first in self._members(event):
+                    yield from self._parted((key, number), apart.get(key, {}), *first)
+            else:
                 yield (key,), self._whole(event, value)
-                continue
-            for number, inner, first in self._members(event):
-                parted = apart.get(key) if inner == "start_map" else None
-                if parted:
-                    yield from self._parted((key, number), parted)
-                else:
-                    yield (key, number), self._whole(inner, first)
         next(self._events, None)  # raises if something follows the document
 
-    def _parted(self, path: tuple[Any, ...], parted: Mapping[str, str]) -> Iterator[tuple[tuple[Any, ...], Any]]:
-        item: dict[str, Any] = {}
-        for name, begin, first in self._members("start_map"):
-            if parted.get(name) != begin:
+    def _parted(
+        self, path: tuple[Any, ...], apart: Mapping[str, str], event: str, value: Any
+    ) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        item: Any = {} if event == "start_map" else self._whole(event, value)
+        for name, begin, first in self._members(event) if event == "start_map" else ():
+            if apart.get(name) != begin:
                 item[name] = self._whole(begin, first)
                 continue
             item[name] = {} if begin == "start_map" else []
-            for place, event, value in self._members(begin):
-                yield (*path, name, place), self._whole(event, value)
+            for place, *part in self._members(begin):
+                yield (*path, name, place), self._whole(*part)
         yield path, item
 
     def _members(self, begin: str) -> Iterator[tuple[Any, str, Any]]:
