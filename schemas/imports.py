@@ -130,7 +130,7 @@ def _of_an_export(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
             head[path[0]] = value
         elif path[0] == "facts":  # which are read only when all sessions are known
             _loaded(path, value)
-        if "format" in head or path[0] not in _NAMES:
+        if "format" in head or path[0] not in (_NAMES if len(path) == 1 else ("sessions", "facts")):
             _check_head({"version": VERSION, **head})
         yield path, value
     _check_head(head)

@@ -52,8 +52,9 @@ def walk(file: IO[bytes], apart: Apart) -> Iterator[tuple[tuple[Any, ...], Any]]
         for path, value in document.items(apart):
             yield path, value
             document.part = 0
-            if len(path) <= 2:
-                document.item, number = 0, number + 1
+            number += len(path) <= 2
+            if len(path) == 2 and path[0] in apart:  # what nobody knows counts as one item
+                document.item = 0
     except (ijson.JSONError, UnicodeDecodeError) as error:
         reason = re.search(r"error: ([^.\\\n]+)", str(error))
         raise NotJson(f"{reason[1] if reason else 'it is not UTF-8'} (after {number} items)") from None

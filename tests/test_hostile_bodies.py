@@ -56,6 +56,14 @@ def lists(room: int) -> Iterator[tuple[str, bytes]]:
         for count in {most, min(most, 1000)}:
             yield f"{count:,} {name}", b"[" + one * (count - 1) + one.rstrip(b",") + b"]"
 
+    for count in (MARKS_MAX // 3 - 1000, 200):
+        if count * 13 < room:
+            yield f"an object of {count} keys", keys(count)
+
+
+def keys(count: int) -> bytes:
+    return b"{" + b",".join(b'"k%07d":0' % number for number in range(count)) + b"}"
+
 
 def texts(room: int) -> Iterator[tuple[str, bytes]]:
     for name, one in TEXTS.items():
@@ -67,7 +75,7 @@ def wholes(room: int) -> Iterator[tuple[str, bytes]]:
     """Bodies of about `room` bytes that look like none of the schemas."""
     for count in (room // 13, MARKS_MAX // 3 - 1000, 1000):
         if count * 13 <= room:
-            yield f"{count:,} unknown keys", b"{" + b",".join(b'"k%07d":0' % number for number in range(count)) + b"}"
+            yield f"{count:,} unknown keys", keys(count)
     yield "one key many times", b"{" + b'"message":0,' * (room // 12 - 1) + b'"message":0}'
     yield "a long key", b'{"' + b"k" * (room - 8) + b'":0}'
     yield "cut off", b'{"message":"' + b"a" * (room - 20)
@@ -168,6 +176,8 @@ def message(rest: bytes) -> bytes:
         EXPORT + b'"facts":[' + b"{}," * 20_000_000 + b"{}]}",
         EXPORT + b'"facts":[{"revisions":[' + b"{}," * 2_000_000 + b"{}]}]}",
         EXPORT + b'"x":' + b"[" * 60_000_000,
+        EXPORT + b'"sessions":[{"summaries":[{"usage":{"facts":' + keys(30_000) + b"}}]}]}",
+        b'{"exported_at":[' + b"[]," * 20_000_000 + b"0]}",
         b'{"facts":[' + b"[]," * 20_000_000 + b"0]}",
         b'{"x":[' + b"[1]," * 15_000_000 + b"0]}",
         b'{"format":"other","x":[' + b"[1]," * 15_000_000 + b"0]}",

@@ -41,14 +41,15 @@ def items_of(document: Any) -> list[tuple[Any, Any]]:
             found.append(((key,), value))
             continue
         for number, item in enumerate(value):
-            item = dict(item) if isinstance(item, dict) else item
-            for name, kind in PARTS.get(key, {}).items() if isinstance(item, dict) else ():
-                parts, empty = item.get(name), {} if kind == "start_map" else []
-                if isinstance(parts, type(empty)):
-                    members = parts.items() if isinstance(parts, dict) else enumerate(parts)
+            parts = PARTS.get(key, {}) if isinstance(item, dict) else {}
+            whole = dict(item) if parts else item
+            for name, value in item.items() if parts else ():
+                empty: Any = {"start_map": {}, "start_array": []}.get(parts.get(name, ""))
+                if empty is not None and isinstance(value, type(empty)):
+                    members = value.items() if isinstance(value, dict) else enumerate(value)
                     found += [((key, number, name, place), part) for place, part in members]
-                    item[name] = empty
-            found.append(((key, number), item))
+                    whole[name] = empty
+            found.append(((key, number), whole))
     return found
 
 
