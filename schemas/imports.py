@@ -26,7 +26,7 @@ from schemas.export import (
     ExportedSummary,
     ExportedTurn,
 )
-from schemas.fields import UserId, about, counts
+from schemas.fields import Input, UserId, about, counts
 from schemas.json_items import Apart, NotJson, is_array, walk
 
 _SCHEMAS = {  # of what is read of an export, by the names in its path
@@ -45,7 +45,7 @@ _PARTS: Apart = {  # of an export; and of ChatGPT's conversations, which are in 
 _NAMES = ExportDocument().fields
 
 
-class ImportQuery(Schema):
+class ImportQuery(Input):
     user_id = UserId(required=True)
 
 
