@@ -18,7 +18,6 @@ from models import Base
 from models.schema import MIGRATIONS
 
 VERSION = "0.1.0"
-BODY_BYTES_MAX = 32 * 1024 * 1024  # an import of 1,000 long messages fits
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -34,7 +33,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.config.update(
         SQLALCHEMY_DATABASE_URI=settings.sqlalchemy_url,
         SQLALCHEMY_ENGINE_OPTIONS=_engine_options(settings),
-        MAX_CONTENT_LENGTH=BODY_BYTES_MAX,
+        MAX_CONTENT_LENGTH=settings.max_body_bytes,
         API_VERSION=VERSION,
     )
     database = SQLAlchemy(metadata=Base.metadata)

@@ -12,11 +12,9 @@ from typing import Any, cast
 
 from flask import current_app, g, request
 from flask_smorest import Blueprint
-from marshmallow import RAISE, Schema
-from webargs.flaskparser import FlaskParser
-from werkzeug.exceptions import BadRequest
 from werkzeug.routing import IntegerConverter
 
+from api.bodies import BodyParser
 from memory.access.keys import ADMIN, READ, KeyHolder
 from memory.domain import Caller
 from memory.errors import Forbidden, user_not_found
@@ -57,20 +55,10 @@ class Int64(IntegerConverter):
     documented = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
 
 
-class _Parser(FlaskParser):
-    DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": RAISE}
-
-    def load_json(self, req: Any, schema: Schema) -> Any:
-        try:
-            return super().load_json(req, schema)
-        except ValueError as error:  # a number with more digits than Python reads
-            raise BadRequest from error
-
-
 class Resource(Blueprint):
     """A blueprint whose calls act on behalf of somebody."""
 
-    ARGUMENTS_PARSER = _Parser()
+    ARGUMENTS_PARSER = BodyParser()
 
     def add_url_rule(
         self,

@@ -22,14 +22,14 @@ import re
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
 
-from flask import Flask, Request, Response, current_app, g, request
+from flask import Flask, Response, current_app, g, request
 from flask_cors import CORS
-from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge, UnsupportedMediaType
+from werkzeug.exceptions import UnsupportedMediaType
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from api.blueprint import ANY_SCOPE
+from api.bodies import WholeRequest
 from api.limits import Limits
 from api.places import AT_END, Places, with_end
 from config import Settings
@@ -220,21 +220,3 @@ def _over(metrics: Metrics, watched: _Watched, method: str, route: str, response
     if log.isEnabledFor(level):
         figures = {"method": method, "route": route, "status": status, "seconds": seconds, "code": code}
         log.log(level, "request", extra=logs.fields(**figures, bytes=response.content_length))
-
-
-class WholeRequest(Request):
-    """A request whose body is read to its end or refused.
-
-    werkzeug alone takes what arrived before the connection broke for the whole body, where the server marks a body's
-    end; and cuts a body of unknown length off at the limit.
-    """
-
-    def get_data(self, cache: bool = True, as_text: bool = False, parse_form_data: bool = False) -> Any:
-        data = super().get_data(cache=cache, parse_form_data=parse_form_data)
-        expected, arrived = self.content_length, len(data)
-        if expected is None:
-            if self.max_content_length is not None and arrived >= self.max_content_length:
-                raise RequestEntityTooLarge
-        elif arrived < expected:
-            raise ClientDisconnected
-        return data.decode("utf-8", "replace") if as_text else data

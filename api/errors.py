@@ -7,16 +7,18 @@ wrong field is answered with 400.  What the model server said is passed on uncha
 from __future__ import annotations
 
 import logging
+from itertools import islice
 from typing import Any
 
 from flask import Flask, Response, jsonify, request
-from werkzeug.exceptions import ClientDisconnected, HTTPException
+from werkzeug.exceptions import ClientDisconnected, HTTPException, RequestEntityTooLarge
 
 from api import door
 from memory.errors import InvalidRequest, ModelError, RecapError, Unauthenticated, Upstream
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
 from schemas.errors import REFUSALS, flat
+from schemas.fields import WRONG_MAX
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +79,11 @@ def _refused(error: HTTPException) -> Response:
     if status == 422 and problems:
         wrong = {name: texts for location in problems.values() for name, texts in flat(location).items()}
         first, texts = next(iter(wrong.items()))
-        return _respond(InvalidRequest(code, f"{message} First: {first}: {texts[0]}", param=first), fields=wrong)
+        named = dict(islice(wrong.items(), WRONG_MAX))
+        refused = InvalidRequest(code, f"{message} First: {first}: {texts[0]}", param=first)
+        return _respond(refused, fields=named, wrong=len(wrong))
+    if isinstance(error, RequestEntityTooLarge):
+        message = f"{message} This call takes {request.max_content_length:,} bytes."
     response = _respond(InvalidRequest(code, message, status=status))
     for name, value in error.get_headers():
         if name in ("Allow", "Retry-After"):
@@ -86,8 +92,6 @@ def _refused(error: HTTPException) -> Response:
 
 
 def _unexpected(error: Exception) -> Response:
-    if isinstance(error, RecursionError):
-        return _respond(InvalidRequest("invalid_json", "The JSON is nested too deeply.", status=400))
     known = database_failed(error)
     if known is not None:
         log.error("the database failed", extra=logs.fields(error=logs.told(error)))

@@ -123,6 +123,10 @@ class Settings(BaseModel):
     """Seconds that the head of a request may take to arrive, its body (plus a second for every 16 KB), and the client
     to read a piece of the answer. It keeps slow clients from holding threads."""
 
+    max_body_bytes: int = Field(4_000_000, ge=1_000_000)
+    """Bytes of a request that appends messages, begins a turn or goes to `/v1`: a photo, or 1,000 messages of 4,000
+    characters. Raise it for clients that send more images. Refusing a request may take ten times its size in memory."""
+
     model_timeout: Seconds = 120.0
     """Seconds that a model call may take, retries included. Long answers need this time."""
 

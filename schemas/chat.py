@@ -13,6 +13,8 @@ from memory.domain import Fact as FactValue
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from schemas.facts import Fact
 from schemas.fields import (
+    Input,
+    Items,
     PageQuery,
     SessionId,
     Text,
@@ -56,8 +58,10 @@ class Said(ValueSchema):
     content = Text(required=True, validate=validate.Length(1, MESSAGE_CHARS_MAX))
 
 
-class ChatRequest(Schema):
+class ChatRequest(Input):
     """A message to answer."""
+
+    long = True
 
     message = MessageText(required=True, metadata=about('Its text, or {"role": "user", "content": "..."}.'))
     session_id = SessionId(load_default=None, allow_none=True, metadata=about("Without it, a session is created."))
@@ -69,10 +73,10 @@ class ChatRequest(Schema):
     prompt = optional_text(64, metadata=about("The name of the prompt for this turn's summary."))
     system_prompt = optional_text(20_000)
     temporary = fields.Boolean(load_default=False, metadata=about("Use the memory, but store nothing of this turn."))
-    history = fields.List(
+    history = Items(
         fields.Nested(Said),
+        HISTORY_MAX,
         load_default=(),
-        validate=validate.Length(max=HISTORY_MAX),
         metadata=about("With `temporary`: the earlier messages of this chat, which Recap has not stored."),
     )
     replaces = integer(1, load_default=None, allow_none=True, metadata=about("The id of the message it replaces."))

@@ -6,7 +6,7 @@ from typing import Any
 
 from marshmallow import Schema, fields
 
-from schemas.fields import about
+from schemas.fields import NAME_CHARS, WRONG_MAX, about
 
 # What Flask or werkzeug refuses, by status: the code and the message.
 REFUSALS = {
@@ -25,7 +25,10 @@ class ErrorDetail(Schema):
     type = fields.String(required=True)
     code = fields.String(required=True, allow_none=True, metadata=about("For programs: stable between releases."))
     param = fields.String(allow_none=True, metadata=about("The field of the request that caused the error."))
-    fields_ = fields.Dict(data_key="fields", metadata=about("With 422: what is wrong with each field."))
+    fields_ = fields.Dict(
+        data_key="fields", metadata=about(f"With 422: what is wrong with each field, of at most {WRONG_MAX}.")
+    )
+    wrong = fields.Integer(metadata=about("With 422: how many fields are wrong."))
 
 
 class Error(Schema):
@@ -38,5 +41,6 @@ def flat(problems: Any, path: str = "") -> dict[str, list[str]]:
         return {path or "body": [str(problem) for problem in problems]}
     out: dict[str, list[str]] = {}
     for key, value in problems.items():
-        out |= flat(value, path if key == "_schema" else f"{path}.{key}".lstrip("."))
+        name = str(key)[:NAME_CHARS]
+        out |= flat(value, path if key == "_schema" else f"{path}.{name}".lstrip("."))
     return out

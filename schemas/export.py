@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from marshmallow import EXCLUDE, INCLUDE, Schema, fields, post_load, validate
+from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, fields, post_load, validate
 
 from memory.domain import FACT_CATEGORIES, Usage
 from memory.domain import Fact as FactValue
@@ -20,7 +20,20 @@ from memory.domain import FactRevision as FactRevisionValue
 from memory.people.export import Export, FactRecord, SessionRecord, TurnRecord
 from memory.summary.summaries import SummaryVersion as SummaryVersionValue
 from memory.turn.values import TurnUsage
-from schemas.fields import INT32_MAX, SessionId, Text, UtcDateTime, ValueSchema, about, integer, one_of, optional_text
+from schemas.fields import (
+    INT32_MAX,
+    PARTS_MAX,
+    WRONG_MAX,
+    Items,
+    SessionId,
+    Text,
+    UtcDateTime,
+    ValueSchema,
+    about,
+    integer,
+    one_of,
+    optional_text,
+)
 from schemas.sessions import MessageToAppend
 from schemas.summaries import Sections
 
@@ -38,10 +51,10 @@ class _Record(ValueSchema):
 _CALL: dict[str, fields.Field] = {"function": fields.Dict(allow_none=True)}
 _EXTRA = Schema.from_dict(  # what Recap reads of what a message holds besides its text
     {
-        "tool_calls": fields.List(fields.Nested(_CALL, unknown=INCLUDE), allow_none=True),
+        "tool_calls": Items(fields.Nested(_CALL, unknown=INCLUDE), PARTS_MAX, allow_none=True),
         "function_call": fields.Dict(allow_none=True),
         "tool_call_id": Text(allow_none=True),
-        "attachments": fields.List(Text(), allow_none=True),
+        "attachments": Items(Text(), PARTS_MAX, allow_none=True),
     }
 )(unknown=INCLUDE)
 
@@ -64,6 +77,15 @@ class ExportedMessage(_Record, MessageToAppend):
     erased_at = UtcDateTime(**_OPTIONAL, metadata=about("When it was erased. Then only its place is left, no text."))
 
 
+class _Counts(fields.Dict):
+    """A few counts: their number is checked before they are."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if isinstance(value, dict) and len(value) > WRONG_MAX:
+            raise ValidationError("Has too many keys.")
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
 class ExportedCost(_Record):
     """What a version of the summary cost, and what became of the facts that came with it."""
 
@@ -72,7 +94,7 @@ class ExportedCost(_Record):
     prompt_tokens = integer()
     completion_tokens = integer()
     calls = integer()
-    facts = fields.Dict(keys=fields.String(), values=integer())
+    facts = _Counts(keys=fields.String(), values=integer())
 
 
 class ExportedSummary(_Record):

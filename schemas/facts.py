@@ -8,6 +8,8 @@ from memory.domain import FACT_CATEGORIES
 from memory.facts.grounding import TEXT_CHARS_MAX
 from schemas.fields import (
     CallerQuery,
+    Input,
+    Items,
     PageQuery,
     SessionId,
     Text,
@@ -61,7 +63,7 @@ class FactCreate(CallerQuery):
     pinned = fields.Boolean(load_default=False)
 
 
-class FactChange(Schema):
+class FactChange(Input):
     text = Text(validate=_TEXT)
     category = one_of(*FACT_CATEGORIES)
     importance = integer(1, 5)
@@ -70,7 +72,7 @@ class FactChange(Schema):
 
 
 class FactsToForget(CallerQuery):
-    ids = fields.List(integer(1), required=True, validate=validate.Length(1, 1000))
+    ids = Items(integer(1), 1000, least=1, required=True)
 
 
 class FactRevision(Schema):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from marshmallow import Schema, ValidationError, fields, post_load, validate
+from marshmallow import RAISE, Schema, ValidationError, fields, post_load, pre_load, validate
 
 from memory.recall.times import zone_of
 
+WRONG_MAX = 20  # wrong fields that an answer names
+PARTS_MAX = 1000  # parts, or calls of tools, of one message
+NAME_CHARS = 100  # of a key or a time zone that nobody knows
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -69,7 +72,7 @@ class TimeZone(Text):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         try:
-            return zone_of(super()._deserialize(value, attr, data, **kwargs))
+            return zone_of(super()._deserialize(value, attr, data, **kwargs)[:NAME_CHARS])
         except ValueError as error:
             raise ValidationError(str(error)) from None
 
@@ -103,7 +106,32 @@ def one_of(*choices: str, **options: Any) -> fields.String:
     return fields.String(validate=validate.OneOf(choices), **options)
 
 
-class ValueSchema(Schema):
+class Items(fields.List):
+    """A list of at most `most` items.  Its length is checked before its items are."""
+
+    def __init__(self, inner: fields.Field, most: int, least: int | None = None, **options: Any) -> None:
+        self.length = validate.Length(least, most)
+        super().__init__(inner, validate=self.length, **options)  # for the document
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        if isinstance(value, list):
+            self.length(value)
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
+class Input(Schema):
+    """What a request sends.  An object with far more keys than are known is refused without naming them all."""
+
+    long: ClassVar[bool] = False  # whether its body may have MAX_BODY_BYTES
+
+    @pre_load
+    def _few_keys(self, data: Any, unknown: str | None, **_: Any) -> Any:
+        if unknown == RAISE and isinstance(data, Mapping) and len(data) > len(self.fields) + WRONG_MAX:
+            raise ValidationError(f"Has {len(data):,} keys, but at most {len(self.fields)} are known.")
+        return data
+
+
+class ValueSchema(Input):
     """A schema that loads what `value` makes of its fields."""
 
     value: ClassVar[Callable[..., Any]]
@@ -113,7 +141,7 @@ class ValueSchema(Schema):
         return type(self).value(**data)
 
 
-class CallerQuery(Schema):
+class CallerQuery(Input):
     """On whose behalf the call is made.  Without it, the session or fact itself tells whose it is."""
 
     user_id = UserId(load_default=None)

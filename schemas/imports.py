@@ -5,10 +5,8 @@ Guarantee: `checked` reads a document to its end before anything of it is stored
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import partial
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from marshmallow import Schema, ValidationError, fields
@@ -17,14 +15,37 @@ from memory.errors import InvalidRequest
 from memory.people.export import FactRecord, SessionRecord
 from schemas import chatgpt
 from schemas.errors import flat
-from schemas.export import FORMAT, VERSION, ExportedFact, ExportedSession
-from schemas.fields import UserId, about, counts
-from schemas.json_items import NotJson, is_array, walk
+from schemas.export import (
+    FORMAT,
+    VERSION,
+    ExportDocument,
+    ExportedFact,
+    ExportedMessage,
+    ExportedRevision,
+    ExportedSession,
+    ExportedSummary,
+    ExportedTurn,
+)
+from schemas.fields import Input, UserId, about, counts
+from schemas.json_items import Apart, NotJson, is_array, walk
 
-_session, _fact = ExportedSession(), ExportedFact()
+_SCHEMAS = {  # of what is read of an export, by the names in its path
+    ("sessions",): ExportedSession(),
+    ("sessions", "messages"): ExportedMessage(),
+    ("sessions", "summaries"): ExportedSummary(),
+    ("sessions", "turns"): ExportedTurn(),
+    ("facts",): ExportedFact(),
+    ("facts", "revisions"): ExportedRevision(),
+}
+_PARTS: Apart = {  # of an export; and of ChatGPT's conversations, which are in an array
+    "sessions": dict.fromkeys(("messages", "summaries", "turns"), "start_array"),
+    "facts": {"revisions": "start_array"},
+    None: {"mapping": "start_map"},
+}
+_NAMES = ExportDocument().fields
 
 
-class ImportQuery(Schema):
+class ImportQuery(Input):
     user_id = UserId(required=True)
 
 
@@ -56,57 +77,97 @@ def checked(file: IO[bytes]) -> Document:
 
 
 def _chatgpt(file: IO[bytes]) -> Document:
-    for number, (_, conversation) in enumerate(walk(file)):
+    for number, conversation in enumerate(_conversations(file)):
         if not chatgpt.looks_right(conversation):
             raise _unknown(f"item {number} of its list is not a conversation with a `mapping`")
 
     def sessions() -> Iterator[SessionRecord]:
-        records = (chatgpt.session(conversation) for _, conversation in walk(file))
+        records = map(chatgpt.session, _conversations(file))
         return (record for record in records if record.messages)
 
     return Document("chatgpt", sessions, lambda: iter(()))
 
 
+def _conversations(file: IO[bytes]) -> Iterator[Any]:
+    nodes: dict[str, Any] = {}
+    for (_, _, *node), value in walk(file, _PARTS):
+        if node:
+            nodes[node[1]] = value
+        else:
+            yield {**value, "mapping": nodes} if nodes else value
+            nodes = {}
+
+
 def _recap(file: IO[bytes]) -> Document:
-    # Both come first, unless somebody sorted the keys.
-    head = dict(islice((item for item in walk(file) if item[0] in ("format", "version")), 2))
-    if head.get("format") != FORMAT:
-        raise _unknown(f"it is an object whose `format` is not {FORMAT!r}")
-    if head.get("version") != VERSION:
-        raise InvalidRequest(
-            "export_version_unknown",
-            f"This export has version {head.get('version')!r}, but this Recap reads version {VERSION}. Nothing was "
-            "stored. Import it into a Recap as new as the one that exported it.",
-            param="version",
-        )
-    document = Document(FORMAT, partial(_load, file, "sessions", _session), partial(_load, file, "facts", _fact))
     lengths: dict[str, int] = {}
-    for number, session in enumerate(document.sessions()):
+    for number, session in enumerate(_records(_of_an_export(file), "sessions")):
         place = f"sessions.{number}"
         if session.id in lengths:
             raise _invalid(f"{place}.id", f"{session.id!r} is there twice")
-        lengths[session.id] = len(tuple(session.messages))
+        lengths[session.id] = len(session.messages)
         _check_distinct(f"{place}.messages", "external_id", session.messages)
         _check_distinct(f"{place}.summaries", "version", session.summaries)
         _check_distinct(f"{place}.turns", "user_position", session.turns)
         _check_distinct(f"{place}.turns", "reply_position", session.turns)
-    for number, record in enumerate(document.facts()):
+    for number, record in enumerate(_records(walk(file, _PARTS), "facts")):
         fact = record.fact
         if fact.session_id is None and (fact.scope == "session" or record.source_position):
             raise _invalid(f"facts.{number}.session_id", "it is missing")
         if fact.session_id is not None and (record.source_position or 0) > lengths.get(fact.session_id, -1):
             raise _invalid(f"facts.{number}", "its session, or its source message, is not in the document")
-    return document
+
+    def read(name: str) -> Callable[[], Iterator[Any]]:
+        return lambda: _records(walk(file, _PARTS), name)
+
+    return Document(FORMAT, read("sessions"), read("facts"))
 
 
-def _load(file: IO[bytes], key: str, schema: Schema) -> Iterator[Any]:
-    items = (item for name, item in walk(file) if name == key)
-    for number, item in enumerate(items):
-        try:
-            yield schema.load(item)
-        except ValidationError as error:
-            place, texts = next(iter(flat(error.messages, f"{key}.{number}").items()))
-            raise _invalid(place, texts[0].rstrip(".")) from None
+def _of_an_export(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The items of a document.  Raises InvalidRequest as soon as they show that it is no export."""
+    head: dict[str, Any] = {}
+    for path, value in walk(file, _PARTS):
+        if len(path) == 1:
+            head[path[0]] = value
+        elif path[0] == "facts":  # which are read only when all sessions are known
+            _loaded(path, value)
+        if "format" in head or path[0] not in (_NAMES if len(path) == 1 else ("sessions", "facts")):
+            _check_head({"version": VERSION, **head})
+        yield path, value
+    _check_head(head)
+
+
+def _check_head(head: Mapping[str, Any]) -> None:
+    if head.get("format") != FORMAT:
+        raise _unknown(f"it is an object whose `format` is not {FORMAT!r}")
+    if head.get("version") != VERSION:
+        raise InvalidRequest(
+            "export_version_unknown",
+            f"This export has version {str(head.get('version'))[:20]}, but this Recap reads version {VERSION}. Nothing "
+            "was stored. Import it into a Recap as new as the one that exported it.",
+            param="version",
+        )
+
+
+def _records(items: Iterable[tuple[tuple[Any, ...], Any]], wanted: str) -> Iterator[Any]:
+    """The records of sessions, or of facts."""
+    lists: dict[str, list[Any]] = {}
+    for path, value in items:
+        if path[0] != wanted:
+            continue
+        loaded = _loaded(path, value)
+        if len(path) > 2:
+            lists.setdefault(path[2], []).append(loaded)
+        else:
+            yield replace(loaded, **lists)
+            lists = {}
+
+
+def _loaded(path: tuple[Any, ...], value: Any) -> Any:
+    try:
+        return _SCHEMAS[path[0], *path[2:3]].load(value)
+    except ValidationError as error:
+        place, texts = next(iter(flat(error.messages, ".".join(map(str, path))).items()))
+        raise _invalid(place, texts[0].rstrip(".")) from None
 
 
 def _check_distinct(place: str, name: str, items: Iterable[Any]) -> None:

@@ -1,22 +1,28 @@
-"""Reading a JSON document that may be larger than memory, item by item, with ijson.
+"""Reading a JSON document that may be larger than memory, part by part, with ijson.
 
-A document is an array of items, or an object with arrays of items.  Guarantee: memory holds one item at a time, of at
-most ITEM_BYTES_MAX.  `ijson.items` has no such limit, and 100,000 brackets make it fill the memory with their prefixes;
-so items are built here from its events.  ijson refuses NaN, infinity and integers of more than 64 bits, and reads half
-a surrogate pair as `?`.
+A document is an array of items, or an object with arrays of items.  A long list or object within an item is read part
+by part as well.  Guarantee: memory holds one part at a time, of at most PART_MAX.  `ijson.items` has no such limit, and
+100,000 brackets make it fill the memory with their prefixes; so parts are built here from its events.  ijson refuses
+NaN, infinity and integers of more than 64 bits, and reads half a surrogate pair as `?`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
 import ijson
 
-ITEM_BYTES_MAX = 1 << 26
-DEPTH_MAX = 500
+# Bytes, with so many for each value: an empty array takes two bytes of a document, and far more of memory.
+VALUE_BYTES = 40
+PART_MAX = 1 << 22
+ITEM_MAX = 1 << 27  # with all of its parts, which an importer may put together again
+DEPTH_MAX = 100
+_BUFFER = 1 << 18  # its events are in memory at once; but a smaller one lets ijson read a long text many times
 _BOM = b"\xef\xbb\xbf"
+
+Apart = Mapping[str | None, Mapping[str, str]]
 
 
 class NotJson(ValueError):
@@ -32,17 +38,23 @@ def is_array(file: IO[bytes]) -> bool:
     return first == b"["
 
 
-def walk(file: IO[bytes]) -> Iterator[tuple[str | None, Any]]:
-    """The document's items, from its start: (None, element) for each element of an array; for each key of an object
-    (key, value), or (key, element) for each element where the value is an array.  Raises NotJson."""
+def walk(file: IO[bytes], apart: Apart) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The document's items, each with its path, from the start.  Raises NotJson.
+
+    The path is `(None, number)` in an array; in an object `(key, number)`, or `(key,)` of what is not in an array.
+    `apart` has, by key, the names of what is read part by part, with the event that begins it: `start_array` or
+    `start_map`.  These parts come before their item, which keeps an empty one; their path has the name and the number
+    or key of the part besides.
+    """
     _rewind(file)
-    source = _Source(file)
-    number = 0
+    document, number = _Document(file), 0
     try:
-        for item in _items(source):
-            source.bytes = 0
-            number += 1
-            yield item
+        for path, value in document.items(apart):
+            yield path, value
+            document.part = 0
+            number += len(path) <= 2
+            if len(path) == 2 and path[0] in apart:  # what nobody knows counts as one item
+                document.item = 0
     except (ijson.JSONError, UnicodeDecodeError) as error:
         reason = re.search(r"error: ([^.\\\n]+)", str(error))
         raise NotJson(f"{reason[1] if reason else 'it is not UTF-8'} (after {number} items)") from None
@@ -55,38 +67,66 @@ def _rewind(file: IO[bytes]) -> None:
         file.seek(0)
 
 
-class _Source:
-    """The file, as long as the current item is not too large."""
+class _Document:
+    """The events of a document, as long as the current `part` and the current `item` are not too large."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self.bytes = 0
+        self.part = self.item = 0
+        self._events: Iterator[tuple[str, Any]] = ijson.basic_parse(self, use_float=True, buf_size=_BUFFER)
 
     def read(self, size: int) -> bytes:
-        self.bytes += size
-        if self.bytes > ITEM_BYTES_MAX:
-            raise NotJson(f"one item has more than {ITEM_BYTES_MAX:,} bytes")
-        return self._file.read(size)
+        data = self._file.read(size)
+        self._add(len(data))
+        return data
 
+    def _next(self) -> tuple[str, Any]:
+        self._add(VALUE_BYTES)
+        return next(self._events)
 
-def _items(source: _Source) -> Iterator[tuple[str | None, Any]]:
-    root = key = builder = None
-    depth = start = 0
-    for event, value in ijson.basic_parse(source, use_float=True):
-        opens, closes = event.startswith("start"), event.startswith("end")
-        if root is None:
-            root = event
-        elif builder is None:
-            in_root = root == "start_map" and depth == 1
-            if event == "map_key":
-                key = value
-            elif not closes and not (in_root and event == "start_array"):
-                builder, start = ijson.ObjectBuilder(), depth
-        if builder is not None:
+    def _add(self, size: int) -> None:
+        self.part += size
+        self.item += size
+        if self.part > PART_MAX or self.item > ITEM_MAX:
+            raise NotJson("one of its items is too large, or has too many values")
+
+    def items(self, apart: Apart) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        begin, _ = self._next()
+        for key, event, value in self._members(begin) if begin == "start_map" else [(None, begin, None)]:
+            if event == "start_array":
+                for number, *first in self._members(event):
+                    yield from self._parted((key, number), apart.get(key, {}), *first)
+            else:
+                yield (key,), self._whole(event, value)
+        next(self._events, None)  # raises if something follows the document
+
+    def _parted(
+        self, path: tuple[Any, ...], apart: Mapping[str, str], event: str, value: Any
+    ) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        item: Any = {} if event == "start_map" else self._whole(event, value)
+        for name, begin, first in self._members(event) if event == "start_map" else ():
+            if apart.get(name) != begin:
+                item[name] = self._whole(begin, first)
+                continue
+            item[name] = {} if begin == "start_map" else []
+            for place, *part in self._members(begin):
+                yield (*path, name, place), self._whole(*part)
+        yield path, item
+
+    def _members(self, begin: str) -> Iterator[tuple[Any, str, Any]]:
+        """What an array or an object has: number or key, and the event that begins the value."""
+        number = 0
+        while not (event := self._next())[0].startswith("end"):
+            yield (event[1], *self._next()) if begin == "start_map" else (number, *event)
+            number += 1
+
+    def _whole(self, event: str, value: Any) -> Any:
+        builder, depth = ijson.ObjectBuilder(), 0
+        while True:
             builder.event(event, value)
-        depth += opens - closes
-        if depth > DEPTH_MAX:
-            raise NotJson("it is nested too deeply")
-        if builder is not None and depth == start:
-            yield key, builder.value
-            builder = None
+            depth += event.startswith("start") - event.startswith("end")
+            if depth > DEPTH_MAX:
+                raise NotJson("it is nested too deeply")
+            if depth == 0:
+                return builder.value
+            event, value = self._next()

@@ -9,11 +9,11 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from marshmallow import INCLUDE, Schema, fields, validate
+from marshmallow import INCLUDE, Schema, ValidationError, fields, validates
 
 from memory.clients.conversation import ClientRequest, Conversation
 from memory.turn.values import TurnRequest
-from schemas.fields import ID, UNSTORABLE, about
+from schemas.fields import ID, PARTS_MAX, UNSTORABLE, Input, Items, about
 
 SESSION_HEADERS = ("X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "x-litellm-session-id")
 PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
@@ -31,19 +31,29 @@ class _Open(Schema):
         unknown = INCLUDE
 
 
-class CompletionRequest(_Open):
+class _Request(_Open, Input):
+    long = True
+
+
+class CompletionRequest(_Request):
     """A chat completion.  Parameters that are not listed are passed on unchanged.
 
     `messages` are the whole conversation, a part of it, or only the newest message.
     """
 
-    messages = fields.List(fields.Dict(), required=True, validate=validate.Length(1, MESSAGES_MAX))
+    messages = Items(fields.Dict(), MESSAGES_MAX, least=1, required=True)
     model = fields.String(metadata=about("Passed on. Without it, and with the built-in model, the main model answers."))
     stream = fields.Boolean(load_default=False, allow_none=True, truthy={True}, falsy={False})
     user = fields.Raw(metadata=about("The person, unless a header or `safety_identifier` names one."))
     safety_identifier = fields.Raw(metadata=about("The person, unless a header names one."))
     metadata = fields.Raw(metadata=about("Its `session_id` names the session, unless a header does."))
     n = fields.Raw(metadata=about("Of several choices, the first is stored."))
+
+    @validates("messages")
+    def _few_parts(self, messages: list[dict[str, Any]], data_key: str) -> None:
+        lists = (message.get(name) for message in messages for name in ("content", "tool_calls"))
+        if any(isinstance(parts, list) and len(parts) > PARTS_MAX for parts in lists):
+            raise ValidationError(f"One of them has more than {PARTS_MAX:,} parts or calls of tools.")
 
 
 class Completion(_Open):
@@ -57,7 +67,7 @@ class Completion(_Open):
     usage: fields.Field = fields.Dict()
 
 
-class EmbeddingRequest(_Open):
+class EmbeddingRequest(_Request):
     """Texts to embed.  Everything is passed on unchanged."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from schemas.fields import PageQuery, SessionId, Text, UtcDateTime, about, one_of, page_of
+from schemas.fields import Input, PageQuery, SessionId, Text, UtcDateTime, about, one_of, page_of
 
 
 class Job(Schema):
@@ -60,5 +60,5 @@ class PromptList(Schema):
     items = fields.List(fields.Nested(Prompt))
 
 
-class PromptPut(Schema):
+class PromptPut(Input):
     text = Text(required=True)

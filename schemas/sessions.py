@@ -10,6 +10,8 @@ from memory.sessions.messages import MessageDraft
 from schemas.fields import (
     INT32_MAX,
     CallerQuery,
+    Input,
+    Items,
     PageQuery,
     SessionId,
     Text,
@@ -58,7 +60,7 @@ class SessionCreate(CallerQuery):
     system_prompt = optional_text(20_000, least=None)
 
 
-class SessionChange(Schema):
+class SessionChange(Input):
     title = Text(validate=validate.Length(1, 200))
     system_prompt = Text(allow_none=True, validate=validate.Length(max=20_000))
 
@@ -108,7 +110,9 @@ class MessageToAppend(ValueSchema):
 
 
 class Append(CallerQuery):
-    messages = fields.List(fields.Nested(MessageToAppend), required=True, validate=validate.Length(1, MESSAGES_MAX))
+    long = True
+
+    messages = Items(fields.Nested(MessageToAppend), MESSAGES_MAX, least=1, required=True)
 
 
 class Appended(Schema):

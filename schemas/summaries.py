@@ -9,7 +9,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate, va
 from memory.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Section
 from memory.sections import Excluded as ExcludedValue
 from memory.sections import Sections as SectionsValue
-from schemas.fields import INT32_MAX, CallerQuery, Text, UtcDateTime, ValueSchema, about, integer, page_of
+from schemas.fields import INT32_MAX, CallerQuery, Input, Items, Text, UtcDateTime, ValueSchema, about, integer, page_of
 
 _ITEM = validate.Length(1, ITEM_CHARS_MAX)
 
@@ -25,10 +25,10 @@ def _section(section: Section) -> fields.Field:
     if section.kind == "line":
         return Text(load_default="", validate=validate.Length(max=ITEM_CHARS_MAX))
     item = fields.Nested(Excluded) if section.kind == "options" else Text(validate=_ITEM)
-    return fields.List(item, load_default=(), validate=validate.Length(max=ITEMS_MAX))
+    return Items(item, ITEMS_MAX, load_default=())
 
 
-class _Sections(Schema):
+class _Sections(Input):
     """The summary's sections."""
 
     @post_load

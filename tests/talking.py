@@ -69,7 +69,7 @@ def failed(response: TestResponse, status: int, code: str) -> dict[str, Any]:
     assert response.status_code == status, response.text
     assert response.is_json and set(response.json or {}) == {"error"}
     error: dict[str, Any] = response.json["error"]
-    assert {"message", "type", "code"} <= set(error) <= {"message", "type", "code", "param", "fields"}
+    assert {"message", "type", "code"} <= set(error) <= {"message", "type", "code", "param", "fields", "wrong"}
     assert error["code"] == code
     assert error["type"] and error["message"].strip().endswith((".", "?"))
     assert response.headers["X-Request-ID"]

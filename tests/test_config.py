@@ -42,6 +42,7 @@ GOOD: dict[str, tuple[str, Any]] = {
     "OPENAI_MODEL": ("llama3", "llama3"),
     "OPENAI_SUMMARY_MODEL": ("llama3:1b", "llama3:1b"),
     "REQUEST_TIMEOUT": ("7.5", 7.5),
+    "MAX_BODY_BYTES": ("20000000", 20_000_000),
     "MODEL_TIMEOUT": ("12.5", 12.5),
     "SUMMARY_MODE": ("Inline", "inline"),
     "JOBS": ("Worker", "worker"),

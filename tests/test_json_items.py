@@ -11,31 +11,52 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas import json_items
-from schemas.json_items import NotJson, is_array, walk
+from schemas.json_items import Apart, NotJson, is_array, walk
 
+names = st.sampled_from(["a", "b"]) | st.text(max_size=4)
 values = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**62), 2**62)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4),
     max_leaves=12,
 )
-documents = st.lists(values, max_size=6) | st.dictionaries(st.text(max_size=4), values, max_size=6)
+documents = st.lists(values, max_size=6) | st.dictionaries(names, values, max_size=6)
 
 
-def items_of(document: Any) -> list[tuple[str | None, Any]]:
+PARTS: Apart = {None: {"a": "start_map", "b": "start_array"}, "a": {"a": "start_array", "b": "start_map"}}
+
+
+def read(text: bytes) -> list[tuple[Any, Any]]:
+    return list(walk(io.BytesIO(text), PARTS))
+
+
+def items_of(document: Any) -> list[tuple[Any, Any]]:
     """What `walk` is to give, from the document read whole."""
-    if isinstance(document, list):
-        return [(None, item) for item in document]
-    return [(key, item) for key, value in document.items() for item in (value if isinstance(value, list) else [value])]
+    found: list[tuple[Any, Any]] = []
+    for key, value in document.items() if isinstance(document, dict) else [(None, document)]:
+        if not isinstance(value, list):
+            found.append(((key,), value))
+            continue
+        for number, item in enumerate(value):
+            parts = PARTS.get(key, {}) if isinstance(item, dict) else {}
+            whole = dict(item) if parts else item
+            for name, value in item.items() if parts else ():
+                empty: Any = {"start_map": {}, "start_array": []}.get(parts.get(name, ""))
+                if empty is not None and isinstance(value, type(empty)):
+                    members = value.items() if isinstance(value, dict) else enumerate(value)
+                    found += [((key, number, name, place), part) for place, part in members]
+                    whole[name] = empty
+            found.append(((key, number), whole))
+    return found
 
 
 @given(document=documents, indent=st.sampled_from([None, 3]), start=st.sampled_from([b"", b"\xef\xbb\xbf"]))
 @settings(max_examples=100, deadline=None)
 def test_item_by_item_is_the_same_as_whole(document: Any, indent: int | None, start: bytes) -> None:
-    assert list(walk(io.BytesIO(start + json.dumps(document, indent=indent).encode()))) == items_of(document)
+    assert read(start + json.dumps(document, indent=indent).encode()) == items_of(document)
 
 
 @given(document=documents, data=st.data())
@@ -43,7 +64,7 @@ def test_item_by_item_is_the_same_as_whole(document: Any, indent: int | None, st
 def test_what_is_cut_off_is_noticed(document: Any, data: st.DataObject) -> None:
     text = json.dumps(document)
     with pytest.raises(NotJson):
-        list(walk(io.BytesIO(text[: data.draw(st.integers(0, len(text) - 1))].encode())))
+        read(text[: data.draw(st.integers(0, len(text) - 1))].encode())
 
 
 @pytest.mark.parametrize(
@@ -63,16 +84,28 @@ def test_what_is_cut_off_is_noticed(document: Any, data: st.DataObject) -> None:
 )
 def test_what_is_wrong_is_said(text: bytes, told: str) -> None:
     with pytest.raises(NotJson) as caught:
-        list(walk(io.BytesIO(text)))
+        read(text)
     assert str(caught.value) == told
 
 
-def test_an_item_without_end_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_items, "ITEM_BYTES_MAX", 1 << 20)
-    several = io.BytesIO(json.dumps(["x" * 500_000] * 5).encode())
-    assert len(list(walk(several))) == 5
-    with pytest.raises(NotJson, match="more than 1,048,576 bytes"):
-        list(walk(io.BytesIO(b'["' + b"x" * (1 << 22))))
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        (b'["' + b"x" * (1 << 23), "PART_MAX"),
+        (b"[[" + b"0," * (1 << 17), "PART_MAX"),
+        (b'{"a": [{"c": {' + b'"k":0,' * (1 << 16), "PART_MAX"),
+        (b'{"a": [{' + b'"k":{},' * (1 << 16), "PART_MAX"),
+        (b'{"a": [{"a": [' + b"0," * (1 << 17), "ITEM_MAX"),
+        (b'[{"a": {' + b'"k":{},' * (1 << 16), "ITEM_MAX"),
+        (b"[" + b" " * (1 << 23), "PART_MAX"),
+    ],
+)
+def test_an_item_without_end_does_not_fill_the_memory(text: bytes, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_items, limit, 1 << 21)
+    several = json.dumps(["x" * 1_000_000] * 5).encode()
+    assert len(read(several)) == 5 and len(read(b"[" + b"[0]," * 50_000 + b"0]")) == 50_001
+    with pytest.raises(NotJson, match="too large, or has too many values"):
+        read(text)
 
 
 def test_a_document_is_an_array_or_an_object() -> None:

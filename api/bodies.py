@@ -1,0 +1,78 @@
+"""Reading a request's body: whole and within its bounds, or not at all.
+
+A small body of JSON can stand for a hundred times its size in values.  So a body is bounded in bytes, and before it is
+parsed its nesting and, if it is large, the values in it are counted; the schemas bound lists and objects.
+Guarantee: a body is refused within a fraction of a second, and for at most ten times its size in memory.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any
+
+from flask import Request
+from marshmallow import RAISE, Schema
+from webargs.flaskparser import FlaskParser
+from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityTooLarge
+
+from memory.errors import InvalidRequest, TooLarge
+from schemas.fields import Input
+
+SHORT_BYTES = 1_000_000  # what most calls take: an edited summary fits
+DEPTH_MAX = 100  # the arguments of tools and their schemas, which are the deepest, have about twenty
+MARKS_MAX = 350_000  # brackets, quotes and commas: those of 300,000 tokens to embed, the most that OpenAI takes
+_STEPS = {**dict.fromkeys(b"[{", 1), **dict.fromkeys(b"]}", -1)}
+_NO_MARKS = bytes(set(range(256)) - set(b"[]{},"))
+
+
+class WholeRequest(Request):
+    """A request whose body is read to its end or refused.
+
+    werkzeug alone takes what arrived before the connection broke for the whole body, where the server marks a body's
+    end; and cuts a body of unknown length off at the limit.
+    """
+
+    def get_data(self, cache: bool = True, as_text: bool = False, parse_form_data: bool = False) -> Any:
+        data = super().get_data(cache=cache, parse_form_data=parse_form_data)
+        expected, arrived = self.content_length, len(data)
+        if expected is None:
+            if self.max_content_length is not None and arrived >= self.max_content_length:
+                raise RequestEntityTooLarge
+        elif arrived < expected:
+            raise ClientDisconnected
+        return data.decode("utf-8", "replace") if as_text else data
+
+
+class BodyParser(FlaskParser):
+    """webargs' parser, for bodies within bounds.  Unknown names in a query are refused."""
+
+    DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": RAISE}
+
+    def load_json(self, req: Any, schema: Schema) -> Any:
+        if not (isinstance(schema, Input) and schema.long):
+            req.max_content_length = min(req.max_content_length, SHORT_BYTES)
+        check_values(req.get_data())
+        try:
+            return super().load_json(req, schema)
+        except ValueError as error:  # a number with more digits than Python reads
+            raise BadRequest from error
+
+
+def check_values(body: bytes) -> None:
+    """Refuse JSON with too many values, or nested too deeply, before it is parsed.
+
+    A short body with few brackets is neither, so an ordinary turn costs nothing here.
+    """
+    if len(body) <= SHORT_BYTES and body.count(b"[") + body.count(b"{") <= DEPTH_MAX:
+        return
+    without_escapes = body.replace(rb"\\", b"").replace(rb"\"", b"")
+    quotes = without_escapes.count(b'"')
+    outside = b"".join(without_escapes.split(b'"')[::2]) if quotes <= MARKS_MAX else b""  # of the strings
+    marks = outside.translate(None, _NO_MARKS)
+    if quotes + len(marks) > MARKS_MAX:
+        raise TooLarge(
+            "body_too_large",
+            "The body has too many values. Nothing was stored. Send it in parts, with fewer items in each.",
+        )
+    if max(accumulate(_STEPS.get(mark, 0) for mark in marks), default=0) > DEPTH_MAX:
+        raise InvalidRequest("invalid_json", "The JSON is nested too deeply. Nothing was stored.", status=400)
