@@ -26,8 +26,7 @@ from memory.sections import Excluded, Sections
 
 MAX_FACTS = 40
 MAX_ITEMS, MAX_ITEM = 12, 200  # of a section, unless a person or another model made it longer
-_SECTIONS = ("requirements", "constraints", "data", "open_questions", "discussed")
-_STATED = ("requirements", "constraints", "data", "discussed")
+_SECTIONS = ("requirements", "constraints", "data", "discussed", "open_questions")
 _UNDERTAKING = patterns("reading")["undertaking"]
 
 
@@ -45,27 +44,25 @@ def digest(material: DigestMaterial) -> dict[str, Any]:
     reader.learn()
     found = [one for one in reader.held if one.known is None and one.importance > 1]
     found = sorted(sorted(found, key=lambda one: -one.importance)[:MAX_FACTS], key=lambda one: one.source)
-    return {"summary": reader.sections().as_dict(), "facts": list(map(_proposed, found))}
+    return {"summary": reader.sections().as_dict(), "facts": [asdict(_draft(one)) for one in found]}
 
 
-def _proposed(one: Statement) -> dict[str, Any]:
-    scope = "user" if one.category in ("identity", "preference", "relationship", "work") else "session"
-    ends = tuple(sorted(one.supersedes))
-    return asdict(FactDraft(one_line(one.text), one.source, one.quote, one.category, one.importance, scope, ends))
+def _draft(one: Statement) -> FactDraft:
+    # A correction counts in every chat, since what it corrects can be recalled in every chat.
+    lasting = one.category in ("identity", "preference", "relationship", "work") or reading.corrects(one.quote)
+    about = (one.category, one.importance, "user" if lasting else "session")
+    return FactDraft(one_line(one.text), one.source, one.quote, *about, tuple(sorted(one.supersedes)))
 
 
 class Reader:
-    """Carries what messages say into sections and statements: `held` holds now, in the order in which it was said.
-
-    A statement of importance 1 is a sentence as it stands, or an item of the summary, which has no source; one of
-    importance 0 is somebody else's.
-    """
+    """Carries what messages say into sections, and into what holds now (`held`): statements, sentences as they stand
+    and items of the summary, which have no source (importance 1), and what others said (0)."""
 
     def __init__(self, previous: Sections, known: Sequence[Fact]) -> None:
         self._previous = previous
         self._items = {name: list(filter(None, map(one_line, getattr(previous, name)))) for name in _SECTIONS}
         self._excluded = [Excluded(one_line(item.option), one_line(item.reason)) for item in previous.excluded]
-        stated = [item for name in _STATED for item in self._items[name]] + list(map(str, self._excluded))
+        stated = [item for name in _SECTIONS[:-1] for item in self._items[name]] + list(map(str, self._excluded))
         self.held = [Statement(item, item, value=item) for item in stated]
         self._known = sorted(known, key=lambda fact: (fact.valid_from, fact.id))
 
@@ -95,7 +92,7 @@ class Reader:
             self._close_questions(sentence)
             if not any(one.known is not None and one.quote and one.quote[:-1] in sentence for one in self.held):
                 correcting = reading.corrects(sentence) or correcting
-                made = self._place(sentence, message, correcting, [one for one in earlier if one in self.held])
+                made = self._place(sentence, message, [one for one in earlier if one in self.held], correcting)
                 on_record = " ".join(one.text for one, _ in made or ())
                 if made is None or any(figure not in on_record for figure in re.findall(r"\d+", sentence)):
                     rest.append(plain.text)
@@ -135,14 +132,11 @@ class Reader:
 
     # -- what a sentence does
 
-    def _place(
-        self, sentence: str, message: Message, correcting: bool, earlier: Sequence[Statement]
-    ) -> list[Noted] | None:
+    def _place(self, sentence: str, message: Message, earlier: list[Statement], corrects: bool) -> list[Noted] | None:
         """Carry a sentence to where it belongs; None when no rule reads it."""
-        made = [
-            (one, [old for old in earlier if _replaces(one, old, correcting)]) for one in reading.statements(sentence)
-        ]
-        change = reading.correction(sentence, earlier, correcting and not any(ended for _, ended in made))
+        read = reading.statements(sentence)
+        made = [(one, [old for old in earlier if _replaces(one, old, corrects)]) for one in read]
+        change = reading.correction(sentence, earlier, corrects and not any(ended for _, ended in made))
         if change is not None:
             made = [(change[1], change[0])]
         if made:

@@ -6,7 +6,7 @@ ten clauses is left out of the table: the words stay searchable, and no fact is 
 
 Guarantee: pure, and linear in the text; sentences and clauses are verbatim parts of it.  A correction takes back only
 a statement that says what is taken back, that has a figure or a name of the same kind about the same thing, or that it
-says again with another end.
+says again in most of its words.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import takewhile
 
 from memory.llm.builtin.language import ROWS, SWAPS, WORDS, asks, compiled, patterns, straight, terms
 from memory.sections import Excluded
@@ -178,11 +177,9 @@ def _figure(part: str) -> str:
 
 def _third_person(verb: str) -> str:
     first, space, rest = verb.lower().partition(" ")
-    if first == "have":
-        return f"has{space}{rest}"
     if first.endswith("y") and first not in ("play", "enjoy"):
         return f"{first[:-1]}ies{space}{rest}"
-    return f"{first}{'es' if first.endswith('ch') else 's'}{space}{rest}"
+    return f"{'has' if first == 'have' else f'{first}es' if first.endswith('ch') else f'{first}s'}{space}{rest}"
 
 
 # -- what words take back
@@ -196,14 +193,12 @@ def corrects(sentence: str) -> bool:
 
 
 def correction(sentence: str, held: Sequence[Statement], correcting: bool) -> tuple[list[Statement], Statement] | None:
-    """What a sentence takes back of what the person said before, and what it says instead; None if nothing.
-
-    `correcting`: it, or the one before it, says that it takes something back.
-    """
+    """What a sentence takes back of what the person said, and what it says instead.  `correcting`: it, or the one
+    before it, says that it takes something back."""
     bare, held = straight(sentence), [one for one in held if one.importance]
     change = _swapped(bare, held)
     if change is None and correcting:
-        change = _refigured(bare, held) or _rephrased(bare, held)
+        change = _refigured(bare, held) or (_restated(bare, held) if corrects(bare) else None)
     if change is None:
         return None
     best, swaps = change
@@ -217,12 +212,9 @@ def correction(sentence: str, held: Sequence[Statement], correcting: bool) -> tu
 
 def _put(text: str, old: str, new: str) -> str:
     """`text` with other words, of which those that follow there already are not told twice ("9,500 euros")."""
-    match = re.search(re.escape(old), text, re.I)
-    if match is None:
-        return text
-    after = text[match.end() :]
-    end = next((place for place in range(len(new)) if after.startswith(new[place:])), len(new))
-    return text[: match.start()] + new[:end] + after
+    before, *after = re.split(rf"{re.escape(old)}(?: ?[ap]m\b)?", text, maxsplit=1, flags=re.I)
+    end = next((place for place in range(len(new)) if after and after[0].startswith(new[place:])), len(new))
+    return f"{before}{new[:end]}{after[0]}" if after else text
 
 
 def _swapped(bare: str, held: Sequence[Statement]) -> Change | None:
@@ -250,7 +242,8 @@ def _refigured(bare: str, held: Sequence[Statement]) -> Change | None:
         swaps = dict[str, str]()
         for kind in figures.keys() & theirs.keys():
             new = next((figure for figure in figures[kind] if not _says(one.text, figure)), "")
-            old = next((figure for figure in theirs[kind] if not _says(bare, figure)), "")
+            olds = [figure for figure in theirs[kind] if not _says(bare, figure)]
+            old = max(olds, key=lambda old: len(words & set(terms(one.text.partition(old)[0][-40:]))), default="")
             unit = re.search(rf"(?<!\w){re.escape(new)} ([a-z]\w+)", bare) if kind == "count" else None
             alike = shared >= 0.6 * len(words) > 0 if kind == "name" else not unit or one.words >= set(terms(unit[1]))
             if new and old and alike:
@@ -261,30 +254,21 @@ def _refigured(bare: str, held: Sequence[Statement]) -> Change | None:
     return (found, fitting[found]) if found else None
 
 
-def _rephrased(bare: str, held: Sequence[Statement]) -> Change | None:
-    """By the same words with another end ("The party is at Kim's")."""
-    for _, clause in clauses(bare) if corrects(bare) else ():
-        for one in reversed(held):
-            mine, theirs = _frame(clause), _frame(one.text)
-            both = zip(mine, theirs, strict=False)
-            same = [word for word, other in takewhile(lambda pair: pair[0].casefold() == pair[1].casefold(), both)]
-            new, old, about = " ".join(mine[len(same) :]), " ".join(theirs[len(same) :]), " ".join(same)
-            ends = new and old and max(new.count(" "), old.count(" ")) <= 1 + 2 * len(terms(about))
-            figures = {re.search(r"\d", end) is None for end in (new, old)}
-            if ends and terms(about) and not terms(same[-1]) and not asks("kin", about) and len(figures) == 1:
-                return one, {old: new}
-    return None
-
-
-def _frame(text: str) -> list[str]:
-    words = text.rstrip(" .!").split()
-    return words[1:] if words and words[0].lower() in WORDS["subjects"].split() else words
+def _restated(bare: str, held: Sequence[Statement]) -> Change | None:
+    """By most of the same words ("The party is at Kim's place")."""
+    said = _READING["lead"].sub("", bare, count=1).rstrip(" .!")
+    words = set(terms(_CHANGES["corrects"].sub(" ", bare))) - _OF_A_KIND
+    plain = [one for one in held if not asks("figure", f"{bare} {one.text}") and not asks("kin", bare)]
+    alike = [one for one in plain if len(words & one.words) >= max(2, 0.6 * len(words), 0.5 * len(terms(one.text)))]
+    found = _closest(bare, alike)
+    return (found, {found.text: said[:1].upper() + said[1:]}) if found else None
 
 
 def _closest(words: str, held: Sequence[Statement]) -> Statement | None:
     """The statement that shares most words; of several the more important, then the last."""
     said = set(terms(words))
-    return max(reversed(held), key=lambda one: (len(said & one.words), one.importance), default=None)
+    ranks = {one: (len(said & one.words), len(said & set(terms(one.text))), one.importance) for one in reversed(held)}
+    return max(ranks, key=ranks.__getitem__, default=None)
 
 
 def _says(text: str, words: str) -> bool:

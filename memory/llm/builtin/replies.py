@@ -42,8 +42,7 @@ def reply(material: ReplyMaterial) -> str:
     if all(asks("order", part) for part in parts):
         return words["task"]
     asked = [part for part in parts if asks("who", part) or is_question(part)]
-    noted = list[Noted]()
-    paragraphs = list[str]()
+    noted, paragraphs = list[Noted](), list[str]()
     if len(asked) < len(parts):
         noted = reader.read(Message(0, "", -1, "user", text, material.now, 0))
         paragraphs.append(_acknowledged(noted, words) or ("" if asked else words["noted plain"]))
@@ -68,23 +67,17 @@ def _small_talk(text: str, reader: Reader, words: dict[str, str]) -> str:
 
 
 def _acknowledged(noted: Sequence[Noted], words: dict[str, str]) -> str:
-    items = [
-        words[one.category].format(option=one.text) if one.category in words else _in_mid_sentence(one.text)
-        for one, _ in noted
-    ]
-    replaced = [
-        words["replaces"].format(date=day(old.when, words), quote=_quotable(old.quote or old.text))
-        for _, ended in noted
-        for old in ended
-        if old.source
-    ]
-    said = words["joint"].join(clip(item) for item in dict.fromkeys(items))
-    return "\n".join([words["noted"].format(items=said), *dict.fromkeys(replaced)]) if items else ""
+    items = dict.fromkeys(clip(_in_mid_sentence(one, words)) for one, _ in noted)
+    gone = [old for _, ended in noted for old in ended if old.source]
+    quotes = [(day(old.when, words), _quotable(old.quote or old.text)) for old in gone]
+    replaced = dict.fromkeys(words["replaces"].format(date=date, quote=quote) for date, quote in quotes)
+    return "\n".join([words["noted"].format(items=words["joint"].join(items)), *replaced]) if items else ""
 
 
-def _in_mid_sentence(text: str) -> str:
-    label, colon, value = one_line(text).partition(": ")
-    text = f"{label} {value}" if colon else label
+def _in_mid_sentence(one: Statement, words: dict[str, str]) -> str:
+    if one.category in words:
+        return words[one.category].format(option=one.text)
+    text = one_line(one.text).rstrip(".").replace(": ", " ", 1)
     return text[:1].lower() + text[1:] if text[1:2].islower() and not text.startswith("I ") else text
 
 
