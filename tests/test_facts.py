@@ -151,6 +151,18 @@ def test_a_session_without_a_user_keeps_its_facts_to_itself(model_app: Flask, mo
     assert two.facts() == [] and one.texts() == ["Lives in Bergen"]
 
 
+def test_no_message_corrects_what_the_person_edited_after_it(talk: Talk) -> None:
+    talk.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen")))
+    (old,) = talk.facts()
+    talk.say("Actually, I live in Oslo.")
+    edited = good(talk.client.patch(f"/api/facts/{old['id']}", json={"text": "Lives in Turku", "pinned": True}))
+    assert edited["valid_from"] > old["valid_from"]
+    shown = talk.prompt("Where is home?")
+    assert "Lives in Turku" in shown  # although its message is in sight
+    talk.digest(digest_of(fact("Lives in Oslo", 2, "I live in Oslo", supersedes=[old["id"]])))
+    assert talk.texts() == ["Lives in Oslo", "Lives in Turku"]
+
+
 # -- what the person does
 
 

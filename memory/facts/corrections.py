@@ -4,9 +4,9 @@ A small model often writes the new fact and forgets the number of the old one.  
 plain: both state a thing of which a person has one at a time (name, home, age, birthday), or the message says that it
 corrects something and both make the same statement with another value.
 
-Guarantee: a statement about somebody else, a second pet or another liking takes nothing's place.  A fact that is
-withdrawn is as if it had never been taken: the next correction of what it corrected counts, or what it corrected holds
-again.
+Guarantee: a statement about somebody else, a second pet or another liking takes nothing's place, and nothing takes the
+place of what the same message said, or of what was said or edited later.  A fact that is withdrawn is as if it had
+never been taken: the next correction of what it corrected counts, or what it corrected holds again.
 """
 
 from __future__ import annotations
@@ -43,17 +43,14 @@ _STATES = frozenset(("is", "are", ":", "：", "是"))
 
 def corrected_by(tx: Transaction, draft: FactDraft, source: Message, known: Iterable[Fact]) -> list[Fact]:
     """The known facts that a draft corrects: those it names, and those of the same speaker it plainly contradicts."""
-    older = [fact for fact in known if fact.valid_from <= source.created_at]
+    older = [one for one in known if one.valid_from <= source.created_at and one.source_message_id != source.id]
     corrects = _CORRECTS.search(straight(source.content[:SAID_MAX])) is not None
     sole, words = _sole(draft.text), _words(draft.text)
     contradicted = [
         fact
         for fact in older
-        if fact.source_message_id != source.id
-        and (
-            _contradicts(sole, _sole(fact.text))
-            or (corrects and (_another_value(words, _words(fact.text)) or _opposite(draft.text, fact.text)))
-        )
+        if _contradicts(sole, _sole(fact.text))
+        or (corrects and (_another_value(words, _words(fact.text)) or _opposite(draft.text, fact.text)))
     ]
     sources = {fact.source_message_id for fact in contradicted}
     by_speaker = (MessageRow.id.in_(sources), MessageRow.name.is_not_distinct_from(source.name))

@@ -104,11 +104,14 @@ class Facts:
                     "session_id, and forget this one.",
                     param="scope",
                 )
+            now = self._now()
+            if changes.get("text", row.text) != row.text:
+                row.valid_from = now  # the new words hold from now on: nothing said earlier takes them back
             for name, value in changes.items():
                 setattr(row, name, value)
             if changes:
-                _keep(tx, row, "edited", "person", self._now())
-            return self.ranking.scored([as_fact(row, session_id)], "", self._now())[0]
+                _keep(tx, row, "edited", "person", now)
+            return self.ranking.scored([as_fact(row, session_id)], "", now)[0]
 
     def history(self, caller: Caller, fact_id: int) -> list[FactRevision]:
         """Every change to the fact and to those it superseded, oldest first.  Raises NotFound."""

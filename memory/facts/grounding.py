@@ -122,7 +122,8 @@ class Grounding:
             return True
         about = _topics(text)
         own = (without_blocks(message.content) for message in self._material.messages if message.role == "user")
-        others = (*own, *(fact.text for fact in self._material.known_facts))
+        known = (fact.text for fact in self._material.known_facts)
+        others = (*own, *known, *self._material.previous.lines())
         elsewhere = set[str]().union(*(_forms(other) for other in others if about & _topics(other)))
         return all(forms & elsewhere for forms in missing)
 

@@ -147,8 +147,9 @@ def compose(parts: Parts, admitted: Admitted, recalled: Recalled, request: TurnR
         now, in_head = admitted.began.at, {fact.id for fact in admitted.head_facts}
         fitting = tuple(fact for fact in admitted.began.memory.facts if fact.id not in in_head)
     else:
-        now, in_sight = parts.now(), {message.id for message in admitted.tail}
-        unseen = [fact for fact in admitted.other_facts if fact.source_message_id not in in_sight]
+        now, in_sight = parts.now(), {(message.id, message.created_at) for message in admitted.tail}
+        # A fact that the person edited, which holds from then on, says something else than its message.
+        unseen = [fact for fact in admitted.other_facts if (fact.source_message_id, fact.valid_from) not in in_sight]
         fitting = ranking.for_message(unseen, question.content, now)
     room = parts.settings.context_tokens - admitted.tokens - FRAME_TOKENS
     lines, room = _within(room, [fact_line(fact) for fact in fitting])

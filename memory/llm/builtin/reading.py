@@ -4,8 +4,9 @@ A row of the languages' tables is tried on a whole clause, and what it captures 
 context explains ("him", "the feeling"), and no loose end ("to read, especially").  A row that would be wrong in one of
 ten clauses is left out of the table: the words stay searchable, and no fact is better than a false one.
 
-Guarantee: pure, and linear in the text; sentences and clauses are verbatim parts of it.  A correction changes only a
-statement that says what is taken back, or that has a figure of the same kind about the same thing.
+Guarantee: pure, and linear in the text; sentences and clauses are verbatim parts of it.  A correction takes back only
+a statement that says what is taken back, that has a figure or a name of the same kind about the same thing, or that it
+says again in most of its words.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 
-from memory.llm.builtin.language import ROWS, SWAPS, WORDS, compiled, patterns, straight, terms
+from memory.llm.builtin.language import ROWS, SWAPS, WORDS, asks, compiled, patterns, straight, terms
 from memory.sections import Excluded
 
 MAX_READ, MAX_SENTENCE = 20_000, 400
@@ -29,7 +31,7 @@ class Statement:
 
     `key` names what it is about.  By its `mark`, one value of the key holds at a time ("!"), or a later value replaces
     the earlier where the person says that they correct something ("~"), or the value no longer holds ("-").
-    `known` is the id of the fact that it was read from.
+    `known` is the id of the fact that it was read from, `by` the name of who said it, if that is known.
     """
 
     text: str
@@ -43,6 +45,16 @@ class Statement:
     source: int = 0
     known: int | None = None
     supersedes: frozenset[int] = frozenset()
+    by: str = ""
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return frozenset(terms(f"{self.text} {self.quote} {self.key} {self.by}"))
+
+    def overlaps(self, other: Statement) -> bool:
+        """Whether one rests on words of the other."""
+        mine, theirs = self.quote.casefold(), other.quote.casefold()
+        return bool(mine and theirs) and (mine in theirs or theirs in mine)
 
 
 _ROWS = [(kind, key, text, compiled(source)) for kind, key, text, source in ROWS]
@@ -165,16 +177,14 @@ def _figure(part: str) -> str:
 
 def _third_person(verb: str) -> str:
     first, space, rest = verb.lower().partition(" ")
-    if first == "have":
-        return f"has{space}{rest}"
     if first.endswith("y") and first not in ("play", "enjoy"):
         return f"{first[:-1]}ies{space}{rest}"
-    return f"{first}{'es' if first.endswith('ch') else 's'}{space}{rest}"
+    return f"{'has' if first == 'have' else f'{first}es' if first.endswith('ch') else f'{first}s'}{space}{rest}"
 
 
 # -- what words take back
 
-Change = tuple[Statement, Statement]  # what was held, and what it says now
+Change = tuple[Statement, dict[str, str]]  # what is taken back; its words that do not hold, with what holds instead
 
 
 def corrects(sentence: str) -> bool:
@@ -182,60 +192,97 @@ def corrects(sentence: str) -> bool:
     return _CHANGES["corrects"].search(straight(sentence)) is not None
 
 
-def swapped(sentence: str, held: Sequence[Statement]) -> Change | None:
-    """The statement in `held` of which a sentence says another value in so many words ("Ida, not Ada")."""
-    bare = straight(sentence)
-    for pattern in SWAPS if len(bare) <= LONGEST_SWAP else ():
-        match = pattern.search(bare)
-        parts = {name: part.strip() for name, part in match.groupdict().items()} if match else {}
-        old, new = re.escape(parts.get("old", "")), parts.get("new") or parts.get("bought", "")
-        for one in reversed(held) if old else ():
-            if changed := _with(one, rf"(?<!\w){old}(?!\w)|{old}(?=[\u4e00-\u9fff])", new, sentence):
-                if match and "bought" in parts:  # who drove a Golf may not drive the bike that was bought for it
-                    changed = replace(changed, text=match[0][:1].upper() + match[0][1:])
-                return one, changed
-    if match := _CHANGES["choice"].search(bare):
-        for one in reversed(held):
-            if one.key.startswith(("use for", "decision")):
-                return one, _with(one, re.escape(one.value), match[1], sentence) or one
+def correction(sentence: str, held: Sequence[Statement], correcting: bool) -> tuple[list[Statement], Statement] | None:
+    """What a sentence takes back of what the person said, and what it says instead.  `correcting`: it, or the one
+    before it, says that it takes something back."""
+    bare, held = straight(sentence), [one for one in held if one.importance]
+    change = _swapped(bare, held)
+    if change is None and correcting:
+        change = _refigured(bare, held) or (_restated(bare, held) if corrects(bare) else None)
+    if change is None:
+        return None
+    best, swaps = change
+    ended = [one for one in held if one is best or (one.overlaps(best) and all(_says(one.text, old) for old in swaps))]
+    base = max(ended, key=lambda one: (one.importance, one is best))
+    made = replace(base, quote=sentence, importance=max(2, base.importance))
+    for old, new in swaps.items():
+        made = replace(made, text=_put(made.text, old, new), value=_put(made.value, old, new))
+    return (ended, made) if made.text.casefold() != base.text.casefold() else None
+
+
+def _put(text: str, old: str, new: str) -> str:
+    """`text` with other words, of which those that follow there already are not told twice ("9,500 euros")."""
+    before, *after = re.split(rf"{re.escape(old)}(?: ?[ap]m\b)?", text, maxsplit=1, flags=re.I)
+    end = next((place for place in range(len(new)) if after and after[0].startswith(new[place:])), len(new))
+    return f"{before}{new[:end]}{after[0]}" if after else text
+
+
+def _swapped(bare: str, held: Sequence[Statement]) -> Change | None:
+    """By a sentence that says in so many words what takes the place of what ("Ida, not Ada")."""
+    for match in (pattern.search(bare) for pattern in SWAPS if len(bare) <= LONGEST_SWAP):
+        parts = {name: part.strip() for name, part in match.groupdict("").items()} if match else {}
+        found = _closest(bare, [one for one in held if _says(one.text, parts["old"])]) if match else None
+        if match and found and "bought" in parts:  # who drove a Golf may not drive the bike that was bought for it
+            before = found.text.partition(",")[0].rstrip(".")
+            return found, {found.text: f"{match[0][:1].upper()}{match[0][1:]} (before: {before})"}
+        if found:
+            return found, {parts["old"]: parts["new"]}
     return None
 
 
-def refigured(sentence: str, held: Sequence[Statement]) -> Change | None:
-    """The statement about the same thing that has another figure of the same kind; about "it", the last with one."""
-    figures = _figures(straight(sentence))
-    bare = sentence
-    for figure in figures.values():
-        bare = bare.replace(figure, " ")
-    words, best, most = set(terms(_CHANGES["corrects"].sub(" ", bare))), None, 0
-    for one in held:
-        theirs, shared = _figures(one.text), len(words & set(terms(one.text)))
-        alike = figures.keys() & theirs.keys() or (figures.keys() == {"count"} and "money" in theirs)
-        if alike and (shared or words <= _OF_A_KIND) and shared >= most:
-            best, most = one, shared
-    if best is None:
-        return None
-    changed, theirs = best, _figures(best.text)
-    for kind, figure in figures.items():
-        old = re.escape(theirs[kind]) if kind in theirs else r"\d[\d.,]*k?"
-        changed = _with(changed, old, figure, sentence) or changed
-    return (best, changed) if changed is not best else None
+def _refigured(bare: str, held: Sequence[Statement]) -> Change | None:
+    """By another figure or name of the same kind about the same thing; about "it", the last thing that has one."""
+    figures, rest = _figures(bare)
+    words, fitting = set(terms(_CHANGES["corrects"].sub(" ", rest))) - _OF_A_KIND, dict[Statement, dict[str, str]]()
+    for one in held if figures else ():
+        shared = len(words & one.words)
+        theirs, _ = _figures(one.value if one.importance == 1 else one.text) if shared or not words else ({}, "")
+        if "money" in theirs and "money" not in figures:
+            theirs["count"] = [re.sub(r"[^\d.,]", "", theirs["money"][0])]  # "make that 800"
+        swaps = dict[str, str]()
+        for kind in figures.keys() & theirs.keys():
+            new = next((figure for figure in figures[kind] if not _says(one.text, figure)), "")
+            olds = [figure for figure in theirs[kind] if not _says(bare, figure)]
+            old = max(olds, key=lambda old: len(words & set(terms(one.text.partition(old)[0][-40:]))), default="")
+            unit = re.search(rf"(?<!\w){re.escape(new)} ([a-z]\w+)", bare) if kind == "count" else None
+            alike = shared >= 0.6 * len(words) > 0 if kind == "name" else not unit or one.words >= set(terms(unit[1]))
+            if new and old and alike:
+                swaps[old] = new
+        if swaps:
+            fitting[one] = swaps
+    found = _closest(rest, list(fitting))
+    return (found, fitting[found]) if found else None
 
 
-def _figures(text: str) -> dict[str, str]:
-    found = dict[str, str]()
+def _restated(bare: str, held: Sequence[Statement]) -> Change | None:
+    """By most of the same words ("The party is at Kim's place")."""
+    said = _READING["lead"].sub("", bare, count=1).rstrip(" .!")
+    words = set(terms(_CHANGES["corrects"].sub(" ", bare))) - _OF_A_KIND
+    plain = [one for one in held if not asks("figure", f"{bare} {one.text}") and not asks("kin", bare)]
+    alike = [one for one in plain if len(words & one.words) >= max(2, 0.6 * len(words), 0.5 * len(terms(one.text)))]
+    found = _closest(bare, alike)
+    return (found, {found.text: said[:1].upper() + said[1:]}) if found else None
+
+
+def _closest(words: str, held: Sequence[Statement]) -> Statement | None:
+    """The statement that shares most words; of several the more important, then the last."""
+    said = set(terms(words))
+    ranks = {one: (len(said & one.words), len(said & set(terms(one.text))), one.importance) for one in reversed(held)}
+    return max(ranks, key=ranks.__getitem__, default=None)
+
+
+def _says(text: str, words: str) -> bool:
+    words = re.escape(words.removesuffix("s"))
+    return re.search(rf"(?<!\w){words}s?(?![\w:])|{words}(?=[\u4e00-\u9fff])", text, re.I) is not None
+
+
+def _figures(text: str) -> tuple[dict[str, list[str]], str]:
+    """The figures and names in a text by their kinds, and the text without them."""
+    found = dict[str, list[str]]()
     for kind, pattern in FIGURES.items():
-        if match := pattern.search(text):
-            found[kind] = match.group()
-            text = pattern.sub(" ", text)
-    return found
-
-
-def _with(one: Statement, old: str, new: str, quote: str) -> Statement | None:
-    unit = re.escape(new.lstrip("$€£¥0123456789.,k "))  # "800 euros", "make it 1,000 euros"
-    old = rf"(?:{old})(?: ?{unit})?" if unit and new[-len(unit) - 1 :] != new else old
-    text, value = (re.sub(old, lambda _: new, part, count=1, flags=re.I) for part in (one.text, one.value))
-    return replace(one, text=text, value=value, quote=quote) if text.casefold() != one.text.casefold() else None
+        if figures := pattern.findall(text):
+            found[kind], text = figures, pattern.sub(" ", text)
+    return found, text
 
 
 def refusal(clause: str) -> Excluded | None:
