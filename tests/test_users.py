@@ -183,7 +183,7 @@ def test_the_caches_of_this_process_forget(model_app: Flask, model_server: Model
 
 
 def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
-    """A plain lru_cache is for what is not people's: roles, languages, prompts, the word table."""
+    """A plain lru_cache is for what is not people's: roles, languages, prompts, characters, the word table."""
     root = Path(memory.people.export.__file__).parent.parent.parent
     kept = {
         (path.relative_to(root).as_posix(), line.strip())
@@ -197,6 +197,7 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
         ("api/limits.py", "@functools.lru_cache(maxsize=64)"),  # the same
         ("memory/prompts/prompts.py", "@lru_cache(maxsize=256)"),
         ("memory/prompts/sandbox.py", "@lru_cache(maxsize=256)"),
+        ("memory/rendering.py", "@lru_cache(maxsize=4096)"),  # two characters and what is between them
         ("search_index/vectors.py", "@lru_cache(maxsize=1)"),
         ("search_index/analysis.py", "@lru_cache(maxsize=len(LANGUAGES))"),
         ("search_index/caches.py", "kept: Any = lru_cache(maxsize=maxsize)(function)"),
