@@ -5,24 +5,43 @@ Guarantee: a caller sees the jobs of its own owners alone.  No caller (None) is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Update, func, select, update
+from sqlalchemy import ColumnElement, Update, func, select, update
 
 from memory.access.owners import find_session
 from memory.domain import Caller
 from memory.errors import NotFound
+from memory.jobs.order import IN_QUEUE
 from memory.paging import Page, decode_cursor, page_of
 from models import Database, JobRow, OwnerRow, SessionRow, Transaction
 
 LATE = timedelta(seconds=60)  # a worker that lives takes a job sooner, unless it is busy with another
 
 
-JobInfo = Row[Any]
-"""The columns of a job that are shown."""
+@dataclass(frozen=True)
+class JobInfo:
+    """A job as it is shown.
+
+    `position` is its place among the tenant's waiting jobs of its kind, from 1; None for one that does not wait.  `age`
+    counts the seconds since it was asked for.
+    """
+
+    id: int
+    kind: str
+    state: str
+    session_id: str | None
+    attempts: int
+    run_at: datetime
+    error: str | None
+    created_at: datetime
+    updated_at: datetime
+    position: int | None
+    age: int
 
 
 @dataclass(frozen=True)
@@ -50,7 +69,7 @@ class Jobs:
             if session_id is not None:
                 assert caller is not None, "two tenants may each have a session of that id"
                 query = query.where(JobRow.session_id == find_session(tx, caller, session_id).id)
-            infos = tx.execute(query).all()
+            infos = self._infos(tx, tx.execute(query).all())
         return page_of(infos, limit, lambda info: (info.id,))
 
     def retry(self, caller: Caller | None, job_id: int) -> JobInfo:
@@ -60,7 +79,7 @@ class Jobs:
             if tx.execute(query).first() is None:
                 raise NotFound("job_not_found", f"There is no job {job_id}; a job that has succeeded is gone.")
             tx.execute(self._made_due(JobRow.id == job_id, JobRow.state != "running"))
-            return tx.execute(query).one()
+            return self._infos(tx, tx.execute(query).all())[0]
 
     def retry_failed(self) -> int:
         """Make every failed job of all owners due now; returns how many there were."""
@@ -70,6 +89,17 @@ class Jobs:
     def _made_due(self, *which: ColumnElement[bool]) -> Update:
         now = self.now()
         return update(JobRow).where(*which).values(state="pending", attempts=0, run_at=now, updated_at=now)
+
+    def _infos(self, tx: Transaction, rows: Iterable[Any]) -> list[JobInfo]:
+        shown, now, positions = [row._asdict() for row in rows], self.now(), dict[int, int]()
+        for kind, tenant in {(one["kind"], one["tenant"]) for one in shown if one["state"] == "pending"}:
+            queue = select(JobRow.id).where(JobRow.kind == kind, JobRow.state == "pending", JobRow.tenant == tenant)
+            positions.update(zip(tx.scalars(queue.order_by(*IN_QUEUE)), count(1)))
+        for one in shown:
+            del one["tenant"]
+            one["position"] = positions.get(one["id"])
+            one["age"] = max(0, int((now - one["created_at"]).total_seconds()))
+        return [JobInfo(**one) for one in shown]
 
     def counts(self, tx: Transaction) -> dict[tuple[str, str], int]:
         """How many jobs of all owners there are, by kind and state."""
@@ -94,15 +124,14 @@ _SHOWN = (JobRow.id, JobRow.kind, JobRow.state, JobRow.attempts, JobRow.run_at, 
 
 def _visible(caller: Caller | None) -> Any:
     query: Any = (
-        select(*_SHOWN, JobRow.updated_at, SessionRow.public_id.label("session_id"))
+        select(*_SHOWN, JobRow.updated_at, JobRow.tenant, SessionRow.public_id.label("session_id"))
         .select_from(JobRow)
-        .outerjoin(OwnerRow, OwnerRow.id == JobRow.owner_id)
         .outerjoin(SessionRow, SessionRow.id == JobRow.session_id)
     )
     if caller is None:
         return query
-    tenant = func.coalesce(OwnerRow.tenant, JobRow.payload["tenant"].as_string())  # an erasure outlives its owner
-    query = query.where(tenant == caller.tenant)
+    query = query.where(JobRow.tenant == caller.tenant)
     if caller.user_id is not None:
-        query = query.where(OwnerRow.kind == "user", OwnerRow.name == caller.user_id)
+        theirs = OwnerRow.tenant == caller.tenant, OwnerRow.kind == "user", OwnerRow.name == caller.user_id
+        query = query.where(JobRow.owner_id == select(OwnerRow.id).where(*theirs).scalar_subquery())
     return query
