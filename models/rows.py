@@ -281,6 +281,7 @@ class JobRow(Base):
     __tablename__ = "jobs"
     __table_args__ = (
         UniqueConstraint("kind", "key"),
+        Index("ix_jobs_due", "kind", "state", "run_at"),
         Index("ix_jobs_queue", "kind", "state", "tenant", "round", "run_at", "id", "updated_at"),
         Index("ix_jobs_owner_kind", "owner_id", "kind", "round"),
         Index("ix_jobs_tenant", "tenant", "id"),

@@ -5,20 +5,21 @@ Guarantee: a caller sees the jobs of its own owners alone.  No caller (None) is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from itertools import count
+from datetime import UTC, datetime, timedelta
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Update, func, select, update
+from sqlalchemy import ColumnElement, Update, bindparam, func, select, tuple_, update
 
 from memory.access.owners import find_session
 from memory.domain import Caller
 from memory.errors import NotFound
 from memory.jobs.order import IN_QUEUE
 from memory.paging import Page, decode_cursor, page_of
-from models import Database, JobRow, OwnerRow, SessionRow, Transaction
+from models import Database, JobRow, OwnerRow, SessionRow, Transaction, UTCDateTime
 
 LATE = timedelta(seconds=60)  # a worker that lives takes a job sooner, unless it is busy with another
 
@@ -90,16 +91,14 @@ class Jobs:
         now = self.now()
         return update(JobRow).where(*which).values(state="pending", attempts=0, run_at=now, updated_at=now)
 
-    def _infos(self, tx: Transaction, rows: Iterable[Any]) -> list[JobInfo]:
-        shown, now, positions = [row._asdict() for row in rows], self.now(), dict[int, int]()
-        for kind, tenant in {(one["kind"], one["tenant"]) for one in shown if one["state"] == "pending"}:
-            queue = select(JobRow.id).where(JobRow.kind == kind, JobRow.state == "pending", JobRow.tenant == tenant)
-            positions.update(zip(tx.scalars(queue.order_by(*IN_QUEUE)), count(1)))
-        for one in shown:
-            del one["tenant"]
-            one["position"] = positions.get(one["id"])
-            one["age"] = max(0, int((now - one["created_at"]).total_seconds()))
-        return [JobInfo(**one) for one in shown]
+    def _infos(self, tx: Transaction, rows: Sequence[Any]) -> list[JobInfo]:
+        now, positions = self.now(), _positions(tx, rows)
+
+        def info(tenant: str, round: int, **shown: Any) -> JobInfo:
+            age = max(0, int((now - shown["created_at"]).total_seconds()))
+            return JobInfo(**shown, position=positions.get(shown["id"]), age=age)
+
+        return [info(**row._mapping) for row in rows]
 
     def counts(self, tx: Transaction) -> dict[tuple[str, str], int]:
         """How many jobs of all owners there are, by kind and state."""
@@ -119,12 +118,38 @@ class Jobs:
         )
 
 
-_SHOWN = (JobRow.id, JobRow.kind, JobRow.state, JobRow.attempts, JobRow.run_at, JobRow.error, JobRow.created_at)
+_SHOWN = (
+    *(JobRow.id, JobRow.kind, JobRow.state, JobRow.attempts, JobRow.run_at, JobRow.error),
+    *(JobRow.created_at, JobRow.updated_at),
+)
+
+_place = tuple_(*IN_QUEUE)
+_OF_QUEUE = JobRow.kind == bindparam("kind"), JobRow.state == "pending", JobRow.tenant == bindparam("tenant")
+_ALL = select(func.count()).where(*_OF_QUEUE)
+_BETWEEN = _ALL.where(
+    _place > tuple_(bindparam("round"), bindparam("run_at", type_=UTCDateTime()), bindparam("id")),
+    _place <= tuple_(bindparam("to_round"), bindparam("to_run_at", type_=UTCDateTime()), bindparam("to_id")),
+)
+_BEFORE_ALL = (-1, datetime.min.replace(tzinfo=UTC), 0)
+
+
+def _positions(tx: Transaction, rows: Iterable[Any]) -> dict[int, int]:
+    """The places of those rows that wait, by their ids.  Jobs between two of them are counted in the index, once."""
+    positions = dict[int, int]()
+    waiting = [(row.kind, row.tenant, (row.round, row.run_at, row.id)) for row in rows if row.state == "pending"]
+    for (kind, tenant), group in groupby(sorted(waiting), key=itemgetter(0, 1)):
+        queue, places, position = {"kind": kind, "tenant": tenant}, [_BEFORE_ALL, *(one[2] for one in group)], 0
+        complete = tx.scalar(_ALL, queue) == len(places) - 1
+        for last, place in pairwise(places):
+            named = dict(zip(("round", "run_at", "id", "to_round", "to_run_at", "to_id"), (*last, *place), strict=True))
+            position += 1 if complete else tx.scalars(_BETWEEN, queue | named).one()
+            positions[place[2]] = position
+    return positions
 
 
 def _visible(caller: Caller | None) -> Any:
     query: Any = (
-        select(*_SHOWN, JobRow.updated_at, JobRow.tenant, SessionRow.public_id.label("session_id"))
+        select(*_SHOWN, JobRow.tenant, JobRow.round, SessionRow.public_id.label("session_id"))
         .select_from(JobRow)
         .outerjoin(SessionRow, SessionRow.id == JobRow.session_id)
     )

@@ -16,7 +16,7 @@ from models import JobRow, QueueRow, Transaction
 
 _J, _Q = JobRow.__table__.c, QueueRow.__table__.c
 _OF_KIND = JobRow.kind == bindparam("kind"), JobRow.state == "pending"
-IN_QUEUE = (JobRow.round, JobRow.run_at, JobRow.id)
+IN_QUEUE = (JobRow.round, JobRow.run_at, JobRow.id)  # within a tenant
 
 
 def next_round(kind: Any, tenant: Any, owner_id: Any) -> ScalarSelect[int]:

@@ -206,12 +206,13 @@ class Outbox:
         named = {"kind": kind, "now": now, "in_future": now + CLOCK_SECONDS}
         with self._database.read() as tx:
             running = tx.scalars(_RUNNING, named).all()
-            due, soonest = tx.scalar(NEXT, named), tx.scalar(_SOONEST, named)
+            due = tx.scalar(NEXT, named) is not None
+            soonest = None if due else tx.scalar(_SOONEST, named)
         for row in running:
             self._check_holder(row)
-        if due is None:
-            return None, POLL_SECONDS if soonest is None else min(POLL_SECONDS, (soonest - now).total_seconds())
-        return self._claim(NEXT, named, note_taken), 0.0
+        if due:
+            return self._claim(NEXT, named, note_taken), 0.0
+        return None, POLL_SECONDS if soonest is None else min(POLL_SECONDS, (soonest - now).total_seconds())
 
     def _work(self, lane: Lane) -> None:
         while not self._stopping:

@@ -35,7 +35,6 @@ def upgrade():
     for job, payload in connection.execute(sa.select(JOBS.c.id, JOBS.c.payload).where(JOBS.c.tenant == '')).all():
         tenant = (payload or {}).get('tenant', 'default')
         connection.execute(JOBS.update().where(JOBS.c.id == job).values(tenant=tenant))
-    op.drop_index('ix_jobs_due', 'jobs')
     op.drop_index('ix_jobs_owner_id', 'jobs')
     op.create_index('ix_jobs_queue', 'jobs', ['kind', 'state', 'tenant', 'round', 'run_at', 'id', 'updated_at'])
     op.create_index('ix_jobs_owner_kind', 'jobs', ['owner_id', 'kind', 'round'])
@@ -52,7 +51,6 @@ def downgrade():
     op.drop_index('ix_jobs_owner_kind', 'jobs')
     op.drop_index('ix_jobs_queue', 'jobs')
     op.create_index('ix_jobs_owner_id', 'jobs', ['owner_id'])
-    op.create_index('ix_jobs_due', 'jobs', ['kind', 'state', 'run_at'])
     op.drop_column('jobs', 'round')
     op.drop_column('jobs', 'tenant')
     op.drop_table('queues')
