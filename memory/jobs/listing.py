@@ -26,11 +26,7 @@ LATE = timedelta(seconds=60)  # a worker that lives takes a job sooner, unless i
 
 @dataclass(frozen=True)
 class JobInfo:
-    """A job as it is shown.
-
-    `position` is its place among the tenant's waiting jobs of its kind, from 1; None for one that does not wait.  `age`
-    counts the seconds since it was asked for.
-    """
+    """A job as it is shown: its `age` in seconds and, if it waits, its `position` in the tenant's queue, from 1."""
 
     id: int
     kind: str

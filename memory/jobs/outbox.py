@@ -211,7 +211,7 @@ class Outbox:
         for row in running:
             self._check_holder(row)
         if due:
-            return self._claim(NEXT, named, note_taken), 0.0
+            return self._claim(NEXT, named), 0.0
         return None, POLL_SECONDS if soonest is None else min(POLL_SECONDS, (soonest - now).total_seconds())
 
     def _work(self, lane: Lane) -> None:
@@ -234,10 +234,8 @@ class Outbox:
                 lane.woken.wait(wait)
             return claimed
 
-    def _claim(
-        self, which: Select[Any], named: Mapping[str, Any], note: Callable[[Transaction, JobRow], None] | None = None
-    ) -> Claimed | None:
-        """Claim the job that a query finds, and note it; None when it finds none, or another worker has it."""
+    def _claim(self, which: Select[Any], named: Mapping[str, Any]) -> Claimed | None:
+        """Claim the job that a query finds; None when it finds none, or another worker has it."""
         with self._database.write(durable=False) as tx:  # after a power cut the job is claimed again
             job = tx.scalar(which, named)
             lease = self._leases.take(job) if job is not None else None
@@ -246,8 +244,8 @@ class Outbox:
             job.state = "running"
             job.attempts += 1
             job.run_at = job.updated_at = self._now()
-            if note is not None:
-                note(tx, job)
+            if which is NEXT:
+                note_taken(tx, job)
             whose = _whose(tx, job)
         self._leases.keep(lease)
         return job, lease, whose
