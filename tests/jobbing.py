@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from flask import Flask
+from sqlalchemy import create_engine
 
 from api.blueprint import EXTENSION
 from app import services_of
@@ -55,7 +56,8 @@ class Bench:
 
     def process(self, app: Flask) -> Services:
         """Another engine on the same data, as another process has."""
-        services = Services(services_of(app).settings, services_of(app).database.engine, now=self.clock)
+        engine = create_engine(services_of(app).database.engine.url)
+        services = Services(services_of(app).settings, engine, now=self.clock)
         services.outbox.register("probe", self._run)
         return services
 
