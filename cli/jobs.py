@@ -92,8 +92,9 @@ def retry(job_id: int | None, every: bool) -> None:
 def _line(info: JobInfo) -> str:
     session = f"  session {info.session_id}" if info.session_id is not None else ""
     error = f"\n    {info.error}" if info.error else ""
-    due = f"due {info.run_at:%Y-%m-%d %H:%M:%S} UTC  tried {info.attempts} times"
-    return f"{info.id}  {info.kind}  {info.state}  {due}{session}{error}"
+    place = f"  position {info.position}" if info.position is not None else ""
+    due = f"due {info.run_at:%Y-%m-%d %H:%M:%S} UTC  {info.age} seconds old  tried {info.attempts} times"
+    return f"{info.id}  {info.kind}  {info.state}{place}  {due}{session}{error}"
 
 
 def _jobs(count: int) -> str:

@@ -148,7 +148,7 @@ class Services:
                 log.error("the %s is not fit for use: %s", part, found)
         self.index.warm_up()
         if worker or self.settings.jobs == "web":
-            self.outbox.start({("index", "unindex", "scrub"): 1, ("summary",): SUMMARY_WORKERS})
+            self.outbox.start({"index": 1, "unindex": 1, "scrub": 1, "summary": SUMMARY_WORKERS})
 
     def stop(self, timeout: float = STOP_SECONDS) -> None:
         """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""

@@ -138,10 +138,14 @@ class Upsert:
 
     `key` names the columns of a unique constraint.  `changes` gets the row that was to be inserted, as a collection of
     columns, and returns the new values of the row that exists; its bind parameters are filled from the given rows.
+    `computed` are columns whose values are looked up, again by bind parameters.
     """
 
-    def __init__(self, row: type[Base], key: Sequence[str], changes: Callable[[Any], Mapping[str, Any]]) -> None:
-        on_sqlite, on_postgresql = sqlite_insert(row.__table__), postgresql_insert(row.__table__)
+    def __init__(
+        self, row: type[Base], key: Sequence[str], changes: Callable[[Any], Mapping[str, Any]], **computed: Any
+    ) -> None:
+        on_sqlite = sqlite_insert(row.__table__).values(**computed)
+        on_postgresql = postgresql_insert(row.__table__).values(**computed)
         self._statements: dict[str, Insert] = {
             "sqlite": on_sqlite.on_conflict_do_update(index_elements=key, set_=changes(on_sqlite.excluded)),
             "postgresql": on_postgresql.on_conflict_do_update(index_elements=key, set_=changes(on_postgresql.excluded)),

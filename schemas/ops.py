@@ -6,6 +6,11 @@ from marshmallow import Schema, fields
 
 from schemas.fields import Input, PageQuery, SessionId, Text, UtcDateTime, about, one_of, page_of
 
+POSITION = (
+    "Its place among the waiting jobs of its kind, from 1; null when it does not wait. Jobs of other tenants are not "
+    "counted: tenants take turns. A job whose `run_at` has not come is passed over until then."
+)
+
 
 class Job(Schema):
     """Work that is done after a reply.  A job that succeeded is deleted."""
@@ -17,6 +22,8 @@ class Job(Schema):
     attempts = fields.Integer()
     run_at = UtcDateTime()
     error = fields.String(allow_none=True, metadata=about("Why it failed last, without words of the conversation."))
+    position = fields.Integer(allow_none=True, metadata=about(POSITION))
+    age = fields.Integer(metadata=about("Seconds since it was asked for."))
     created_at = UtcDateTime()
     updated_at = UtcDateTime()
 

@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from flask import Flask
+from sqlalchemy import create_engine
 
 from api.blueprint import EXTENSION
 from app import services_of
 from memory.errors import ModelError
-from memory.jobs.outbox import JobRequest, Lane
+from memory.jobs.outbox import JobRequest
 from memory.services import Services
 from models import JobRow, OwnerRow
 from tests.resources import read_all
@@ -55,7 +56,8 @@ class Bench:
 
     def process(self, app: Flask) -> Services:
         """Another engine on the same data, as another process has."""
-        services = Services(services_of(app).settings, services_of(app).database.engine, now=self.clock)
+        engine = create_engine(services_of(app).database.engine.url)
+        services = Services(services_of(app).settings, engine, now=self.clock)
         services.outbox.register("probe", self._run)
         return services
 
@@ -65,12 +67,13 @@ class Bench:
 
     def ask(self, key: str = "a", kind: str = "probe", **options: Any) -> None:
         with self.services.database.write() as tx:
-            self.services.outbox.ask(tx, JobRequest(kind, key, **{"owner_id": self.owner_id, **options}))
+            told = {"tenant": "default", "owner_id": self.owner_id, **options}
+            self.services.outbox.ask(tx, JobRequest(kind, key, **told))
 
     def take(self, services: Services | None = None) -> JobRow:
         """Have the next job taken by a process that goes no further; its row."""
         engine = services or self.services
-        claimed = engine.outbox.claim_next(Lane(("probe",)))[0]
+        claimed = engine.outbox.claim_next("probe")[0]
         assert claimed is not None
         with engine.database.read() as tx:
             return tx.get_one(JobRow, claimed[0].id)

@@ -64,7 +64,10 @@ def test_jobs_are_listed_with_their_errors_and_retried(
     run("work", "--once")
     listed = run("list")
     assert listed.exit_code == 0 and listed.stderr == "1 job.\n"
-    line = r"(\d+)  summary  pending  due \d{4}-\d\d-\d\d [\d:]{8} UTC  tried 1 times  session [st]\n    The model.*\n"
+    line = (
+        r"(\d+)  summary  pending  position 1  due \d{4}-\d\d-\d\d [\d:]{8} UTC  \d seconds old  tried 1 times  "
+        r"session [st]\n    The model.*\n"
+    )
     found = re.fullmatch(line, listed.stdout)
     assert found, listed.stdout
     assert run("list", "--state", "failed").stdout == ""

@@ -22,6 +22,7 @@ from tests.talking import ask, chat, failed, said, stored
 
 UPGRADE = "flask --app wsgi db upgrade"
 NOW = "2026-05-01 12:00:00.000000"
+ACMES = '{"tenant": "acme"}'  # where a job without an owner told its tenant
 
 
 @contextmanager
@@ -76,6 +77,9 @@ def first(tmp_path: Path) -> Path:
                     pinned, recalled_count, valid_from, created_at)
                 VALUES (1, 1, 1, 'Likes tea', 'preference', 3, 'user', 'I like tea', 0, 0, '{NOW}', '{NOW}');
             DELETE FROM messages WHERE id = 3;
+            INSERT INTO jobs (kind, key, owner_id, payload, state, revision, attempts, run_at, created_at, updated_at)
+                VALUES ('index', '1', 1, NULL, 'pending', 1, 0, '{NOW}', '{NOW}', '{NOW}'),
+                       ('scrub', 'acme', NULL, '{ACMES}', 'pending', 1, 0, '{NOW}', '{NOW}', '{NOW}');
         """)
     return tmp_path
 
@@ -99,6 +103,7 @@ def test_an_upgrade_keeps_every_row_and_what_hangs_on_it(first: Path) -> None:
     before = counted(first)
     migrate(first, upgrade, "head")
     assert counted(first) == before and all(before.values())
+    assert rows(first, "SELECT kind, tenant FROM jobs ORDER BY id") == [("index", "default"), ("scrub", "acme")]
     assert rows(first, "PRAGMA foreign_key_check") == [] and rows(first, "PRAGMA integrity_check") == [("ok",)]
     with an_app(first) as app:
         client = app.test_client()
@@ -159,6 +164,7 @@ def test_a_downgrade_leaves_the_old_schema_and_the_line_without_its_branches(fir
         last = stored(client, "s")[-1]
     migrate(first, downgrade, "0001")
     assert schema(first) == old
+    assert rows(first, "SELECT payload FROM jobs WHERE key = 'acme'") == [(ACMES,)]
     kept = rows(first, "SELECT position, content FROM messages ORDER BY id")
     assert [content for _, content in kept] == ["I like tea", "So do I", "Water", last["content"]]
     assert [position for position, _ in kept] == [1, 2, 3, 4]

@@ -161,7 +161,7 @@ def test_an_unexpected_exception_is_logged_with_its_traceback(bench: Bench, capl
 
 
 def test_a_failing_erasure_is_visible_though_its_owner_is_gone(bench: Bench) -> None:
-    bench.ask("index-of-ada", owner_id=None, payload={"tenant": "default", "owner": "index-of-ada"})
+    bench.ask("index-of-ada", owner_id=None, payload={"owner": "index-of-ada"})
     bench.work = fail
     assert bench.run() == []
     job = bench.job()
@@ -169,7 +169,7 @@ def test_a_failing_erasure_is_visible_though_its_owner_is_gone(bench: Bench) -> 
     assert bench.jobs(user_id="ada") == []
     assert good(bench.client.post(f"/api/jobs/{job['id']}/retry"))["state"] == "pending"
     with bench.services.database.write() as tx:
-        tx.get_one(JobRow, job["id"]).payload = {"tenant": "another"}
+        tx.get_one(JobRow, job["id"]).tenant = "another"
     assert bench.jobs() == []
     error(bench.client.post(f"/api/jobs/{job['id']}/retry"), 404)
 
@@ -290,7 +290,7 @@ def test_started_workers_do_the_jobs_and_stop(model_app: Flask, model_server: Mo
 def test_a_commit_wakes_the_workers_for_what_it_asks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "POLL_SECONDS", 60.0)
     bench.work = lambda job: bench.ask("b") if job.key == "a" else None
-    bench.services.outbox.start({("probe",): 2, ("index",): 1})
+    bench.services.outbox.start({"probe": 2, "index": 1})
     bench.ask("a")
     assert eventually(lambda: sorted(bench.done) == ["a", "b"])
 
@@ -306,7 +306,7 @@ def test_an_owner_with_many_jobs_does_not_hold_up_another(bench: Bench) -> None:
         owner = bench.owner(name)
         for number in range(2):
             bench.ask(f"{name}-{number}", owner_id=owner)
-    bench.ask("erasing", owner_id=None, payload={"tenant": "default"})
+    bench.ask("erasing", owner_id=None)
     done = bench.run()
     assert done[:7] == ["ada-0", "bob-0", "cem-0", "erasing", "ada-1", "bob-1", "cem-1"]
     assert done[7:] == [f"ada-{number}" for number in range(2, 50)]

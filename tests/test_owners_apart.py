@@ -168,7 +168,7 @@ class Owner:
 
     def everything(self) -> Body:
         """All that is stored of them, but for what is read from the clock."""
-        jobs = [{**job, "run_at": "", "updated_at": ""} for job in read_all(self.client, "/api/jobs")]
+        jobs = [{**job, "run_at": "", "updated_at": "", "age": 0} for job in read_all(self.client, "/api/jobs")]
         user = self.ids["user"]
         sessions = [{**one, "updated_at": ""} for one in read_all(self.client, "/api/sessions", user_id=user)]
         exported = good(self.client.get(f"/api/users/{user}/export"))

@@ -5,24 +5,40 @@ Guarantee: a caller sees the jobs of its own owners alone.  No caller (None) is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Update, func, select, update
+from sqlalchemy import ColumnElement, Update, bindparam, func, select, tuple_, update
 
 from memory.access.owners import find_session
 from memory.domain import Caller
 from memory.errors import NotFound
+from memory.jobs.order import IN_QUEUE
 from memory.paging import Page, decode_cursor, page_of
-from models import Database, JobRow, OwnerRow, SessionRow, Transaction
+from models import Database, JobRow, OwnerRow, SessionRow, Transaction, UTCDateTime
 
 LATE = timedelta(seconds=60)  # a worker that lives takes a job sooner, unless it is busy with another
 
 
-JobInfo = Row[Any]
-"""The columns of a job that are shown."""
+@dataclass(frozen=True)
+class JobInfo:
+    """A job as it is shown: its `age` in seconds and, if it waits, its `position` in the tenant's queue, from 1."""
+
+    id: int
+    kind: str
+    state: str
+    session_id: str | None
+    attempts: int
+    run_at: datetime
+    error: str | None
+    created_at: datetime
+    updated_at: datetime
+    position: int | None
+    age: int
 
 
 @dataclass(frozen=True)
@@ -50,7 +66,7 @@ class Jobs:
             if session_id is not None:
                 assert caller is not None, "two tenants may each have a session of that id"
                 query = query.where(JobRow.session_id == find_session(tx, caller, session_id).id)
-            infos = tx.execute(query).all()
+            infos = self._infos(tx, tx.execute(query).all())
         return page_of(infos, limit, lambda info: (info.id,))
 
     def retry(self, caller: Caller | None, job_id: int) -> JobInfo:
@@ -60,7 +76,7 @@ class Jobs:
             if tx.execute(query).first() is None:
                 raise NotFound("job_not_found", f"There is no job {job_id}; a job that has succeeded is gone.")
             tx.execute(self._made_due(JobRow.id == job_id, JobRow.state != "running"))
-            return tx.execute(query).one()
+            return self._infos(tx, tx.execute(query).all())[0]
 
     def retry_failed(self) -> int:
         """Make every failed job of all owners due now; returns how many there were."""
@@ -70,6 +86,15 @@ class Jobs:
     def _made_due(self, *which: ColumnElement[bool]) -> Update:
         now = self.now()
         return update(JobRow).where(*which).values(state="pending", attempts=0, run_at=now, updated_at=now)
+
+    def _infos(self, tx: Transaction, rows: Sequence[Any]) -> list[JobInfo]:
+        now, positions = self.now(), _positions(tx, rows)
+
+        def info(tenant: str, round: int, **shown: Any) -> JobInfo:
+            age = max(0, int((now - shown["created_at"]).total_seconds()))
+            return JobInfo(**shown, position=positions.get(shown["id"]), age=age)
+
+        return [info(**row._mapping) for row in rows]
 
     def counts(self, tx: Transaction) -> dict[tuple[str, str], int]:
         """How many jobs of all owners there are, by kind and state."""
@@ -89,20 +114,45 @@ class Jobs:
         )
 
 
-_SHOWN = (JobRow.id, JobRow.kind, JobRow.state, JobRow.attempts, JobRow.run_at, JobRow.error, JobRow.created_at)
+_SHOWN = (
+    *(JobRow.id, JobRow.kind, JobRow.state, JobRow.attempts, JobRow.run_at, JobRow.error),
+    *(JobRow.created_at, JobRow.updated_at),
+)
+
+_place = tuple_(*IN_QUEUE)
+_OF_QUEUE = JobRow.kind == bindparam("kind"), JobRow.state == "pending", JobRow.tenant == bindparam("tenant")
+_ALL = select(func.count()).where(*_OF_QUEUE)
+_BETWEEN = _ALL.where(
+    _place > tuple_(bindparam("round"), bindparam("run_at", type_=UTCDateTime()), bindparam("id")),
+    _place <= tuple_(bindparam("to_round"), bindparam("to_run_at", type_=UTCDateTime()), bindparam("to_id")),
+)
+_BEFORE_ALL = (-1, datetime.min.replace(tzinfo=UTC), 0)
+
+
+def _positions(tx: Transaction, rows: Iterable[Any]) -> dict[int, int]:
+    """The places of those rows that wait, by their ids.  Jobs between two of them are counted in the index, once."""
+    positions = dict[int, int]()
+    waiting = [(row.kind, row.tenant, (row.round, row.run_at, row.id)) for row in rows if row.state == "pending"]
+    for (kind, tenant), group in groupby(sorted(waiting), key=itemgetter(0, 1)):
+        queue, places, position = {"kind": kind, "tenant": tenant}, [_BEFORE_ALL, *(one[2] for one in group)], 0
+        complete = tx.scalar(_ALL, queue) == len(places) - 1
+        for last, place in pairwise(places):
+            named = dict(zip(("round", "run_at", "id", "to_round", "to_run_at", "to_id"), (*last, *place), strict=True))
+            position += 1 if complete else tx.scalars(_BETWEEN, queue | named).one()
+            positions[place[2]] = position
+    return positions
 
 
 def _visible(caller: Caller | None) -> Any:
     query: Any = (
-        select(*_SHOWN, JobRow.updated_at, SessionRow.public_id.label("session_id"))
+        select(*_SHOWN, JobRow.tenant, JobRow.round, SessionRow.public_id.label("session_id"))
         .select_from(JobRow)
-        .outerjoin(OwnerRow, OwnerRow.id == JobRow.owner_id)
         .outerjoin(SessionRow, SessionRow.id == JobRow.session_id)
     )
     if caller is None:
         return query
-    tenant = func.coalesce(OwnerRow.tenant, JobRow.payload["tenant"].as_string())  # an erasure outlives its owner
-    query = query.where(tenant == caller.tenant)
+    query = query.where(JobRow.tenant == caller.tenant)
     if caller.user_id is not None:
-        query = query.where(OwnerRow.kind == "user", OwnerRow.name == caller.user_id)
+        theirs = OwnerRow.tenant == caller.tenant, OwnerRow.kind == "user", OwnerRow.name == caller.user_id
+        query = query.where(JobRow.owner_id == select(OwnerRow.id).where(*theirs).scalar_subquery())
     return query

@@ -2,8 +2,9 @@
 
 Guarantee: a job that was asked for runs to its end at least once, whatever is killed meanwhile, and never in two
 workers at a time.  Handlers are idempotent.  A job that fails, or whose process dies, is retried after a growing pause;
-after JOB_ATTEMPTS tries it stays, with its error, until it is retried by hand or asked for again.  Owners take turns,
-so that one with thousands of jobs does not hold up another.  A clock that is put back makes jobs due, never later.
+after JOB_ATTEMPTS tries it stays, with its error, until it is retried by hand or asked for again.  Tenants and owners
+take turns (see `order`), and a long job goes back to its queue after each part, so that thousands of jobs do not hold
+up those of others.  A clock that is put back makes jobs due, never later.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import logging
 import sqlite3
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -21,6 +21,7 @@ from typing import Any
 from sqlalchemy import Boolean, Select, bindparam, case, event, func, or_, select
 
 from memory.errors import RecapError
+from memory.jobs.order import NEXT, next_round, note_taken
 from memory.leases import Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
@@ -33,11 +34,12 @@ BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
 POLL_SECONDS = 2.0  # the longest pause between looks for work
 TROUBLE_SECONDS = 10.0  # the pause after looking failed, so that a full disk does not fill the log
 CLOCK_SECONDS = timedelta(seconds=60)  # how far the clocks of several machines may differ
-SERVED_MAX = 500  # owners remembered in one round
 ERROR_CHARS = 2000
 ABANDONED = "The process that ran it ended before the job was done."
 
-Handler = Callable[[JobRow], None]
+Handler = Callable[[JobRow], bool | None]
+"""Does a job, or a part of it that does not take long; True when there is more to do."""
+
 Claimed = tuple[JobRow, Lease, dict[str, Any]]  # and whose job it is, for the log
 
 
@@ -46,13 +48,14 @@ class JobRequest:
     """Work to ask for: one job for each `kind` and `key`, due in `delay` seconds.
 
     If the job waits already, the earlier time holds; with `postpone` the new one does (a debounce).  A job that runs
-    will run again then.  A job that failed keeps the pause before its next try, unless the request does `insist`.  The
-    payload of a job without an owner names its `tenant`.
+    will run again then.  A job that failed keeps the pause before its next try, unless the request does `insist`.  A
+    job that outlives its owner has none.
     """
 
     kind: str
     key: str | int
-    owner_id: int | None
+    tenant: str
+    owner_id: int | None = None
     session_id: int | None = None
     delay: float = 0.0
     postpone: bool = False
@@ -72,24 +75,19 @@ def _merge(new: Any) -> dict[str, Any]:
         "state": case((restarts, "pending"), else_=job.state),
         "attempts": case((restarts, 0), else_=job.attempts),
         "revision": case((running, job.revision + 1), else_=job.revision),
+        "round": case((restarts, new.round), else_=job.round),
         "run_at": case((paused, job.run_at), (or_(restarts, running, postpone), new.run_at), else_=earlier),
         "payload": func.coalesce(new.payload, job.payload),
         "updated_at": case((paused, job.updated_at), else_=new.updated_at),
     }
 
 
-_ASK = Upsert(JobRow, ("kind", "key"), _merge)
-_OF_LANE = JobRow.kind.in_(bindparam("kinds", expanding=True))
-_SOONEST = select(func.min(JobRow.run_at), func.max(JobRow.updated_at)).where(_OF_LANE, JobRow.state == "pending")
-_RUNNING = select(JobRow).where(_OF_LANE, JobRow.state == "running")
-_NEXT = (
-    select(JobRow)
-    .where(_OF_LANE, JobRow.state == "pending")
-    .where(or_(JobRow.run_at <= bindparam("now"), JobRow.updated_at > bindparam("in_future")))
-    .order_by(func.coalesce(JobRow.owner_id, 0).in_(bindparam("served", expanding=True)), JobRow.run_at, JobRow.id)
-    .limit(1)
-)
-_NAMED = select(JobRow).where(JobRow.kind == bindparam("kind"), JobRow.key == bindparam("key"))
+_ROUND = next_round(bindparam("in_kind"), bindparam("in_tenant"), bindparam("of_owner"))
+_ASK = Upsert(JobRow, ("kind", "key"), _merge, round=_ROUND)
+_OF_KIND = JobRow.kind == bindparam("kind")
+_SOONEST = select(func.min(JobRow.run_at)).where(_OF_KIND, JobRow.state == "pending")
+_RUNNING = select(JobRow).where(_OF_KIND, JobRow.state == "running")
+_NAMED = select(JobRow).where(_OF_KIND, JobRow.key == bindparam("key"))
 _WHOSE = (
     select(OwnerRow.kind, OwnerRow.tenant, OwnerRow.name, SessionRow.public_id)
     .outerjoin(SessionRow, SessionRow.id == bindparam("session"))
@@ -99,13 +97,12 @@ _WHOSE = (
 
 @dataclass
 class Lane:
-    """Kinds of jobs that some workers take, and the owners whose jobs they took in this round.
+    """The workers that take the jobs of one kind.
 
-    One worker of a lane looks for the next job, and sleeps while there is none; the others wait for `looking`.
+    One of them looks for the next job, and sleeps while there is none; the others wait for `looking`.
     """
 
-    kinds: Sequence[str]
-    served: deque[int] = field(default_factory=lambda: deque(maxlen=SERVED_MAX))
+    kind: str
     looking: threading.Lock = field(default_factory=threading.Lock)
     woken: threading.Event = field(default_factory=threading.Event)
 
@@ -140,6 +137,7 @@ class Outbox:
             {
                 "kind": request.kind,
                 "key": str(request.key),
+                "tenant": request.tenant,
                 "owner_id": request.owner_id,
                 "session_id": request.session_id,
                 "payload": request.payload,
@@ -149,6 +147,9 @@ class Outbox:
                 "updated_at": now,
                 "insist": request.insist,
                 "postpone": request.postpone,
+                "in_kind": request.kind,
+                "in_tenant": request.tenant,
+                "of_owner": request.owner_id,
             }
             for request in requests
         ]
@@ -158,16 +159,16 @@ class Outbox:
 
     def _wake(self, kinds: set[str]) -> None:
         for lane in self._lanes:
-            if not kinds.isdisjoint(lane.kinds):
+            if lane.kind in kinds:
                 lane.woken.set()
 
-    def start(self, lanes: Mapping[Sequence[str], int]) -> None:
-        """Start worker threads, so many for the kinds of each lane: slow kinds must not hold up others."""
-        for kinds, count in lanes.items():
-            lane = Lane(kinds)
+    def start(self, workers: Mapping[str, int]) -> None:
+        """Start worker threads, so many for each kind: slow kinds must not hold up others."""
+        for kind, count in workers.items():
+            lane = Lane(kind)
             self._lanes.append(lane)
             for _ in range(count):
-                name = f"recap-jobs-{len(self._threads)}-{'-'.join(kinds)}"
+                name = f"recap-jobs-{len(self._threads)}-{kind}"
                 thread = threading.Thread(target=self._work, args=(lane,), name=name, daemon=True)
                 self._threads.append(thread)
                 thread.start()
@@ -186,43 +187,32 @@ class Outbox:
         self, kinds: Sequence[str] | None = None, *, each: Callable[[JobRow, str | None], None] = lambda *_: None
     ) -> int:
         """Run every job that is due, in this thread.  Calls `each` with a job and its error; returns how many ran."""
-        lane = Lane(kinds or tuple(self._handlers))
         count = 0
-        while claimed := self.claim_next(lane)[0]:
+        while claimed := next(filter(None, (self.claim_next(kind)[0] for kind in kinds or self._handlers)), None):
             each(claimed[0], self._run(*claimed))
             count += 1
         return count
 
     def run_now(self, kind: str, key: str | int) -> str | None:
-        """Run this job in this thread, due or not.  Returns its error; None when it succeeded, runs or is gone."""
+        """Run this job in this thread, due or not, or the next part of a long one.  Returns its error; None when it
+        succeeded, runs or is gone."""
         claimed = self._claim(_NAMED, {"kind": kind, "key": str(key)})
         return self._run(*claimed) if claimed else None
 
-    def claim_next(self, lane: Lane) -> tuple[Claimed | None, float]:
-        """Claim the lane's next job; without one, the seconds until it makes sense to look again.
-
-        The job that is due for longest comes first, of the owners who had none in this round.
-        """
+    def claim_next(self, kind: str) -> tuple[Claimed | None, float]:
+        """Claim the next job of this kind; without one, the seconds until it makes sense to look again."""
         now = self._now()
-        in_future = now + CLOCK_SECONDS  # who asked then had a clock that was put back since
-        kinds = list(lane.kinds)
+        # Who asked `in_future` had a clock that was put back since.
+        named = {"kind": kind, "now": now, "in_future": now + CLOCK_SECONDS}
         with self._database.read() as tx:
-            soonest, asked = tx.execute(_SOONEST, {"kinds": kinds}).one()
-            running = tx.scalars(_RUNNING, {"kinds": kinds}).all()
+            running = tx.scalars(_RUNNING, named).all()
+            due = tx.scalar(NEXT, named) is not None
+            soonest = None if due else tx.scalar(_SOONEST, named)
         for row in running:
             self._check_holder(row)
-        if soonest is None:
-            return None, POLL_SECONDS
-        if soonest > now and asked <= in_future:
-            return None, min(POLL_SECONDS, (soonest - now).total_seconds())
-        named = {"kinds": kinds, "now": now, "in_future": in_future, "served": list(lane.served)}
-        claimed = self._claim(_NEXT, named)
-        if claimed:
-            owner_id = claimed[0].owner_id or 0
-            if owner_id in lane.served:  # so is everyone whose jobs are due: a new round
-                lane.served.clear()
-            lane.served.append(owner_id)
-        return claimed, 0.0
+        if due:
+            return self._claim(NEXT, named), 0.0
+        return None, POLL_SECONDS if soonest is None else min(POLL_SECONDS, (soonest - now).total_seconds())
 
     def _work(self, lane: Lane) -> None:
         while not self._stopping:
@@ -230,7 +220,7 @@ class Outbox:
                 if claimed := self._wait_for_job(lane):
                     self._run(*claimed)
             except Exception:  # a worker must survive any mistake, and a database that fails
-                log.exception("jobs: a worker failed; trying again", extra=logs.fields(kinds=lane.kinds))
+                log.exception("jobs: a worker failed; trying again", extra=logs.fields(kind=lane.kind))
                 lane.woken.wait(TROUBLE_SECONDS)
 
     def _wait_for_job(self, lane: Lane) -> Claimed | None:
@@ -239,7 +229,7 @@ class Outbox:
             if self._stopping:
                 lane.woken.set()  # for the lane's other workers
                 return None
-            claimed, wait = self.claim_next(lane)
+            claimed, wait = self.claim_next(lane.kind)
             if claimed is None:
                 lane.woken.wait(wait)
             return claimed
@@ -254,6 +244,8 @@ class Outbox:
             job.state = "running"
             job.attempts += 1
             job.run_at = job.updated_at = self._now()
+            if which is NEXT:
+                note_taken(tx, job)
             whose = _whose(tx, job)
         self._leases.keep(lease)
         return job, lease, whose
@@ -263,41 +255,44 @@ class Outbox:
         began, outcome = time.perf_counter(), "done"
         try:
             with logs.about(job=job.id, kind=job.kind, **whose):
-                error = self._call_handler(job)
+                more, error = self._call_handler(job)
             if error is not None and self._stopping:  # its connections are being closed under it
                 error = ABANDONED
             with self._database.write(durable=False) as tx:  # after a power cut the job runs once more
                 row = tx.get(JobRow, job.id)
                 if row is not None and row.lease_token == lease.token:
-                    if error is None and row.revision == job.revision:
+                    if error is None and not more and row.revision == job.revision:
                         tx.delete(row)
                     else:
-                        outcome = self._settle(row, error)
+                        outcome = self._settle(row, error, more=more)
             self._metrics.job_over(job.kind, outcome, time.perf_counter() - began)
         finally:  # if the end could not be stored, the lease expires and the job runs again
             self._leases.ended(lease)
         return error
 
-    def _call_handler(self, job: JobRow) -> str | None:
+    def _call_handler(self, job: JobRow) -> tuple[bool, str | None]:
+        """Whether there is more to do, and the error."""
         try:
-            self._handlers[job.kind](job)
+            return bool(self._handlers[job.kind](job)), None
         except RecapError as failure:
             log.warning("job failed", extra=logs.fields(said=_reason(failure)))
-            return _reason(failure)
+            return False, _reason(failure)
         except Exception as failure:  # a job that always fails must not end the worker
             log.exception("job failed")
-            return _reason(failure)
-        return None
+            return False, _reason(failure)
 
-    def _settle(self, row: JobRow, error: str | None) -> str:
-        """Put back a job that failed or, without an error, was asked for again while it ran.  Returns the outcome.
+    def _settle(self, row: JobRow, error: str | None, *, more: bool = False) -> str:
+        """Put back a job that failed or, without an error, has more to do or was asked for again while it ran.  Returns
+        the outcome.
 
         An abandoned try tells nothing of the job, so the row keeps the error of the try before, if there is one.
         """
         self._leases.give_back(row)
         row.updated_at = self._now()
+        row.round = next_round(row.kind, row.tenant, row.owner_id)
         if error is None:
             row.state, row.attempts, row.error = "pending", 0, None
+            row.run_at = row.updated_at if more else row.run_at
             return "done"
         given_up, abandoned = row.attempts >= self._attempts, error == ABANDONED
         row.state = "failed" if given_up else "pending"

@@ -117,10 +117,12 @@ class Erasing:
             message = _message(tx, row, message_id)
             erased = Counter(index_documents=int(message_id in held))
             erased += erase_message(tx, row, message, self.settings, self.now())
-            self.outbox.ask(tx, JobRequest("index", row.owner_id, row.owner_id, delay=SOON), _scrub(row.tenant, SOON))
+            index = JobRequest("index", row.owner_id, row.tenant, row.owner_id, delay=SOON)
+            self.outbox.ask(tx, index, _scrub(row.tenant, SOON))
             if erased["summaries"] and row.summary_through < row.message_count:
                 delay = self.settings.summary_debounce
-                self.outbox.ask(tx, JobRequest("summary", row.id, row.owner_id, row.id, delay, postpone=True))
+                whose = row.id, row.tenant, row.owner_id, row.id
+                self.outbox.ask(tx, JobRequest("summary", *whose, delay, postpone=True))
         return self._receipt(erased, (INDEX, FILES), session_id=session_id, message_id=message_id)
 
     def fact(self, caller: Caller, fact_id: int) -> Receipt:
@@ -187,7 +189,7 @@ class Erasing:
 
     def _ask_to_clear(self, tx: Transaction, tenant: str, key: str, **what: Any) -> None:
         """Ask for what `_finish_now` does, for the case that this process ends first."""
-        unindex = JobRequest("unindex", key, None, delay=LATER, payload={"tenant": tenant, **what})
+        unindex = JobRequest("unindex", key, tenant, delay=LATER, payload=what)
         self.outbox.ask(tx, unindex, _scrub(tenant, LATER))
 
     def _finish_now(self, erased: Mapping[str, int], tenant: str, key: str, **named: Any) -> Receipt:
@@ -207,7 +209,7 @@ class Erasing:
 
 def _scrub(tenant: str, delay: float) -> JobRequest:
     """One job a tenant rewrites the files, however much is erased."""
-    return JobRequest("scrub", tenant, None, delay=delay, payload={"tenant": tenant})
+    return JobRequest("scrub", tenant, tenant, delay=delay)
 
 
 def _count(

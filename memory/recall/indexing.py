@@ -58,15 +58,15 @@ class Indexing:
         self._database = database
         self._index = index
 
-    def feed(self, job: JobRow) -> None:
-        """Index what the job's owner has that is not indexed yet.  Idempotent."""
+    def feed(self, job: JobRow) -> bool:
+        """Index the first of what the job's owner has that is not indexed yet; whether there is more.  Idempotent."""
         with self._database.read() as tx:
             owner = tx.get(OwnerRow, job.owner_id)
-        if owner is not None:
-            self._feed(owner)
+        return owner is not None and self._feed(owner)[1]
 
-    def _feed(self, owner: OwnerRow) -> int:
-        before, batch, count = NO_INDEX, Waiting(), 0
+    def _feed(self, owner: OwnerRow) -> tuple[int, bool]:
+        """Index a batch: how many messages, and whether there are more."""
+        before, batch = self._index.generation(owner.index_key), Waiting()
 
         def documents() -> Iterator[Document]:
             """Is read when the index holds its lock, so what was erased before that is not brought back."""
@@ -75,20 +75,16 @@ class Indexing:
                 batch = waiting(tx, owner.id, before, limit=BATCH)
             yield from batch.messages
 
-        while True:
-            before = self._index.generation(owner.index_key)
-            generation = self._index.add(owner.index_key, documents())
-            if batch.gone:
-                self._index.remove(owner.index_key, message_ids=batch.gone, scrub=bool(batch.erased))
-            if batch.erased:  # a search may have read it a moment ago, and cached it
-                self._index.clear_caches()
-            noted = [document.message_id for document in batch.messages]
-            with self._database.write(durable=False) as tx:  # a lost note is made again: adding is idempotent
-                tx.execute(_NOTE, {"noted": noted, "gone": batch.gone, "generation": generation})
-            count += len(batch.messages)
-            replaced = before not in (generation, NO_INDEX)  # it was damaged, and what it held is not in the batch
-            if len(batch) < BATCH and not replaced:  # what has come since has a job of its own
-                return count
+        generation = self._index.add(owner.index_key, documents())
+        if batch.gone:
+            self._index.remove(owner.index_key, message_ids=batch.gone, scrub=bool(batch.erased))
+        if batch.erased:  # a search may have read it a moment ago, and cached it
+            self._index.clear_caches()
+        noted = [document.message_id for document in batch.messages]
+        with self._database.write(durable=False) as tx:  # a lost note is made again: adding is idempotent
+            tx.execute(_NOTE, {"noted": noted, "gone": batch.gone, "generation": generation})
+        replaced = before not in (generation, NO_INDEX)  # it was damaged, and what it held is not in the batch
+        return len(noted), len(batch) == BATCH or replaced
 
     def clear(self, job: JobRow) -> None:
         """Take an erased session, or a whole erased owner, out of the index.  Idempotent."""
@@ -126,7 +122,11 @@ class Indexing:
         """
         for owner in self._owners():
             self._index.drop(owner.index_key)
-            yield f"{owner.kind}:{owner.name}", self._feed(owner)
+            count, more = 0, True
+            while more:
+                fed, more = self._feed(owner)
+                count += fed
+            yield f"{owner.kind}:{owner.name}", count
 
     def _owners(self) -> list[OwnerRow]:
         with self._database.read() as tx:

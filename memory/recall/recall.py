@@ -182,8 +182,9 @@ class Recall:
         """Ask for the owner's index to be made again."""
         try:
             with self._database.write() as tx:
-                if tx.get(OwnerRow, owner_id) is not None:  # else they were erased a moment ago
-                    self._outbox.ask(tx, JobRequest("index", owner_id, owner_id))
+                owner = tx.get(OwnerRow, owner_id)
+                if owner is not None:  # else they were erased a moment ago
+                    self._outbox.ask(tx, JobRequest("index", owner_id, owner.tenant, owner_id))
         except SQLAlchemyError as error:  # what was found is found; the next search asks again
             log.error("a lost index can't be made again yet", extra=logs.fields(error=logs.told(error)))
 

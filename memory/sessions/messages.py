@@ -55,6 +55,7 @@ class Figures(NamedTuple):
     """How long a session is, and how far its summaries reach."""
 
     id: int
+    tenant: str
     owner_id: int
     message_count: int
     tokens: int

@@ -239,14 +239,14 @@ class Sessions:
 
         The summary waits for a pause in the talk, unless the next fold needs it.
         """
-        jobs = [JobRequest("index", session.owner_id, session.owner_id, delay=index_delay)]
+        jobs = [JobRequest("index", session.owner_id, session.tenant, session.owner_id, delay=index_delay)]
         full = summarise and pressing(tx, session, self.settings)
         waiting = session.message_count - session.summary_through
         if full or (summarise and waiting >= 2 * self.settings.summary_every - 1):
             debounce = 0.0 if full else self.settings.summary_debounce
             payload = {"prompt": prompt} if prompt else None
-            id, owner_id = session.id, session.owner_id
-            jobs.append(JobRequest("summary", id, owner_id, id, debounce, postpone=True, payload=payload))
+            whose = session.id, session.tenant, session.owner_id, session.id
+            jobs.append(JobRequest("summary", *whose, debounce, postpone=True, payload=payload))
         self.outbox.ask(tx, *jobs)
 
     def make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:

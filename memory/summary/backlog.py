@@ -63,7 +63,7 @@ class Backlogs:
                 left -= _cost(messages)
                 if left < 0 and requests:
                     break
-                requests.append(JobRequest("summary", session_id, owner.id, session_id, insist=True))
+                requests.append(JobRequest("summary", session_id, owner.tenant, owner.id, session_id, insist=True))
             if requests:
                 self.outbox.ask(tx, *requests)
             return _backlog(tx, owner)

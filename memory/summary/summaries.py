@@ -150,7 +150,7 @@ class Summaries:
         with self.database.write() as tx:
             row = find_session(tx, caller, session_id)
             self.budgets.check(tx, row.owner_id)
-            self.outbox.ask(tx, JobRequest("summary", row.id, row.owner_id, row.id, insist=True))
+            self.outbox.ask(tx, JobRequest("summary", row.id, row.tenant, row.owner_id, row.id, insist=True))
             return state_of(tx, row)
 
 

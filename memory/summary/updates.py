@@ -90,18 +90,17 @@ class Updates:
     metrics: Metrics
     now: Callable[[], datetime]
 
-    def run(self, job: JobRow) -> None:
-        """Bring the job's session up to date, with one call of the mini model for each batch of messages.  Idempotent.
+    def run(self, job: JobRow) -> bool:
+        """Digest the first messages that no summary covers, as many as one call can read; whether there are more.
 
         Messages that arrive meanwhile are left to the job of their own turn, which waits for the end of a burst.
-        Raises ModelError; steps that were done stay done.
+        Idempotent.  Raises ModelError.
         """
         step = self._next_step(job)
-        until = step.last if step is not None else 0
-        while step is not None and step.through <= until:
-            made, usage = self._digest(step)
-            stored = self._store(job, step, made, usage)
-            step = None if stored and step.through == until else self._next_step(job)
+        if step is None:
+            return False
+        made, usage = self._digest(step)
+        return not self._store(job, step, made, usage) or step.through < step.last
 
     def preview(self, caller: Caller, session_id: str, *, prompt: str | None, text: str | None) -> Preview:
         """The summary that the prompt named `prompt`, or one of this `text`, gives the conversation; without either,

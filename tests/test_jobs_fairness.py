@@ -1,0 +1,182 @@
+"""Whose job is next: tenants take turns, then the owners of a tenant; nobody's backlog delays another's jobs."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from app import services_of
+from config import ApiKey
+from memory.recall.indexing import BATCH
+from memory.summary.updates import BATCH_TOKENS
+from models import JobRow
+from tests.conftest import MakeApp
+from tests.jobbing import Bench, Clock, fail
+from tests.model_server import Delay, ModelServer
+from tests.resources import append, digest_of, good, read_all, said
+from tests.talking import at
+
+TENANTS = ("acme", "bell")
+KEYS = tuple(ApiKey(tenant, f"key-of-{tenant}-0123456789") for tenant in TENANTS)
+
+
+def clients(app: Any) -> list[FlaskClient]:
+    """A client of each tenant."""
+    made = [app.test_client() for _ in KEYS]
+    for client, key in zip(made, KEYS, strict=True):
+        client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {key.key}"
+    return made
+
+
+def asked_of(model_server: ModelServer) -> list[str]:
+    """Whose session each call of the mini model was about, in order."""
+    prompts = (str(request.body["messages"]) for request in list(model_server.requests))
+    return [found[1] for prompt in prompts if (found := re.search(r"I am (\w+)\.", prompt))]
+
+
+# -- tenants
+
+
+def test_a_slow_models_backlog_delays_no_other_tenant(make_app: MakeApp, model_server: ModelServer) -> None:
+    """All workers are busy with one tenant's summaries: the first that is free takes the other's."""
+    app = make_app(**at(model_server, api_keys=KEYS, model_timeout=60.0))
+    acme, bell = clients(app)
+    for number in range(30):
+        append(acme, f"s-{number}", [said("I am acme.")], user_id=f"person-{number % 3}")
+    gates = [threading.Event() for _ in range(31)]
+    model_server.mini.queue(*(Delay(gate, digest_of(topic="Done")) for gate in gates))
+    services_of(app).start()
+    try:
+        workers = len(model_server.wait_for_requests(4))
+        append(bell, "b", [said("I am bell.")])
+        for number in range(2):
+            gates[number].set()
+            model_server.wait_for_requests(workers + number + 1)
+        assert asked_of(model_server) == ["acme"] * workers + ["bell", "acme"]
+    finally:
+        for gate in gates:
+            gate.set()
+
+
+def test_an_import_to_index_delays_no_other_tenant(make_app: MakeApp) -> None:
+    """A thousand messages of one person are indexed in parts, and a hundred persons wait behind one of these."""
+    app = make_app(api_keys=KEYS)
+    acme, bell = clients(app)
+    append(acme, "long", [said(f"Message number {number}.") for number in range(1000)], user_id="long")
+    for number in range(100):
+        append(acme, f"s-{number}", [said("Hello.")], user_id=f"person-{number}")
+    append(bell, "b", [said("Hello.")], user_id="bob")
+    bells = {job["id"] for job in read_all(bell, "/api/jobs")}
+    ran: list[bool] = []
+    services_of(app).outbox.run_due(["index"], each=lambda job, error: ran.append(job.id in bells))
+    assert ran.index(True) <= 1 and ran.count(True) == 1
+    assert len(ran) == 1000 // BATCH + 1 + 100 + 1  # the last part finds that there is no more
+    assert all(verified.consistent and not verified.waiting for verified in services_of(app).indexing.verify())
+
+
+def test_a_long_conversation_is_summarised_in_parts(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server, api_keys=KEYS))
+    acme, bell = clients(app)
+    words = "I am acme. " + "word " * BATCH_TOKENS
+    append(acme, "long", [said(words) for _ in range(3)])
+    append(bell, "b", [said("I am bell.")])
+    services_of(app).outbox.run_due(["summary"])
+    assert asked_of(model_server) == ["acme", "bell", "acme", "acme"]
+    assert good(acme.get("/api/sessions/long/summary"))["state"] == "current"
+    assert len(read_all(acme, "/api/sessions/long/summary/versions")) == 3
+
+
+def fill(bench: Bench, count: int, *tenants: str, delay: float = 0.0) -> None:
+    for tenant in tenants:
+        for number in range(count):
+            bench.ask(f"{tenant}-{number}", tenant=tenant, owner_id=None, delay=delay)
+
+
+def test_whoever_has_the_fewest_running_is_next_over_all_processes(bench: Bench) -> None:
+    fill(bench, 5, "acme")
+    processes = [bench.process(bench.app) for _ in range(2)]
+    taken = [bench.take(process).tenant for process in processes * 2]
+    fill(bench, 5, "bell", "cool")
+    taken += [bench.take(process).tenant for process in processes * 4]
+    assert taken == ["acme"] * 4 + ["bell", "cool"] * 4
+    for process in processes:
+        process.stop()
+
+
+def test_tenants_take_turns_whichever_process_looks(bench: Bench) -> None:
+    fill(bench, 6, "acme", "bell")
+    done: list[str] = []
+    bench.work = lambda job: done.append(job.tenant)
+    for _ in range(6):  # each runs two jobs, and is replaced by another that has seen nothing
+        process = bench.process(bench.app)
+        for _ in range(2):
+            claimed = process.outbox.claim_next("probe")[0]
+            assert claimed is not None
+            process.outbox._run(*claimed)
+        process.stop()
+        bench.clock.tick(-3600)  # and no clock says who was served last
+    assert done == ["acme", "bell"] * 6
+
+
+def test_failing_jobs_wait_behind_those_of_others(bench: Bench) -> None:
+    """Nor do tries that are due again come before a job that was never tried."""
+    bob = bench.owner("bob")
+    tried: list[str] = []
+
+    def work(job: JobRow) -> None:
+        tried.append(job.key)
+        bench.clock.tick(10)  # longer than the pause: what failed is due again
+        if job.key.startswith("ada"):
+            fail(job)
+
+    bench.work = work
+    for number in range(20):
+        bench.ask(f"ada-{number}")
+    bench.ask("bob-0", owner_id=bob)
+    bench.ask("bob-1", owner_id=bob)
+    bench.run()
+    assert tried.index("bob-0") == 1 and tried.index("bob-1") == 3
+
+
+# -- the place in the queue
+
+
+def test_each_waiting_job_shows_its_position_and_age(make_app: MakeApp) -> None:
+    bench = Bench(make_app(), Clock())
+    bob = bench.owner("bob")
+    fill(bench, 50, "another tenant")
+    for number in range(60):
+        bench.ask(f"ada-{number}")
+    bench.clock.tick(90)
+    bench.ask("bob", owner_id=bob)
+    bench.ask("other", kind="other")
+
+    def shown(**query: Any) -> list[tuple[str, int | None, int]]:
+        return [(job["state"], job["position"], job["age"]) for job in bench.jobs(**query)]
+
+    ada = [("pending", 1, 90), *(("pending", place, 90) for place in range(3, 62))]
+    assert shown(limit=7) == [*ada, ("pending", 2, 0), ("pending", 1, 0)]
+    bench.services.outbox.claim_next("probe")  # which is the other tenant's or Ada's first
+    bench.services.outbox.claim_next("probe")
+    running = ("running", None, 90)
+    assert shown()[:3] == [running, ("pending", 2, 90), ("pending", 3, 90)]
+    assert shown(user_id="bob") == [("pending", 1, 0)]
+    bench.clock.tick(-3600)
+    assert {age for _, _, age in shown()} == {0}
+
+
+@pytest.mark.parametrize("kind", ["probe", "summary"])
+def test_jobs_are_taken_in_the_order_of_their_positions(bench: Bench, kind: str) -> None:
+    owners = [bench.owner(f"person-{number}") for number in range(4)]
+    bench.services.outbox.register(kind, bench._run)
+    for number in range(24):
+        bench.ask(str(number), kind=kind, owner_id=owners[number % 7 % 4])
+        bench.clock.tick(1)
+    promised = {job["position"]: job["id"] for job in bench.jobs()}
+    ran: list[int] = []
+    bench.services.outbox.run_due([kind], each=lambda job, error: ran.append(job.id))
+    assert ran == [promised[place] for place in range(1, 25)]
