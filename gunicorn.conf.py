@@ -20,6 +20,7 @@ timeout = 0  # MODEL_TIMEOUT limits how long a thread waits
 graceful_timeout = int(_settings.turn_seconds) + 15  # for replies in progress, then for running jobs
 keepalive = 60
 limit_request_line = 8190  # long enough for a search in any script
+forwarder_headers = ""  # or whoever calls could choose SCRIPT_NAME, and with it which part of an address counts
 control_socket_disable = True
 logger_class = "worker.EventLogger"
 logconfig_dict = logs.for_gunicorn(_settings)

@@ -22,7 +22,7 @@ from memory.domain import Caller
 from memory.errors import Forbidden, user_not_found
 from memory.ops import logs
 from memory.services import Services
-from schemas.errors import REFUSALS, Error
+from schemas.errors import REFUSALS, UNREADABLE, Error
 
 EXTENSION = "recap"
 ANY_SCOPE = "any"  # for a call that every key may make
@@ -48,6 +48,15 @@ _EVERY_CALL = {
     503: "The database can't be used right now. Nothing was stored.",
 }
 _EVERY_BODY = {status: REFUSALS[status][1] for status in (400, 408, 413, 415)}
+
+
+def _errors(texts: Mapping[int, str]) -> dict[int, Any]:
+    """Errors by status, as the document describes them."""
+    content = {"application/json": {"schema": Error}}
+    return {status: {"description": text, "content": content} for status, text in texts.items()}
+
+
+OF_HTTP = _errors({status: UNREADABLE[status][1] for status in (400, 414, 431)})  # which any address can answer with
 
 
 class Int64(IntegerConverter):
@@ -93,9 +102,8 @@ class Resource(Blueprint):
         lacking = f"The key lacks the scope `{scope}`. " if scope != ANY_SCOPE else ""
         of_body = _EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}
         texts = {**_EVERY_CALL, 403: lacking + NOT_LOCAL, **of_body, **(errors or {})}
-        content = {"application/json": {"schema": Error}}
         described: dict[str, Any] = {
-            "responses": {status: {"description": text, "content": content} for status, text in texts.items()},
+            "responses": {**OF_HTTP, **_errors(texts)},
             "security": [{"bearer": []}],
             "x-scope": scope,
         }

@@ -38,7 +38,7 @@ from memory.errors import Forbidden, Unauthenticated
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from memory.services import Services
-from schemas.errors import unreadable
+from schemas.errors import REFUSED, unreadable
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +98,8 @@ def register(app: Flask, services: Services) -> None:
         logs.begin()
         logs.add(request=request_id)
         environ, method, path = request.environ, request.method, request.path
+        if REFUSED in environ:
+            raise environ[REFUSED]
         if "HTTP_HOST" not in environ and environ["SERVER_PROTOCOL"] == "HTTP/1.1":
             raise unreadable()
         if not (OPEN.fullmatch(path) or method == "OPTIONS"):  # browsers send no key with OPTIONS
