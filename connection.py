@@ -11,9 +11,7 @@ from typing import Any
 from gunicorn import util
 
 BODY_RATE = 16 * 1024  # bytes a second: a bad connection still reaches it
-LEFT_MAX = (
-    64 * 1024 * 1024
-)  # bytes that are read and dropped of a refused request: twice the largest body but an import's
+LEFT_MAX = 64 * 1024 * 1024  # bytes of a refused request that are read and dropped: more than all bodies but imports
 LEFT_SECONDS = 2.0  # for which a client that was refused may send nothing before the connection is closed
 
 
@@ -25,13 +23,6 @@ class Connection(socket.socket):
     deadline = 0.0
     head = b""  # the first bytes of the request
     unread = False  # whether it was answered without being read to its end
-
-    @classmethod
-    def of(cls, given: socket.socket, seconds: float) -> Connection:
-        """`given` with deadlines."""
-        made = cls(given.family, given.type, given.proto, fileno=given.detach())
-        made.seconds = seconds
-        return made
 
     def expect(self, seconds: float, rate: int | None = None) -> None:
         """Let data arrive for `seconds`, and longer as `rate` says."""

@@ -39,7 +39,8 @@ class Worker(ThreadWorker):
         if self.cfg.is_ssl:  # a proxy speaks TLS, and bounds its clients
             return super().handle(conn)
         if not isinstance(conn.sock, Connection):
-            conn.sock = Connection.of(conn.sock, self._seconds)
+            conn.sock = Connection(fileno=conn.sock.detach())
+        conn.sock.seconds = self._seconds
         conn.sock.expect(self._seconds)
         kept = super().handle(conn)
         if kept is False:

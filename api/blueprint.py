@@ -43,20 +43,12 @@ EVENTS = {  # the schema of each event of a stream
     },
 }
 _EVERY_CALL = {
+    **{status: UNREADABLE[status][1] for status in (400, 414, 431)},
     401: "The API key is missing, unknown or revoked.",
     429: "Too many requests by this caller, or too many wrong keys from this address. Retry-After says when to retry.",
     503: "The database can't be used right now. Nothing was stored.",
 }
 _EVERY_BODY = {status: REFUSALS[status][1] for status in (400, 408, 413, 415)}
-
-
-def _errors(texts: Mapping[int, str]) -> dict[int, Any]:
-    """Errors by status, as the document describes them."""
-    content = {"application/json": {"schema": Error}}
-    return {status: {"description": text, "content": content} for status, text in texts.items()}
-
-
-OF_HTTP = _errors({status: UNREADABLE[status][1] for status in (400, 414, 431)})  # which any address can answer with
 
 
 class Int64(IntegerConverter):
@@ -102,8 +94,9 @@ class Resource(Blueprint):
         lacking = f"The key lacks the scope `{scope}`. " if scope != ANY_SCOPE else ""
         of_body = _EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}
         texts = {**_EVERY_CALL, 403: lacking + NOT_LOCAL, **of_body, **(errors or {})}
+        content = {"application/json": {"schema": Error}}
         described: dict[str, Any] = {
-            "responses": {**OF_HTTP, **_errors(texts)},
+            "responses": {status: {"description": text, "content": content} for status, text in texts.items()},
             "security": [{"bearer": []}],
             "x-scope": scope,
         }

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Response, current_app
 from flask_smorest import Blueprint
 
-from api.blueprint import OF_HTTP, services
+from api.blueprint import services
 from memory.ops.metrics import CONTENT_TYPE
 from schemas.ops import Live, Ready
 
@@ -15,7 +15,6 @@ blueprint = Blueprint("ops", "ops", description="For the server's operator.")
 
 
 @blueprint.get("/health/live")
-@blueprint.doc(responses=OF_HTTP)
 @blueprint.response(200, Live)
 def live() -> dict[str, str]:
     """Check that the process answers"""
@@ -23,7 +22,6 @@ def live() -> dict[str, str]:
 
 
 @blueprint.get("/health/ready")
-@blueprint.doc(responses=OF_HTTP)
 @blueprint.response(200, Ready)
 @blueprint.alt_response(
     503, schema=Ready, description="Something that Recap needs is missing; the answer says what to do."

@@ -20,13 +20,9 @@ REFUSALS = {
     422: ("invalid_fields", "Some fields are missing or wrong. Nothing was stored."),
 }
 
-# What the server itself can't read, by status: the code and the message.
+# What the server can't read, by status: the code and the message.
 UNREADABLE = {
-    400: (
-        "invalid_http",
-        "The request is not valid HTTP: its first line, its Host or another header, or the chunks of its body are "
-        "missing or malformed. Nothing was done. Send it with an HTTP library.",
-    ),
+    400: ("invalid_http", "This is not valid HTTP. Nothing was done. Check its first line, Host, headers and chunks."),
     414: (
         "uri_too_long",
         "The address and its query are longer than 8,000 characters. Nothing was done. Shorten them.",
@@ -34,8 +30,7 @@ UNREADABLE = {
     417: ("expectation_failed", "Of Expect, only 100-continue is known. Nothing was done. Send this without Expect."),
     431: (
         "headers_too_large",
-        "There are more than 100 headers, or one is longer than 8,000 characters. Nothing was done. Send fewer or "
-        "shorter ones.",
+        "There are over 100 headers, or one has over 8,000 characters. Nothing was done. Send less.",
     ),
     501: (
         "transfer_coding_unknown",
@@ -50,8 +45,7 @@ REFUSED = "recap.refused"  # in the WSGI environment, for the door: why the serv
 
 
 def unreadable(status: int = 400) -> InvalidRequest:
-    code, message = UNREADABLE[status]
-    return InvalidRequest(code, message, status=status)
+    return InvalidRequest(*UNREADABLE[status], status=status)
 
 
 class ErrorDetail(Schema):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -101,7 +100,6 @@ def test_a_client_that_does_not_take_its_answer_is_let_go(server: Server) -> Non
         assert "Traceback" not in server.log.read_text()
 
 
-LIVE = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
 JSON = b"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
@@ -111,15 +109,6 @@ def test_the_rest_of_a_body_that_comes_too_late_is_no_other_request(server: Serv
     with connected(server, head + b"Content-Length: 1000\r\n\r\n{") as connection:
         answer = rest_of(connection)
         assert answer[:13] in (b"HTTP/1.1 408 ", b"HTTP/1.1 415 ") and answer.count(b"HTTP/1.1") == 1
-
-
-def test_clients_that_keep_an_answered_connection_open_do_not_keep_others_out(server: Server) -> None:
-    """More of them than would have been served one after the other, each for as long as gunicorn waits for one."""
-    with ExitStack() as silent, Api(server) as api:
-        for _ in range(60):
-            connection = silent.enter_context(connected(server, LIVE.replace(b"1.1", b"1.0")))
-            assert connection.recv(65536).startswith(b"HTTP/1.0 200 ")
-        assert api.get("/health/live") == {"status": "ok"}
 
 
 @pytest.mark.parametrize("kind", ["length", "chunked"])
