@@ -12,7 +12,7 @@ from gunicorn import util
 
 BODY_RATE = 16 * 1024  # bytes a second: a bad connection still reaches it
 LEFT_MAX = 64 * 1024 * 1024  # bytes of a refused request that are read and dropped: more than all bodies but imports
-LEFT_SECONDS = 2.0  # for which a client that was refused may send nothing before the connection is closed
+LEFT_SECONDS = 1.0  # for which a client that was refused may send nothing before the connection is closed
 
 
 class Connection(socket.socket):

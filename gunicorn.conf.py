@@ -4,10 +4,20 @@ import os
 import signal
 import sys
 
+from gunicorn.glogging import Logger
+
 from config import Settings, SettingsError
 from memory.ops import logs
 
 _settings = Settings.from_env()
+
+
+class _EventLogger(Logger):
+    """gunicorn's log of its own events."""
+
+    def access(self, *_):
+        """Nothing: api.door logs the requests."""
+
 
 _host = f"[{_settings.host}]" if ":" in _settings.host else _settings.host  # IPv6
 bind = f"{_host}:{_settings.port}"
@@ -22,7 +32,7 @@ keepalive = 60
 limit_request_line = 8190  # long enough for a search in any script
 forwarder_headers = ""  # or whoever calls could choose SCRIPT_NAME, and with it which part of an address counts
 control_socket_disable = True
-logger_class = "worker.EventLogger"
+logger_class = _EventLogger
 logconfig_dict = logs.for_gunicorn(_settings)
 _figures = _settings.data_dir / "metrics"  # shared with `flask jobs work`
 

@@ -1,7 +1,6 @@
 """gunicorn's threaded worker, with a bound on how long a slow client may keep a thread, and with Recap's errors.
 
-A thread serves one request from its first byte to the end of the answer.  gunicorn sets no bound on either for threaded
-workers, so a few dozen connections that trickle bytes would hold every thread.
+A thread serves one request from its first byte to the end of the answer.  gunicorn bounds neither.
 
 Guarantee: the head of a request must arrive within REQUEST_TIMEOUT of its first byte, its body within as long plus a
 second for every BODY_RATE bytes, and the client must take each piece of the answer within REQUEST_TIMEOUT.  Otherwise
@@ -11,10 +10,12 @@ is left of a request is never read as another one.  A client that still sends wh
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
+from functools import partial
+from selectors import EVENT_READ
 from typing import Any
 
-from gunicorn.glogging import Logger
 from gunicorn.http import errors, get_parser, wsgi
 from gunicorn.workers.gthread import ThreadWorker
 
@@ -33,6 +34,20 @@ class Worker(ThreadWorker):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._seconds = Settings.from_env().request_timeout
+
+    def enqueue_req(self, conn: Any) -> Any:
+        """Give a connection to a thread; a new one, of which browsers open some to spare, at its first byte."""
+        if conn.initialized or conn.data_ready:
+            return super().enqueue_req(conn)
+        conn.timeout = time.monotonic() + self.cfg.keepalive
+        self.pending_conns.append(conn)
+        return self.poller.register(conn.sock, EVENT_READ, partial(self.on_pending_socket_readable, conn))
+
+    def murder_pending(self) -> None:
+        """Close connections whose first byte is late; all of them when the worker stops, which would wait for them."""
+        for conn in () if self.alive else self.pending_conns:
+            conn.timeout = 0.0
+        super().murder_pending()
 
     def handle(self, conn: Any) -> Any:
         """Serve a connection that has data, new or kept alive."""
@@ -81,13 +96,5 @@ class Worker(ThreadWorker):
 
 def _told(error: Exception) -> Exception:
     """What the application says of an error of gunicorn's; of another, what it says of any."""
-    versioned = isinstance(getattr(error, "version", None), tuple)  # else what stands in its place is no version at all
-    status = 505 if versioned else STATUS.get(type(error), 400)
+    status = 505 if isinstance(getattr(error, "version", None), tuple) else STATUS.get(type(error), 400)
     return unreadable(status) if isinstance(error, errors.ParseException) else error
-
-
-class EventLogger(Logger):
-    """gunicorn's log of its own events."""
-
-    def access(self, *_: Any) -> None:
-        """Nothing: api.door logs the requests."""

@@ -72,7 +72,17 @@ def test_gunicorn_starts_anywhere_when_it_may(tmp_path: Path, migrated: Path) ->
 # -- each request
 
 PASSED_ON = (
-    *("FORWARDED", "X_FORWARDED", "X_FORWARDED_FOR", "X_FORWARDED_HOST", "X_FORWARDED_PROTO", "X_FORWARDED_SERVER"),
+    *(
+        "FORWARDED",
+        "X_FORWARDED",
+        "X_FORWARD_FOR",
+        "X_NGINX_PROXY",
+        "X_REAL_PORT",
+        "X_FORWARDED_FOR",
+        "X_FORWARDED_HOST",
+        "X_FORWARDED_PROTO",
+        "X_FORWARDED_SERVER",
+    ),
     *("X_ORIGINAL_FORWARDED_FOR", "X_ORIGINAL_HOST", "VIA", "CDN_LOOP", "FRONT_END_HTTPS", "X_ENVOY_EXTERNAL_ADDRESS"),
     *(
         "X_REAL_IP",

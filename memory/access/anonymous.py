@@ -22,8 +22,8 @@ from memory.access.keys import Keys
 
 # Headers that proxies, tunnels and content networks add, as WSGI names them; who calls directly sends none of them.
 PASSED_ON = re.compile(
-    r"\bHTTP_(VIA|CDN_LOOP|FRONT_END_HTTPS|\w*FORWARDED\w*|(\w+_)?(CLIENT)?IP|\w+_(ADDR|ADDRESS)"
-    r"|(CF|X_ENVOY|X_ORIGINAL|TAILSCALE)_\w+)\b"
+    r"\bHTTP_(VIA|CDN_LOOP|FRONT_END_HTTPS|\w*(FORWARD|PROXY)\w*|(\w+_)?(CLIENT)?IP|\w+_ADDR(ESS)?"
+    r"|(CF|X_ENVOY|X_ORIGINAL|X_REAL|TAILSCALE)_\w+)\b"
 )
 
 
