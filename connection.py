@@ -25,8 +25,8 @@ class Connection(socket.socket):
     unread = False  # whether it was answered without being read to its end
 
     def expect(self, seconds: float, rate: int | None = None) -> None:
-        """Let data arrive for `seconds`, and longer as `rate` says."""
-        self.rate, self.deadline = rate, time.monotonic() + seconds
+        """Let data arrive for `seconds`, and longer as `rate` says; let each piece of the answer be taken as long."""
+        self.seconds, self.rate, self.deadline = seconds, rate, time.monotonic() + seconds
         self.head, self.unread = b"", False
 
     def recv(self, *args: Any) -> bytes:

@@ -29,6 +29,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the tokenizer's thre
 timeout = 0  # MODEL_TIMEOUT limits how long a thread waits
 graceful_timeout = int(_settings.turn_seconds) + 15  # for replies in progress, then for running jobs
 keepalive = 60
+worker_connections = 800  # where a process may have 1,024 files open, some are left for the database and the index
 limit_request_line = 8190  # long enough for a search in any script
 forwarder_headers = ""  # or whoever calls could choose SCRIPT_NAME, and with it which part of an address counts
 control_socket_disable = True

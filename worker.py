@@ -39,14 +39,15 @@ class Worker(ThreadWorker):
         """Give a connection to a thread; a new one, of which browsers open some to spare, at its first byte."""
         if conn.initialized or conn.data_ready:
             return super().enqueue_req(conn)
-        conn.timeout = time.monotonic() + self.cfg.keepalive
+        conn.set_timeout()
         self.pending_conns.append(conn)
         return self.poller.register(conn.sock, EVENT_READ, partial(self.on_pending_socket_readable, conn))
 
     def murder_pending(self) -> None:
-        """Close connections whose first byte is late; all of them when the worker stops, which would wait for them."""
-        for conn in () if self.alive else self.pending_conns:
-            conn.timeout = 0.0
+        """Close connections that send nothing: after a second when there is no room for others, or no time."""
+        if self.nr_conns >= self.worker_connections or not self.alive:
+            for conn in (*self.pending_conns, *self.keepalived_conns):
+                conn.timeout = min(conn.timeout, time.monotonic() + 1)
         super().murder_pending()
 
     def handle(self, conn: Any) -> Any:
@@ -55,7 +56,6 @@ class Worker(ThreadWorker):
             return super().handle(conn)
         if not isinstance(conn.sock, Connection):
             conn.sock = Connection(fileno=conn.sock.detach())
-        conn.sock.seconds = self._seconds
         conn.sock.expect(self._seconds)
         kept = super().handle(conn)
         if kept is False:
@@ -83,8 +83,8 @@ class Worker(ThreadWorker):
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
         """Have the application answer a request that gunicorn can't read."""
-        if isinstance(exc, InvalidRequest):
-            return  # found in what is left of a request that has its answer
+        if isinstance(exc, (InvalidRequest, OSError)):
+            return  # in what is left of a request that has its answer, or it is not TLS
         path = b"/v1/" if b" /v1/" in getattr(client, "head", b"") else b"/"
         blank = next(get_parser(self.cfg, [b"GET %s* HTTP/1.1\r\nConnection: close\r\n\r\n" % path], addr))
         answer, environ = wsgi.create(blank, client, addr, client.getsockname(), self.cfg)
