@@ -2,13 +2,22 @@
 
 import os
 import signal
-import socket
 import sys
+
+from gunicorn.glogging import Logger
 
 from config import Settings, SettingsError
 from memory.ops import logs
 
 _settings = Settings.from_env()
+
+
+class _EventLogger(Logger):
+    """gunicorn's log of its own events."""
+
+    def access(self, *_):
+        """Nothing: api.door logs the requests."""
+
 
 _host = f"[{_settings.host}]" if ":" in _settings.host else _settings.host  # IPv6
 bind = f"{_host}:{_settings.port}"
@@ -20,9 +29,11 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the tokenizer's thre
 timeout = 0  # MODEL_TIMEOUT limits how long a thread waits
 graceful_timeout = int(_settings.turn_seconds) + 15  # for replies in progress, then for running jobs
 keepalive = 60
+worker_connections = 800  # where a process may have 1,024 files open, some are left for the database and the index
 limit_request_line = 8190  # long enough for a search in any script
+forwarder_headers = ""  # or whoever calls could choose SCRIPT_NAME, and with it which part of an address counts
 control_socket_disable = True
-logger_class = "worker.EventLogger"
+logger_class = _EventLogger
 logconfig_dict = logs.for_gunicorn(_settings)
 _figures = _settings.data_dir / "metrics"  # shared with `flask jobs work`
 
@@ -47,10 +58,6 @@ def when_ready(server):
         sys.exit(str(error))
     services.database.engine.dispose()  # no connection outlives the fork
     services.index.warm_up()
-    for listener in server.LISTENERS:
-        if hasattr(socket, "TCP_DEFER_ACCEPT") and listener.family != socket.AF_UNIX:
-            # A connection without a byte, as browsers open in advance, waits in the kernel and holds no thread.
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, int(_settings.request_timeout))
     signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 
 

@@ -1,61 +1,31 @@
-"""gunicorn's threaded worker, with a bound on how long a slow client may keep a thread.
+"""gunicorn's threaded worker, with a bound on how long a slow client may keep a thread, and with Recap's errors.
 
-A thread serves one request from its first byte to the end of the answer.  gunicorn sets no bound on either for threaded
-workers, so a few dozen connections that trickle bytes would hold every thread.
+A thread serves one request from its first byte to the end of the answer.  gunicorn bounds neither.
 
 Guarantee: the head of a request must arrive within REQUEST_TIMEOUT of its first byte, its body within as long plus a
 second for every BODY_RATE bytes, and the client must take each piece of the answer within REQUEST_TIMEOUT.  Otherwise
-the connection is closed: nothing of an incomplete request is stored, and a turn that lost its client is finished.
+the connection is closed: nothing of an incomplete request is stored, and a turn that lost its client is finished.  What
+is left of a request is never read as another one.  A client that still sends while it is refused can read why.
 """
 
 from __future__ import annotations
 
-import errno
-import socket
 import time
+from contextlib import closing
+from functools import partial
+from selectors import EVENT_READ
 from typing import Any
 
-from gunicorn.glogging import Logger
-from gunicorn.http.errors import ParseException
+from gunicorn.http import errors, get_parser, wsgi
 from gunicorn.workers.gthread import ThreadWorker
 
 from config import Settings
+from connection import BODY_RATE, Connection
+from memory.errors import InvalidRequest
+from schemas.errors import REFUSED, unreadable
 
-BODY_RATE = 16 * 1024  # bytes a second: a bad connection still reaches it
-
-
-class TimedSocket(socket.socket):
-    """A client's connection that counts as closed when data arrives after its deadline."""
-
-    seconds = 0.0  # for a piece of the answer to be taken
-    rate: int | None = None  # bytes that move the deadline by a second
-    deadline = 0.0
-
-    def recv(self, *args: Any) -> bytes:
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            return b""
-        before = self.gettimeout()
-        self.settimeout(left if before is None else min(left, before))
-        try:
-            data = super().recv(*args)
-        except TimeoutError:
-            return b""
-        finally:
-            self.settimeout(before)
-        if self.rate is not None:
-            self.deadline += len(data) / self.rate
-        return data
-
-    def sendall(self, *args: Any) -> None:
-        before = self.gettimeout()
-        self.settimeout(self.seconds)
-        try:
-            super().sendall(*args)
-        except TimeoutError:
-            raise ConnectionResetError(errno.ECONNRESET, "the client does not take its answer") from None
-        finally:
-            self.settimeout(before)
+STATUS = {errors.LimitRequestLine: 414, errors.ExpectationFailed: 417, errors.LimitRequestHeaders: 431}
+STATUS |= {errors.UnsupportedTransferCoding: 501}
 
 
 class Worker(ThreadWorker):
@@ -65,36 +35,66 @@ class Worker(ThreadWorker):
         super().__init__(*args, **options)
         self._seconds = Settings.from_env().request_timeout
 
+    def enqueue_req(self, conn: Any) -> Any:
+        """Give a connection to a thread; a new one, of which browsers open some to spare, at its first byte."""
+        if conn.initialized or conn.data_ready:
+            return super().enqueue_req(conn)
+        conn.set_timeout()
+        self.pending_conns.append(conn)
+        return self.poller.register(conn.sock, EVENT_READ, partial(self.on_pending_socket_readable, conn))
+
+    def murder_pending(self) -> None:
+        """Close connections that send nothing: after a second when there is no room for others, or no time."""
+        if self.nr_conns >= self.worker_connections or not self.alive:
+            for conn in (*self.pending_conns, *self.keepalived_conns):
+                conn.timeout = min(conn.timeout, time.monotonic() + 1)
+        super().murder_pending()
+
     def handle(self, conn: Any) -> Any:
         """Serve a connection that has data, new or kept alive."""
-        given = conn.sock
-        if type(given) is socket.socket:  # TLS sockets stay as they are: a proxy speaks TLS, and bounds its clients
-            conn.sock = TimedSocket(given.family, given.type, given.proto, fileno=given.detach())
-        self._expect(conn)
-        return super().handle(conn)
+        if self.cfg.is_ssl:  # a proxy speaks TLS, and bounds its clients
+            return super().handle(conn)
+        if not isinstance(conn.sock, Connection):
+            conn.sock = Connection(fileno=conn.sock.detach())
+        conn.sock.expect(self._seconds)
+        kept = super().handle(conn)
+        if kept is False:
+            conn.sock.end()
+        return kept
 
     def handle_request(self, req: Any, conn: Any) -> Any:
-        """Serve a request whose head has arrived.  A body that gunicorn's parser refuses fails as a stream does."""
-        read = req.body.read
+        """Serve a request whose head has arrived."""
+        read, reader = req.body.read, req.body.reader
 
         def readable(*args: Any) -> bytes:
             try:
                 return bytes(read(*args))
-            except ParseException as error:
-                raise OSError(type(error).__name__) from None
+            except (OSError, errors.ParseException) as error:
+                req.force_close()  # nobody knows where another request would begin
+                raise _told(error) from None
 
-        self._expect(conn, BODY_RATE)
         req.body.read = readable
-        return super().handle_request(req, conn)
+        if not self.cfg.is_ssl:
+            conn.sock.expect(self._seconds, BODY_RATE)
+        try:
+            return super().handle_request(req, conn)
+        finally:
+            conn.sock.unread = bool(getattr(reader, "length", 0) or getattr(reader, "parser", None))
 
-    def _expect(self, conn: Any, rate: int | None = None) -> None:
-        if isinstance(conn.sock, TimedSocket):
-            conn.sock.seconds, conn.sock.rate = self._seconds, rate
-            conn.sock.deadline = time.monotonic() + self._seconds
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
+        """Have the application answer a request that gunicorn can't read."""
+        if isinstance(exc, (InvalidRequest, OSError)):
+            return  # in what is left of a request that has its answer, or it is not TLS
+        path = b"/v1/" if b" /v1/" in getattr(client, "head", b"") else b"/"
+        blank = next(get_parser(self.cfg, [b"GET %s* HTTP/1.1\r\nConnection: close\r\n\r\n" % path], addr))
+        answer, environ = wsgi.create(blank, client, addr, client.getsockname(), self.cfg)
+        environ[REFUSED], client.unread = _told(exc), True
+        with closing(self.wsgi(environ, answer.start_response)) as pieces:
+            for piece in pieces:
+                answer.write(piece)
 
 
-class EventLogger(Logger):
-    """gunicorn's log of its own events."""
-
-    def access(self, *_: Any) -> None:
-        """Nothing: api.door logs the requests."""
+def _told(error: Exception) -> Exception:
+    """What the application says of an error of gunicorn's; of another, what it says of any."""
+    status = 505 if isinstance(getattr(error, "version", None), tuple) else STATUS.get(type(error), 400)
+    return unreadable(status) if isinstance(error, errors.ParseException) else error

@@ -20,7 +20,7 @@ from memory.domain import Caller
 from memory.errors import Forbidden, user_not_found
 from memory.ops import logs
 from memory.services import Services
-from schemas.errors import REFUSALS, Error
+from schemas.errors import REFUSALS, UNREADABLE, Error
 
 EXTENSION = "recap"
 ANY_SCOPE = "any"  # for a call that every key may make
@@ -41,6 +41,7 @@ EVENTS = {  # the schema of each event of a stream
     },
 }
 _EVERY_CALL = {
+    **{status: UNREADABLE[status][1] for status in (400, 414, 431)},
     401: "The API key is missing, unknown or revoked.",
     429: "Too many requests, or too many at once, or too many wrong keys. Retry-After says when to retry.",
     503: "The database can't be used right now, or all threads for such calls are in use. Nothing was stored.",

@@ -33,12 +33,13 @@ from api.bodies import WholeRequest
 from api.limits import Limits
 from api.places import AT_END, Places, with_end
 from config import Settings
-from memory.access.anonymous import foreign
+from memory.access.anonymous import PASSED_ON, foreign
 from memory.access.keys import ADMIN, ANYONE, KeyHolder, Keys
 from memory.errors import Forbidden, Unauthenticated
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from memory.services import Services
+from schemas.errors import REFUSED, unreadable
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +100,11 @@ def register(app: Flask, services: Services) -> None:
         metrics.request_came()
         logs.begin()
         logs.add(request=request_id)
-        method, path = request.method, request.path
+        environ, method, path = request.environ, request.method, request.path
+        if REFUSED in environ:
+            raise environ[REFUSED]
+        if "HTTP_HOST" not in environ and environ["SERVER_PROTOCOL"] == "HTTP/1.1":
+            raise unreadable()
         if not (OPEN.fullmatch(path) or method == "OPTIONS"):  # browsers send no key with OPTIONS
             if "Authorization" in request.headers:
                 limits.check_wrong_keys()
@@ -199,9 +204,9 @@ def _check_scope(holder: KeyHolder) -> None:
 
 def _check_local(settings: Settings) -> None:
     """Raise Forbidden when something shows that the request is not this machine's own."""
-    headers = request.headers
-    forwarded, origin = headers.get("X-Forwarded-For", ""), headers.get("Origin")
-    problem = foreign(request.remote_addr or "", forwarded, request.host, origin, settings.cors_origins)
+    headers, passed_on = request.headers, PASSED_ON.search(" ".join(request.environ)) is not None
+    host, origin = headers.get("Host", ""), headers.get("Origin")  # without Host, werkzeug would name this machine
+    problem = foreign(request.remote_addr or "", passed_on, host, origin, settings.cors_origins)
     if problem is not None:
         raise Forbidden(
             "not_local",

@@ -77,7 +77,8 @@ class Settings(BaseModel):
     characters, because shorter ones can be guessed. Keys made with `flask keys create` work as well."""
 
     allow_anonymous: bool = Field(False, validation_alias="RECAP_ALLOW_ANONYMOUS")
-    """`1` serves clients without a key on any address. Otherwise a server without keys serves only its own machine."""
+    """`1` serves clients without a key on any address and through proxies. Otherwise a server without keys serves only
+    programs and browsers of its own machine that call it directly."""
 
     rate_limit: Annotated[str, AfterValidator(values.rate_limit)] = ""
     """Requests that one key may make, or one address where no key is required, as `120 per minute; 10 per second`.

@@ -6,6 +6,7 @@ from typing import Any
 
 from marshmallow import Schema, fields
 
+from memory.errors import InvalidRequest
 from schemas.fields import NAME_CHARS, WRONG_MAX, about
 
 # What Flask or werkzeug refuses, by status: the code and the message.
@@ -18,6 +19,33 @@ REFUSALS = {
     415: ("not_json", "Send the body as JSON, with Content-Type: application/json."),
     422: ("invalid_fields", "Some fields are missing or wrong. Nothing was stored."),
 }
+
+# What the server can't read, by status: the code and the message.
+UNREADABLE = {
+    400: ("invalid_http", "This is not valid HTTP. Nothing was done. Check its first line, Host, headers and chunks."),
+    414: (
+        "uri_too_long",
+        "The address and its query are longer than 8,000 characters. Nothing was done. Shorten them.",
+    ),
+    417: ("expectation_failed", "Of Expect, only 100-continue is known. Nothing was done. Send this without Expect."),
+    431: (
+        "headers_too_large",
+        "There are over 100 headers, or one has over 8,000 characters. Nothing was done. Send less.",
+    ),
+    501: (
+        "transfer_coding_unknown",
+        "Of transfer codings, only chunked is known. Nothing was done. Send this without.",
+    ),
+    505: (
+        "http_version_unknown",
+        "Only HTTP/1.0 and HTTP/1.1 are spoken here. Nothing was done. Send this as HTTP/1.1.",
+    ),
+}
+REFUSED = "recap.refused"  # in the WSGI environment, for the door: why the server could not read the request
+
+
+def unreadable(status: int = 400) -> InvalidRequest:
+    return InvalidRequest(*UNREADABLE[status], status=status)
 
 
 class ErrorDetail(Schema):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from flask import Flask
+from werkzeug.test import create_environ, run_wsgi_app
 
 from app import services_of
 from config import ApiKey, SettingsError
@@ -70,10 +71,34 @@ def test_gunicorn_starts_anywhere_when_it_may(tmp_path: Path, migrated: Path) ->
 
 # -- each request
 
+PASSED_ON = (
+    *(
+        "FORWARDED",
+        "X_FORWARDED",
+        "X_FORWARD_FOR",
+        "X_NGINX_PROXY",
+        "X_REAL_PORT",
+        "X_FORWARDED_FOR",
+        "X_FORWARDED_HOST",
+        "X_FORWARDED_PROTO",
+        "X_FORWARDED_SERVER",
+    ),
+    *("X_ORIGINAL_FORWARDED_FOR", "X_ORIGINAL_HOST", "VIA", "CDN_LOOP", "FRONT_END_HTTPS", "X_ENVOY_EXTERNAL_ADDRESS"),
+    *(
+        "X_REAL_IP",
+        "X_CLIENT_IP",
+        "CLIENT_IP",
+        "TRUE_CLIENT_IP",
+        "X_CLUSTER_CLIENT_IP",
+        "FASTLY_CLIENT_IP",
+        "FLY_CLIENT_IP",
+    ),
+    *("CF_CONNECTING_IP", "CF_RAY", "X_AZURE_CLIENTIP", "X_REMOTE_ADDR", "WL_PROXY_CLIENT_IP", "TAILSCALE_USER_LOGIN"),
+)
 REFUSED = [
     ({"REMOTE_ADDR": "192.168.1.7"}, "another machine"),
-    ({"HTTP_X_FORWARDED_FOR": "203.0.113.9"}, "another machine"),
-    ({"HTTP_X_FORWARDED_FOR": "203.0.113.9, 127.0.0.1"}, "another machine"),
+    *(({f"HTTP_{name}": "127.0.0.1"}, "a proxy") for name in PASSED_ON),
+    *(({f"HTTP_{name}": ""}, "a proxy") for name in ("VIA", "X_FORWARDED_FOR")),
     ({"HTTP_HOST": "evil.example"}, "Host"),
     ({"HTTP_HOST": "127.0.0.1.evil.example"}, "Host"),
     ({"HTTP_HOST": "[::1"}, "Host"),
@@ -89,7 +114,7 @@ SERVED = [
     {"HTTP_HOST": "[::1]:8000"},
     {"HTTP_HOST": "localhost:8000", "HTTP_ORIGIN": "http://localhost:8000"},
     {"HTTP_ORIGIN": "http://localhost:5173"},  # another program of this machine's; whether it may read is for CORS
-    {"HTTP_X_FORWARDED_FOR": "127.0.0.1"},
+    {"HTTP_X_REQUEST_ID": "1", "HTTP_X_OPENWEBUI_USER_ID": "ada", "HTTP_TRACEPARENT": "00-1-1-00", "HTTP_X_SKIP": "1"},
 ]
 
 
@@ -108,9 +133,23 @@ def test_a_request_that_is_not_this_machines_own_is_refused(app: Flask, look: di
     assert good(client.get("/api/sessions"))["items"] == []
 
 
+@pytest.mark.parametrize(("protocol", "status"), [("HTTP/1.0", "403 FORBIDDEN"), ("HTTP/1.1", "400 BAD REQUEST")])
+def test_a_request_that_names_no_host_is_refused(app: Flask, protocol: str, status: str) -> None:
+    environ = create_environ("/api/sessions")
+    del environ["HTTP_HOST"]
+    _, answered, _ = run_wsgi_app(app, {**environ, "SERVER_PROTOCOL": protocol})
+    assert answered == status
+
+
 @pytest.mark.parametrize("look", SERVED)
 def test_this_machines_own_requests_are_served(app: Flask, look: dict[str, str]) -> None:
     assert app.test_client().get("/api/sessions", environ_overrides=look).status_code == 200
+
+
+def test_a_proxy_that_is_trusted_to_name_its_client_is_no_key(make_app: MakeApp) -> None:
+    client = make_app(trusted_proxies=1).test_client()
+    for address in ("203.0.113.9", "127.0.0.1"):
+        failed(client.get("/api/sessions", headers={"X-Forwarded-For": address}), 403, "not_local")
 
 
 def test_with_a_key_or_where_anybody_may_call_looks_do_not_count(make_app: MakeApp) -> None:

@@ -1,15 +1,16 @@
 """Serving without keys, to this machine alone.
 
 Without keys, whoever reaches the port reads everything.  So a server without keys starts on loopback only, or on a Unix
-socket, whose file permissions protect it.  It serves no page of another site in a browser on this machine either,
-whether that site's name points here (DNS rebinding) or its page sends requests across sites.  RECAP_ALLOW_ANONYMOUS
-lifts all of that.
+socket, whose file permissions protect it.  It serves nobody behind a proxy on this machine that names itself or its
+client in a header, and no page of another site in a browser on this machine, whether that site's name points here (DNS
+rebinding) or its page sends requests across sites.  RECAP_ALLOW_ANONYMOUS lifts all of that.
 """
 
 from __future__ import annotations
 
 import functools
 import ipaddress
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from urllib.parse import urlsplit
@@ -18,6 +19,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings, SettingsError
 from memory.access.keys import Keys
+
+# Headers that proxies, tunnels and content networks add, as WSGI names them; who calls directly sends none of them.
+PASSED_ON = re.compile(
+    r"\bHTTP_(VIA|CDN_LOOP|FRONT_END_HTTPS|\w*(FORWARD|PROXY)\w*|(\w+_)?(CLIENT)?IP|\w+_ADDR(ESS)?"
+    r"|(CF|X_ENVOY|X_ORIGINAL|X_REAL|TAILSCALE)_\w+)\b"
+)
 
 
 def is_loopback(host: str) -> bool:
@@ -34,10 +41,12 @@ def is_loopback(host: str) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def foreign(peer: str, forwarded: str, host: str, origin: str | None, allowed_origins: tuple[str, ...]) -> str | None:
+def foreign(peer: str, passed_on: bool, host: str, origin: str | None, allowed_origins: tuple[str, ...]) -> str | None:
     """What shows that a request is not this machine's own, or None."""
-    if not all(is_loopback(one.strip()) for one in (peer, *forwarded.split(",")) if one.strip()):
+    if peer and not is_loopback(peer):  # a Unix socket has no peer
         return "this request came from another machine"
+    if passed_on:
+        return "a proxy passed this request on, as a header such as X-Forwarded-For or Via shows"
     if not is_loopback(_hostname(f"//{host}")):
         return "the Host of this request is not a name of this machine"
     if origin is not None and origin not in allowed_origins and not is_loopback(_hostname(origin)):

@@ -157,8 +157,6 @@ class _ToStandardError(logging.StreamHandler[Any]):
         message = str(record.msg)
         if message.startswith("Error handling request"):
             record.msg, record.args = "a request broke off", ()
-        elif message.startswith("Invalid request from"):
-            record.msg, record.args = "a request that can't be read was refused", ()
         return not (record.name == "werkzeug" and " - - [" in message)
 
 
