@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 INTERRUPTED = "interrupted"  # the finish_reason of a reply that was stopped, or whose client left
+CUT_OFF = "cut_off"  # that of a reply in whose middle the model failed
 
 FACT_CATEGORIES = (
     *("identity", "preference", "plan", "event", "requirement", "constraint"),

@@ -1,10 +1,14 @@
 """Remembered text is data.  This is the one module that puts it into a prompt; nothing else escapes or quotes.
 
 Guarantee: remembered text cannot close the block it is quoted in, open another block, start a line of its own, name
-another speaker, or contain a marker of a server's chat template (`<|im_start|>`, `[INST]`).  Angle brackets and
-ampersands are escaped, also the ones that tokenisers fold into ASCII.  Every line end becomes one newline, indented.
-Invisible characters can hide text from a reader and show it to a model.  They are removed, except where they shape a
-letter or an emoji.
+another speaker, or contain a mark of a server's chat template.  Angle brackets and ampersands are escaped, also those
+that tokenisers fold into ASCII, and with them `<|im_start|>` and `</s>`.  Marks in square brackets are known by their
+shape (`[INST]`, `[|user|]`, `]~b]`).  Every line end becomes one newline, indented.
+
+Invisible characters can hide text from a reader and show it to a model.  They are removed, except where they change
+what the reader sees, and there one of a kind stays: selectors of emoji and of Mongolian letters, joiners of emoji and
+of scripts that join.  Selectors of other letters are removed too: each could carry a byte, and a model reads the same
+letter without it.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
+from functools import lru_cache
 
 from memory.domain import Excerpt, Fact, Message
 from memory.sections import Sections
@@ -22,25 +27,46 @@ GAP = "..."  # stands for messages that are left out
 BLOCKS = ("memory", "chat", "message", "summary", "facts")
 
 _LINE_ENDS = "\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"  # besides the newline
+_MVS, _ZWNJ, _ZWJ = "\u180e\u200c\u200d"  # Mongolian's vowel separator, zero-width non-joiner and joiner
+_USELESS = re.compile(f"[^{_MVS}{_ZWNJ}{_ZWJ}\u180b-\u180d\u180f\ufe0e\ufe0f]+")  # for the shape of anything
 _HIDDEN = (
-    "\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufff9-\ufffb"
+    "\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufff9-\ufffc\U00013430-\U00013440\U00016fe4\U0001d159"
     # and Unicode's Default_Ignorable_Code_Point
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_UNSEEN = re.compile(
-    "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
-    "|\U000e0077\U000e006c\U000e0073)\U000e007f"  # the flags of England, Scotland and Wales
-    f"|(?P<joiner>[\u200c\u200d])|(?P<selector>[\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef])|[{_HIDDEN}]"
+_FLAGS = [  # of England, Scotland and Wales
+    "🏴" + "".join(chr(0xE0000 + ord(letter)) for letter in f"{name}\x7f") for name in ("gbeng", "gbsct", "gbwls")
+]
+_UNSEEN = re.compile(f"{'|'.join(_FLAGS)}|[{_HIDDEN}]+")
+_VARIED = (  # what Unicode's emoji-variation-sequences.txt lists beyond ASCII
+    "©®‼⁉™ℹ↔-↙↩↪⌚⌛⌨⏏⏩-⏳⏸-⏺Ⓜ▪▫▶◀◻-◾☀-☄☎☑☔☕☘☝☠☢☣☦☪☮☯☸-☺♀♂♈-♓♟♠♣♥♦♨♻♾♿⚒-⚗⚙⚛⚜⚠⚡⚧⚪⚫⚰⚱⚽⚾⛄⛅⛈⛎⛏"
+    "⛑⛓⛔⛩⛪⛰-⛵⛷-⛺⛽✂✅✈-✍✏✒✔✖✝✡✨✳✴❄❇❌❎❓-❕❗❣❤➕-➗➡➰➿⤴⤵⬅-⬇⬛⬜⭐⭕〰〽㊗㊙🀄🅰🅱🅾🅿🈂🈚🈯🈷🌍-🌏🌕"
+    "🌜🌡🌤-🌬🌶🍸🍽🎓🎖🎗🎙-🎛🎞🎟🎧🎬-🎮🏂🏄🏆🏊-🏎🏔-🏠🏭🏳🏵🏷🐈🐕🐟🐦🐿👁👂👆-👉👍👎👓👪👽💣💰💳💻💿📋📚📟📤-📦📪-📭📷"
+    "📹-📻📽🔈🔍🔒🔓🕉🕊🕐-🕧🕯🕰🕳-🕹🖇🖊-🖍🖐🖥🖨🖱🖲🖼🗂-🗄🗑-🗓🗜-🗞🗡🗣🗨🗯🗳🗺😐🚇🚍🚑🚔🚘🚭🚲🚹🚺🚼🛋🛍-🛏🛠-🛥🛩🛰🛳"
 )
-_SHAPED = {"joiner": ("Lo", "Mn", "Mc", "So", "Sk"), "selector": ("Lo", "So", "Sm", "Po", "Nd")}
+_SELECTED = re.compile(f"[{_VARIED}][\ufe0e\ufe0f]|[0-9#*]\ufe0f\u20e3|[\u1820-\u18aa][\u180b-\u180d\u180f]")
+_EMOJI = re.compile(
+    f"[{_VARIED}\U0001f300-\U0001f64f\U0001f680-\U0001f6ff\U0001f7e0-\U0001f7eb"
+    "\U0001f900-\U0001f9ff\U0001fa70-\U0001faff]"
+)
+_CURSIVE = frozenset(["ARABIC", "SYRIAC", "NKO", "MONGOLIAN", "MANDAIC", "PHAGS-PA", "ADLAM", "HANIFI"])
+_VIRAMA = 9  # the combining class of the signs that join Indic letters
 
 _ESCAPED = str.maketrans(
     dict.fromkeys("&＆﹠", "&amp;") | dict.fromkeys("<＜﹤", "&lt;") | dict.fromkeys(">＞﹥", "&gt;")
 )
-_MARK = re.compile(r"[\[［](?=/?[A-Z][A-Z_]{2,}[\]］])")  # [INST], [/INST], [TOOL_CALLS], [SEP]
+_BRACKETS = r"\[\]［］﹇﹈"
+_WORD = "(?![A-Za-z ]*[A-Z]{2})[A-Za-z"  # what code (`list[str]`) and links (`[text](address)`) may have in brackets
+_BRACKETED = re.compile(
+    rf"(?<=[A-Za-z0-9_\])])\[{_WORD}]+\]|\[{_WORD} ]+\](?=\()|[\[［﹇]([^{_BRACKETS}]{{3,100}})(?=[\]］﹈])"
+)
+_MARK = re.compile(r"\|.*|/?(?=(?:[\d_▁]*[A-Za-z]){3})[A-Za-z\d_▁]+(?:-\d+)?", re.S)  # |user|, /INST, gMASK, img-1
+_TILDE = re.compile(  # ]~b], [e~[
+    rf"([{_BRACKETS}][^~～{_BRACKETS}]{{0,12}})[~～](?=[^{_BRACKETS}]{{0,12}}[{_BRACKETS}])"
+)
 _ORDINARY = re.compile(  # text with nothing to remove or escape, as nearly all text is
-    r"[\t\n !-%'-;=?-Z\\-~\xa0-\xac\xae-\u034e\u0370-\u058f"
+    r"[\t\n !-%'-;=?-Z\\^-~\xa0-\xac\xae-\u034e\u0370-\u058f"
     r"\u2010-\u2027\u3000-\u3163\u3165-\ud7ff\uff01\uff08-\uff1b\uff1f]*"
 )
 _OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,400}})?>\n")
@@ -54,10 +80,34 @@ def plain(text: str) -> str:
 
 
 def _shaping(unseen: re.Match[str]) -> str:
-    """The invisible character where it shapes the character before it, or the flag; else nothing."""
-    found, start = unseen.group(), unseen.start()
-    before = unicodedata.category(unseen.string[start - 1]) if start else ""
-    return found if len(found) > 1 or before in _SHAPED.get(unseen.lastgroup or "", ()) else ""
+    """Of a run of invisible characters one selector and one joiner, where they change what is seen.  Or the flag."""
+    run, text, start, end = unseen.group(), unseen.string, unseen.start(), unseen.end()
+    if run[0] == "🏴":
+        return run
+    run = _USELESS.sub("", run)
+    return _kept(text[max(0, start - 1) : start], run[:1], run[-1:], text[end : end + 1])
+
+
+@lru_cache(maxsize=4096)
+def _kept(before: str, selector: str, joiner: str, after: str) -> str:
+    """What stays between two characters."""
+    one, other = _cursive(before), _cursive(after)
+    joins = {
+        _ZWJ: one != other or (_EMOJI.match(before) and _EMOJI.match(after)),
+        _ZWNJ: one == "VIRAMA" or "" != one == other,
+        _MVS: one == other == "MONGOLIAN",
+    }
+    selected = _SELECTED.match(before + selector + after)
+    return (selector if selected else "") + (joiner if joins.get(joiner) else "")
+
+
+def _cursive(character: str) -> str:
+    """The script of a letter or mark whose form depends on its neighbours; "VIRAMA" for the sign that joins others."""
+    if not character or unicodedata.combining(character) == _VIRAMA:
+        return "VIRAMA" if character else ""
+    script = unicodedata.name(character, "").partition(" ")[0]
+    fixed = unicodedata.decomposition(character).startswith("<")  # a presentation form
+    return script if script in _CURSIVE and unicodedata.category(character)[0] in "LM" and not fixed else ""
 
 
 def one_line(text: str) -> str:
@@ -67,9 +117,21 @@ def one_line(text: str) -> str:
 
 def escape(text: str) -> str:
     """`text` as it may stand inside a block."""
-    if not _ORDINARY.fullmatch(text):
-        text = _MARK.sub("&#91;", plain(text).translate(_ESCAPED))
-    return text.replace("\n", "\n  ")
+    return unmarked(text).replace("\n", "\n  ")
+
+
+def unmarked(text: str) -> str:
+    """`plain` text without markup and without marks of chat templates, in lines of its own."""
+    if _ORDINARY.fullmatch(text):
+        return text
+    return _BRACKETED.sub(_bracketed, _TILDE.sub(r"\1&#126;", plain(text).translate(_ESCAPED)))
+
+
+def _bracketed(found: re.Match[str]) -> str:
+    """What stands in brackets; escaped if it has the shape of a mark, whatever its case, spaces, accents and style."""
+    folded = unicodedata.normalize("NFKD", found[1] or "")
+    name = "".join(one for one in folded if not one.isspace() and unicodedata.category(one)[0] != "M")
+    return f"&#91;{found[1]}" if _MARK.fullmatch(name) else found.group()
 
 
 def attribute(text: str) -> str:
@@ -136,7 +198,7 @@ def spoken(message: Message) -> tuple[str, str]:
     remembered text is never an instruction.
     """
     if message.role in ("user", "assistant"):
-        name = one_line(message.name) if message.name else ""
+        name = escape(one_line(message.name)) if message.name else ""
         return message.role, f"{name}: {message.content}" if name else message.content
     return "user", quoted(message.role, message.content)
 

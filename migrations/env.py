@@ -4,8 +4,10 @@ On SQLite some changes write a table anew and drop the old one.  With foreign ke
 row that refers to the table; so they are off while a migration runs, and checked before it commits.
 """
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 
 from alembic import context
 from flask import current_app
@@ -39,8 +41,13 @@ def tables_may_be_written_anew(connection: Connection) -> Iterator[None]:
         raw.close()
 
 
+engine = current_app.extensions["migrate"].db.engine
+if engine.dialect.name == "sqlite" and not Path(engine.url.database).exists():
+    with closing(sqlite3.connect(engine.url.database)) as new:
+        new.execute("PRAGMA journal_mode = WAL")  # nothing else makes a file, so one that was lost is missed
+
 with (
-    current_app.extensions["migrate"].db.engine.connect() as connection,
+    engine.connect() as connection,
     tables_may_be_written_anew(connection),  # and in one transaction: a migration that fails leaves nothing behind
 ):
     context.configure(

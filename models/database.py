@@ -12,22 +12,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, Insert, event, func, select, text
+from sqlalchemy import Connection, Engine, Insert, func, select, text
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
-from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
-from models.errors import Damage, Trouble, on_read_only_disk, trouble_of
 from models.rows import Base
+from models.sqlite_file import BUSY_TIMEOUT_MS, Opened, SQLiteFile
 
 PATIENCE = 15.0  # seconds a write waits for others: longer than any write takes, shorter than a person waits
-BUSY_TIMEOUT_MS = 1_000  # SQLite waits so long for a lock; `Database.write` tries again while its patience lasts
 WRITE_LOCK = 0x7265636170  # the key of PostgreSQL's advisory lock
 
 Transaction = Session
@@ -43,16 +39,11 @@ class Database:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._sqlite = engine.dialect.name == "sqlite"
         self._queue = threading.Lock()
         # The caller says when changed rows are flushed, not the next query; they can be read after the commit.
         self._session = sessionmaker(autoflush=False, expire_on_commit=False)
-        name = engine.url.database if self._sqlite else None
-        self._file = Path(name) if name and name != ":memory:" else None
-        self._damage = Damage(self._file)
-        if self._sqlite:
-            _prepare(engine)
-            event.listen(engine, "handle_error", self._handle_error)
+        self._file = SQLiteFile(engine) if engine.dialect.name == "sqlite" else None
+        if self._file is not None:
             self._reading: Engine = engine
             self._durable: Engine = engine.execution_options(begin="BEGIN IMMEDIATE", synchronous="FULL")
             self._relaxed: Engine = engine.execution_options(begin="BEGIN IMMEDIATE", synchronous="NORMAL")
@@ -75,14 +66,15 @@ class Database:
         A durable commit survives a power cut.  On SQLite one that is not `durable` survives a kill, and a power cut
         only after a later durable commit: use it for what nobody is told of before that.
 
-        Raises OperationalError when other writers keep it waiting for PATIENCE, or for `patience` seconds.
+        Raises OperationalError when other writers keep it waiting for PATIENCE, or for `patience` seconds, and
+        DatabaseLost when SQLite's files were removed or cut; also after the commit, which may be kept all the same.
         """
         # This process's writers queue in memory: that is fair, and the database's lock is polled by one thread only.
         if not self._queue.acquire(timeout=-1 if patience is None else patience):
             raise OperationalError("BEGIN IMMEDIATE", None, TimeoutError("other writes of this process take too long"))
         try:
             with self._session(bind=self._durable if durable else self._relaxed) as tx:
-                self._lock(tx, PATIENCE if patience is None else patience)
+                opened = self._lock(tx, PATIENCE if patience is None else patience)
                 yield tx
                 tx.flush()
                 try:
@@ -90,22 +82,25 @@ class Database:
                 except DBAPIError:
                     tx.invalidate()  # SQLAlchemy would pool the connection with the transaction still open
                     raise
+            if self._file is not None:
+                self._file.confirm(opened)
         finally:
             self._queue.release()
 
-    def _lock(self, tx: Transaction, patience: float) -> None:
-        """Begin the transaction and take the database's write lock."""
-        if self._sqlite:
+    def _lock(self, tx: Transaction, patience: float) -> Opened | None:
+        """Begin the transaction and take the database's write lock.  Returns the files that SQLite has open."""
+        if self._file is not None:
             until = time.monotonic() + patience
             while True:
                 try:
-                    tx.connection()
-                    return
+                    opened: Opened | None = tx.connection().info["opened"]
+                    return opened
                 except OperationalError as error:
                     if not _is_busy(error) or time.monotonic() >= until:
                         raise
         tx.execute(text(f"SET LOCAL lock_timeout = {int(patience * 1000)}"))
         tx.execute(select(func.pg_advisory_xact_lock(WRITE_LOCK)))
+        return None
 
     def close(self) -> None:
         """Close idle connections.  The last process to do so writes SQLite's log into its file."""
@@ -113,34 +108,19 @@ class Database:
 
     def damaged(self) -> bool:
         """Whether any process found SQLite's file damaged, and it has not been read whole since."""
-        return self._damage.stands(self._reads_well)
-
-    def _reads_well(self) -> bool:
-        self.engine.dispose()  # open connections would go on reading a damaged file that has been replaced
-        with self.engine.connect() as connection:
-            return bool(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar() == "ok")
-
-    def _handle_error(self, context: ExceptionContext) -> None:
-        """Drop all connections to a damaged file, so that one put in its place is used at once; and those that were
-        opened on a read-only disk which can be written again."""
-        trouble = trouble_of(context.original_exception)
-        if trouble is Trouble.DAMAGED:
-            self._damage.note()
-        elif trouble is not Trouble.READ_ONLY or self._file is None or on_read_only_disk(self._file):
-            return
-        context.is_disconnect = True
-        self.engine.dispose()
+        return self._file is not None and self._file.damaged()
 
     def scrub(self) -> bool:
         """On SQLite rewrite the file from its rows, and empty its log, so that no byte of deleted rows is left.
 
         `secure_delete` overwrites a deleted row, but pages keep copies of rows that were moved, and the log keeps
         older pages.  Others can read meanwhile, but not write.  False when a reader kept the log from being emptied.
-        Raises sqlite3.OperationalError, for instance on a full disk; then nothing has changed.
+        Raises DatabaseLost, and sqlite3.OperationalError, for instance on a full disk; then nothing has changed.
         """
-        if not self._sqlite:
+        if self._file is None:
             return True
         with self._queue, closing(self.engine.raw_connection()) as connection, closing(connection.cursor()) as raw:
+            self._file.confirm(connection.info["opened"])
             try:
                 raw.execute(f"PRAGMA busy_timeout = {int(PATIENCE * 1000)}")
                 raw.execute("VACUUM")
@@ -173,74 +153,3 @@ class Upsert:
 def _is_busy(error: OperationalError) -> bool:
     code = getattr(error.orig, "sqlite_errorcode", 0)
     return code & 0xFF == sqlite3.SQLITE_BUSY  # the upper bits tell kinds of it apart
-
-
-# -- connections to an SQLite file
-
-
-def _prepare(engine: Engine) -> None:
-    """Set up every connection that `engine` opens from now on."""
-
-    def check(_connection: Any, record: Any, _proxy: Any) -> None:
-        read_only, opened = record.info.get("read_only"), record.info.get("opened")
-        if read_only is not None and not on_read_only_disk(read_only):
-            engine.dispose()  # a process's connections share what SQLite knows of a file, so all of them have to go
-            raise DisconnectionError("the disk can be written again")
-        if opened is not None and _identity(opened[0]) not in (opened[1], None):
-            raise DisconnectionError("another file was put in the place of the database")
-
-    event.listen(engine, "do_connect", _open_on_read_only_disk)
-    event.listen(engine, "connect", _set_up)
-    event.listen(engine, "checkout", check)
-    event.listen(engine, "begin", _begin)
-
-
-def _begin(connection: Connection) -> None:
-    """Begin as the connection's execution options say: `begin` is the statement; a writer also sets `synchronous`."""
-    options = connection.get_execution_options()
-    synchronous = options.get("synchronous")
-    if synchronous is not None and connection.info.get("synchronous", "FULL") != synchronous:
-        connection.exec_driver_sql(f"PRAGMA synchronous = {synchronous}")
-        connection.info["synchronous"] = synchronous
-    connection.exec_driver_sql(options.get("begin", "BEGIN"))
-
-
-def _open_on_read_only_disk(_dialect: Any, record: Any, names: Any, options: Any) -> Any:
-    """Open a file on a read-only disk as immutable: SQLite can't make the log it needs to read it with others.
-
-    If the log is there, somebody had the file open when the disk became read-only, and SQLite opens it as usual.
-    """
-    record.info.pop("read_only", None)
-    file = Path(names[0])
-    if not file.is_file() or not on_read_only_disk(file):
-        return None
-    record.info["read_only"] = file
-    if file.with_name(f"{file.name}-wal").exists():
-        return None
-    return sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro&immutable=1", **{**options, "uri": True})
-
-
-def _identity(file: str) -> tuple[int, int] | None:
-    try:
-        status = Path(file).stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _set_up(connection: Any, record: Any) -> None:
-    connection.isolation_level = None  # the `begin` event begins transactions, not the driver
-    file = connection.execute("PRAGMA database_list").fetchone()[2]
-    record.info["opened"] = (file, _identity(file)) if file else None
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-    if not record.info.get("read_only"):
-        connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")  # what is acknowledged survives a power cut
-    connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA secure_delete = ON")  # erased bytes are overwritten
-    # SQLite's own lower() knows only A to Z; a search has to ignore case in every script.
-    connection.create_function("lower", 1, _lower, deterministic=True)
-
-
-def _lower(text: Any) -> Any:
-    return text.lower() if isinstance(text, str) else text

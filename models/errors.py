@@ -22,8 +22,18 @@ class Trouble(StrEnum):
     DAMAGED = "damaged"
     FULL = "full"
     READ_ONLY = "read only"
+    MISSING = "missing"
+    LOG_MISSING = "log missing"
     SCHEMA = "wrong schema"
     UNAVAILABLE = "unavailable"  # busy, out of reach, or anything else that may pass
+
+
+class DatabaseLost(SQLAlchemyError):
+    """SQLite's files are not what they were: what is written may be lost, although SQLite reports no error."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble.value)
+        self.trouble = trouble
 
 
 _TROUBLES = {
@@ -38,6 +48,8 @@ _UNDEFINED = ("no such table", "no such column", "has no column named")  # which
 
 def trouble_of(error: BaseException) -> Trouble | None:
     """The trouble behind an error of SQLAlchemy or of a driver; None when the statement itself was wrong."""
+    if isinstance(error, DatabaseLost):
+        return error.trouble
     if isinstance(error, PoolTimeout):
         return Trouble.UNAVAILABLE
     original = error.orig if isinstance(error, DBAPIError) else error
@@ -57,20 +69,18 @@ class Damage:
     The mark stays until the whole file can be read again, as after a restore; that is checked every RECHECK_SECONDS.
     """
 
-    def __init__(self, database: Path | None) -> None:
-        """`database` is SQLite's file; without one nothing is ever noted."""
-        self._mark = database.with_name(f"{database.name}.damaged") if database is not None else None
+    def __init__(self, database: Path) -> None:
+        self._mark = database.with_name(f"{database.name}.damaged")
         self._recheck_at = 0.0
 
     def note(self) -> None:
         """Remember that the file is damaged, if the disk can be written."""
-        if self._mark is not None:
-            with suppress(OSError):
-                self._mark.touch()
+        with suppress(OSError):
+            self._mark.touch()
 
     def stands(self, reads_well: Callable[[], bool]) -> bool:
         """Whether the file is damaged; `reads_well` reads all of it."""
-        if self._mark is None or not self._mark.exists():
+        if not self._mark.exists():
             return False
         if time.monotonic() < self._recheck_at:
             return True

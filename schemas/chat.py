@@ -91,7 +91,7 @@ class ShownFact(Fact):
     """A fact as a prompt showed it."""
 
     class Meta:
-        fields = ("id", "text", "category", "pinned", "valid_from", "score")
+        fields = ("id", "text", "category", "pinned", "session_id", "source_message_id", "valid_from", "score")
 
     def dump(self, obj: FactValue, *, many: bool | None = None) -> dict[str, Any]:
         """Not field by field, which would be most of a reply's work.  So with excerpts."""
@@ -177,7 +177,8 @@ class ChatUsage(Schema):
 class ChatReply(Completion):
     """An OpenAI chat.completion object, with the session, the text of the reply and the memory added.
 
-    The choice's `finish_reason` is the model's (`stop`, `length`, ...), or `interrupted` for a reply that was stopped.
+    The choice's `finish_reason` is the model's (`stop`, `length`, ...), `interrupted` for a reply that was stopped,
+    or `cut_off` for one in whose middle the model failed: what it said is kept.
     With `stream`, the same comes as chat.completion.chunk events. The first has `session_id` and `memory`. The last
     before `[DONE]` has `usage` and `message_id`, and `memory` again if the model itself looked back.
     """
@@ -198,8 +199,8 @@ class Turn(Schema):
     message_id = fields.Integer(allow_none=True, metadata=about("The id of the reply; null if there is none (yet)."))
     state = fields.String(
         metadata=about(
-            "`answering`; `finished`; `interrupted`: it was stopped, and the words so far are kept; or `broken_off`: "
-            "no reply came, and sending the same message again continues the turn."
+            "`answering`; `finished`; `interrupted`: it was stopped, or the model failed in its middle, and the words "
+            "so far are kept; or `broken_off`: no reply came, and sending the same message again continues the turn."
         )
     )
     model = fields.String(allow_none=True)

@@ -41,6 +41,7 @@ class SearchResult(Schema):
     message_id = fields.Integer(attribute="message.id")
     external_id = fields.String(attribute="message.external_id", allow_none=True)
     session_id = fields.String(attribute="message.session_id")
+    title = fields.String(metadata={"description": "The title of its session."})
     position = fields.Integer(attribute="message.position")
     role = fields.String(attribute="message.role")
     name = fields.String(attribute="message.name", allow_none=True)

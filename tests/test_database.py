@@ -41,8 +41,9 @@ SESSION = (
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     engine = create_engine(f"sqlite:///{tmp_path / 'recap.db'}")
-    made = Database(engine)
     Base.metadata.create_all(engine)
+    engine.dispose()
+    made = Database(engine)
     yield made
     engine.dispose()
 
@@ -122,7 +123,7 @@ def test_a_scrub_keeps_ids_and_gives_none_out_again(database: Database) -> None:
 def test_others_read_on_during_a_scrub_and_it_says_what_it_could_not_do(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.database.BUSY_TIMEOUT_MS", 10)
+    monkeypatch.setattr("models.sqlite_file.BUSY_TIMEOUT_MS", 10)
     live(database, seed=1)
     with database.read() as tx:
         before = len(tx.scalars(select(OwnerRow.id)).all())

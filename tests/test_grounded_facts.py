@@ -4,6 +4,7 @@ corrected is gone from the prompt at once."""
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from html import unescape
@@ -45,6 +46,12 @@ NUMBER, OPPOSITE, NAME = (
     "its source says the opposite",
     "it has a name that was not said",
 )
+
+
+def test_a_message_of_accents_is_checked_in_no_more_than_seconds() -> None:
+    started = time.process_time()
+    assert problem("Lives in Bergen", "I live in Bergen, o" + "\u0315\u0300" * 50_000, "I live in Bergen") is None
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(

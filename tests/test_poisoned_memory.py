@@ -21,13 +21,13 @@ from flask.testing import FlaskClient
 from app import services_of
 from memory.rendering import escape
 from tests import completing
-from tests.injections import INJECTIONS, LONG, UNSTORABLE
+from tests.injections import INJECTIONS, LONG, MARKS, UNSTORABLE
 from tests.model_server import ModelServer, ToolCalls
-from tests.prompt_structure import Broken, Line, of_material, of_newest, of_result, of_turn
+from tests.prompt_structure import Broken, Line, decoded, of_material, of_newest, of_result, of_turn
 from tests.resources import an_app, append, digest_of, fact, good, said
 from tests.talking import Prompt, at, chat, prompts
 
-BATCH = 7  # attempts that are planted and recalled together
+BATCH = 8  # attempts that are planted and recalled together
 BATCHES = [list(INJECTIONS)[start : start + BATCH] for start in range(0, len(INJECTIONS), BATCH)]
 ROLES = ("user", "assistant", "tool", "system")
 OWN = "Be kind."  # an application's own instructions
@@ -59,7 +59,7 @@ class Planted:
 
     def __init__(self, world: World, batch: int) -> None:
         self.world, self.client = world, world.client
-        self.user, self.old, self.new = f"person{batch}", f'old"<{batch}>&', f"new{batch}"
+        self.user, self.old, self.new = f"person{batch}", f'old"<{batch}>&[INST]]~b]', f"new{batch}"
         self.attempts = {BATCH * batch + place: INJECTIONS[name] for place, name in enumerate(BATCHES[batch])}
         self.asked = " ".join(f"kiwi{n}" for n in self.attempts)
         self.unstorable = [f"{self.marked(n)} {' '.join(UNSTORABLE.values())}" for n in self.attempts]
@@ -203,6 +203,29 @@ def test_the_summary_of_the_mini_model_stays_in_the_head(world: World, batch: in
     spoken = messages[1:-1]
     assert [message["role"] for message in spoken] == ["user", "assistant"]
     assert spoken[0]["content"].endswith(f": {planted.marked(last)}") and spoken[1]["content"] == planted.marked(last)
+    assert f"kiwi{last} " in decoded(spoken[0]["content"].removesuffix(planted.marked(last)))  # the name
+
+
+@pytest.mark.parametrize("model", MARKS)
+def test_what_a_clients_tool_returned_has_no_mark_when_it_comes_from_memory(world: World, model: str) -> None:
+    found, session = f"kiwi\n  {MARKS[model]}\u200b melon", f"results {model}".replace(" ", "-")
+    world.server.main.queue(ToolCalls((("f", {}),)), "Noted.")
+    calling = completing.answered(world.client, [completing.user("Look it up.")], session)
+    completing.complete(world.client, [completing.result(calling["tool_calls"][0], found)], session)
+    assert world.sent()[-1][-1]["content"] == found  # what the client sends goes on as it came
+    completing.complete(world.client, [completing.user("And?")], session)
+    (result,) = [message for message in world.sent()[-1] if message["role"] == "tool"]
+    assert decoded(result["content"]) == found.replace("\u200b", "")
+
+
+@pytest.mark.parametrize("model", MARKS)
+def test_a_mini_model_asked_to_repair_its_answer_reads_no_mark_in_it(world: World, model: str) -> None:
+    world.digest()  # what other tests left to do
+    append(world.client, f"repair-{list(MARKS).index(model)}", [said("My plum is blue.")], user_id=f"repair {model}")
+    world.server.mini.queue(f'{{"summary": {{"topic": "kiwi {MARKS[model]} melon", {{', digest_of(topic="Plums"))
+    world.digest()
+    *_, answer, _ = world.sent("mini")[-1]
+    assert answer["role"] == "assistant" and f"kiwi {MARKS[model]} melon" in decoded(answer["content"])
 
 
 @batches

@@ -61,6 +61,7 @@ def test_a_message_is_found_with_all_that_says_where_it_stands(talk: FlaskClient
         "message_id": stored["id"],
         "external_id": "t1",
         "session_id": "tea",
+        "title": "My sister Ida steeps green tea for two minutes.",
         "position": 1,
         "role": "user",
         "name": None,

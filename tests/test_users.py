@@ -305,7 +305,7 @@ def reading(app: Flask) -> Iterator[None]:
 def test_a_log_in_use_is_said_and_emptied_later(
     model_app: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.database.BUSY_TIMEOUT_MS", 10)
+    monkeypatch.setattr("models.sqlite_file.BUSY_TIMEOUT_MS", 10)
     live(model_app, model_server, "ada", SENTINEL, sessions=1)
     client, services = model_app.test_client(), services_of(model_app)
     with reading(model_app):

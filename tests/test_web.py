@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import re
@@ -64,10 +65,26 @@ def test_vendored_code_is_what_its_table_says() -> None:
         assert (STATIC / "vendor" / f"{Path(name).stem}.LICENSE").is_file()
 
 
-@pytest.mark.parametrize("path", ["/", "/static/js/main.js", "/static/css/base.css", "/static/nothing.js"])
-def test_the_policy_allows_no_inline_script_or_style(client: FlaskClient, path: str) -> None:
-    policy = dict(part.split(" ", 1) for part in client.get(path).headers["Content-Security-Policy"].split("; "))
+def test_the_policy_allows_no_inline_script_or_style(client: FlaskClient) -> None:
+    policy = dict(part.split(" ", 1) for part in client.get("/").headers["Content-Security-Policy"].split("; "))
     assert policy["default-src"] == "'none'"
     assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
     assert policy["frame-ancestors"] == "'none'" and policy["require-trusted-types-for"] == "'script'"
     assert not [value for value in policy.values() if "unsafe" in value]
+    for path in ("/static/js/main.js", "/static/css/base.css", "/static/icon.svg", "/static/nothing.js"):
+        assert client.get(path).headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+
+
+def test_a_first_visit_loads_less_than_200_kb(client: FlaskClient) -> None:
+    def transferred(path: str) -> int:
+        answer = client.get(path, headers={"Accept-Encoding": "gzip"})
+        assert answer.status_code == 200 and answer.headers["Content-Encoding"] == "gzip", path
+        assert gzip.decompress(answer.data) == client.get(path).data
+        etag = {"If-None-Match": answer.headers.get("ETag", "*"), "Accept-Encoding": "gzip"}
+        assert path == "/" or client.get(path, headers=etag).status_code == 304, path
+        return len(answer.data)
+
+    page = client.get("/")
+    named = re.findall(r'(?:href|src)="(/static/[^"]+)"', page.text)
+    modules = [f"/static/{path.relative_to(STATIC)}" for path in STATIC.rglob("*js") if path.is_file()]
+    assert sum(map(transferred, {"/", *named, *modules})) < 200_000

@@ -3,15 +3,18 @@
 Recap's page consists of plain HTML, CSS and JavaScript modules, without a build step.  All its data comes from the
 public API.  Guarantee: whatever text the page shows, it runs only its own scripts and loads only its own files.  The
 browser enforces this with the policy below, in addition to the sanitising in static/js/page/markdown.js.
+
+Files are sent compressed, to a third of their size.  Browsers keep them, so this is work for a first visit only.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import re
 
-from flask import Blueprint, Response, render_template
+from flask import Blueprint, Response, render_template, request
 from flask_swagger_ui import get_swaggerui_blueprint
 
 from memory.sections import SECTIONS
@@ -47,8 +50,14 @@ def page() -> str:
 
 @blueprint.after_request
 def _protect(response: Response) -> Response:
-    response.headers["Content-Security-Policy"] = POLICY
+    if response.mimetype == "text/html":  # files get the door's, which is shorter and allows nothing
+        response.headers["Content-Security-Policy"] = POLICY
     response.headers["Cache-Control"] = "no-cache"  # cached but revalidated, so that an upgrade takes effect at once
+    response.vary.add("Accept-Encoding")
+    if response.status_code == 200 and request.accept_encodings["gzip"]:
+        response.direct_passthrough = False  # else a file would not be read here
+        response.set_data(gzip.compress(response.get_data(), mtime=0))
+        response.content_encoding = "gzip"
     return response
 
 

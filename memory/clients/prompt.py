@@ -1,7 +1,7 @@
 """The prompt of a client's request: its own instructions and messages, with the memory in two places.
 
     [its instructions; at the end of the last one: how to read the memory, the summary, the facts]
-    [the tail: as the client sent it, and where it left messages out, as they are stored]
+    [the tail: as the client sent it, and where it left messages out, as they are stored, with tools' results escaped]
     [its newest message, after what was recalled][calls of tools and their results][instructions]
 
 Guarantee: every field and part that the client sent goes to the model, but for these two additions.  The order is one
@@ -19,7 +19,7 @@ from memory import tokens
 from memory.clients.conversation import KEPT, Conversation, Raw, Sent, answered, calls_of, text_of
 from memory.domain import Message
 from memory.llm import ChatMessage
-from memory.rendering import quoted, spoken
+from memory.rendering import quoted, spoken, unmarked
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,8 @@ def _shown(message: Message, sent: Sent | None) -> ChatMessage:
         raw = sent.raw
     elif extra and message.role != "user":
         kept = {name: extra[name] for name in KEPT if name in extra}
-        raw = {"role": message.role, "content": message.content or None, **kept}
+        content = unmarked(message.content) if message.role == "tool" else message.content
+        raw = {"role": message.role, "content": content or None, **kept}
     else:
         return ChatMessage(*spoken(message))
     return ChatMessage(message.role, message.content, calls_of(raw), answered(raw), raw)

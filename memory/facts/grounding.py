@@ -49,6 +49,7 @@ _UNSPACED = re.compile(  # scripts without spaces between words
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 _TOKEN = re.compile(rf"[$€£¥₹]?\d+(?:[.,:/-]\d+)*%?|{_UNSPACED.pattern}+|[^\W\d_]+(?:'[^\W\d_]+)?")
+_ENDLESS = re.compile(r"[^\w\s]{99,}")  # marks and accents without end, which would make normalising quadratic
 _EDGES = " .!\"'"  # models add them to quotes
 _TYPOGRAPHIC = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "..."})
 _DIGITS = re.compile(
@@ -175,7 +176,7 @@ def _quoted(quote: str, said: str) -> bool:
 
 
 def _compared(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", plain(text)).translate(_TYPOGRAPHIC).split())
+    return " ".join(unicodedata.normalize("NFC", _ENDLESS.sub(" ", plain(text))).translate(_TYPOGRAPHIC).split())
 
 
 def _telling(quote: str, said: str) -> bool:
@@ -215,7 +216,7 @@ def _forms(text: str) -> set[str]:
 
 def _figures(text: str) -> list[set[str]]:
     """The numbers that `text` has in digits, each in all its forms."""
-    text = unicodedata.normalize("NFKC", plain(text))
+    text = unicodedata.normalize("NFKC", _ENDLESS.sub(" ", plain(text)))
     afternoon = _AFTERNOON.search(text) is not None
     found = []
     for digits, unit in _DIGITS.findall(text):

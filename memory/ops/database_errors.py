@@ -12,6 +12,9 @@ from models.schema import revisions
 NOT_STORED = "Nothing of this request was stored."
 RESTORE = "Stop Recap and bring back a backup with `flask --app wsgi restore FILE`; docs/operations.md says how."
 DAMAGED = f"damaged. {RESTORE}"
+_MAY_BE_LOST = "What this request wrote may be lost."
+_PUT_BACK = "Put the file back, or stop Recap and bring back a backup with `flask --app wsgi restore FILE`"
+_RESTART = "Put the file back, or restart Recap with SIGTERM: it then writes what it holds into the database"
 _UPGRADE = "`flask --app wsgi db upgrade` (make run does)"
 _NEWER = "run the version of Recap that made it, or restore a backup of this one"
 
@@ -33,6 +36,19 @@ _TOLD = {
         "The data directory can't be written. {} What is stored can be read. Make it writable, then send it again; no "
         "restart is needed.",
         "can't be written: make the data directory writable",
+    ),
+    Trouble.MISSING: (
+        "database_missing",
+        f"The database file is missing, empty, or another one. {_MAY_BE_LOST} {_PUT_BACK}, then send it again; no "
+        "restart is needed.",
+        "the file is missing or empty, or was cut short and set aside under another name (.former). "
+        f"{_PUT_BACK}. For a new database run {_UPGRADE}",
+    ),
+    Trouble.LOG_MISSING: (
+        "database_log_missing",
+        "A file beside the database, its log (-wal) or the log's index (-shm), was removed or replaced. "
+        f"{_MAY_BE_LOST} {_RESTART}, then send it again.",
+        f"its -wal or -shm file was removed or replaced. {_RESTART}",
     ),
     Trouble.SCHEMA: (
         "database_schema",

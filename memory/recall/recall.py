@@ -44,6 +44,7 @@ class SearchResult(NamedTuple):
     why: Mapping[str, float]
     highlights: list[str]
     window: Sequence[Message]
+    title: str  # of the message's session
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class Recall:
                 message = found[0].message
                 beside = sorted((one.message for one in found), key=lambda one: one.position) if window else []
                 highlights = self._index.highlights(prepared, message.content)
-                results.append(SearchResult(message, hit.score, hit.why, highlights, beside))
+                results.append(SearchResult(message, hit.score, hit.why, highlights, beside, found[0].title))
         return results
 
     def look_back(

@@ -20,7 +20,7 @@ from memory.domain import FACT_CATEGORIES, FactDraft, Usage
 from memory.errors import SummaryRefused
 from memory.llm import ChatMessage, DigestMaterial, LanguageModel, ModelRequest, complete
 from memory.prompts.prompts import Prompt
-from memory.rendering import block, fact_line, message_lines, one_line, summary_json
+from memory.rendering import block, escape, fact_line, message_lines, one_line, summary_json
 from memory.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
 
 MAX_WORDS = 400
@@ -124,7 +124,7 @@ def digest(
             return replace(read(text, previous, may_be_empty=previous.empty and not said), model=finish.model)
         except UnusableDigest as error:
             problem = str(error)
-        asked += (ChatMessage("assistant", text), ChatMessage("user", repair.render(problem=problem)))
+        asked += (ChatMessage("assistant", escape(text)), ChatMessage("user", repair.render(problem=problem)))
     raise SummaryRefused(
         "summary_refused",
         f"The mini model's summary was refused, and its repair too: {problem} "

@@ -25,8 +25,8 @@ from time import perf_counter
 from memory import tokens
 from memory.clients.arrival import opening
 from memory.clients.conversation import reply_extra, said
-from memory.domain import INTERRUPTED, Caller, Usage
-from memory.errors import Conflict, RecapError
+from memory.domain import CUT_OFF, INTERRUPTED, Caller, Usage
+from memory.errors import Conflict, ModelError, RecapError
 from memory.llm import Call, ChatMessage, Chunk, Finish, Interrupted, ModelRequest, Piece, ToolCall, estimate_prompt
 from memory.llm.passing import in_chunks, last_chunk
 from memory.ops import logs
@@ -158,8 +158,9 @@ class Answer:
 
     `pieces`, and a client's chunks, come as the model says them; after the last one `text` and `end` are complete.  An
     answer ends in words or in a ModelError, or, when its call is stopped, in what was said until then.  A model that
-    fails before its first word raises when the answer is made.  The last call is offered no tools, so that it must
-    answer.  What a look back brings never makes the prompt larger than CONTEXT_TOKENS.
+    fails before its first word raises when the answer is made; one that fails later leaves a person the words it said,
+    and a client the error.  The last call is offered no tools, so that it must answer.  What a look back brings never
+    makes the prompt larger than CONTEXT_TOKENS.
 
     `end` has the usage of all calls together, and `spent` gets that of each.  `rate` is how many tokens the model
     counts for one of our estimate.
@@ -193,9 +194,12 @@ class Answer:
                 calls, before = yield from self._round(request)
             except Interrupted:
                 self.interrupted = True
-                usage = Usage(estimate_prompt(request), tokens.estimate(self.text[already:]), estimated=True)
-                self.end = Finish(INTERRUPTED, self._model.name, usage)
-                calls = []
+                calls = self._end_early(INTERRUPTED, request, already)
+            except ModelError as error:
+                if request.client is not None or not self.text.strip():
+                    raise
+                log.warning("the model failed within a reply; what it said stays", extra=logs.fields(code=error.code))
+                calls = self._end_early(CUT_OFF, request, already)
             if not self._spent and not self.interrupted:
                 self.rate = self.end.usage.prompt_tokens / max(1, estimate_prompt(request))
             self._spent.append(self.end.usage)
@@ -213,6 +217,12 @@ class Answer:
                 yield from in_chunks(
                     [self.text], replace(self.end, reason="stop"), request.client, stream=request.stream
                 )
+
+    def _end_early(self, reason: str, request: ModelRequest, already: int) -> Sequence[ToolCall]:
+        """End the answer with what was said; `already` is how much of it was said before this round."""
+        usage = Usage(estimate_prompt(request), tokens.estimate(self.text[already:]), estimated=True)
+        self.end = Finish(reason, self._model.name, usage)
+        return ()
 
     def _offering(self, request: ModelRequest, tools: Tools, left: int) -> ModelRequest:
         """The request with the tools, if another call may follow and there is room for what they bring."""

@@ -225,7 +225,7 @@ def _fit(
 
 def _size(message: Message, client: ClientView | None) -> int:
     """Tokens of a message in the prompt."""
-    if client is not None:
+    if client is not None and message.id in client.sent:
         return message.tokens + ATTACHMENT_TOKENS * len((message.extra or {}).get("attachments", ()))
     if message.name or message.role not in ("user", "assistant"):
         return tokens.estimate_message(spoken(message)[1])

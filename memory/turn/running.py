@@ -9,7 +9,7 @@ import logging
 import time
 from typing import Any
 
-from memory.domain import INTERRUPTED, Caller, Usage
+from memory.domain import CUT_OFF, INTERRUPTED, Caller, Usage
 from memory.errors import ModelError, RecapError
 from memory.llm import Call
 from memory.ops import logs
@@ -79,7 +79,7 @@ class Course:
         if finished.replayed:
             self._report("replayed", finished.started.session_id)
         else:
-            outcome = "interrupted" if finished.finish_reason == INTERRUPTED else "answered"
+            outcome = "interrupted" if finished.finish_reason in (INTERRUPTED, CUT_OFF) else "answered"
             self._report(outcome, finished.started.session_id, finished)
 
     def _report(

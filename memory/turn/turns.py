@@ -19,7 +19,7 @@ from sqlalchemy.orm import aliased
 
 from memory.access.owners import find_session
 from memory.clients.conversation import calls_of
-from memory.domain import INTERRUPTED, Caller, Excerpt, Fact, FactScore, Message
+from memory.domain import CUT_OFF, INTERRUPTED, Caller, Excerpt, Fact, FactScore, Message
 from memory.errors import Conflict, NotFound
 from memory.facts.facts import as_fact
 from memory.leases import Lease, Leases
@@ -118,7 +118,7 @@ class Turns:
 
     def _state(self, turn: TurnRow, row: SessionRow) -> str:
         if turn.finished_at is not None:
-            return "interrupted" if turn.finish_reason == INTERRUPTED else "finished"
+            return "interrupted" if turn.finish_reason in (INTERRUPTED, CUT_OFF) else "finished"
         taken = turn.lease_token is not None and turn.lease_token == row.lease_token
         return "answering" if taken and not self.leases.free(row) else "broken_off"
 

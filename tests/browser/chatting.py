@@ -20,9 +20,12 @@ def box(page: Page) -> Locator:
 
 
 def send(page: Page, text: str) -> None:
-    """Write a message and send it by Enter."""
+    """Write a message and send it: by Enter, or on a phone by the button."""
     box(page).fill(text)
-    box(page).press("Enter")
+    if page.evaluate("matchMedia('(pointer: fine)').matches"):
+        box(page).press("Enter")
+    else:
+        page.get_by_role("button", name="Send", exact=True).click()
 
 
 def messages(page: Page) -> Locator:

@@ -29,13 +29,20 @@ def test_a_chat_is_deleted_only_when_that_is_confirmed(page: Page, live: Live) -
 
 def test_the_search_goes_through_all_chats_and_leads_to_the_words(page: Page, live: Live) -> None:
     talk(
-        live.client, "long", *(f"Small talk number {n}" for n in range(1, 61)), "The key is under the flower pot", "Ok."
+        live.client,
+        "long",
+        *(f"Small talk number {n}, and so on" for n in range(1, 61)),
+        "The key is under the flower pot",
+        "Ok.",
     )
     talk(live.client, "long", *(f"More talk number {n}" for n in range(1, 121)))
     talk(live.client, "other", "The oven is broken", "Noted.")
     page.goto("/")
     chats(page).get_by_role("searchbox").fill("flower pot key")
     hit = chats(page).get_by_role("button", name=re.compile("under the flower pot"))
+    expect(hit).to_contain_text("Small talk number 1, and so on")  # the chat's title
+    expect(hit.locator("mark")).to_have_text(["key", "flower", "pot"])
+    assert hit.evaluate("hit => hit.getBoundingClientRect().right <= hit.closest('nav').getBoundingClientRect().right")
     hit.click()
     found = page.get_by_role("article").filter(has_text="under the flower pot")
     expect(found).to_be_focused()

@@ -12,7 +12,6 @@ from tests.browser.conftest import Browse, Serve
 from tests.browsing import watch_of
 from tests.live import Live
 from tests.model_server import Dictation, ModelServer, Status, Text
-from tests.serving import Server
 
 
 def done(page: Page) -> None:
@@ -58,8 +57,11 @@ def test_a_model_failure_is_said_and_tried_again_without_doubling(
     model_server.main.queue(Status(500), Status(500), Status(500))
     page.goto("/")
     send(page, "Where is the bug?")
-    alert = page.get_by_role("alert").filter(has_text="kept")
+    alert = page.get_by_role("alert").filter(has_text="The model failed. Your message is kept.")
     expect(alert).to_be_visible()
+    expect(alert).not_to_contain_text(session_shown(page), use_inner_text=True)
+    alert.get_by_text("For whoever runs this Recap").click()
+    expect(alert).to_contain_text("failed (HTTP 500)")
     expect(box(page)).to_have_value("")
     model_server.reset()
     model_server.main.queue(Text("In the parser."))
@@ -85,44 +87,32 @@ def test_what_could_not_be_sent_stays_in_the_box(page: Page, live: Live, model_s
     assert [words for _, words in stored(live, session_shown(page))].count("A thought I would hate to lose") == 1
 
 
-def test_a_reload_in_mid_stream_finds_the_finished_reply(page: Page, live: Live, model_server: ModelServer) -> None:
-    reply = Dictation()
-    model_server.main.queue(reply)
+def test_words_are_shown_as_they_were_typed(page: Page, live: Live) -> None:
     page.goto("/")
-    send(page, "Take your time")
-    reply.say("Half of it, ")
-    expect(messages(page).last).to_contain_text("Half of it")
-    page.reload()
-    expect(messages(page).last).to_contain_text("A reply is being written")
-    expect(box(page)).to_have_value("")
-    reply.say("and the rest.")
-    reply.end()
-    expect(messages(page).last).to_contain_text("Half of it, and the rest.")
-    assert len(stored(live, session_shown(page))) == 2
-
-
-@pytest.mark.slow
-def test_a_server_killed_in_mid_stream_loses_no_words(
-    gunicorn: Server, browse: Browse, model_server: ModelServer
-) -> None:
-    reply = Dictation()
-    model_server.main.queue(reply)
-    page = browse(gunicorn)
-    watch_of(page).expect("ERR_")
-    page.goto("/")
-    send(page, "Remember the blue door")
-    reply.say("I ")
-    expect(messages(page).last).to_contain_text("I")
-    gunicorn.kill()
-    expect(page.get_by_role("alert").first).to_be_visible()
-    gunicorn.start()
-    model_server.main.queue(Text("The blue door."))
-    page.reload()
-    again = page.get_by_role("button", name="Try again")
-    expect(again).to_be_visible(timeout=30_000)  # the killed turn's lease has to run out
-    again.click()
-    expect(messages(page).last).to_contain_text("The blue door.", timeout=30_000)
+    text = "  two spaces\nnext line:\n```py\nif a:\n    b()\n```\nthe <b>end</b>"
+    send(page, f"\n{text}\n")
     expect(messages(page)).to_have_count(2)
+    done(page)
+    own = messages(page).first
+    assert own.locator(".body").evaluate("body => body.innerText") == (
+        "  two spaces\nnext line:\nif a:\n    b()\nthe <b>end</b>"
+    )
+    assert own.locator("pre > code").text_content() == "if a:\n    b()"
+    assert stored(live, session_shown(page))[0] == ("user", text)
+
+
+def test_a_text_that_is_too_long_stays_whole_and_is_explained(page: Page) -> None:
+    page.goto("/")
+    long = "word " * 20_000 + "the end"
+    box(page).evaluate("(box, text) => { box.focus(); document.execCommand('insertText', false, text); }", long)
+    alert = page.get_by_role("main").get_by_role("alert")
+    expect(alert).to_contain_text("7 characters longer than the 100,000 that fit")
+    box(page).press("Enter")
+    expect(messages(page)).to_have_count(0)
+    expect(box(page)).to_have_value(long)
+    box(page).press("Control+a")
+    box(page).press_sequentially("Short")
+    expect(alert).to_be_hidden()
 
 
 def test_a_draft_outlives_a_reload_and_a_look_at_another_chat(page: Page, live: Live) -> None:
@@ -170,6 +160,29 @@ def test_a_long_history_loads_as_one_scrolls(page: Page, live: Live) -> None:
     expect(first).to_have_count(1)
     words = log.get_by_role("article").all_inner_texts()
     assert [text.split("\n")[0] for text in words] == [f"Message number {n}" for n in range(1, 201)]
+
+
+LONG_TASKS = """window.tasks = [];
+const note = list => tasks.push(...list.getEntries().map(task => task.duration));
+new PerformanceObserver(note).observe({ type: "longtask" });"""
+
+
+@pytest.mark.slow
+def test_two_thousand_messages_are_scrolled_through_and_answered_without_a_pause(
+    page: Page, live: Live, model_server: ModelServer
+) -> None:
+    for first in range(1, 2001, 500):
+        talk(live.client, "long", *(f"Message number {n} and a **few** more words" for n in range(first, first + 500)))
+    page.add_init_script(LONG_TASKS)
+    page.goto("/#/long")
+    expect(messages(page).last).to_contain_text("Message number 2000")
+    page.evaluate("tasks.length = 0")
+    while (held := messages(page).count()) < 2000:
+        page.get_by_role("log", name="Messages").evaluate("list => { list.scrollTop = 0 }")
+        expect(messages(page)).not_to_have_count(held)
+    assert max(page.evaluate("[0, ...tasks.splice(0)]")) < 200  # milliseconds
+    chat(page, model_server, "And now?", "Fine.")
+    assert max(page.evaluate("[0, ...tasks]")) < 300
 
 
 def test_why_this_answer_tells_what_was_recalled_and_what_it_cost(

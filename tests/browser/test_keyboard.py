@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.chatting import ME, box, messages, talk
+from tests.browsing import PHONE
 from tests.live import Live
 from tests.model_server import ModelServer, Text
 
@@ -38,3 +40,29 @@ def test_a_chat_by_keyboard_alone(page: Page, live: Live, model_server: ModelSer
     page.keyboard.press("Alt+n")
     expect(box(page)).to_be_focused()
     assert live.client.get(f"/api/sessions/garden?user_id={ME}").json["title"] == "Garden"
+
+
+COMPOSES = """box => box.dispatchEvent(new KeyboardEvent(
+    "keydown", { key: "Enter", keyCode: 229, bubbles: true, cancelable: true }
+))"""
+
+
+def test_enter_that_ends_the_composition_of_a_word_sends_nothing(page: Page) -> None:
+    page.goto("/")
+    box(page).fill("日本")
+    assert box(page).evaluate(COMPOSES), "the page took the key press"
+    expect(messages(page)).to_have_count(0)
+    expect(box(page)).to_have_value("日本")
+
+
+@pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
+def test_on_a_phone_enter_begins_a_line(page: Page, model_server: ModelServer) -> None:
+    page.goto("/")
+    box(page).fill("First line")
+    box(page).press("End")
+    box(page).press("Enter")
+    box(page).press_sequentially("second line")
+    expect(box(page)).to_have_value("First line\nsecond line")
+    expect(messages(page)).to_have_count(0)
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(messages(page)).to_have_count(2)

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, chat, fits, known, send, state, stored_facts, talk
+from tests.browser.chatting import ME, chat, fits, known, messages, send, state, stored, stored_facts, talk
 from tests.browsing import PHONE, WIDE, watch_of
 from tests.live import Live
 from tests.model_server import Body, Dictation, ModelServer, Status
 from tests.resources import digest_of
 from tests.resources import fact as a_fact
-from tests.serving import eventually
 
 SECTIONS: dict[str, Any] = {
     "topic": "A weekend in Porto",
@@ -153,36 +152,37 @@ def test_a_fact_is_corrected_in_its_place_and_its_history_tells(page: Page, live
 # -- forgetting
 
 
-def test_what_is_forgotten_can_be_taken_back_for_some_seconds_and_is_erased_then(page: Page, live: Live) -> None:
+def test_forget_says_what_it_does_and_forgets_the_fact(page: Page, live: Live) -> None:
     state(live, "Lives in Bristol")
     state(live, "Likes swimming")
-    page.clock.install()
     page.goto("/")
-    for _ in range(2):
-        fact(page, "Lives in Bristol").hover()
-        fact(page, "Lives in Bristol").get_by_role("button", name="Forget").click()
-        expect(fact(page, "Lives in Bristol")).to_have_count(0)
-        page.mouse.move(0, 0)
-        page.clock.run_for(6000)
-        assert "Lives in Bristol" in known(live)
-        if _ == 0:
-            offer(page).get_by_role("button", name="Undo").click()
-            expect(fact(page, "Lives in Bristol")).to_be_focused()
-    page.clock.run_for(3000)
-    expect(offer(page)).not_to_contain_text("Lives in Bristol")
-    assert eventually(lambda: known(live) == ["Likes swimming"])
-    expect(facts(page)).to_have_count(1)
+    asked = page.get_by_role("dialog", name="Forget this fact?")
+    for answer, left in (("Escape", 2), ("Enter", 1)):
+        fact(page, "Lives in Bristol").focus()
+        page.keyboard.press("Delete")
+        expect(asked).to_contain_text("Lives in Bristol")
+        expect(asked).to_contain_text("no longer use what you forget")
+        expect(asked.get_by_role("button", name="Erase the words too")).to_have_count(0)  # it came from no message
+        page.keyboard.press(answer)
+        expect(asked).to_be_hidden()
+        expect(facts(page)).to_have_count(left)
+    assert known(live) == ["Likes swimming"]
 
 
-def test_what_is_forgotten_is_erased_although_the_page_is_closed(page: Page, live: Live) -> None:
-    state(live, "Lives in Bristol")
-    page.goto("/")
-    fact(page, "Lives in Bristol").focus()
-    page.keyboard.press("Delete")
-    expect(offer(page)).to_contain_text("Forgotten: “Lives in Bristol”")
-    assert known(live) == ["Lives in Bristol"]
-    page.close()
-    assert eventually(lambda: known(live) == [])
+@pytest.mark.parametrize("words_too", [False, True], ids=["the fact", "the words too"])
+def test_forget_offers_to_erase_the_words_too(page: Page, live: Live, porto: list[int], words_too: bool) -> None:
+    page.goto("/#/porto")
+    expect(messages(page)).to_have_count(2)
+    fact(page, "Is allergic to walnuts").hover()
+    fact(page, "Is allergic to walnuts").get_by_role("button", name="Forget").click()
+    asked = page.get_by_role("dialog", name="Forget this fact?")
+    expect(asked).to_contain_text("The words it came from stay in their chat")
+    fits(page)
+    asked.get_by_role("button", name="Erase the words too" if words_too else "Forget the fact").click()
+    expect(facts(page)).to_have_count(0)
+    expect(messages(page)).to_have_count(1 if words_too else 2)
+    assert known(live) == []
+    assert [role for role, _ in stored(live, "porto")] == (["assistant"] if words_too else ["user", "assistant"])
 
 
 # -- the summary, by hand
@@ -325,12 +325,12 @@ def test_everything_open_at_once_is_accessible_and_fits(page: Page, live: Live, 
     fact(page, "Averylong").focus()
     page.keyboard.press("e")
     expect(panel(page).get_by_role("textbox", name="Fact")).to_be_focused()
-    fact(page, "Likes swimming").focus()
+    items(page, "Ruled out").focus()
     page.keyboard.press("Delete")
-    expect(offer(page)).to_contain_text("Likes swimming")
+    expect(offer(page)).to_contain_text("Lisbon")
     panel(page).get_by_role("button", name="Edit the summary").click()
     fits(page)
     page.keyboard.press("Escape")
     panel(page).get_by_role("button", name="Versions").click()
-    expect(page.get_by_role("dialog").get_by_role("heading", name="Version 1")).to_be_visible()
+    expect(page.get_by_role("dialog").get_by_role("heading", name="Version 2")).to_be_visible()
     fits(page)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, chat
+from tests.browser.chatting import ME, chat, talk
 from tests.browsing import PHONE, WIDE, accessibility
 from tests.live import Live
 from tests.model_server import ModelServer
@@ -19,7 +19,7 @@ def strip(page: Page) -> Locator:
 
 
 def chart(page: Page) -> Locator:
-    return strip(page).get_by_role("slider", name="Tokens by turn")
+    return strip(page).get_by_role("figure")
 
 
 def take_turns(live: Live, count: int, session_id: str = "garden") -> list[dict[str, Any]]:
@@ -31,14 +31,16 @@ def take_turns(live: Live, count: int, session_id: str = "garden") -> list[dict[
     return [item["usage"] for item in reversed(items)]
 
 
-def figures(usage: dict[str, Any]) -> tuple[str, str]:
-    return f"sent {usage['prompt_tokens']:,}", f"full history {usage['full_history_tokens']:,}"
+def unfold(page: Page) -> None:
+    strip(page).get_by_role("button", name="Tokens", expanded=False).click()
 
 
 def test_it_begins_with_the_second_turn(page: Page, live: Live, model_server: ModelServer) -> None:
     page.goto("/")
     expect(strip(page)).to_be_hidden()
     chat(page, model_server, "The roses need water")
+    expect(strip(page)).to_contain_text("sent; the full history would be")
+    unfold(page)
     expect(strip(page)).to_contain_text("The chart begins with the second turn.")
     chat(page, model_server, "And the lilies")
     expect(chart(page)).to_be_visible()
@@ -48,6 +50,7 @@ def test_it_begins_with_the_second_turn(page: Page, live: Live, model_server: Mo
 def test_its_figures_are_those_of_the_api(page: Page, live: Live) -> None:
     usages = take_turns(live, 5)
     page.goto("/#/garden")
+    unfold(page)
     rows = strip(page).get_by_role("row")
     expect(rows).to_have_count(6)
     for number, usage in enumerate(usages, 1):
@@ -58,38 +61,24 @@ def test_its_figures_are_those_of_the_api(page: Page, live: Live) -> None:
     expect(strip(page)).to_contain_text(f"{sent:,} sent; the full history would be {full:,}")
 
 
-def test_each_turn_can_be_read_with_the_arrow_keys_and_the_pointer(page: Page, live: Live) -> None:
-    usages = take_turns(live, 4)
+@pytest.mark.parametrize("page", [WIDE], indirect=True, ids=str)
+def test_it_opens_by_itself_once_memory_has_saved_tokens(page: Page, live: Live) -> None:
+    talk(live.client, "garden", *("The roses need water. " * 300 for _ in range(40)))
+    live.settle()
+    usages = take_turns(live, 2)
+    assert sum(usage["saved_tokens"] for usage in usages) > 0
     page.goto("/#/garden")
-    expect(strip(page)).to_contain_text("Turn 4")  # the last one, until another is pointed at
-    strip(page).get_by_role("button", name="Tokens").focus()
-    page.keyboard.press("Tab")
-    expect(chart(page)).to_be_focused()
-    for key, number in (("ArrowLeft", 3), ("Home", 1), ("ArrowLeft", 1), ("ArrowRight", 2), ("End", 4)):
-        page.keyboard.press(key)
-        sent, full = figures(usages[number - 1])
-        for text in (f"Turn {number}", sent, full):
-            expect(strip(page).get_by_role("figure")).to_contain_text(text)
-        expect(chart(page)).to_have_attribute("aria-valuenow", str(number))
-        expect(chart(page)).to_have_attribute("aria-valuetext", re.compile(f"^Turn {number}: .* sent, "))
-    area = chart(page).bounding_box()
-    assert area
-    page.mouse.move(area["x"] + area["width"] * 0.1, area["y"] + 20)
-    expect(strip(page).get_by_role("figure")).to_contain_text("Turn 1")
-    page.mouse.move(area["x"] + area["width"] - 3, area["y"] + 20)
-    expect(strip(page).get_by_role("figure")).to_contain_text("Turn 4")
+    expect(chart(page)).to_be_visible()
+    expect(strip(page)).to_contain_text("instead of")
 
 
 @pytest.mark.parametrize("page", [PHONE, WIDE.at_night], indirect=True, ids=str)
 def test_it_fits_and_is_accessible(page: Page, live: Live) -> None:
     take_turns(live, 6)
     page.goto("/#/garden")
-    fold = strip(page).get_by_role("button", name="Tokens")
-    expect(fold).to_be_visible()
-    if fold.get_attribute("aria-expanded") == "false":  # on a small screen it leaves the room to the words
-        fold.click()
+    unfold(page)
     expect(chart(page)).to_be_visible()
-    area, picture = chart(page).bounding_box(), chart(page).locator("svg").bounding_box()
+    area, picture = chart(page).bounding_box(), chart(page).locator(".token-plot svg").bounding_box()
     assert area and picture
     assert abs(area["width"] - picture["width"]) < 1
     assert picture["x"] + picture["width"] <= page.evaluate("innerWidth")

@@ -1,15 +1,15 @@
 // A chart of the tokens in a chat: tokens sent with each turn, compared with the full history.
 //
 // The figures are `usage` of each turn in the API; a turn without a reply has no `usage` and no point in the chart.
-// Screen readers get the same figures from a table, and from the chart with the arrow keys.
+// Screen readers get the same figures from a table.  What one turn took is told under its reply.
 
 import * as api from "../page/api.js";
 import { button, byId, el, svg } from "../page/dom.js";
 import { on, settings, shown } from "../page/state.js";
-import { moment, number } from "../page/words.js";
+import { number } from "../page/words.js";
 
 const PAGE = 500; // the maximum of turns in one call
-const ROOM = "(min-width: 761px) and (min-height: 800px)"; // screens on which the chart is open by default
+const ROOM = "(min-width: 761px) and (min-height: 800px)"; // screens on which the chart opens by itself
 const HEIGHT = 92;
 const TOP = 8;
 const BOTTOM = 16;
@@ -20,45 +20,21 @@ function tokenChart(turns) {
   if (points.length < 2) {
     return el("p.token-none.muted", {}, "The chart begins with the second turn.");
   }
-  const last = points.length - 1;
-  const caption = el("figcaption.token-reading", {});
-  const plot = el("div.token-plot", {
-    role: "slider",
-    tabIndex: 0,
-    "aria-label": "Tokens by turn",
-    "aria-valuemin": "1",
-    "aria-valuemax": String(points.length),
-  });
-  let picture = null;
-  let at = last;
-
-  const read = (index, { pointing = true } = {}) => {
-    at = index;
-    caption.replaceChildren(...reading(points[at], at));
-    plot.setAttribute("aria-valuenow", String(at + 1));
-    plot.setAttribute("aria-valuetext", spoken(points[at], at));
-    picture?.point(pointing ? at : null);
-  };
-  plot.addEventListener("pointermove", (event) => picture && read(picture.nearest(event.offsetX)));
-  plot.addEventListener("pointerleave", () => read(last, { pointing: false }));
-  plot.addEventListener("focus", () => plot.matches(":focus-visible") && read(at));
-  plot.addEventListener("blur", () => read(last, { pointing: false }));
-  plot.addEventListener("keydown", (event) => {
-    const to = { ArrowLeft: at - 1, ArrowDown: at - 1, ArrowRight: at + 1, ArrowUp: at + 1, Home: 0, End: last }[
-      event.key
-    ];
-    if (to === undefined) return;
-    event.preventDefault();
-    read(Math.max(0, Math.min(last, to)));
-  });
-  read(last, { pointing: false });
-
+  const plot = el("div.token-plot");
+  let drawn = 0;
   new ResizeObserver(([entry]) => {
     const width = Math.round(entry.contentRect.width);
-    if (!width || width === picture?.width) return;
-    picture = draw(points, width);
-    plot.replaceChildren(picture.element);
+    if (!width || width === drawn) return;
+    drawn = width;
+    plot.replaceChildren(draw(points, width));
   }).observe(plot);
+  const key = (kind) =>
+    svg(
+      "svg",
+      { class: "token-key", viewBox: "0 0 18 8", "aria-hidden": "true" },
+      svg("path", { class: `line-${kind}`, d: "M0 4H18" }),
+    );
+  const caption = el("figcaption.token-reading", {}, el("span", {}, key("sent"), "sent"), el("span", {}, key("full"), "full history"));
   return el(
     "figure.token-chart",
     { "aria-label": "Tokens sent, and tokens of the full history" },
@@ -72,7 +48,7 @@ const pointsOf = (turns) =>
   turns
     .filter((turn) => turn.usage)
     .sort((a, b) => (a.started_at < b.started_at ? -1 : 1))
-    .map((turn) => ({ sent: turn.usage.prompt_tokens, full: turn.usage.full_history_tokens, at: turn.started_at }));
+    .map((turn) => ({ sent: turn.usage.prompt_tokens, full: turn.usage.full_history_tokens }));
 
 function compared({ sent, full }) {
   if (sent === full) return "the same";
@@ -80,25 +56,7 @@ function compared({ sent, full }) {
   return `${share} % ${sent < full ? "less" : "more"}`;
 }
 
-const spoken = (point, index) =>
-  `Turn ${number(index + 1)}: ${number(point.sent)} sent, ${number(point.full)} as full history, ${compared(point)}`;
-
-function reading(point, index) {
-  const key = (kind) =>
-    svg(
-      "svg",
-      { class: "token-key", viewBox: "0 0 18 8", "aria-hidden": "true" },
-      svg("path", { class: `line-${kind}`, d: "M0 4H18" }),
-    );
-  return [
-    el("span", { title: moment(point.at) }, `Turn ${number(index + 1)}`),
-    el("span", {}, key("sent"), `sent ${number(point.sent)}`),
-    el("span", {}, key("full"), `full history ${number(point.full)}`),
-    el("span.muted", {}, compared(point)),
-  ];
-}
-
-/** Draw the chart at a width.  `nearest(x)` returns the turn at a position; `point(index)` marks one turn, or none. */
+/** Draw the chart at a width. */
 function draw(points, width) {
   const { ticks, top } = scale(Math.max(...points.map((point) => Math.max(point.sent, point.full)), 1));
   const left = 8 + 7 * Math.max(...ticks.map((tick) => number(tick).length));
@@ -110,14 +68,7 @@ function draw(points, width) {
   const area = (series) => `${line(series)}L${right} ${y(0)}L${left} ${y(0)}Z`;
   const label = (text, attributes) => svg("text", { class: "token-label", ...attributes }, text);
 
-  const mark = svg(
-    "g",
-    { visibility: "hidden" },
-    svg("path", { class: "token-mark", d: `M0 ${TOP}V${y(0)}` }),
-    svg("circle", { class: "bar-full", r: 3.5 }),
-    svg("circle", { class: "bar-sent", r: 3.5 }),
-  );
-  const element = svg(
+  return svg(
     "svg",
     { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, "aria-hidden": "true" },
     ...ticks.map((tick) => svg("path", { class: "token-grid", d: `M${left} ${y(tick)}H${right}` })),
@@ -128,21 +79,7 @@ function draw(points, width) {
     svg("path", { class: "line-sent", d: line("sent") }),
     label("turn 1", { x: left, y: HEIGHT - 2 }),
     label(`turn ${number(points.length)}`, { x: right, y: HEIGHT - 2, "text-anchor": "end" }),
-    mark,
   );
-  return {
-    element,
-    width,
-    nearest: (at) =>
-      Math.max(0, Math.min(points.length - 1, Math.round(((at - left) / (right - left)) * (points.length - 1)))),
-    point(index) {
-      mark.setAttribute("visibility", index === null ? "hidden" : "visible");
-      if (index === null) return;
-      mark.setAttribute("transform", `translate(${x(index).toFixed(1)} 0)`);
-      mark.children[1].setAttribute("cy", y(points[index].full));
-      mark.children[2].setAttribute("cy", y(points[index].sent));
-    },
-  };
 }
 
 /** Round values for the axis, from zero to at least `most`. */
@@ -178,13 +115,14 @@ function table(points) {
 }
 
 /**
- * Put the chart under the conversation's heading, open or folded as the person left it.
- * A chat without turns has no chart.
+ * Put the chart under the conversation's heading, open or folded as the person left it.  By itself it opens once memory
+ * has saved tokens.  A chat without turns has no chart.
  */
 export function startChart() {
   const line = el("span.token-total.muted", {});
   const body = el("div.token-body", { id: "token-body" });
-  const open = () => settings.chart === "shown" || (settings.chart === "" && matchMedia(ROOM).matches);
+  let saved = false;
+  const open = () => (settings.chart ? settings.chart === "shown" : saved && matchMedia(ROOM).matches);
   const fold = button(
     "Tokens",
     () => {
@@ -210,9 +148,7 @@ export function startChart() {
     strip.hidden = content === null;
     strip.classList.remove("waiting-for-turns");
     line.textContent = words;
-    const focused = body.contains(document.activeElement);
     body.replaceChildren(...(content ? [content] : []));
-    if (focused) (body.querySelector(".token-plot") ?? fold).focus();
   };
   let asked = 0;
   const read = async () => {
@@ -221,8 +157,12 @@ export function startChart() {
     if (sessionId === null) return show("", null);
     try {
       const turns = await turnsOf(sessionId);
+      if (mine !== asked) return;
       const points = pointsOf(turns);
-      if (mine === asked) show(total(points), points.length ? tokenChart(turns) : null);
+      const { sent, full } = sums(points);
+      saved = sent < full;
+      unfold();
+      show(total(sent, full), points.length ? tokenChart(turns) : null);
     } catch (error) {
       if (mine === asked) show("The figures can't be read", el("p.token-none", {}, `${error.message} `, button("Try again", read)));
     }
@@ -243,9 +183,9 @@ async function turnsOf(sessionId) {
   }
 }
 
-function total(points) {
-  const sent = points.reduce((sum, point) => sum + point.sent, 0);
-  const full = points.reduce((sum, point) => sum + point.full, 0);
+const sums = (points) => points.reduce((sum, { sent, full }) => ({ sent: sum.sent + sent, full: sum.full + full }), { sent: 0, full: 0 });
+
+function total(sent, full) {
   if (sent < full) return `${number(sent)} sent instead of ${number(full)}, ${compared({ sent, full })}`;
   return `${number(sent)} sent; the full history would be ${number(full)}`;
 }

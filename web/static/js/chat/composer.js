@@ -1,41 +1,38 @@
 // The box for writing messages.  Guarantee: typed text is never lost.  A draft survives a reload and a change of chat,
 // and is deleted only when the server has stored the message.
 
-import { byId } from "../page/dom.js";
+import { byId, sends } from "../page/dom.js";
+import { tooLong } from "../page/words.js";
 
+const CHARS_MAX = 100_000; // the server's limit for a message
 const box = byId("message-box");
 const stop = byId("stop");
 const send = byId("send");
 const trouble = byId("composer-error");
 let place = null; // the name of the draft in the box; null until the page has opened a chat
-let submit = null; // sends a message; set by startComposer
-let early = null; // a message submitted before `submit` was set
 
 const slot = (name) => `recap.draft.${name}`; // in sessionStorage, so a draft ends with its tab
 
 box.addEventListener("input", () => {
   fit();
+  complain(tooMuch(box.value));
   if (place !== null) sessionStorage.setItem(slot(place), box.value);
 });
 box.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+  if (sends(event)) {
     event.preventDefault();
     byId("composer").requestSubmit();
   }
 });
-byId("composer").addEventListener("submit", (event) => {
-  event.preventDefault();
-  const text = box.value.trim();
-  if (!text || send.hidden) return;
-  if (submit) submit(text);
-  else early = text;
-});
 
 /** Call `onSubmit(text)` to send a message, and `onHalt()` to stop the reply. */
 export function startComposer(onSubmit, onHalt) {
-  submit = onSubmit;
+  byId("composer").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = typed(box);
+    if (text && !send.hidden && !tooMuch(text)) onSubmit(text);
+  });
   stop.addEventListener("click", onHalt);
-  if (early !== null && holds(early)) submit(early);
 }
 
 /** Show the draft of a session.  The first opened session takes over text that was typed before. */
@@ -45,7 +42,7 @@ export function openDraft(name) {
   place = name;
   box.value = [draft, typed].filter(Boolean).join("\n");
   if (typed) sessionStorage.setItem(slot(place), box.value);
-  complain("");
+  complain(tooMuch(box.value));
   fit();
 }
 
@@ -69,7 +66,12 @@ export function giveBack(name, text) {
   fit();
 }
 
-export const holds = (text) => box.value.trim() === text;
+export const holds = (text) => typed(box) === text;
+
+/** The text of a box without empty lines around it.  Its first line keeps its indentation. */
+export const typed = ({ value }) => value.replace(/^\s*\n|\s+$/g, "");
+
+export const tooMuch = (text) => tooLong(text, CHARS_MAX);
 
 /** Show an error above the box; an empty text removes it. */
 export function complain(text) {

@@ -3,34 +3,32 @@
 // `draw` renders three things: the loaded `thread`, the turn in progress, and the last failure.  The element of a
 // message is created once and reused.
 
-import * as api from "../page/api.js";
-import { announce, button, byId, el, put } from "../page/dom.js";
+import { announce, button, byId, el, put, sends } from "../page/dom.js";
 import * as composer from "./composer.js";
 import { emptyState } from "./empty.js";
 import { eraseButton } from "./erase.js";
 import { body, messageItem, replyInProgress } from "./message.js";
 import { emit, on, settings, shown } from "../page/state.js";
 import { Thread } from "./thread.js";
-import { liveTurn, takeTurn } from "./turns.js";
+import { followTurn, forgetPart, liveTurn, partOf, takeTurn } from "./turns.js";
 import { dayKey, dayName, randomId, shortened } from "../page/words.js";
-import { onJump } from "./why.js";
+import { onShow } from "./why.js";
 
 const NEAR_END = 80; // pixels from the end within which the view follows new text
-const BUSY_POLL = 700; // milliseconds between polls for a reply that this page did not request
 
 const list = byId("messages");
 let thread = null; // null: not loaded yet; a new or temporary chat has a thread without a session
 let failure = null; // {message}: of the last turn, shown under the thread
 let editing = null; // the id of the message being edited
 let elements = new Map(); // by message id
-let pressed = null; // a text submitted before the thread was loaded; it is sent afterwards
+let pressed = null; // a text submitted before the page or the thread was loaded; it is sent afterwards
 let writing = null; // {of, reply}: the turn in progress, and the element of its reply
 let following = true; // whether the view stays at the end while text arrives
-let lastTop = 0;
+let lastRoom = 0; // how far the view could be scrolled when this was last looked at
 let opening = 0; // counts opened sessions, to ignore responses for earlier ones
 
 export function startConversation() {
-  onJump(jumpTo);
+  onShow({ jumpTo, bringIntoView });
   const watch = new IntersectionObserver((seen) => {
     for (const entry of seen) if (entry.isIntersecting) loadMore(entry.target.dataset.edge);
   }, { root: list, rootMargin: "400px 0px" });
@@ -42,11 +40,14 @@ export function startConversation() {
   list.addEventListener("scroll", scrolled);
   new ResizeObserver(() => following && toEnd()).observe(list);
   on("turn", turnEnded);
+  on("begun", refresh);
+  on("sessions", (detail) => detail && (detail.erased ? leaveOut(detail) : refresh(detail)));
   on("person", () => newChat());
   window.addEventListener("hashchange", followAddress);
   followAddress();
-  composer.startComposer(submit, () => liveTurn(shown.sessionId)?.stop());
 }
+
+composer.startComposer(submit, () => liveTurn(shown.sessionId)?.stop());
 
 /** Show a session's newest messages. */
 export async function openSession(sessionId) {
@@ -79,7 +80,7 @@ export async function jumpTo(sessionId, messageId) {
   }
   const item = elements.get(messageId);
   if (!item) return;
-  item.scrollIntoView({ block: "center" });
+  bringIntoView(item, "center");
   item.classList.remove("found");
   requestAnimationFrame(() => item.classList.add("found"));
   item.tabIndex = -1;
@@ -112,7 +113,7 @@ function begin(sessionId, temporary = false) {
   if (shown.sessionId !== sessionId) shown.systemPrompt = "";
   shown.sessionId = sessionId;
   shown.temporary = temporary;
-  thread = failure = editing = pressed = null;
+  thread = failure = editing = null;
   composer.openDraft(draftName());
   return opening;
 }
@@ -123,21 +124,14 @@ function startFresh(sessionId, temporary = false) {
 }
 
 function accept(loaded, { end = true } = {}) {
-  thread = loaded;
-  elements = new Map();
-  writing = null;
-  const waiting = thread.unanswered;
+  const waiting = loaded.unanswered;
   if (waiting && draftMatches(waiting.content)) {
     composer.stored(draftName(), waiting.content); // the message was stored, although sending it seemed to fail
     composer.openDraft(draftName());
   }
-  const turn = liveTurn(shown.sessionId);
-  if (turn) turn.changed = progress;
-  draw();
-  following = false;
-  if (end) toEnd();
+  following = end;
+  show(loaded);
   emit("session", shown.sessionId);
-  if (thread.session?.busy && !turn) watchBusy(opening);
   if (pressed !== null && composer.holds(pressed)) submit(pressed);
   pressed = null;
 }
@@ -145,30 +139,23 @@ function accept(loaded, { end = true } = {}) {
 const draftName = () => (shown.temporary ? "temporary" : (shown.sessionId ?? "new"));
 const draftMatches = (text) => sessionStorage.getItem(`recap.draft.${draftName()}`) === text;
 
-/** Wait for a reply that another page requested. */
-async function watchBusy(mine) {
-  while (mine === opening && !liveTurn(shown.sessionId)) {
-    await new Promise((resolve) => setTimeout(resolve, BUSY_POLL));
-    if (mine !== opening) return;
-    try {
-      const { busy } = await api.get(thread.path);
-      if (busy) continue;
-      await reload(mine);
-      emit("turn", { sessionId: shown.sessionId });
-      return;
-    } catch (error) {
-      if (error.status === 404) return;
-    }
-  }
-}
-
-async function reload(mine) {
-  const loaded = await Thread.latest(thread.sessionId);
-  if (mine !== opening) return;
+/** Show a thread, and the reply that is being written in it, here or for another page. */
+function show(loaded) {
   thread = loaded;
   elements = new Map();
+  writing = null;
+  const busy = thread.session?.busy;
+  const turn = liveTurn(shown.sessionId) ?? (busy ? followTurn(thread.sessionId, thread.unanswered) : null);
+  if (turn) turn.changed = progress;
   draw();
-  toEnd();
+}
+
+/** Show what has changed in the chat on display without this tab. */
+async function refresh({ sessionId }) {
+  const waits = () => !thread?.sessionId || sessionId !== thread.sessionId || liveTurn(sessionId) || editing || thread.newer;
+  if (waits()) return;
+  const loaded = await Thread.latest(sessionId).catch(() => null);
+  if (loaded && !waits()) show(loaded.after(thread));
 }
 
 async function loadMore(edge) {
@@ -201,8 +188,8 @@ function submit(text, { replaces = null, resumes = null } = {}) {
   if (thread.newer) openSession(shown.sessionId);
   const turn = takeTurn({ sessionId: shown.temporary ? null : shown.sessionId, text, replaces, resumes, history });
   turn.changed = progress;
+  following = true;
   draw();
-  toEnd();
   announce("Sent");
 }
 
@@ -216,13 +203,14 @@ function progress() {
 }
 
 async function turnEnded({ sessionId, turn }) {
-  if (!turn || sessionId !== shown.sessionId || turn.temporary !== shown.temporary || !thread) return;
+  if (!turn) return refresh({ sessionId });
+  if (sessionId !== shown.sessionId || turn.temporary !== shown.temporary || !thread) return;
   const mine = opening;
   if (!turn.error) {
     composer.stored(draftName(), turn.text);
     if (turn.messageId || turn.temporary) thread.add(turn);
-    else await reload(mine).catch(() => {});
-    announce("The reply is complete");
+    else await refresh({ sessionId });
+    if (!thread.unanswered) announce("The reply is complete");
   } else if (turn.temporary) {
     composer.giveBack(draftName(), turn.text);
     composer.complain(turn.error.message);
@@ -234,20 +222,12 @@ async function turnEnded({ sessionId, turn }) {
 
 /** Check whether the server stored the message.  If it did not, put the text back into the box. */
 async function afterFailure(turn, mine) {
-  let kept = false;
-  try {
-    const loaded = await Thread.latest(turn.sessionId);
-    if (mine !== opening) return;
-    thread = loaded;
-    elements = new Map();
-    kept = thread.items.some((message) => message.id === turn.userMessageId) || thread.unanswered?.content === turn.text;
-    if (thread.session.busy) return void watchBusy(mine);
-  } catch {
-    if (mine !== opening) return;
-  }
-  if (kept) {
+  const loaded = await Thread.latest(turn.sessionId).catch(() => null);
+  if (mine !== opening) return;
+  if (loaded?.holds(turn.userMessageId) || loaded?.unanswered?.content === turn.text) {
     composer.stored(draftName(), turn.text);
-    failure = { message: turn.error.message };
+    failure = turn.error;
+    show(loaded);
   } else {
     composer.giveBack(draftName(), turn.text);
     composer.complain(turn.error.message);
@@ -281,51 +261,60 @@ function draw() {
   nodes.push(...ending(turn));
   if (!nodes.length) nodes.push(emptyState({ temporary: shown.temporary, write: composer.write }));
   put(list, nodes);
-  if (firstBefore && list.querySelector("article")?.dataset.id !== firstBefore && list.querySelector(`article[data-id="${firstBefore}"]`)) {
-    list.scrollTop = top + list.scrollHeight - height; // keep the visible messages in place
-  }
   composer.replying(turn);
   head();
+  if (following) toEnd();
+  else if (firstBefore && list.querySelector("article")?.dataset.id !== firstBefore && list.querySelector(`article[data-id="${firstBefore}"]`)) {
+    list.scrollTop = top + list.scrollHeight - height; // keep the visible messages in place
+  }
 }
 
-/** The nodes below the stored messages: the turn in progress, a reply to another page, or an error. */
+/** The nodes below the stored messages: the turn in progress, or what there is of a reply that broke off. */
 function ending(turn) {
   if (turn) {
     if (writing?.of !== turn) writing = { of: turn, reply: replyInProgress() };
     writing.reply.show(turn);
     const own = el("article.message.user", { "aria-label": "You" }, body("user", turn.text));
-    return turn.resumes ? [writing.reply.item] : [own, writing.reply.item];
+    return turn.resumes || thread.holds(turn.userMessageId) ? [writing.reply.item] : [own, writing.reply.item];
   }
   writing = null;
   const waiting = thread.unanswered;
-  if (!waiting) return [];
-  if (thread.session?.busy) return [el("article.message.assistant", { "aria-busy": "true" }, el("div.body.waiting.dots", {}, "A reply is being written"))];
+  if (!waiting) {
+    forgetPart(thread.sessionId);
+    return [];
+  }
+  const part = partOf(thread.sessionId, waiting.id);
+  const why = failure?.message ?? (part ? "The reply broke off here." : "This message has no reply yet.");
   return [
-    el(
-      "div.thread-error",
-      { role: "alert" },
-      el("span", {}, failure?.message ?? "This message has no reply yet. It is stored."),
-      button("Try again", () => submit(waiting.content, { resumes: waiting.id })),
-    ),
+    ...(part ? [el("article.message.assistant", { "aria-label": "Recap, broken off" }, body("assistant", part))] : []),
+    trouble(`${why} Your message is kept.`, () => submit(waiting.content, { resumes: waiting.id }), failure?.told),
   ];
 }
 
+/** An error within the thread.  `told` is what the server said of it, for whoever runs it. */
+function trouble(text, retry, told = "") {
+  return el("div.thread-error", { role: "alert" }, el("span", {}, text), button("Try again", retry),
+    told && el("details", {}, el("summary", {}, "For whoever runs this Recap"), told));
+}
+
+/** The element of a message.  It is made once, and again when its actions change: drawing has to be fast in long chats. */
 function element(message) {
   const last = thread.newer === null ? thread.items.at(-1) : null;
   const key = message.id ?? message;
-  const free = !liveTurn(shown.sessionId) && !shown.temporary;
+  const free = last && !liveTurn(shown.sessionId) && !shown.temporary;
   const lastOwn = thread.items.findLast((one) => one.role === "user");
-  if (editing === message.id && free) return editor(message);
-  const actions = [];
-  if (free && message === lastOwn && last) actions.push(button("Edit", () => edit(message.id), { kind: "quiet" }));
-  if (free && message === last && message.role === "assistant" && lastOwn) {
-    actions.push(button("Try again", () => submit(lastOwn.content, { replaces: lastOwn.id }), { kind: "quiet", title: "Replace this reply with a new one" }));
-  }
-  if (free && message.id) actions.push(eraseButton(thread, message, { erased: leaveOut, failed: complain }));
+  const edits = free && message === lastOwn;
+  if (edits && editing === message.id) return editor(message);
+  const retries = free && message === last && message.role === "assistant" && lastOwn;
+  const wanted = edits ? "edit" : retries ? "retry" : "";
   const kept = elements.get(key);
-  const wanted = actions.map((action) => action.textContent).join();
-  if (kept && kept.dataset.actions === wanted) return kept;
-  const made = messageItem(message, { turn: thread.turns.get(message.id), actions });
+  if (kept?.dataset.actions === wanted) return kept;
+  const actions = [
+    edits && button("Edit", () => edit(message.id), { kind: "quiet" }),
+    retries && button("Try again", () => submit(lastOwn.content, { replaces: lastOwn.id }), { kind: "quiet", title: "Replace this reply with a new one" }),
+    !shown.temporary && eraseButton(thread.sessionId, message, complain),
+  ];
+  const made = messageItem(message, { turn: thread.turns.get(message.id), actions: actions.filter(Boolean) });
   made.dataset.actions = wanted;
   elements.set(key, made);
   return made;
@@ -334,8 +323,9 @@ function element(message) {
 const complain = (error) => composer.complain(error.message);
 
 /** Remove an erased message, and redraw the others, which may have shown text of it. */
-async function leaveOut(messageId) {
-  await thread.leaveOut(messageId).catch(complain);
+async function leaveOut({ sessionId, erased }) {
+  if (thread?.sessionId !== sessionId) return;
+  await thread.leaveOut(erased).catch(complain);
   elements = new Map();
   draw();
 }
@@ -348,18 +338,19 @@ function edit(messageId) {
 
 /** A form to edit the person's last message.  Sending it replaces the message and its reply. */
 function editor(message) {
-  const words = el("textarea", { value: message.content, rows: 4, "aria-label": "Your message, changed", maxLength: 100000 });
+  const words = el("textarea", { value: message.content, rows: 4, "aria-label": "Your message, changed" });
   const leave = () => edit(null);
   const save = () => {
-    const text = words.value.trim();
-    if (text) submit(text, { replaces: message.id });
+    const text = composer.typed(words);
+    composer.complain(composer.tooMuch(text));
+    if (text && !composer.tooMuch(text)) submit(text, { replaces: message.id });
   };
   words.addEventListener("keydown", (event) => {
     if (event.key === "Escape") {
       event.stopPropagation();
       leave();
     }
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    if (sends(event)) {
       event.preventDefault();
       save();
     }
@@ -372,7 +363,7 @@ function editor(message) {
 function showTrouble(error, retry) {
   thread = new Thread(shown.sessionId);
   emit("session", shown.sessionId);
-  list.replaceChildren(el("div.thread-error", { role: "alert" }, el("span", {}, error.message), button("Try again", retry)));
+  list.replaceChildren(trouble(error.message, retry, error.told));
 }
 
 function head() {
@@ -386,15 +377,21 @@ function head() {
     : settings.user === "me" ? "" : `Remembered for ${settings.user}.`;
 }
 
-function toEnd() {
-  following = true;
-  list.scrollTop = list.scrollHeight;
-  lastTop = list.scrollTop;
+/** Show an element, and stay there when text arrives below it. */
+function bringIntoView(element, block = "nearest") {
+  following = false;
+  element.scrollIntoView({ block });
 }
 
-/** Stop following new text when the person scrolls up, and follow again near the end. */
+function toEnd() {
+  lastRoom = list.scrollHeight - list.clientHeight;
+  list.scrollTop = lastRoom;
+}
+
+/** Follow new text while its end is in view.  When the room has changed, the browser scrolled and not the person. */
 function scrolled() {
-  if (list.scrollTop < lastTop - 2) following = false;
-  if (list.scrollHeight - list.scrollTop - list.clientHeight < NEAR_END) following = true;
-  lastTop = list.scrollTop;
+  const room = list.scrollHeight - list.clientHeight;
+  if (room - list.scrollTop < NEAR_END) following = true;
+  else if (room === lastRoom) following = false;
+  lastRoom = room;
 }

@@ -7,6 +7,12 @@ import { whyButton } from "./why.js";
 
 const SPEAKERS = { user: "You", assistant: "Recap", system: "System", tool: "Tool" };
 
+const ENDS = {
+  interrupted: "Stopped here",
+  length: "Cut at the model's limit",
+  cut_off: "The model broke off here",
+};
+
 /**
  * A stored message.  `turn` is the turn of a reply, with its cost and recall; `actions` are additional buttons.
  */
@@ -20,25 +26,27 @@ export function messageItem(message, { turn = null, actions = [] } = {}) {
     body(message.role, message.content),
   );
   const meta = el("div.meta", {}, el("time", { dateTime: message.created_at, title: moment(message.created_at) }, clock(message.created_at)));
-  if (turn?.finish_reason === "interrupted") meta.append(el("span.badge.warn", {}, "Stopped here"));
-  if (turn?.finish_reason === "length") meta.append(el("span.badge.warn", {}, "Cut at the model's limit"));
-  if (turn?.usage) meta.append(whyButton(turn, item));
+  if (turn?.finish_reason in ENDS) meta.append(el("span.badge.warn", {}, ENDS[turn.finish_reason]));
+  if (turn?.usage) meta.append(whyButton(turn, item, message.content));
   meta.append(copyButton(message.content), ...actions);
   item.append(meta);
   return item;
 }
 
-/** The text: replies are rendered as Markdown, all other messages are shown as typed. */
+const FENCED = /\n?^```[^\n]*\n([^]*?)\n?^```[^\S\n]*$\n?/m; // one block of code
+
+/** The text: replies are rendered as Markdown.  All other messages are shown as typed, with their blocks of code. */
 export function body(role, text) {
   if (role === "assistant") return el("div.body.md", {}, render(text));
-  return el("div.body.typed", {}, text);
+  const code = (words) => el("pre", { tabIndex: 0 }, el("code", {}, words));
+  return el("div.body.typed", {}, text.split(FENCED).map((words, part) => (part % 2 ? code(words) : words)));
 }
 
 /** A reply in progress: `{item, show(turn)}`. */
 export function replyInProgress() {
-  const words = el("div.body.md", {});
-  const waiting = el("div.body.waiting.dots", {}, "Looking back");
-  const item = el("article.message.assistant", { "aria-label": "Recap, writing", "aria-busy": "true" }, waiting);
+  const words = el("div.body.md", { hidden: true });
+  const waiting = el("div.body.waiting.dots", {});
+  const item = el("article.message.assistant", { "aria-label": "Recap, writing", "aria-busy": "true" }, words, waiting);
   let drawn = null;
   let due = false;
   const draw = () => {
@@ -48,9 +56,10 @@ export function replyInProgress() {
   return {
     item,
     show(turn) {
-      waiting.textContent = turn.stopping ? "Stopping" : turn.memory ? recalled(turn.memory) : "Looking back";
+      waiting.textContent = doing(turn);
+      waiting.hidden = Boolean(turn.reply) && turn.heard && !turn.stopping;
       if (!turn.reply) return;
-      if (!words.isConnected) waiting.replaceWith(words);
+      words.hidden = false;
       drawn = turn.reply;
       if (!due) {
         due = true;
@@ -60,7 +69,11 @@ export function replyInProgress() {
   };
 }
 
-function recalled(memory) {
+function doing({ lost, stopping, heard, reply, memory }) {
+  if (lost) return "The connection to Recap broke off. What you read so far is kept. Trying again";
+  if (stopping) return "Stopping";
+  if (!heard) return reply ? "Waiting for the rest of the reply" : "A reply is being written";
+  if (!memory) return "Looking back";
   const found = memory.excerpts.length;
   return found ? `Found ${number(found)} earlier ${found === 1 ? "passage" : "passages"}, writing` : "Writing";
 }

@@ -3,12 +3,14 @@
 import * as api from "../page/api.js";
 import { jumpTo, newChat, openSession } from "./conversation.js";
 import { confirmed } from "../page/dialog.js";
-import { arrowKeys, button, byId, el, put } from "../page/dom.js";
+import { arrowKeys, button, byId, el, isEnter, put } from "../page/dom.js";
 import { icon } from "../page/icons.js";
-import { on, shown, timezone } from "../page/state.js";
+import { emit, on, shown, timezone } from "../page/state.js";
 import { clock, dayName, when } from "../page/words.js";
 
 const PAGE = 30;
+const LETTER = "[\\p{sc=Latn}\\p{sc=Cyrl}\\p{sc=Grek}\\p{N}]"; // of scripts that part words by spaces
+const HIT_BEFORE = 40; // characters shown before the first word that was found
 const SEARCH_DELAY = 180; // milliseconds after the last key before a search starts
 
 const list = byId("session-list");
@@ -39,7 +41,7 @@ export function startSessions() {
     if (more && list.scrollHeight - list.scrollTop - list.clientHeight < 200) readMore();
   });
   settleKeys = arrowKeys(list, stops);
-  for (const event of ["turn", "sessions", "person"]) on(event, () => search.value.trim() || read());
+  for (const event of ["begun", "turn", "sessions", "person"]) on(event, () => search.value.trim() || read());
   on("session", () => search.value.trim() || draw());
   read();
 }
@@ -86,7 +88,9 @@ function draw() {
     if (groups.at(-1)?.name !== name) groups.push({ name, items: [] });
     groups.at(-1).items.push(session);
   }
+  const focused = document.activeElement?.closest(".session")?.dataset.id;
   put(list, groups.flatMap(({ name, items }) => group(name, items)));
+  if (focused && !list.contains(document.activeElement)) rowsMade.get(focused)?.item.firstChild.focus(); // its row was made anew
   settleKeys();
 }
 
@@ -151,7 +155,7 @@ function rename(session) {
       try {
         const changed = await api.patch(api.sessionPath(session.id), { title });
         Object.assign(sessions.find((one) => one.id === session.id) ?? session, changed); // the list may have been reloaded
-        if (session.id === shown.sessionId) byId("title").textContent = changed.title;
+        emit("sessions", { sessionId: session.id });
       } catch (error) {
         done = false;
         item.append(el("p.list-note", { role: "alert" }, error.message));
@@ -162,7 +166,7 @@ function rename(session) {
   };
   box.addEventListener("keydown", (event) => {
     event.stopPropagation();
-    if (event.key === "Enter") save();
+    if (isEnter(event)) save();
     if (event.key === "Escape") {
       done = true;
       leave();
@@ -215,7 +219,17 @@ function found(titles, hits) {
 function hitButton(hit) {
   const who = hit.name || (hit.role === "user" ? "You" : "Recap");
   return el("button.hit", { type: "button", onclick: () => jumpTo(hit.session_id, hit.message_id) },
-    el("span.when", {}, `${who}, ${when(hit.created_at)}`), el("span.hit-text", {}, hit.content));
+    el("span.hit-title", {}, hit.title || "Untitled chat"),
+    el("span.when", {}, `${who}, ${when(hit.created_at)}`), el("span.hit-text", {}, marked(hit)));
+}
+
+/** The text from a little before the first word that was found, with these words marked. */
+function marked({ content, highlights }) {
+  if (!highlights.length) return content;
+  const words = highlights.map((word) => word.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")).sort((a, b) => b.length - a.length);
+  const parts = content.split(new RegExp(`(?<!${LETTER})(${words.join("|")})(?!${LETTER})`, "u"));
+  const begins = parts[0].length > HIT_BEFORE ? `…${parts[0].slice(-HIT_BEFORE)}` : parts[0];
+  return [begins, ...parts.slice(1).map((part, at) => (at % 2 ? part : el("mark", {}, part)))];
 }
 
 function trouble(error, retry) {

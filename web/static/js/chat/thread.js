@@ -1,6 +1,7 @@
 // The loaded part of a session: a continuous range of its messages, and the cost of its turns.
 
 import * as api from "../page/api.js";
+import { randomId } from "../page/words.js";
 
 const PAGE = 40;
 const TURNS = 500; // the newest turns; older replies show no cost
@@ -47,6 +48,15 @@ export class Thread {
     return thread;
   }
 
+  /** This thread, with the older messages that `before` has loaded of the same session. */
+  after(before) {
+    const at = before.items.findIndex((message) => message.id === this.items[0]?.id);
+    if (at < 0 || !this.older) return this;
+    this.items.unshift(...before.items.slice(0, at));
+    this.older = before.older;
+    return this;
+  }
+
   async loadOlder() {
     const page = await api.get(`${this.path}/messages`, { order: "desc", limit: PAGE, cursor: this.older });
     this.items.unshift(...page.items.reverse());
@@ -72,13 +82,14 @@ export class Thread {
   /** Add a successful turn without reloading. */
   add(turn) {
     if (turn.replaces) this.cutFrom(turn.replaces);
+    const { userMessageId, usage, memory } = turn;
+    const id = turn.messageId ?? randomId(); // a temporary reply has none
     const said = { session_id: this.sessionId, name: null };
-    if (!this.holds(turn.userMessageId) || turn.temporary) {
-      this.items.push({ ...said, id: turn.userMessageId, role: "user", content: turn.text, created_at: turn.startedAt });
+    if (!this.holds(userMessageId) || turn.temporary) {
+      this.items.push({ ...said, id: userMessageId, role: "user", content: turn.text, created_at: turn.startedAt });
     }
-    const now = new Date().toISOString();
-    this.items.push({ ...said, id: turn.messageId, role: "assistant", content: turn.reply, created_at: now });
-    this.turns.set(turn.messageId, { ...said, message_id: turn.messageId, usage: turn.usage, memory: turn.memory, finish_reason: turn.finishReason });
+    this.items.push({ ...said, id, role: "assistant", content: turn.reply, created_at: new Date().toISOString() });
+    this.turns.set(id, { ...said, message_id: id, user_message_id: userMessageId, usage, memory, finish_reason: turn.finishReason });
   }
 
   /** Remove a message and all later ones. */

@@ -1,7 +1,8 @@
 // Turns in progress, from sending the message to the stored reply.
 //
 // Guarantee: a turn continues while another session is shown, and each session has at most one.  If the same text is
-// sent again after a failure, it has the same idempotency key, so the server never stores it twice.
+// sent again after a failure, it has the same idempotency key, so the server never stores it twice.  A turn whose
+// connection broke off goes on until the server can be asked what became of it; the words read so far survive a reload.
 
 import * as api from "../page/api.js";
 import { emit, settings, shown, timezone } from "../page/state.js";
@@ -9,14 +10,27 @@ import { randomId } from "../page/words.js";
 
 const TEMPORARY = "(temporary)"; // cannot be a session id, because those contain no parentheses
 const HISTORY = 200; // messages of a temporary chat sent with each turn: the API's maximum
+const POLL = 700; // milliseconds between looks at a reply that this page does not hear
 const live = new Map(); // by session
 const failed = new Map(); // by session: the last failed turn, until it succeeds
 
 /** The turn in progress in a session, or undefined. */
 export const liveTurn = (sessionId) => live.get(sessionId ?? TEMPORARY);
 
+const slot = (sessionId) => `recap.reply.${sessionId}`; // in sessionStorage, so it ends with the tab
+
+/** What this tab has read of the reply to a stored message; the server stores a reply when it is complete. */
+export function partOf(sessionId, messageId) {
+  const part = JSON.parse(sessionStorage.getItem(slot(sessionId)) ?? "{}");
+  return part.of === messageId ? part.text : "";
+}
+
+export const forgetPart = (sessionId) => sessionStorage.removeItem(slot(sessionId));
+
 class Turn {
   reply = "";
+  heard = true; // false: the reply is written without this page hearing it
+  lost = false; // whether the server can't be reached
   memory = null;
   usage = null;
   userMessageId = null;
@@ -40,12 +54,11 @@ class Turn {
     return this.sessionId === null;
   }
 
-  async take() {
+  async take(act) {
     const place = this.sessionId ?? TEMPORARY;
     live.set(place, this);
     try {
-      await this.#prepare();
-      await api.chat(this.#body(), { key: this.key, signal: this.#abort.signal, heard: (chunk) => this.#heard(chunk) });
+      await act();
       failed.delete(place);
     } catch (error) {
       if (error.name === "AbortError") this.finishReason = "interrupted";
@@ -57,6 +70,33 @@ class Turn {
     live.delete(place);
     this.changed();
     emit("turn", { sessionId: this.sessionId, turn: this });
+  }
+
+  async send() {
+    await this.#prepare();
+    try {
+      await api.chat(this.#body(), { key: this.key, signal: this.#abort.signal, heard: (chunk) => this.#hear(chunk) });
+    } catch (error) {
+      if (error.code !== "broken" || this.temporary) throw error;
+      this.lost = true;
+      await this.follow();
+    }
+  }
+
+  /** Wait until the server has no reply in progress, however long it can't be reached. */
+  async follow() {
+    this.heard = false;
+    for (let busy = true; busy; ) {
+      this.changed();
+      await new Promise((resolve) => setTimeout(resolve, POLL));
+      try {
+        ({ busy } = await api.get(api.sessionPath(this.sessionId)));
+        this.lost = false;
+      } catch (error) {
+        if (error.status === 404) return; // erased meanwhile
+        this.lost = true;
+      }
+    }
   }
 
   /** Stop the reply.  The text so far is kept. */
@@ -99,14 +139,18 @@ class Turn {
     };
   }
 
-  #heard(chunk) {
+  #hear(chunk) {
     if (chunk.memory) this.memory = chunk.memory;
-    if (chunk.user_message_id) this.userMessageId = chunk.user_message_id;
+    if (chunk.user_message_id && !this.userMessageId) {
+      this.userMessageId = chunk.user_message_id;
+      emit("begun", { sessionId: this.sessionId });
+    }
     if (chunk.message_id) this.messageId = chunk.message_id;
     if (chunk.usage) this.usage = chunk.usage;
     const choice = chunk.choices?.[0];
     this.reply += choice?.delta?.content ?? "";
     if (choice?.finish_reason) this.finishReason = choice.finish_reason;
+    if (!this.temporary) sessionStorage.setItem(slot(this.sessionId), JSON.stringify({ of: this.userMessageId, text: this.reply }));
     this.changed();
   }
 }
@@ -114,6 +158,14 @@ class Turn {
 /** Begin a turn.  It emits the event "turn" when it ends. */
 export function takeTurn(request) {
   const turn = new Turn(request);
-  turn.take();
+  turn.take(() => turn.send());
+  return turn;
+}
+
+/** Begin to wait for the reply to a stored message that the server is writing for another page. */
+export function followTurn(sessionId, message) {
+  const turn = new Turn({ sessionId, text: message?.content ?? "", resumes: message?.id ?? true });
+  turn.reply = partOf(sessionId, message?.id);
+  turn.take(() => turn.follow());
   return turn;
 }

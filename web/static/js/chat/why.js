@@ -1,22 +1,28 @@
-// Explains a reply: what was recalled and why, which facts were in the prompt, and how many tokens it took.
+// Explains a reply: which words of its chat it may rest on, what was recalled and why, which facts were in the prompt,
+// and how many tokens it took.
 
 import * as api from "../page/api.js";
 import { button, el, svg } from "../page/dom.js";
-import { date, number, plural, when } from "../page/words.js";
+import { date, number, plural, shortened, when } from "../page/words.js";
 
 // Labels for the parts of a score, by their names in the API.
 const PARTS = { words: "words", meaning: "meaning", neighbours: "messages around it", session: "its chat", time: "time" };
 const FACT_PARTS = { importance: "importance", recency: "recency", use: "use", relevance: "fits the message" };
 
-let jump = () => {};
+const NEAREST = 2; // messages of the chat that are shown
+const QUOTED = 300; // characters of each
 
-/** Set the function that shows a message.  Called once, at the start. */
-export function onJump(jumpTo) {
+let jump = () => {};
+let reveal = () => {};
+
+/** Set the functions that go to a message, and that bring an element into view.  Called once, at the start. */
+export function onShow({ jumpTo, bringIntoView }) {
   jump = jumpTo;
+  reveal = bringIntoView;
 }
 
 /** The button under a reply that opens the explanation inside `item`. */
-export function whyButton(turn, item) {
+export function whyButton(turn, item, reply) {
   let shown = null;
   const label = `Why this answer · ${number(turn.usage.prompt_tokens)} tokens sent`;
   const toggle = button(label, async () => {
@@ -27,12 +33,14 @@ export function whyButton(turn, item) {
       shown = el("section.why", { "aria-label": "Why this answer" }, el("p.muted.dots", {}, "Reading"));
       item.append(shown);
       const panel = shown;
+      reveal(panel);
       try {
-        const memory = turn.memory ?? (await read(turn));
-        panel.replaceChildren(...explanation(memory, turn.usage));
+        const [memory, near] = await Promise.all([turn.memory ?? read(turn), nearest(turn, reply)]);
+        panel.replaceChildren(thisChat(memory, near), recall(memory), ...facts(memory), tokens(turn.usage));
       } catch (error) {
         panel.replaceChildren(el("p.notice.error", {}, error.message));
       }
+      reveal(panel);
     }
     toggle.setAttribute("aria-expanded", String(shown !== null));
   }, { kind: "quiet", "aria-expanded": "false" });
@@ -45,20 +53,48 @@ async function read(turn) {
   return turn.memory;
 }
 
-function explanation(memory, usage) {
-  return [recall(memory), tokens(usage), prompt(memory), facts(memory)].filter(Boolean);
+/** The person's earlier messages in the chat that share most words with the reply, as excerpts. */
+async function nearest(turn, reply) {
+  const q = reply.replace(/[^\p{L}\p{N}]+/gu, " ").trim().slice(0, 2000);
+  if (!turn.session_id || !q) return [];
+  const { results } = await api.get("/api/search", { q, session_id: turn.session_id, role: "user", limit: 10 });
+  const earlier = results.filter((hit) => hit.highlights.length && hit.message_id < turn.user_message_id).slice(0, NEAREST);
+  return earlier.map((hit) => {
+    const message = { ...hit, id: hit.message_id, content: shortened(hit.content, QUOTED) };
+    return { ...hit, title: "Go to this message", messages: [message], hits: [message.id] };
+  });
 }
+
+function thisChat(memory, near) {
+  const { head_version: version } = memory.summary;
+  const { messages, dropped } = memory.tail;
+  const held = [
+    messages && `${plural(messages, "earlier message")} word for word`,
+    version && `version ${version} of the summary`,
+  ].filter(Boolean);
+  return el(
+    "div",
+    {},
+    el("h4", {}, "From this chat"),
+    el("p", {}, held.length ? `The model read ${held.join(" and ")}.` : "The model read only your message: nothing came before it."),
+    dropped > 0 && el("p", {}, `${plural(dropped, "earlier message")} did not fit.`),
+    near.length > 0 && [el("p", {}, "Your words that are closest to this reply:"), passages(near)],
+  );
+}
+
+const passages = (excerpts) => el("ul", {}, excerpts.map((excerpt) => el("li", {}, passage(excerpt))));
 
 function recall(memory) {
   const { excerpts } = memory;
   const calls = memory.recall.calls ?? [];
+  const reason = `${/^(has|refers|points|speaks) /.test(memory.recall.reason) ? "your message " : ""}${memory.recall.reason}`;
   return el(
     "div",
     {},
-    el("h4", {}, excerpts.length ? `Recalled ${plural(excerpts.length, "passage")}` : "Nothing was recalled for the prompt"),
-    el("p", {}, `${sentence(memory.recall.reason)}`),
+    el("h4", {}, "From further back"),
+    el("p", {}, excerpts.length ? `Recalled ${plural(excerpts.length, "passage")}: ${reason}.` : `Nothing was recalled: ${reason}.`),
     calls.length > 0 && el("ul", {}, calls.map(call)),
-    excerpts.length > 0 && el("ul", {}, excerpts.map((excerpt) => el("li", {}, passage(excerpt)))),
+    excerpts.length > 0 && passages(excerpts),
   );
 }
 
@@ -90,30 +126,20 @@ function passage(excerpt) {
 const speaker = (message) => message.name || (message.role === "user" ? "You" : "Recap");
 
 function facts(memory) {
-  if (!memory.facts.length) return null;
-  return el(
+  if (!memory.facts.length) return [];
+  return [el(
     "details",
     {},
     el("summary", {}, `${plural(memory.facts.length, "fact")} in the prompt`),
     el("ul", {}, memory.facts.map((fact) => {
       const parts = Object.entries(fact.score ?? {}).filter(([name, value]) => name in FACT_PARTS && value > 0.005);
       return el("li", {},
-        fact.text, fact.pinned && [" ", el("span.badge", {}, "pinned")],
+        fact.source_message_id ? button(fact.text, () => jump(fact.session_id, fact.source_message_id), { kind: "link", title: "Go to the message it came from" }) : fact.text,
+        fact.pinned && [" ", el("span.badge", {}, "pinned")],
         el("div.parts", {}, parts.map(([name, value]) => el("span", {}, `${FACT_PARTS[name]} ${value.toFixed(2)}`))),
       );
     })),
-  );
-}
-
-function prompt(memory) {
-  const { head_version: version } = memory.summary;
-  const { messages, dropped } = memory.tail;
-  const held = [
-    version && `version ${version} of the summary`,
-    messages && `${plural(messages, "earlier message")} of this chat word for word`,
-  ].filter(Boolean);
-  const left = dropped ? ` ${plural(dropped, "earlier message")} did not fit.` : "";
-  return el("p", {}, `Besides your message, the prompt contained ${held.length ? held.join(" and ") : "nothing else of this chat"}.${left}`);
+  )];
 }
 
 function tokens(usage) {
@@ -135,5 +161,3 @@ function tokens(usage) {
     el("p.muted", {}, `${saved} The reply took ${number(usage.completion_tokens)}.`),
   );
 }
-
-const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}` : "");

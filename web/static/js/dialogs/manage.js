@@ -4,10 +4,11 @@
 // Guarantee: forgetting several facts affects only facts that are selected and visible, never those a filter hides.
 
 import * as api from "../page/api.js";
-import { confirmed, openDialog } from "../page/dialog.js";
+import { openDialog } from "../page/dialog.js";
 import { button, el } from "../page/dom.js";
 import { CATEGORIES } from "../memory/fact_form.js";
-import { factList, forgetFacts } from "../memory/facts.js";
+import { factList } from "../memory/facts.js";
+import { forgetFacts } from "../memory/forget.js";
 import { personData } from "./person_data.js";
 import { emit, on, settings } from "../page/state.js";
 import { number, plural } from "../page/words.js";
@@ -248,13 +249,13 @@ class Manager {
 
   async #forgetSelected() {
     const facts = this.#shown.filter((fact) => this.#selected.has(fact.id));
-    const what = plural(facts.length, "fact");
-    const [are, their] = facts.length === 1 ? ["It is", "its"] : ["They are", "their"];
-    const text = `${are} erased with ${their} history. What was said in chats stays; delete a chat to erase that.`;
-    if (!(await confirmed(`Forget ${what}?`, text, `Forget ${what}`))) return;
-    this.#selected.clear();
-    forgetFacts(facts, { changed: () => emit("memory"), from: this.#list.element });
-    this.#search.focus();
+    try {
+      if (!(await forgetFacts(facts))) return;
+      this.#selected.clear();
+      this.#search.focus();
+    } catch (error) {
+      this.#say(error.message);
+    }
   }
 
   #say(text = "", ...more) {

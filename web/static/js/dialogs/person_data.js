@@ -6,7 +6,6 @@ import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
 import { button, el } from "../page/dom.js";
 import { emit, settings } from "../page/state.js";
-import { endAll } from "../page/undo.js";
 import { moment, number, plural } from "../page/words.js";
 
 // The server's names of the things it counts, and labels for them, in display order.
@@ -86,7 +85,6 @@ export function personData(close) {
 }
 
 async function exportAll() {
-  await Promise.all(endAll()); // facts that were just forgotten must not be exported
   const { blob, name } = await api.download(`${person()}/export`, NO_USER);
   save(blob, name);
   return el("p.small", {}, `Saved as ${name}, ${size(blob.size)}: every chat, summary and fact, as JSON.`);

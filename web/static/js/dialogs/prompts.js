@@ -11,7 +11,6 @@ import { shown } from "../page/state.js";
 import { number } from "../page/words.js";
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
-const TEXT_CHARS_MAX = 20_000;
 const NO_USER = { user: false }; // prompts belong to no person
 
 // For each kind of prompt its purpose and its variables.
@@ -49,7 +48,6 @@ class Editor {
   #field = el("textarea.mono", {
     rows: 14,
     spellcheck: false,
-    maxLength: TEXT_CHARS_MAX,
     disabled: true,
     "aria-label": "The prompt's text",
     "aria-describedby": "prompt-about prompt-note",

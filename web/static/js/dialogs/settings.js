@@ -9,7 +9,7 @@ import { confirmed, openDialog } from "../page/dialog.js";
 import { button, el } from "../page/dom.js";
 import { openPrompts, summaryPrompts } from "./prompts.js";
 import { emit, holder, settings, shown } from "../page/state.js";
-import { plural } from "../page/words.js";
+import { plural, tooLong } from "../page/words.js";
 
 const USER_CHARS_MAX = 256;
 const SYSTEM_PROMPT_CHARS_MAX = 20_000;
@@ -169,7 +169,6 @@ function systemPromptField() {
   const about = el("p.muted.small", { id: "system-help" });
   const field = el("textarea", {
     rows: 3,
-    maxLength: SYSTEM_PROMPT_CHARS_MAX,
     placeholder: "The default prompt",
     "aria-label": "System prompt of this chat",
     "aria-describedby": "system-help",
@@ -213,6 +212,7 @@ function systemPromptField() {
     const text = field.value.trim();
     if (field.disabled || text === kept) return null;
     try {
+      if (tooLong(text, SYSTEM_PROMPT_CHARS_MAX)) throw new Error(tooLong(text, SYSTEM_PROMPT_CHARS_MAX));
       if (path) await api.patch(path, { system_prompt: text || null });
       else shown.systemPrompt = text;
       kept = text;

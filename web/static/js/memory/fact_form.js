@@ -1,8 +1,8 @@
 // The form to correct a fact or to add one.  Enter saves, Escape cancels.
 // Guarantee: the typed text stays in the form until it is stored.
 
-import { button, el } from "../page/dom.js";
-import { randomId } from "../page/words.js";
+import { button, el, isEnter } from "../page/dom.js";
+import { randomId, tooLong } from "../page/words.js";
 
 /** The categories of the API, with labels. */
 export const CATEGORIES = {
@@ -36,7 +36,6 @@ export function factForm({ fact = {}, inSession = Boolean(fact.session_id), acti
   const text = el("textarea", {
     value: fact.text ?? "",
     rows: 3,
-    maxLength: TEXT_MAX,
     "aria-label": "Fact",
     placeholder: "One statement, as “Allergic to walnuts”",
     "aria-describedby": id,
@@ -65,7 +64,7 @@ export function factForm({ fact = {}, inSession = Boolean(fact.session_id), acti
       event.preventDefault(); // otherwise the dialog around the form would close too
       event.stopPropagation();
       cancel();
-    } else if (event.key === "Enter" && event.target === text && !event.shiftKey && !event.isComposing) {
+    } else if (event.target === text && isEnter(event)) {
       event.preventDefault();
       form.requestSubmit();
     }
@@ -79,6 +78,7 @@ export function factForm({ fact = {}, inSession = Boolean(fact.session_id), acti
       text.focus();
       return;
     }
+    if (tooLong(said, TEXT_MAX)) return complain(tooLong(said, TEXT_MAX));
     const values = { text: said, importance: Number(importance.lastChild.value), category: category.lastChild.value };
     if (scope) values.scope = scope.lastChild.value;
     complain("");

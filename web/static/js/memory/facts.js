@@ -6,23 +6,17 @@
 //
 // The list is one tab stop.  The arrow keys move, P pins, E edits, Delete forgets, and Tab leads to the buttons of the
 // current fact.
-// Guarantee: a forgotten fact is hidden at once in every list, and erased when it can no longer be undone.
 
 import * as api from "../page/api.js";
 import { jumpTo } from "../chat/conversation.js";
 import { announce, button, el, svg } from "../page/dom.js";
 import { CATEGORIES, factForm } from "./fact_form.js";
 import { factHistory } from "./fact_history.js";
+import { forgetFacts } from "./forget.js";
 import { icon } from "../page/icons.js";
 import { rowKeys } from "../page/rows.js";
-import { settings } from "../page/state.js";
-import { offerUndo } from "../page/undo.js";
-import { plural, shortened, when } from "../page/words.js";
+import { shortened, when } from "../page/words.js";
 
-const BATCH = 1000; // facts in one call to forget
-
-const lists = new Set(); // all lists on the page: a fact forgotten in one disappears from all
-const leaving = new Set(); // ids of forgotten facts that can still be restored
 let count = 0;
 
 /** The facts in the order of prompts: pinned first, then by score. */
@@ -30,62 +24,8 @@ export function ranked(facts) {
   return [...facts].sort((a, b) => b.pinned - a.pinned || (b.score?.total ?? 0) - (a.score?.total ?? 0) || b.id - a.id);
 }
 
-/** The facts without those that were just forgotten. */
-export const remembered = (facts) => facts.filter((fact) => !leaving.has(fact.id));
-
 /**
- * Forget facts: hide them in every list now, and erase them when the time to undo is over.  Then call `changed()`.
- * `from` is an element in the current dialog or panel.
- */
-export function forgetFacts(facts, { changed = () => {}, from } = {}) {
-  const user = settings.user; // the person may have been changed when the facts are erased
-  const ids = facts.map((fact) => fact.id);
-  const redrawAll = () => {
-    for (const list of lists) list.redraw();
-  };
-  const bringBack = () => {
-    for (const id of ids) leaving.delete(id);
-    redrawAll();
-  };
-  for (const id of ids) leaving.add(id);
-  redrawAll();
-  const what = ids.length === 1 ? `“${shortened(facts[0].text)}”` : plural(ids.length, "fact");
-  announce(`Forgotten: ${what}. Press Control Z to undo.`);
-  offerUndo(`Forgotten: ${what}`, {
-    from,
-    undo() {
-      bringBack();
-      announce("Remembered again");
-      for (const list of lists) if (list.focus(ids[0])) break;
-    },
-    async settle({ leaving: keepalive = false }) {
-      try {
-        await erase(ids, user, keepalive);
-      } catch (error) {
-        bringBack();
-        throw new Error(`${what} could not be forgotten. ${error.message}`);
-      }
-      for (const list of lists) list.drop(ids);
-      for (const id of ids) leaving.delete(id); // a new fact may get the id of an erased one
-      changed();
-    },
-  });
-}
-
-async function erase(ids, user, keepalive) {
-  if (ids.length === 1) {
-    await api.del(`/api/facts/${ids[0]}`, { query: { user_id: user }, keepalive }).catch((error) => {
-      if (error.status !== 404) throw error; // already erased, with its session or by another page
-    });
-    return;
-  }
-  for (let at = 0; at < ids.length; at += BATCH) {
-    await api.post("/api/facts/forget", { user_id: user, ids: ids.slice(at, at + BATCH) }, { keepalive });
-  }
-}
-
-/**
- * `onChanged()` is called after a change or erasure was stored, `onDrawn(facts)` with the facts on display in order.
+ * `onChanged()` is called after a change was stored, `onDrawn(facts)` with the facts on display in order.
  * `order(facts)` sorts them; the default is their rank.  `sessionTitle(id)` returns the title of a fact's chat, if it
  * is to be shown.  `before(fact)` returns a node to put before each fact, such as a check box.  `leave()` is called
  * before the page shows the source message of a fact.
@@ -108,7 +48,7 @@ export function factList({
     keys: { p: by(pin), e: by(edit), Delete: by(forget), Backspace: by(forget) },
     open: (li) => Boolean(items.get(Number(li.dataset.fact))?.form),
   });
-  const list = { element, draw, redraw, drop, focus };
+  const list = { element, draw, redraw, focus };
 
   function by(deed) {
     return (li) => deed(items.get(Number(li.dataset.fact)));
@@ -117,24 +57,14 @@ export function factList({
   /** Show these facts. */
   function draw(next) {
     facts = next;
-    lists.add(list);
     redraw();
   }
 
-  function drop(ids) {
-    facts = facts.filter((fact) => !ids.includes(fact.id));
-    for (const id of ids) {
-      items.get(id)?.li.remove();
-      items.delete(id);
-    }
-  }
-
   function redraw() {
-    if (!element.isConnected) lists.delete(list);
     const focused = ul.contains(document.activeElement) ? document.activeElement : null;
     const id = Number(focused?.closest("li").dataset.fact);
     const at = [...ul.children].findIndex((li) => Number(li.dataset.fact) === id);
-    const wanted = order(remembered(facts));
+    const wanted = order(facts);
     const ids = new Set(wanted.map((fact) => fact.id));
     for (const [gone, item] of items) {
       if (ids.has(gone)) continue;
@@ -297,8 +227,15 @@ export function factList({
     item.form.querySelector("textarea").focus();
   }
 
-  function forget(item) {
-    forgetFacts([item.fact], { changed: onChanged, from: element });
+  async function forget(item) {
+    complain(item, "");
+    try {
+      if (!(await forgetFacts([item.fact]))) return;
+      facts = facts.filter((fact) => fact !== item.fact);
+      redraw();
+    } catch (error) {
+      complain(item, error.message);
+    }
   }
 
   async function toggleHistory(item) {

@@ -183,10 +183,9 @@ export function summaryView({ changed, refresh }) {
       return;
     }
     announce(`Forgotten: ${shortened(line)}. Press Control Z to undo.`);
-    offerUndo(`Forgotten: “${shortened(line)}”. Earlier versions keep it.`, {
-      from: element,
-      undo: async () => changed(await amend((sections) => restored(sections, section, line, before), sessionId)),
-    });
+    offerUndo(`Forgotten: “${shortened(line)}”. Earlier versions keep it.`, async () =>
+      changed(await amend((sections) => restored(sections, section, line, before), sessionId)),
+    );
   }
 
   /** Apply `change` to the newest sections and store the result.  Passes on errors of `change`. */

@@ -3,7 +3,7 @@
 
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
-import { button, el } from "../page/dom.js";
+import { button, el, isEnter } from "../page/dom.js";
 import { EMPTY, isLine, linesOf, mergedLines, problemWith, sectionOf } from "./sections.js";
 import { SECTIONS } from "../page/words.js";
 
@@ -144,7 +144,7 @@ export function itemForm(line, { save, cancel }) {
       event.preventDefault();
       event.stopPropagation();
       cancel();
-    } else if (event.key === "Enter" && event.target === box && !event.shiftKey && !event.isComposing) {
+    } else if (event.target === box && isEnter(event)) {
       event.preventDefault();
       form.requestSubmit();
     }

@@ -7,10 +7,28 @@ import { emit, holder, settings } from "./state.js";
 
 const KEY = "recap.key"; // in sessionStorage, so it ends with the tab and is not stored with the settings
 
+// What to say instead of the server's words where those are for programs, or for whoever runs the server.
+const SAID = {
+  internal_error: "Something went wrong in Recap. Try again in a moment.",
+  message_too_large: "This message is too long for the model. Shorten it, or send it in parts.",
+  model_busy: "The model is busy. Try again in a moment.",
+  model_context_exceeded: "This chat is too long for the model.",
+  model_empty_answer: "The model answered without a word.",
+  model_timeout: "The model took too long.",
+  model_unreachable: "The model can't be reached.",
+  session_busy: "A reply is being written in this chat. Wait for it, or stop it.",
+  session_not_found: "This chat is no longer there.",
+  turn_lost: "The reply was not stored, because this chat was changed or deleted meanwhile.",
+  turn_stopped: "Stopped before the first word.",
+};
+const FAILED = { model: "The model failed.", database: "Recap can't use its storage at the moment.", disk: "Recap has no room left to store anything." };
+
+/** `message` is for the person on the page; `told` is what the server said, where that is more. */
 export class ApiError extends Error {
   constructor(message, { status = 0, code = "network", fields = null, retryAfter = null } = {}) {
-    super(message);
-    Object.assign(this, { status, code, fields, retryAfter });
+    const said = SAID[code] || (status >= 500 && FAILED[code.split("_")[0]]) || message;
+    super(said);
+    Object.assign(this, { status, code, fields, retryAfter, told: said === message ? "" : message });
   }
 }
 
@@ -49,7 +67,7 @@ async function learn() {
   return response.status;
 }
 
-async function reach(method, path, { query = {}, body, headers = {}, signal, user = true, keepalive = false } = {}) {
+async function reach(method, path, { query = {}, body, headers = {}, signal, user = true } = {}) {
   const inBody = body !== undefined && method !== "PATCH";
   for (;;) {
     const whose = user ? { user_id: settings.user } : {}; // read for each attempt: a new key may speak for another person
@@ -64,7 +82,6 @@ async function reach(method, path, { query = {}, body, headers = {}, signal, use
       response = await fetch(address, {
         method,
         signal,
-        keepalive, // the request completes even if the page is closed
         headers: {
           ...(sent === undefined ? {} : { "Content-Type": "application/json" }),
           ...(key ? { Authorization: `Bearer ${key}` } : {}),
@@ -149,7 +166,7 @@ export async function chat(body, { key, heard, signal }) {
       read = { done: true };
     }
     if (read.done) {
-      throw new ApiError("The connection broke off. Your message is kept, and the reply is being finished.", { code: "broken" });
+      throw new ApiError("The connection to Recap broke off before the reply was complete.", { code: "broken" });
     }
     rest += read.value;
     const events = rest.split("\n\n");

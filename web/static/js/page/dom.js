@@ -42,6 +42,12 @@ export function put(parent, nodes) {
   });
 }
 
+/** Whether a key press is Enter.  Enter that ends the composition of a word by an input method is not. */
+export const isEnter = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && event.keyCode !== 229;
+
+/** Whether a key press sends a message.  Phones have no Shift+Enter, so there Enter begins a new line. */
+export const sends = (event) => isEnter(event) && matchMedia("(pointer: fine)").matches;
+
 export const byId = (id) => document.getElementById(id);
 
 /** Announce `text` to screen readers. */

@@ -2,20 +2,30 @@
 //
 // Events for `on(name, listener)`:
 //   session    another session is shown (detail: its id; null for a chat without messages)
-//   turn       a turn succeeded or failed (detail: {sessionId, turn?}; without `turn` it was another page's turn);
+//   begun      a message was stored, and its reply is being written (detail: {sessionId})
+//   turn       a turn succeeded or failed (detail: {sessionId, turn?}; without `turn` it was another tab's turn);
 //              the summary and facts may change from now on
-//   sessions   a session was created, renamed or erased
+//   sessions   a session was renamed or erased, or its message `erased` (detail: {sessionId, erased?}, or null for all)
 //   memory     the person changed the summary or a fact, in any panel
 //   person     another person's memory is shown, so all panels reload
+//
+// Other tabs hear of what changed on the server, without the details that only this tab has.
 
+const SHARED = ["begun", "turn", "sessions", "memory"];
 const bus = new EventTarget();
+const tabs = new BroadcastChannel("recap");
+tabs.addEventListener("message", ({ data }) => dispatch(data.name, data.detail));
+
+const dispatch = (name, detail) => bus.dispatchEvent(new CustomEvent(name, { detail }));
 
 export function on(name, listener) {
   bus.addEventListener(name, (event) => listener(event.detail));
 }
 
 export function emit(name, detail = null) {
-  bus.dispatchEvent(new CustomEvent(name, { detail }));
+  dispatch(name, detail);
+  const { turn, by, ...told } = detail ?? {};
+  if (SHARED.includes(name) && told.sessionId !== null) tabs.postMessage({ name, detail: told });
 }
 
 // If the browser forbids storage, settings last until the page is closed.
@@ -46,7 +56,7 @@ const DEFAULTS = {
   prompt: "", // the name of the summary prompt; empty: the server's setting
   timezone: "", // an IANA name; empty: the browser's
   theme: "", // light or dark; empty: the system's
-  chart: "", // "shown" or "hidden": the chart of tokens; empty: shown if the screen is large enough
+  chart: "", // "shown" or "hidden": the chart of tokens; empty: shown where there is room for it, once tokens were saved
 };
 
 /** The person and scopes of the API key, set by api.js.  If `user_id` is null, the person is chosen in Settings. */
@@ -62,9 +72,9 @@ for (const [key, fallback] of Object.entries(DEFAULTS)) {
   });
 }
 
-export function timezone() {
-  return settings.timezone || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
-}
+const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+
+export const timezone = () => settings.timezone || HERE;
 
 /** The session on display.  Its id is null before the first message, and in a temporary chat. */
 export const shown = { sessionId: null, temporary: false, systemPrompt: "" };

@@ -2,7 +2,14 @@
 
 import { timezone } from "./state.js";
 
-const format = (options) => (iso) => new Intl.DateTimeFormat(undefined, { timeZone: timezone(), ...options }).format(new Date(iso));
+// Making a format takes far longer than using it.
+const format = (options) => {
+  let [zone, made] = [null, null];
+  return (iso) => {
+    if (zone !== timezone()) made = new Intl.DateTimeFormat(undefined, { timeZone: (zone = timezone()), ...options });
+    return made.format(new Date(iso));
+  };
+};
 
 export const clock = format({ hour: "2-digit", minute: "2-digit" });
 export const date = format({ day: "numeric", month: "long", year: "numeric" });
@@ -24,8 +31,15 @@ export function when(iso) {
   return dayName(iso) === "Today" ? clock(iso) : dayName(iso);
 }
 
-export const number = (value) => new Intl.NumberFormat().format(Math.round(value));
+const figures = new Intl.NumberFormat();
+export const number = (value) => figures.format(Math.round(value));
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
+
+/** What to say of a text that is too long; empty if it is not.  Boxes keep such a text: `maxLength` would cut it off. */
+export function tooLong(text, most) {
+  const over = [...text].length - most;
+  return over > 0 ? `This text is ${plural(over, "character")} longer than the ${number(most)} that fit. Nothing was cut off: shorten it, or send it in parts.` : "";
+}
 
 /** The beginning of a text, as a label for it. */
 export function shortened(text, most = 60) {

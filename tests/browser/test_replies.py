@@ -1,0 +1,203 @@
+"""Replies: they are in view as they are written, and what breaks off is kept and told as it is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.chatting import box, chat, messages, send, session_shown, stored
+from tests.browser.conftest import Browse, Serve
+from tests.browsing import PHONE, USUAL, WIDE, Screen, watch_of
+from tests.live import Live
+from tests.model_server import Dictation, ModelServer, Text
+from tests.serving import Server
+
+SENDS = 30
+WHY = re.compile("Why this answer")
+# Hands a streamed reply to the page in pieces with frames in between, as a network does, or whole.
+IN_PIECES = """const reach = window.fetch;
+window.fetch = async (...args) => {
+    const response = await reach(...args);
+    if (!response.headers.get("Content-Type")?.startsWith("text/event-stream")) return response;
+    const events = (await response.text()).split(/(?<=\\n\\n)/);
+    const frame = () => new Promise(requestAnimationFrame);
+    return new Response(new ReadableStream({ async pull(stream) {
+        await frame().then(frame);
+        if (events.length) stream.enqueue(new TextEncoder().encode(events.shift()));
+        else stream.close();
+    } }), response);
+};"""
+SHOWS_END = """async list => {
+    const frame = () => new Promise(requestAnimationFrame);
+    await frame().then(frame);
+    const last = [...list.querySelectorAll("article")].at(-1).getBoundingClientRect();
+    const [top, bottom] = [list.getBoundingClientRect().top, list.getBoundingClientRect().bottom];
+    return last.bottom <= bottom + 1 && last.bottom > top;
+}"""
+
+
+@pytest.mark.parametrize("in_pieces", [False, True], ids=["at once", "in pieces"])
+@pytest.mark.parametrize("screen", [PHONE, USUAL, WIDE], ids=str)
+def test_every_reply_is_in_view_when_it_is_there(serve: Serve, browse: Browse, screen: Screen, in_pieces: bool) -> None:
+    page = browse(serve(builtin=True), screen)
+    if in_pieces:
+        page.add_init_script(IN_PIECES)
+    page.goto("/")
+    in_view = 0
+    for number in range(1, SENDS + 1):
+        send(page, f"My cat number {number} is called Tom." + "\nIt likes to sleep on the sofa." * (number % 5))
+        expect(page.get_by_role("button", name=WHY)).to_have_count(number)
+        in_view += page.get_by_role("log", name="Messages").evaluate(SHOWS_END)
+    assert in_view == SENDS, f"{in_view} of {SENDS} replies are in view"
+
+
+def test_who_reads_further_up_is_left_there_while_a_reply_is_written(page: Page, model_server: ModelServer) -> None:
+    reply = Dictation()
+    model_server.main.queue("A long answer.\n\n" * 60, reply)
+    page.goto("/")
+    send(page, "Begin")
+    expect(page.get_by_role("button", name=WHY)).to_be_visible()
+    send(page, "Go on")
+    reply.say("First line")
+    expect(messages(page).last).to_contain_text("First line")
+    messages(page).first.hover()
+    page.mouse.wheel(0, -600)
+    expect(messages(page).last).not_to_be_in_viewport()
+    reply.say("\n\nNext line" * 40)
+    expect(messages(page).last).to_contain_text("Next line")
+    reply.end()
+    expect(page.get_by_role("button", name=WHY)).to_have_count(2)
+    expect(messages(page).last).not_to_be_in_viewport()
+
+
+@pytest.mark.parametrize("page", [PHONE, USUAL], indirect=True, ids=str)
+def test_why_this_answer_opens_in_view_and_leads_to_the_words_of_this_chat(
+    page: Page, model_server: ModelServer
+) -> None:
+    page.goto("/")
+    chat(page, model_server, "The dentist is on Tuesday at 11", "Noted.")
+    for number in range(8):
+        chat(page, model_server, f"Something else, number {number}", "All right.")
+    chat(page, model_server, "When do I see the dentist?", "You see the dentist on Tuesday at 11.")
+    messages(page).last.get_by_role("button", name=WHY).click()
+    told = page.get_by_role("region", name="Why this answer")
+    expect(told.get_by_role("heading", name="From this chat")).to_be_in_viewport(ratio=1)
+    expect(told).to_contain_text(re.compile(r"The model read \d+ earlier messages word for word"))
+    expect(told).to_contain_text("closest to this reply")
+    expect(told).not_to_contain_text("When do I see")
+    expect(told).not_to_contain_text("Something else")
+    told.get_by_role("button", name="Go to this message").first.click()
+    expect(messages(page).first).to_be_focused()
+    expect(messages(page).first).to_be_in_viewport()
+
+
+def test_in_a_temporary_chat_each_reply_has_its_own_explanation(page: Page, model_server: ModelServer) -> None:
+    page.goto("/")
+    page.get_by_role("button", name="Temporary").click()
+    for number in (1, 2):
+        chat(page, model_server, f"Question {number}", f"Answer {number}.")
+        expect(page.get_by_role("button", name=WHY)).to_have_count(number)
+    expect(page.get_by_role("article", name=re.compile("^You")).get_by_role("button", name=WHY)).to_have_count(0)
+    messages(page).nth(1).get_by_role("button", name=WHY).click()
+    told = messages(page).nth(1).get_by_role("region", name="Why this answer")
+    expect(told).to_contain_text("The model read only your message")
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["finished", "stopped"])
+def test_a_reload_in_mid_stream_shows_the_text_so_far_and_stop(
+    page: Page, live: Live, model_server: ModelServer, stopped: bool
+) -> None:
+    reply = Dictation()
+    model_server.main.queue(reply)
+    page.goto("/")
+    send(page, "Take your time")
+    reply.say("Half of it, ")
+    expect(messages(page).last).to_contain_text("Half of it")
+    page.reload()
+    expect(messages(page).last).to_contain_text("Half of it")
+    expect(messages(page).last).to_contain_text("Waiting for the rest")
+    expect(box(page)).to_have_value("")
+    stop = page.get_by_role("button", name="Stop", exact=True)
+    if stopped:
+        stop.click()
+        expect(messages(page).last).to_contain_text("Stopped here")
+    else:
+        expect(stop).to_be_visible()
+        reply.say("and the rest.")
+        reply.end()
+        expect(messages(page).last).to_contain_text("Half of it, and the rest.")
+    expect(stop).to_be_hidden()
+    words = "Half of it, " if stopped else "Half of it, and the rest."
+    assert stored(live, session_shown(page)) == [("user", "Take your time"), ("assistant", words)]
+
+
+def test_a_reply_that_the_model_breaks_off_stays_and_is_marked(page: Page, model_server: ModelServer) -> None:
+    reply = Dictation()
+    model_server.main.queue(reply)
+    page.goto("/")
+    send(page, "Tell me a story")
+    reply.say("Once upon a time")
+    reply.break_off()
+    for _ in range(2):
+        expect(messages(page).last).to_contain_text("Once upon a time")
+        expect(messages(page).last).to_contain_text("The model broke off here")
+        page.reload()
+    model_server.main.queue("The whole story.")
+    messages(page).last.get_by_role("button", name="Try again").click()
+    expect(messages(page).last).to_contain_text("The whole story.")
+    expect(messages(page)).to_have_count(2)
+
+
+@pytest.mark.slow
+def test_a_server_killed_in_mid_stream_loses_no_words(
+    gunicorn: Server, browse: Browse, model_server: ModelServer
+) -> None:
+    reply = Dictation()
+    model_server.main.queue(reply)
+    page = browse(gunicorn)
+    watch_of(page).expect("ERR_")
+    page.goto("/")
+    send(page, "Remember the blue door")
+    reply.say("I remember ")
+    expect(messages(page).last).to_contain_text("I remember")
+    gunicorn.kill()
+    expect(messages(page).last).to_contain_text("The connection to Recap broke off.")
+    expect(messages(page).last).to_contain_text("I remember")
+    gunicorn.start()
+    again = page.get_by_role("button", name="Try again")
+    expect(again).to_be_visible(timeout=30_000)  # the killed turn's lease has to run out
+    for _ in range(2):
+        expect(page.get_by_role("alert").filter(has_text="broke off here. Your message is kept.")).to_be_visible()
+        expect(messages(page).last).to_contain_text("I remember")
+        page.reload()
+    model_server.main.queue(Text("The blue door."))
+    again.click()
+    expect(messages(page).last).to_contain_text("The blue door.", timeout=30_000)
+    expect(messages(page)).to_have_count(2)
+
+
+def test_two_tabs_on_one_chat_show_the_same(page: Page, live: Live, model_server: ModelServer) -> None:
+    page.goto("/")
+    chat(page, model_server, "The roses need water")
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(messages(other)).to_have_count(2)
+    reply = Dictation()
+    model_server.main.queue(reply)
+    send(page, "And the lilies?")
+    reply.say("They ")
+    expect(messages(other)).to_have_count(4)
+    expect(messages(other).last).to_contain_text("A reply is being written")
+    expect(other.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+    reply.say("do too.")
+    reply.end()
+    expect(messages(other).last).to_contain_text("They do too.")
+    page.get_by_role("button", name="Add a fact").click()
+    page.get_by_role("textbox", name="Fact").fill("Likes lilies")
+    page.get_by_role("textbox", name="Fact").press("Enter")
+    expect(other.get_by_role("complementary", name="Memory")).to_contain_text("Likes lilies")
+    messages(page).first.get_by_role("button", name="Erase").click()
+    page.get_by_role("dialog").get_by_role("button", name="Erase", exact=True).click()
+    expect(messages(other)).to_have_count(3)

@@ -1,0 +1,238 @@
+"""Files of the database that are removed, renamed, cut or replaced under a server: nothing is acknowledged into a file
+that is lost, readiness says what to do, and once the file is back the server goes on without a restart."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing, nullcontext
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from app import services_of
+from memory.ops.backup import back_up
+from memory.services import Services
+from models import Database
+from models.errors import DatabaseLost
+from tests.conftest import MakeApp
+from tests.faults import report
+from tests.faults.chatters import Answer, Refused, say
+from tests.serving import Api, Server, eventually, migrated_server
+from tests.talking import ask, chat
+
+INSERT = text(
+    "INSERT INTO owners (tenant, kind, name, created_at) VALUES ('t', 'user', hex(randomblob(8)), '2026-01-01')"
+)
+Change = Callable[[Path], None]
+
+
+def beside(file: Path, end: str) -> Path:
+    return file.with_name(f"{file.name}{end}")
+
+
+def away(file: Path) -> None:
+    file.rename(file.parent.with_name(f"{file.name}.away"))
+
+
+def back(file: Path) -> None:
+    file.parent.with_name(f"{file.name}.away").rename(file)
+
+
+def folder_away(file: Path) -> None:
+    file.parent.rename(file.parent.with_name("away"))
+
+
+def folder_back(file: Path) -> None:
+    file.parent.with_name("away").rename(file.parent)
+
+
+def folder_emptied(file: Path) -> None:
+    folder_away(file)
+    file.parent.mkdir()
+
+
+def emptied_folder_back(file: Path) -> None:
+    shutil.rmtree(file.parent)
+    folder_back(file)
+
+
+def cut(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def emptied(file: Path) -> None:
+    os.truncate(file, 0)
+
+
+def copied_back(file: Path) -> None:
+    """Over what is there, if anything is."""
+    shutil.copyfile(file.parent.with_name("backup.db"), file)
+
+
+def moved_back(file: Path) -> None:
+    copied_back(beside(file, ".new"))
+    beside(file, ".new").rename(file)
+
+
+CODES = ("database_missing", "database_damaged", "database_log_missing")
+LOST: dict[str, tuple[Change, Change]] = {
+    "renamed": (away, back),
+    "removed, then copied": (Path.unlink, copied_back),
+    "removed, then moved": (Path.unlink, moved_back),
+    "cut, then copied": (cut, copied_back),
+    "cut, then moved": (cut, moved_back),
+    "emptied, then copied": (emptied, copied_back),
+    "emptied, then moved": (emptied, moved_back),
+    "log renamed": (lambda file: away(beside(file, "-wal")), lambda file: back(beside(file, "-wal"))),
+    "index of the log renamed": (lambda file: away(beside(file, "-shm")), lambda file: back(beside(file, "-shm"))),
+    "folder renamed": (folder_away, folder_back),
+    "folder emptied": (folder_emptied, emptied_folder_back),
+}
+
+
+def words(file: Path) -> list[str]:
+    """What people said, as another program reads it."""
+    with closing(sqlite3.connect(file)) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        return [row[0] for row in database.execute("SELECT content FROM messages WHERE role = 'user' ORDER BY id")]
+
+
+@pytest.mark.parametrize("how", LOST)
+def test_no_turn_is_taken_while_a_file_is_lost_and_turns_go_on_when_it_is_back(make_app: MakeApp, how: str) -> None:
+    lose, put_back = LOST[how]
+    apps = [make_app(), make_app()]
+    clients = [app.test_client() for app in apps]
+    file = services_of(apps[0]).settings.data_dir / "recap.db"
+    for client in clients:
+        chat(client, "Before.", session_id="s")
+    back_up(services_of(apps[0]).database.engine, file.parent.with_name("backup.db"))
+    lose(file)
+    for client in clients:
+        refused = ask(client, "Lost?", session_id="s")
+        assert refused.status_code == 503 and refused.json["error"]["code"] in CODES, refused.text
+        ready = client.get("/health/ready")
+        assert ready.status_code == 503 and "Put the file back" in ready.json["database"]
+    assert not file.exists() or "log" in how, "only migrations make a database"
+    put_back(file)
+    for client in clients:
+        assert client.get("/health/ready").status_code == 200
+        chat(client, "After.", session_id="s")
+    assert words(file) == ["Before.", "Before.", "After.", "After."]
+
+
+@pytest.mark.parametrize(
+    ("lose", "end"),
+    [
+        *((lose, "") for lose in (away, Path.unlink, cut, emptied, moved_back)),
+        *((lose, end) for lose in (away, Path.unlink) for end in ("-wal", "-shm")),
+    ],
+)
+def test_a_transaction_that_was_open_when_a_file_went_is_not_acknowledged(
+    tmp_path: Path, migrated: Path, lose: Change, end: str
+) -> None:
+    (tmp_path / "data").mkdir()
+    file = Path(shutil.copy(migrated, tmp_path / "data"))
+    shutil.copy(migrated, tmp_path / "backup.db")
+    database = Database(create_engine(f"sqlite:///{file}"))
+    with database.write() as tx:
+        tx.execute(INSERT)
+    with pytest.raises(DatabaseLost), database.write() as tx:
+        tx.execute(INSERT)
+        lose(beside(file, end))
+    with pytest.raises(DatabaseLost) if lose is not moved_back else nullcontext(), database.write() as tx:
+        tx.execute(INSERT)
+    database.close()
+
+
+def test_what_was_acknowledged_is_in_a_file_that_was_renamed_without_its_log(services: Services) -> None:
+    """Its log keeps the old name, and SQLite would not find it."""
+    file = services.settings.data_dir / "recap.db"
+    with services.database.write() as tx:
+        tx.execute(INSERT)
+    away(file)
+    with pytest.raises(DatabaseLost), services.database.read() as tx:
+        tx.connection()
+    with closing(sqlite3.connect(file.parent.with_name("recap.db.away"))) as database:
+        assert database.execute("SELECT count(*) FROM owners").fetchall() == [(1,)]
+
+
+def test_a_database_written_anew_is_not_taken_for_one_that_was_cut(make_app: MakeApp) -> None:
+    one, other = (services_of(make_app()).database for _ in range(2))
+    for database in (one, other):
+        with database.write() as tx:
+            tx.execute(text("CREATE TABLE IF NOT EXISTS long (word)"))
+            tx.execute(text("INSERT INTO long VALUES (:word)"), {"word": "word" * 100_000})
+        assert database.scrub()
+    with one.write() as tx:
+        tx.execute(text("DELETE FROM long"))
+    assert one.scrub()
+    for database in (other, one):
+        with database.write() as tx:
+            tx.execute(INSERT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["renamed", "removed, then copied", "cut, then copied", "folder renamed"])
+def test_every_turn_that_a_server_acknowledges_is_in_the_file_that_is_there(
+    tmp_path: Path, migrated: Path, how: str
+) -> None:
+    lose, put_back = LOST[how]
+    chance, over = random.Random(1), threading.Event()
+    answers: list[tuple[float, Answer]] = []
+    with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0") as server:
+        server.start()
+        file = server.data_dir / "recap.db"
+        talking = [threading.Thread(target=_talk, args=(server, name, answers, over)) for name in "abcd"]
+        for thread in talking:
+            thread.start()
+        with Api(server) as api:
+            for number in range(3):
+                _more(answers, chance.randint(5, 30))
+                (tmp_path / "backup.db").unlink(missing_ok=True)
+                assert server.flask("backup", str(tmp_path / "backup.db")).returncode == 0
+                _more(answers, chance.randint(1, 10))
+                lose(file)
+                lost_at = time.monotonic()
+                assert eventually(lambda: api.http.get("/health/ready").status_code == 503), how
+                time.sleep(chance.uniform(0.0, 0.5))
+                assert [answer for begun, answer in answers if begun > lost_at] == []
+                kept = [answer.words for _, answer in answers] if put_back in (back, folder_back) else []
+                put_back(file)
+                assert eventually(lambda: api.http.get("/health/ready").status_code == 200), api.http.get(
+                    "/health/ready"
+                ).text
+                back_at = time.monotonic()
+                _more(answers, 12)
+                kept += [answer.words for begun, answer in list(answers) if begun > back_at]
+                assert len(kept) > 4 and set(kept) <= set(words(file)), number
+        over.set()
+        for thread in talking:
+            thread.join(60.0)
+        assert server.stop() == 0
+        report(f"database {how}", acknowledged=len(answers))
+
+
+def _talk(server: Server, name: str, answers: list[tuple[float, Answer]], over: threading.Event) -> None:
+    with Api(server) as api:
+        number = 0
+        while not over.is_set():
+            number += 1
+            begun, said = time.monotonic(), f"{name} says thing number {number}."
+            try:
+                answers.append(
+                    (begun, say(api.http, f"{name}-{number // 9}", name, said, said, stream=number % 2 == 0))
+                )
+            except Refused:
+                over.wait(0.02)
+
+
+def _more(answers: list[tuple[float, Answer]], count: int) -> None:
+    wanted = len(answers) + count
+    assert eventually(lambda: len(answers) >= wanted, 60.0), "turns do not go on"
