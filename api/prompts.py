@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.blueprint import caller, resource, services, whole_tenant
-from schemas.ops import Prompt, PromptList, PromptPut
+from schemas.ops import Prompt, PromptDeleted, PromptList, PromptPut
 
 blueprint = resource("prompts", "The instructions for the models, by name.")
 
@@ -35,3 +35,14 @@ def put_prompt(body: dict[str, Any], name: str) -> Any:
     Prompts belong to the whole tenant, so a key of one person can't change them.
     """
     return services().prompts.put(whole_tenant(), name, body["text"])
+
+
+@blueprint.delete("/prompts/<name>", errors={404: "There is no stored prompt with this name."})
+@blueprint.response(200, PromptDeleted)
+def delete_prompt(name: str) -> dict[str, Any]:
+    """Delete all stored versions of a prompt
+
+    The operator's file or the packaged text of this name is in use again, if there is one. A chat that names a deleted
+    prompt is refused; updates of summaries that wait use the default prompt instead.
+    """
+    return {"name": name, "versions": services().prompts.delete(whole_tenant(), name)}

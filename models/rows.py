@@ -120,6 +120,8 @@ class SessionRow(Base):
     owner_id: Mapped[int] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"), index=True)
     title: Mapped[str] = mapped_column(String(200), default="")
     system_prompt: Mapped[str | None] = mapped_column(Text)
+    pinned: Mapped[bool] = mapped_column(default=False)
+    archived: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     opening: Mapped[str | None] = mapped_column(String(64), index=True)  # a conversation whose client names no session

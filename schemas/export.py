@@ -145,6 +145,8 @@ class ExportedSession(_Record):
     id = SessionId(required=True)
     title = Text(load_default="", validate=validate.Length(max=200))
     system_prompt = Text(**_OPTIONAL)
+    pinned = fields.Boolean(load_default=False)
+    archived = fields.Boolean(load_default=False)
     created_at = UtcDateTime(required=True)
     updated_at = UtcDateTime(required=True)
     facts_through = integer(load_default=0, metadata=about("The position of the last message facts were taken from."))

@@ -67,5 +67,12 @@ class PromptList(Schema):
     items = fields.List(fields.Nested(Prompt))
 
 
+class PromptDeleted(Schema):
+    """What was deleted."""
+
+    name = fields.String()
+    versions = fields.Integer(metadata=about("How many stored versions there were."))
+
+
 class PromptPut(Input):
     text = Text(required=True)

@@ -36,6 +36,8 @@ class Session(Schema):
     user_id = fields.String(allow_none=True)
     title = fields.String()
     system_prompt = fields.String(allow_none=True)
+    pinned = fields.Boolean()
+    archived = fields.Boolean(metadata=about("It is remembered as any other."))
     message_count = fields.Integer()
     tokens = fields.Integer(metadata=about("An estimate for all of its messages."))
     summary_version = fields.Integer(metadata=about("The newest version of its summary; 0 if it has none yet."))
@@ -50,6 +52,8 @@ SessionPage = page_of(Session)
 class SessionQuery(PageQuery):
     limit = limit(20)
     q = Text(load_default=None, metadata=about("Words to look for in titles."))
+    pinned = fields.Boolean(load_default=None)
+    archived = fields.Boolean(load_default=None)
     before = UtcDateTime(load_default=None)
     after = UtcDateTime(load_default=None)
 
@@ -63,6 +67,8 @@ class SessionCreate(CallerQuery):
 class SessionChange(Input):
     title = Text(validate=validate.Length(1, 200))
     system_prompt = Text(allow_none=True, validate=validate.Length(max=20_000))
+    pinned = fields.Boolean()
+    archived = fields.Boolean()
 
 
 class Message(Schema):

@@ -53,7 +53,7 @@ def talk(model_app: Flask, model_server: ModelServer) -> FlaskClient:
     outbox.run_due(["summary"])
     good(client.put("/api/sessions/home/summary", json={"sections": {"topic": "Where I live"}}))
     append(client, "tea", [said("Which tea?"), said("Sencha.", "assistant")], user_id="ada")
-    good(client.patch("/api/sessions/tea", json={"title": "On tea", "system_prompt": "Be brief."}))
+    good(client.patch("/api/sessions/tea", json={"title": "On tea", "system_prompt": "Be brief.", "pinned": True}))
     pinned = good(client.post("/api/facts", json={"user_id": "ada", "text": "Likes tea", "pinned": True}))
     good(client.patch(f"/api/facts/{pinned['id']}", json={"text": "Likes green tea", "importance": 5}))
     return client

@@ -132,6 +132,7 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "GET /api/prompts": (NO_IDS,),
     "GET /api/prompts/{name}": (NO_IDS,),
     "PUT /api/prompts/{name}": (Request(json={"text": "Mine now"}, makes=frozenset({"name"})),),
+    "DELETE /api/prompts/{name}": (NO_IDS,),
     "GET /api/jobs": (listing("user_id", user_id=USER), Request(query={"session_id": SESSION, "user_id": USER})),
     "POST /api/jobs/{job_id}/retry": (BY_USER,),
     "GET /api/me": (NO_IDS,),
@@ -151,7 +152,11 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "GET /health/live": (NO_IDS,),
     "GET /health/ready": (NO_IDS,),
 }
-WHOLE_TENANTS = {"GET /api/prompts/{name}", "PUT /api/prompts/{name}"}  # which its persons share
+WHOLE_TENANTS = {
+    "GET /api/prompts/{name}",
+    "PUT /api/prompts/{name}",
+    "DELETE /api/prompts/{name}",
+}  # which its persons share
 NEED_A_MODEL = {"POST /v1/embeddings", "GET /v1/models/{model}"}  # of a server, which there is none of here
 NAMES_A_PERSON = {"user_id", "user", "safety_identifier", "X-OpenWebUI-User-Id", "x-litellm-end-user-id"}
 

@@ -60,6 +60,11 @@ def test_packaged_then_file_then_stored(client: FlaskClient, app: Flask) -> None
     listed = {item["name"]: item["source"] for item in good(client.get("/api/prompts"))["items"]}
     packaged = dict.fromkeys(("memory", "repair", "system"), "packaged")
     assert listed == {**packaged, "extra": "file", "summary": "stored", "v1": "stored", "v2": "stored"}
+    assert good(client.delete("/api/prompts/summary")) == {"name": "summary", "versions": 2}
+    assert good(client.get("/api/prompts/summary"))["source"] == "file"
+    good(client.delete("/api/prompts/v1"))
+    for name in ("v1", "summary", "nothing", "Not a name"):
+        assert error(client.delete(f"/api/prompts/{name}"), 404)["code"] == "prompt_not_found"
 
 
 @pytest.mark.parametrize("name", ["UPPER", "-a", "a.b", "x" * 65, "é"])
@@ -87,6 +92,10 @@ def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, mode
     assert third.startswith("You keep the memory of a conversation up to date.")
     versions = read_all(client, "/api/sessions/s/summary/versions")
     assert [version["prompt"] for version in versions] == ["summary", "brief@2", "brief@2"]
+    good(client.post("/api/chat", json={"session_id": "s", "message": "Hello", "prompt": "brief"}))
+    good(client.delete("/api/prompts/brief"))
+    services_of(model_app).outbox.run_due(["summary"])
+    assert good(client.get("/api/sessions/s/summary"))["latest"]["prompt"] == "summary", "the one it named is deleted"
 
 
 def test_a_turn_that_names_no_summary_prompt_stores_nothing(model_app: Flask, model_server: ModelServer) -> None:

@@ -29,6 +29,23 @@ def test_made_read_and_changed(client: FlaskClient) -> None:
     assert client.get("/api/sessions/tea").json["title"] == "Green tea"
 
 
+def test_pinned_and_archived_ones_can_be_listed_apart(client: FlaskClient) -> None:
+    for name in ("plain", "pinned", "archived"):
+        append(client, name, [said("I drink tea")], user_id="ada")
+    for name in ("pinned", "archived"):
+        assert client.patch(f"/api/sessions/{name}", json={name: True}).json[name] is True
+    for query, expected in (
+        ({}, {"plain", "pinned", "archived"}),
+        ({"archived": "false"}, {"plain", "pinned"}),
+        ({"archived": "true"}, {"archived"}),
+        ({"pinned": "true", "archived": "false"}, {"pinned"}),
+    ):
+        assert {item["id"] for item in read_all(client, "/api/sessions", **query)} == expected
+    found = client.get("/api/search?user_id=ada&q=tea").json["results"]
+    assert "archived" in {one["session_id"] for one in found}, "it is remembered as any other"
+    assert client.patch("/api/sessions/pinned", json={"pinned": False}).json["pinned"] is False
+
+
 @pytest.mark.parametrize(
     ("method", "address", "body", "param"),
     [

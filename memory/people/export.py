@@ -71,6 +71,8 @@ class SessionRecord:
     summaries: Iterable[SummaryVersion] = ()
     turns: Iterable[TurnRecord] = ()
     by_external_id: bool = False
+    pinned: bool = False
+    archived: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,8 @@ class Export:
                 messages=self._messages(row.id),
                 summaries=self._summaries(row.id),
                 turns=self._turns(row.id),
+                pinned=row.pinned,
+                archived=row.archived,
             )
 
     def _messages(self, session: int) -> Iterator[MessageDraft]:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, delete, select
 
 from memory.domain import Caller
 from memory.errors import InvalidRequest, NotFound
@@ -96,6 +96,18 @@ class Prompts:
             tx.add(PromptRow(tenant=caller.tenant, name=name, **values))
             return prompt
 
+    def delete(self, caller: Caller, name: str) -> int:
+        """Delete all stored versions; the operator's file or the packaged text is in use then, if there is one.
+
+        Returns how many there were.  Raises NotFound.
+        """
+        with self.database.write() as tx:
+            stored = delete(PromptRow).where(PromptRow.tenant == caller.tenant, PromptRow.name == name)
+            count = len(tx.scalars(stored.returning(PromptRow.id)).all())
+        if not count:
+            raise NotFound("prompt_not_found", f"There is no stored prompt {name!r}.", param="name")
+        return count
+
     def check(self, name: str, text: str) -> None:
         """Raises InvalidRequest unless `text` is a template that renders with the variables of `name`."""
         if not text.strip():
@@ -114,6 +126,11 @@ class Prompts:
             there = ", ".join(self._names(tx, caller))
             raise NotFound("prompt_not_found", f"There is no prompt {name!r}. There are: {there}.", param="prompt")
         return prompt
+
+    def find_known(self, tx: Transaction, caller: Caller, name: str | None, default: str) -> Prompt:
+        """`find` for a job: `default` where no prompt was named, or the one that was has been deleted since."""
+        known = _newest(tx, caller, name) or self._unstored(name) if name is not None else None
+        return known or self.find(tx, caller, default)
 
     def find_summary(self, tx: Transaction, caller: Caller, name: str) -> Prompt:
         """`find` for a summary prompt.  Raises InvalidRequest for a prompt of another purpose."""

@@ -41,12 +41,15 @@ INDEX_DELAY = 5.0  # seconds in which the messages of a burst gather for one job
 
 @dataclass(frozen=True)
 class SessionInfo:
-    """A session as it is shown.  `busy`: a reply is being written in it now."""
+    """A session as it is shown.  `busy`: a reply is being written in it now.  An archived session is remembered as any
+    other."""
 
     id: str
     user_id: str | None
     title: str
     system_prompt: str | None
+    pinned: bool
+    archived: bool
     message_count: int
     tokens: int
     summary_version: int
@@ -96,15 +99,21 @@ class Sessions:
         caller: Caller,
         *,
         q: str | None = None,
+        pinned: bool | None = None,
+        archived: bool | None = None,
         before: datetime | None = None,
         after: datetime | None = None,
         cursor: str | None = None,
         limit: int = 20,
     ) -> Page[SessionInfo]:
-        """The caller's sessions, newest first, with `q` in their titles and `after` <= updated_at < `before`."""
+        """The caller's sessions, newest first, with `q` in their titles and `after` <= updated_at < `before`; of
+        `pinned` and `archived` those that are so, or with False those that are not."""
         query = owned(select(SessionRow).join(OwnerRow), caller)
         if q:
             query = query.where(SessionRow.title.icontains(q, autoescape=True))
+        for column, wanted in ((SessionRow.pinned, pinned), (SessionRow.archived, archived)):
+            if wanted is not None:
+                query = query.where(column.is_(wanted))
         if before:
             query = query.where(SessionRow.updated_at < before)
         if after:
@@ -121,12 +130,11 @@ class Sessions:
         return Page(tuple(self._info(row) for row in page.items), page.next_cursor)
 
     def change(self, caller: Caller, session_id: str, changes: dict[str, Any]) -> SessionInfo:
-        """Set `title` or `system_prompt`.  Raises NotFound."""
+        """Set `title`, `system_prompt`, `pinned` or `archived`.  Raises NotFound."""
         with self.database.write() as tx:
             row = find_session(tx, caller, session_id)
-            for name in ("title", "system_prompt"):
-                if name in changes:
-                    setattr(row, name, changes[name])
+            for name, value in changes.items():
+                setattr(row, name, value)
             return self._info(row)
 
     def messages(
@@ -213,6 +221,8 @@ class Sessions:
             user_id=row.owner.user_id,
             title=row.title,
             system_prompt=row.system_prompt,
+            pinned=row.pinned,
+            archived=row.archived,
             message_count=row.message_count,
             tokens=row.tokens,
             summary_version=row.summary_version,

@@ -145,9 +145,9 @@ class Updates:
             row = tx.get(SessionRow, job.session_id)
             if row is None:
                 return None
-            name = (job.payload or {}).get("prompt") or self.settings.summary_prompt
-            newest = find_version(tx, row, row.summary_version)
-            return self._step(tx, row, newest, self.prompts.find(tx, Caller(row.tenant), name))
+            named = (job.payload or {}).get("prompt")
+            prompt = self.prompts.find_known(tx, Caller(row.tenant), named, self.settings.summary_prompt)
+            return self._step(tx, row, find_version(tx, row, row.summary_version), prompt)
 
     def _step(self, tx: Transaction, row: SessionRow, since: SummaryRow | None, prompt: Prompt) -> _Step | None:
         """The next messages after version `since` (None: from the first one); None when there are none."""
