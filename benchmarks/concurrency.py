@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from api.places import SPARE
 from benchmarks.calling import spoken
 from benchmarks.command import Command, about_now, breaking_off
 from benchmarks.model import PIECES, Script, ScriptedModel
@@ -173,12 +174,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     command.add_argument("--workers", type=int, default=2, help="WEB_WORKERS (default: %(default)s)")
     command.add_argument(
-        "--threads", type=int, help="WEB_THREADS (default: one for each stream, because workers do not share evenly)"
+        "--threads", type=int, help="WEB_THREADS (default: enough for each stream, because workers do not share evenly)"
     )
     options = command.parse_args(arguments)
     if min(options.streams, options.turns, options.workers, options.threads or 1) < 1 or options.seconds <= 0:
         command.error("streams, turns, seconds, workers and threads must be above zero")
-    threads = options.threads or options.streams
+    threads = options.threads or options.streams + SPARE
     results = about_now()
     with breaking_off():
         results["figures"] = measured(options.streams, options.turns, options.seconds, options.workers, threads)

@@ -34,8 +34,8 @@ OTHERS = "Plainwording"
 NOW = "2026-01-01 00:00:00.000000"
 SESSION = (
     "INSERT INTO sessions (tenant, public_id, owner_id, title, system_prompt, created_at, updated_at, message_count,"
-    " tokens, summary_version, summary_through, facts_through, head_version, head_through, head_tokens)"
-    f" VALUES ('default', :id, :owner, :word, :prompt, '{NOW}', '{NOW}', 0, 0, 0, 0, 0, 0, 0, 0)"
+    " tokens, summary_version, summary_through, facts_through, head_version, head_through, head_tokens, pinned,"
+    f" archived) VALUES ('default', :id, :owner, :word, :prompt, '{NOW}', '{NOW}', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)"
 )
 
 

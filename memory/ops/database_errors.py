@@ -40,7 +40,7 @@ _TOLD = {
     Trouble.MISSING: (
         "database_missing",
         f"The database file is missing, empty, or another one. {_MAY_BE_LOST} {_PUT_BACK}, then send it again; no "
-        "restart is needed.",
+        f"restart is needed. For a new database run {_UPGRADE}.",
         "the file is missing or empty, or was cut short and set aside under another name (.former). "
         f"{_PUT_BACK}. For a new database run {_UPGRADE}",
     ),
