@@ -9,7 +9,10 @@ from gunicorn.glogging import Logger
 from config import Settings, SettingsError
 from memory.ops import logs
 
-_settings = Settings.from_env()
+try:
+    _settings = Settings.from_env()
+except SettingsError as error:
+    sys.exit(f"Recap does not start. {error}")
 
 
 class _EventLogger(Logger):

@@ -9,8 +9,12 @@ from flask.cli import run_command
 
 from app import create_app, services_of
 from cli import register_commands
+from config import SettingsError
 
-app = create_app()
+try:
+    app = create_app()
+except SettingsError as error:
+    sys.exit(f"Recap does not start. {error}")
 register_commands(app)
 
 # A server, by gunicorn or `flask run`, starts with the schema that it needs or not at all; `flask db upgrade` starts.

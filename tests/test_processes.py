@@ -107,6 +107,16 @@ def test_no_server_starts_on_a_schema_that_is_not_its_own(
                 assert api.chat("s1", "Hello again.")["session_id"] == "s1"
 
 
+def test_a_setting_that_cannot_be_used_is_named_on_one_line(tmp_path: Path, migrated: Path) -> None:
+    with migrated_server(tmp_path, migrated, WEB_THREADS="many") as server:
+        with pytest.raises(RuntimeError, match="WEB_THREADS cannot be used") as refused:
+            server.start()
+        assert "Traceback" not in str(refused.value)
+        for command in (("run",), ("jobs", "list"), ("db", "current")):
+            told = server.flask(*command)
+            assert told.returncode == 1 and len(told.stderr.splitlines()) == 1, told.stderr
+
+
 def test_a_schema_that_changes_under_a_server_is_reported_and_can_change_back(tmp_path: Path, migrated: Path) -> None:
     with migrated_server(tmp_path, migrated) as server:
         server.start()
