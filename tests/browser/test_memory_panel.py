@@ -51,11 +51,6 @@ def items(page: Page, section: str) -> Locator:
     return panel(page).get_by_role("list", name=section, exact=True).get_by_role("listitem")
 
 
-def offer(page: Page) -> Locator:
-    """What was just done, with a way back."""
-    return page.get_by_role("region", name="Just done")
-
-
 def summary(live: Live, session_id: str) -> dict[str, Any]:
     stands: Any = live.client.get(f"/api/sessions/{session_id}/summary?user_id={ME}").json
     return dict(stands["latest"])
@@ -231,7 +226,7 @@ def test_an_edit_that_was_overtaken_is_explained_and_brought_into_the_new_versio
     }
 
 
-def test_one_item_is_corrected_or_forgotten_with_a_way_back(page: Page, live: Live, porto: list[int]) -> None:
+def test_one_item_is_corrected_or_forgotten_when_confirmed(page: Page, live: Live, porto: list[int]) -> None:
     page.goto("/#/porto")
     items(page, "Constraints").first.focus()
     page.keyboard.press("e")
@@ -241,14 +236,11 @@ def test_one_item_is_corrected_or_forgotten_with_a_way_back(page: Page, live: Li
     expect(items(page, "Constraints")).to_have_text(["At most 950 euros for both", "Cabin bags only"])
     items(page, "Ruled out").hover()
     items(page, "Ruled out").get_by_role("button", name="Forget").click()
+    asked = page.get_by_role("dialog", name="Forget this item?")
+    expect(asked).to_contain_text("“Lisbon: too dear” leaves the summary. Its earlier versions keep it.")
+    asked.get_by_role("button", name="Forget", exact=True).click()
     expect(items(page, "Ruled out")).to_have_count(0)
     assert summary(live, "porto")["sections"]["excluded"] == []
-    offer(page).get_by_role("button", name="Undo").click()
-    expect(items(page, "Ruled out")).to_have_text(["Lisbon: too dear"])
-    assert summary(live, "porto")["sections"] == {
-        **SECTIONS,
-        "constraints": ["At most 950 euros for both", "Cabin bags only"],
-    }
 
 
 # -- versions
@@ -327,7 +319,10 @@ def test_everything_open_at_once_is_accessible_and_fits(page: Page, live: Live, 
     expect(panel(page).get_by_role("textbox", name="Fact")).to_be_focused()
     items(page, "Ruled out").focus()
     page.keyboard.press("Delete")
-    expect(offer(page)).to_contain_text("Lisbon")
+    asked = page.get_by_role("dialog", name="Forget this item?")
+    expect(asked).to_contain_text("Lisbon")
+    fits(page)
+    asked.get_by_role("button", name="Forget", exact=True).click()
     panel(page).get_by_role("button", name="Edit the summary").click()
     fits(page)
     page.keyboard.press("Escape")

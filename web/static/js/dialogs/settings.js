@@ -44,7 +44,6 @@ const KEYS = [
   ["F6", "next panel; with Shift, the one before"],
   ["↑ ↓", "move within a list; Home and End to its ends"],
   ["P E Delete", "pin, edit or forget the fact in focus"],
-  [MAC ? "⌘+Z" : "Ctrl+Z", "take back what was just forgotten"],
 ];
 
 export async function openSettings() {

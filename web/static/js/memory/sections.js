@@ -35,17 +35,6 @@ export function replaced(sections, name, line, next) {
   return { ...sections, [name]: sectionOf(name, lines, sections) };
 }
 
-/** The sections with an item of `before` restored to its place. */
-export function restored(sections, name, line, before) {
-  if (isLine(name)) return { ...sections, [name]: before[name] };
-  const lines = linesOf(sections, name);
-  if (lines.includes(line)) return sections;
-  const at = linesOf(before, name).indexOf(line);
-  const items = [...sections[name]];
-  items.splice(at, 0, before[name][at]);
-  return { ...sections, [name]: items };
-}
-
 /** Merge: the lines of `theirs` with the changes from `base` to `mine` applied. */
 export function mergedLines(name, base, mine, theirs) {
   if (isLine(name)) return String(mine) === String(base) ? theirs : mine;

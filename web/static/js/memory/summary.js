@@ -4,12 +4,12 @@
 // are not shown while the person edits.  A correction of one item is applied to the newest version.
 
 import * as api from "../page/api.js";
+import { confirmed } from "../page/dialog.js";
 import { announce, button, el } from "../page/dom.js";
 import { icon } from "../page/icons.js";
 import { rowKeys } from "../page/rows.js";
-import { EMPTY, linesOf, problemWith, replaced, restored } from "./sections.js";
+import { EMPTY, linesOf, problemWith, replaced } from "./sections.js";
 import { itemForm, summaryForm } from "./summary_form.js";
-import { offerUndo } from "../page/undo.js";
 import { openVersions } from "./versions.js";
 import { SECTIONS, plural, shortened, when } from "../page/words.js";
 
@@ -165,32 +165,20 @@ export function summaryView({ changed, refresh }) {
   }
 
   async function forgetItem(row) {
-    if (row.ariaBusy) return; // already being stored
     const { section, line } = row.dataset;
-    const { sessionId } = view;
-    let before;
-    row.ariaBusy = "true";
     row.querySelector(".trouble")?.remove();
+    if (!(await confirmed("Forget this item?", `“${line}” leaves the summary. Its earlier versions keep it.`, "Forget"))) return;
     try {
-      const summary = await amend((sections) => {
-        before = sections;
-        return replaced(sections, section, line, null) ?? sections;
-      });
-      changed(summary);
+      changed(await amend((sections) => replaced(sections, section, line, null) ?? sections));
+      announce("Forgotten");
     } catch (error) {
-      row.ariaBusy = null;
       row.append(el("p.trouble", { role: "alert" }, error.message));
-      return;
     }
-    announce(`Forgotten: ${shortened(line)}. Press Control Z to undo.`);
-    offerUndo(`Forgotten: “${shortened(line)}”. Earlier versions keep it.`, async () =>
-      changed(await amend((sections) => restored(sections, section, line, before), sessionId)),
-    );
   }
 
   /** Apply `change` to the newest sections and store the result.  Passes on errors of `change`. */
-  async function amend(change, sessionId = view.sessionId) {
-    let summary = view.sessionId === sessionId ? view.summary : await api.get(api.summaryPath(sessionId));
+  async function amend(change) {
+    let { sessionId, summary } = view;
     for (let left = CHANGES_TRIED; ; left--) {
       const sections = change(summary.latest?.sections ?? EMPTY);
       const problem = problemWith(sections);
