@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.chatting import ME, fits, known, messages, open_manage, state, talk
+from tests.browser.conftest import Browse, Serve
 from tests.browsing import PHONE, WIDE, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer
-from tests.resources import digest_of, fact
+from tests.resources import digest_of, fact, said
 
 
 def facts(page: Page) -> Locator:
@@ -116,6 +118,62 @@ def test_everything_can_be_taken_along_and_brought_in_again(page: Page, househol
     expect(facts(page)).to_have_count(4)
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name=re.compile("^The oven is broken"))).to_be_visible()
+
+
+def test_imported_chats_are_summarised_only_on_request_which_can_be_cancelled_and_resumed(
+    page: Page, live: Live, model_server: ModelServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "chats.json"
+    file.write_text(json.dumps({"format": "recap-export", "version": 1, "sessions": [a_chat(n) for n in range(12)]}))
+    may_answer = threading.Semaphore(0)
+    model_server.mini.default = lambda _: may_answer.acquire(timeout=30) and digest_of(topic="Tea")
+    page.goto("/")
+    watch_of(page).expect("status of 404")  # nothing is stored yet
+    manage = open_manage(page)
+    bring_in(page, file)
+    expect(manage).to_contain_text("It was only stored: no model has read it.")
+    expect(manage).to_contain_text("12 chats have words that no summary covers.")
+    expect(manage).to_contain_text(f"would use about {left(live)['tokens']:,} tokens")
+    assert not model_server.requests
+    manage.get_by_role("button", name="Write summaries and facts").click()
+    expect(manage).to_contain_text("Writing summaries and facts: 12 chats left.")
+    may_answer.release()
+    expect(manage).to_contain_text("Writing summaries and facts: 11 chats left.")
+    expect(manage.get_by_role("progressbar", name="Chats with a summary")).to_have_attribute("value", "1")
+    fits(page)
+    manage.get_by_role("button", name="Cancel").click()
+    may_answer.release(12)
+    resume = manage.get_by_role("button", name="Resume")
+    expect(resume).to_be_focused()
+    assert 0 < left(live)["sessions"] < 12
+    resume.click()
+    expect(manage.get_by_role("progressbar")).to_be_visible()
+    expect(manage.get_by_role("progressbar")).to_have_count(0)
+    assert left(live)["sessions"] == 0
+
+
+def test_the_built_in_model_summarises_at_no_cost(serve: Serve, browse: Browse) -> None:
+    live = serve(builtin=True)
+    body = {"format": "recap-export", "version": 1, "sessions": [a_chat(1)]}
+    assert live.client.post(f"/api/import?user_id={ME}", json=body).status_code == 200
+    page = browse(live)
+    page.goto("/")
+    manage = open_manage(page)
+    expect(manage).to_contain_text("1 chat has words that no summary covers.")
+    expect(manage).to_contain_text("it costs nothing")
+    manage.get_by_role("button", name="Write summaries and facts").click()
+    expect(manage.get_by_text("no summary covers")).to_have_count(0)
+
+
+def left(live: Live) -> dict[str, int]:
+    found: dict[str, int] = live.client.get(f"/api/users/{ME}/summaries").json
+    return found
+
+
+def a_chat(number: int) -> dict[str, object]:
+    at = "2026-03-01T10:00:00Z"
+    messages = [said("My name is Ada, and I drink tea.", created_at=at), said("Noted.", "assistant", created_at=at)]
+    return {"id": f"tea-{number}", "messages": messages, "created_at": at, "updated_at": at}
 
 
 def test_a_file_of_another_kind_is_refused_in_words(page: Page, live: Live, tmp_path: Path) -> None:

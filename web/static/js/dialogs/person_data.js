@@ -3,6 +3,7 @@
 // Guarantee: data is erased only after the person has typed a word to confirm.  Then the page shows the receipt.
 
 import * as api from "../page/api.js";
+import { backlog } from "./backlog.js";
 import { confirmed, openDialog } from "../page/dialog.js";
 import { button, el } from "../page/dom.js";
 import { emit, settings } from "../page/state.js";
@@ -36,6 +37,7 @@ const NO_USER = { user: false }; // the path names the person
 /** The row of buttons.  `close()` closes the dialog around it. */
 export function personData(close) {
   const note = el("div.person-note", { role: "status" });
+  const left = backlog();
   const file = el("input", {
     type: "file",
     accept: ".json,application/json",
@@ -53,7 +55,7 @@ export function personData(close) {
   ];
   file.addEventListener("change", () => {
     const [chosen] = file.files;
-    if (chosen) run(`Importing ${chosen.name}`, () => importFile(chosen));
+    if (chosen) run(`Importing ${chosen.name}`, () => importFile(chosen)).then(() => left.show());
     file.value = ""; // so that the same file can be chosen again
   });
 
@@ -70,6 +72,7 @@ export function personData(close) {
     if (document.activeElement === document.body && focused?.isConnected) focused.focus();
   }
 
+  left.show();
   return el(
     "div.person",
     {},
@@ -81,6 +84,7 @@ export function personData(close) {
       file,
     ),
     note,
+    left.element,
   );
 }
 
@@ -120,7 +124,7 @@ async function importFile(file) {
     created && known && el("p", {}, `Already here, and unchanged: ${known}.`),
     renamed > 0 && el("p", {}, `${plural(renamed, "chat")} got a new id, because the old one is taken.`),
     done.created.messages > 0 &&
-      el("p", {}, "You can search all of it now. A chat without a summary gets one when you continue it."),
+      el("p", {}, "You can search all of it now. It was only stored: no model has read it."),
   );
 }
 
