@@ -4,9 +4,10 @@
 // stores nothing.
 
 import * as api from "../page/api.js";
-import { sideBySide } from "./compare.js";
 import { openDialog } from "../page/dialog.js";
 import { arrowKeys, button, el } from "../page/dom.js";
+import { EMPTY } from "../memory/sections.js";
+import { differences } from "../memory/versions.js";
 import { shown } from "../page/state.js";
 import { number } from "../page/words.js";
 
@@ -311,19 +312,11 @@ class Editor {
 
 function comparison(latest, preview) {
   const from = preview.since ? `going on from version ${number(preview.since)}` : "from the first message on";
-  return sideBySide(
-    {
-      title: "Now",
-      about: latest
-        ? `version ${number(latest.version)}, ${origin(latest)}, ${number(latest.tokens)} tokens`
-        : "There is no summary yet.",
-      sections: latest?.sections ?? null,
-    },
-    {
-      title: "With this prompt",
-      about: `by ${preview.model}, ${from}, ${number(preview.tokens)} tokens`,
-      sections: preview.sections,
-    },
+  const now = latest ? `version ${number(latest.version)}, ${origin(latest)}, ${number(latest.tokens)} tokens` : "no summary yet";
+  return el("section.stack", { "aria-label": "The summary with this prompt" },
+    el("h3", {}, "The summary with this prompt"),
+    el("p.muted.small", {}, `By ${preview.model}, ${from}, ${number(preview.tokens)} tokens. Marked is what differs from now: ${now}.`),
+    differences(latest?.sections ?? EMPTY, preview.sections),
   );
 }
 

@@ -149,7 +149,8 @@ function described(version) {
   return parts.join(" · ");
 }
 
-function differences(before, after) {
+/** What differs between two summaries, as a list for each section. */
+export function differences(before, after) {
   const parts = SECTIONS.flatMap(([name, title]) => {
     const found = lineSteps(linesOf(before, name), linesOf(after, name));
     return found.length ? [el("h4", {}, title), el("ul.differences", { "aria-label": title }, found.map(line))] : [];
