@@ -94,6 +94,27 @@ def test_a_new_prompt_begins_as_a_copy_and_can_then_be_chosen(page: Page, live: 
     expect(page.get_by_label("The prompt's text")).to_have_text("In at most 50 words.")
 
 
+def test_a_saved_prompt_is_deleted_when_confirmed_and_no_longer_used(page: Page, live: Live) -> None:
+    for name in ("brief", "summary"):
+        assert live.client.put(f"/api/prompts/{name}", json={"text": "In at most 50 words."}).status_code == 200
+    page.goto("/")
+    page.evaluate("localStorage.setItem('recap.prompt', 'brief')")
+    editor = open_prompts(page)
+    delete = editor.get_by_role("button", name="Delete", exact=True)
+    for name in ("brief", "summary"):
+        prompts(page).filter(has_text=re.compile(f"^{name}")).click()
+        delete.click()
+        asked = page.get_by_role("dialog", name=f"Delete the prompt “{name}”?")
+        asked.get_by_role("button", name="Delete", exact=True).click()
+        expect(asked).to_be_hidden()
+        expect(prompts(page)).to_have_count(4)
+    expect(delete).to_be_hidden()
+    expect(prompts(page).filter(has_text="summary")).to_contain_text("comes with Recap")
+    assert stored(live, "summary")[0] == 0
+    assert live.client.get("/api/prompts/brief").status_code == 404
+    assert page.evaluate("localStorage.getItem('recap.prompt')") is None
+
+
 def test_a_template_that_cannot_be_used_is_refused_under_the_field(page: Page, live: Live) -> None:
     watch_of(page).expect(r"status of 422")
     page.goto("/")

@@ -1,14 +1,14 @@
-// The prompt editor: edit the models' instructions, and try a summary prompt on this chat.
+// The prompt editor: edit and delete the models' instructions, and try a summary prompt on this chat.
 //
 // Guarantee: edited text is kept until it is saved or discarded, even when the dialog is closed.  Trying a prompt
 // stores nothing.
 
 import * as api from "../page/api.js";
-import { openDialog } from "../page/dialog.js";
+import { confirmed, openDialog } from "../page/dialog.js";
 import { arrowKeys, button, el } from "../page/dom.js";
 import { EMPTY } from "../memory/sections.js";
 import { differences } from "../memory/versions.js";
-import { shown } from "../page/state.js";
+import { settings, shown } from "../page/state.js";
 import { number } from "../page/words.js";
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
@@ -57,6 +57,7 @@ class Editor {
   #note = el("p.small", { id: "prompt-note", role: "status" });
   #save = button("Save", () => this.#store(), { kind: "primary", disabled: true });
   #back = button("Back to the saved text", () => this.#takeBack(), { hidden: true });
+  #delete = button("Delete", () => this.#remove(), { kind: "danger", hidden: true });
   #try = button("Try it on this chat", () => this.#preview(), { "aria-describedby": "try-note" });
   #cancel = button("Cancel", () => this.#trying?.abort(), { hidden: true });
   #tryNote = el("p.muted.small", { id: "try-note", role: "status" });
@@ -81,7 +82,7 @@ class Editor {
           this.#about,
           this.#field,
           this.#note,
-          el("div.row.wrap", {}, this.#save, this.#back, el("span.grow", {}), this.#try, this.#cancel),
+          el("div.row.wrap", {}, this.#save, this.#back, this.#delete, el("span.grow", {}), this.#try, this.#cancel),
           this.#tryNote,
         ),
       ),
@@ -106,7 +107,7 @@ class Editor {
       );
       return;
     }
-    if (!this.#names().includes(this.#name)) this.#name = this.#names()[0];
+    if (!this.#names().includes(this.#name)) this.#name = "summary";
     this.#show();
   }
 
@@ -241,6 +242,21 @@ class Editor {
     this.#state();
   }
 
+  async #remove() {
+    const name = this.#name;
+    const text = "All its saved versions are deleted, for everyone who uses this server. If Recap comes with a prompt of this name, that text is used again.";
+    if (!(await confirmed(`Delete the prompt “${name}”?`, text, "Delete"))) return;
+    try {
+      await api.del(`/api/prompts/${encodeURIComponent(name)}`, NO_USER);
+    } catch (error) {
+      return this.#complain(error.message, "");
+    }
+    drafts.delete(name);
+    await this.#read();
+    if (settings.prompt === name && !this.#saved.has(name)) settings.prompt = ""; // chats that name it would be refused
+    this.#field.focus();
+  }
+
   #say(text) {
     this.#note.className = "small";
     this.#note.textContent = text;
@@ -258,6 +274,7 @@ class Editor {
     const draft = drafts.has(this.#name);
     this.#save.disabled = !draft;
     this.#back.hidden = !draft;
+    this.#delete.hidden = this.#saved.get(this.#name)?.source !== "stored";
     this.#back.textContent = this.#saved.has(this.#name) ? "Back to the saved text" : "Discard it";
     const why =
       this.#name in OTHERS
