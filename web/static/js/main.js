@@ -13,6 +13,7 @@ import * as api from "./page/api.js";
 import { button, byId, el } from "./page/dom.js";
 import { startPanels } from "./page/panels.js";
 import { shown } from "./page/state.js";
+import { modelName } from "./page/words.js";
 
 startSignIn();
 await api.learnWhose();
@@ -43,7 +44,7 @@ function keys(event) {
   }
 }
 
-/** Show how to configure a real model if the built-in one answers. */
+/** Show the name of the model, and how to configure a real one if the built-in one answers. */
 async function sayWhoAnswers() {
   let ready;
   try {
@@ -51,6 +52,7 @@ async function sayWhoAnswers() {
   } catch {
     return; // the panels report that the server can't be reached
   }
+  byId("model").textContent = modelName(ready.model.main);
   if (!ready.notice || sessionStorage.getItem("recap.notice") === "closed") return;
   const banner = el("div", {},
     el("span", {}, "The built-in model answers. It quotes what was said and writes no text of its own. For real replies put ",

@@ -2,10 +2,8 @@
 
 import { announce, button, el } from "../page/dom.js";
 import { render } from "../page/markdown.js";
-import { clock, moment, number } from "../page/words.js";
+import { clock, modelName, moment, number, speaker } from "../page/words.js";
 import { whyButton } from "./why.js";
-
-const SPEAKERS = { user: "You", assistant: "Recap", system: "System", tool: "Tool" };
 
 const ENDS = {
   interrupted: "Stopped here",
@@ -17,16 +15,16 @@ const ENDS = {
  * A stored message.  `turn` is the turn of a reply, with its cost and recall; `actions` are additional buttons.
  */
 export function messageItem(message, { turn = null, actions = [] } = {}) {
-  const speaker = message.name || SPEAKERS[message.role] || message.role;
   const own = message.role === "user" || message.role === "assistant";
   const item = el(
     `article.message.${own ? message.role : "other"}`,
-    { "aria-label": `${speaker}, ${clock(message.created_at)}`, dataset: { id: message.id } },
-    own && !message.name ? null : el("div.who", {}, speaker),
+    { "aria-label": `${speaker(message)}, ${clock(message.created_at)}`, dataset: { id: message.id } },
+    own && !message.name ? null : el("div.who", {}, speaker(message)),
     body(message.role, message.content),
   );
   const meta = el("div.meta", {}, el("time", { dateTime: message.created_at, title: moment(message.created_at) }, clock(message.created_at)));
   if (turn?.finish_reason in ENDS) meta.append(el("span.badge.warn", {}, ENDS[turn.finish_reason]));
+  if (turn?.model) meta.append(el("span", { title: "The model that wrote this" }, modelName(turn.model)));
   if (turn?.usage) meta.append(whyButton(turn, item, message.content));
   meta.append(copyButton(message.content), ...actions);
   item.append(meta);

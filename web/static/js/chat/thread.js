@@ -82,14 +82,14 @@ export class Thread {
   /** Add a successful turn without reloading. */
   add(turn) {
     if (turn.replaces) this.cutFrom(turn.replaces);
-    const { userMessageId, usage, memory } = turn;
+    const { userMessageId, usage, memory, model } = turn;
     const id = turn.messageId ?? randomId(); // a temporary reply has none
     const said = { session_id: this.sessionId, name: null };
     if (!this.holds(userMessageId) || turn.temporary) {
       this.items.push({ ...said, id: userMessageId, role: "user", content: turn.text, created_at: turn.startedAt });
     }
     this.items.push({ ...said, id, role: "assistant", content: turn.reply, created_at: new Date().toISOString() });
-    this.turns.set(id, { ...said, message_id: id, user_message_id: userMessageId, usage, memory, finish_reason: turn.finishReason });
+    this.turns.set(id, { ...said, message_id: id, user_message_id: userMessageId, usage, memory, model, finish_reason: turn.finishReason });
   }
 
   /** Remove a message and all later ones. */

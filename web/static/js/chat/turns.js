@@ -33,6 +33,7 @@ class Turn {
   lost = false; // whether the server can't be reached
   memory = null;
   usage = null;
+  model = null;
   userMessageId = null;
   messageId = null;
   finishReason = null;
@@ -146,6 +147,7 @@ class Turn {
       emit("begun", { sessionId: this.sessionId });
     }
     if (chunk.message_id) this.messageId = chunk.message_id;
+    if (chunk.model) this.model = chunk.model;
     if (chunk.usage) this.usage = chunk.usage;
     const choice = chunk.choices?.[0];
     this.reply += choice?.delta?.content ?? "";

@@ -3,7 +3,7 @@
 
 import * as api from "../page/api.js";
 import { button, el, svg } from "../page/dom.js";
-import { date, number, plural, shortened, when } from "../page/words.js";
+import { date, number, plural, shortened, speaker, when } from "../page/words.js";
 
 // Labels for the parts of a score, by their names in the API.
 const PARTS = { words: "words", meaning: "meaning", neighbours: "messages around it", session: "its chat", time: "time" };
@@ -122,8 +122,6 @@ function passage(excerpt) {
     el("div.parts", {}, el("span", {}, `score ${excerpt.score.toFixed(2)}`), parts.map(([name, value]) => el("span", {}, `${PARTS[name] ?? name} ${value.toFixed(2)}`))),
   );
 }
-
-const speaker = (message) => message.name || (message.role === "user" ? "You" : "Recap");
 
 function facts(memory) {
   if (!memory.facts.length) return [];

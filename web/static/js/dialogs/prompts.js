@@ -9,7 +9,7 @@ import { arrowKeys, button, el } from "../page/dom.js";
 import { EMPTY } from "../memory/sections.js";
 import { differences } from "../memory/versions.js";
 import { settings, shown } from "../page/state.js";
-import { number } from "../page/words.js";
+import { modelName, number } from "../page/words.js";
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 const NO_USER = { user: false }; // prompts belong to no person
@@ -332,7 +332,7 @@ function comparison(latest, preview) {
   const now = latest ? `version ${number(latest.version)}, ${origin(latest)}, ${number(latest.tokens)} tokens` : "no summary yet";
   return el("section.stack", { "aria-label": "The summary with this prompt" },
     el("h3", {}, "The summary with this prompt"),
-    el("p.muted.small", {}, `By ${preview.model}, ${from}, ${number(preview.tokens)} tokens. Marked is what differs from now: ${now}.`),
+    el("p.muted.small", {}, `By ${modelName(preview.model)}, ${from}, ${number(preview.tokens)} tokens. Marked is what differs from now: ${now}.`),
     differences(latest?.sections ?? EMPTY, preview.sections),
   );
 }

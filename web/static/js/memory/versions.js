@@ -5,7 +5,7 @@ import { confirmed, openDialog } from "../page/dialog.js";
 import { lineSteps } from "../page/diff.js";
 import { announce, arrowKeys, button, el } from "../page/dom.js";
 import { EMPTY, linesOf } from "./sections.js";
-import { SECTIONS, clock, dayName, moment, number, plural } from "../page/words.js";
+import { SECTIONS, clock, dayName, modelName, moment, number, plural } from "../page/words.js";
 
 const SIGNS = { added: "+", removed: "−", changed: "~", kept: "" };
 const NAMES = { added: "Added: ", removed: "Removed: ", changed: "Changed: ", kept: "" };
@@ -139,7 +139,7 @@ function versionsView(path, inReplies, changed) {
 
 function author({ author: who, model, restores }) {
   if (who === "person") return "by you";
-  return who === "rollback" ? `version ${restores} brought back` : `by ${model}`;
+  return who === "rollback" ? `version ${restores} brought back` : `by ${modelName(model)}`;
 }
 
 function described(version) {

@@ -47,6 +47,12 @@ export function shortened(text, most = 60) {
   return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
 }
 
+const SPEAKERS = { user: "You", assistant: "Recap", system: "System", tool: "Tool" };
+export const speaker = (message) => message.name || SPEAKERS[message.role] || message.role;
+
+/** The name of a model; the built-in one has another in the API. */
+export const modelName = (name) => (name === "recap-extractive" ? "built-in model" : name);
+
 /** The sections of a summary in order, as [name, title, kind]; the kind is "line", "items" or "options". */
 export const SECTIONS = JSON.parse(document.body.dataset.sections);
 
