@@ -1,17 +1,105 @@
-"""The list of chats: finding, renaming, deleting."""
+"""The list of chats: finding, pinning, archiving, deleting; and a chat as a file."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, messages, session_shown, talk
+from tests.browser.chatting import ME, fits, messages, session_shown, talk
 from tests.live import Live
 
 
 def chats(page: Page) -> Locator:
     return page.get_by_role("navigation", name="Chats")
+
+
+def listed(page: Page) -> Locator:
+    return chats(page).locator(".session-open > span:first-child")
+
+
+def three(live: Live) -> None:
+    for session_id, words in (
+        ("garden", "The roses need water"),
+        ("kitchen", "The oven is broken"),
+        ("car", "No fuel"),
+    ):
+        talk(live.client, session_id, words, "Noted.")
+
+
+def press(page: Page, name: str) -> None:
+    """Press a button that shows while the pointer is on its row."""
+    chats(page).get_by_role("listitem").filter(has_text=name.partition(" ")[2]).hover()
+    chats(page).get_by_role("button", name=name).click()
+
+
+def select(page: Page, title: str) -> None:
+    """Tick a chat's box, which shows while the focus is in its row."""
+    chats(page).get_by_role("button", name=re.compile(f"^{title}")).focus()
+    chats(page).get_by_role("checkbox", name=f"Select {title}").check()
+
+
+def test_a_pinned_chat_stands_first(page: Page, live: Live) -> None:
+    three(live)
+    page.goto("/")
+    expect(listed(page)).to_have_text(["No fuel", "The oven is broken", "The roses need water"])
+    press(page, "Pin The roses need water")
+    expect(listed(page)).to_have_text(["The roses need water", "No fuel", "The oven is broken"])
+    expect(chats(page).get_by_role("heading")).to_have_text(["Pinned", "Today"])
+    page.reload()
+    press(page, "Unpin The roses need water")
+    expect(listed(page)).to_have_text(["No fuel", "The oven is broken", "The roses need water"])
+
+
+def test_chats_are_archived_and_come_back(page: Page, live: Live) -> None:
+    three(live)
+    page.goto("/#/car")
+    for title in ("The oven is broken", "The roses need water"):
+        select(page, title)
+    expect(chats(page).get_by_role("status")).to_have_text("2 chats")
+    fits(page)
+    chats(page).get_by_role("button", name="Archive", exact=True).click()
+    expect(listed(page)).to_have_text(["No fuel"])
+    archived = chats(page).get_by_role("button", name="Archived chats")
+    archived.click()
+    expect(listed(page)).to_have_text(["The oven is broken", "The roses need water"])
+    select(page, "The roses need water")
+    chats(page).get_by_role("button", name="Restore").click()
+    expect(listed(page)).to_have_text(["The oven is broken"])
+    archived.click()
+    expect(listed(page)).to_have_text(["No fuel", "The roses need water"])
+    assert live.client.get(f"/api/sessions/kitchen?user_id={ME}").json["archived"]
+
+
+def test_several_chats_are_deleted_at_once(page: Page, live: Live) -> None:
+    three(live)
+    page.goto("/#/garden")
+    expect(messages(page)).to_have_count(2)
+    for title in ("The oven is broken", "The roses need water"):
+        select(page, title)
+    chats(page).get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("dialog", name="Delete 2 chats?").get_by_role("button", name="Delete", exact=True).click()
+    expect(listed(page)).to_have_text(["No fuel"])
+    expect(messages(page)).to_have_count(0)  # one of them was open
+    left = live.client.get(f"/api/sessions?user_id={ME}").json["items"]
+    assert [session["id"] for session in left] == ["car"]
+
+
+def test_a_chat_is_saved_as_markdown(page: Page, live: Live, tmp_path: Path) -> None:
+    talk(live.client, "ideas", "Roses: red/white?", "**White**, *perhaps*.", *(f"Line {n}" for n in range(120)))
+    page.goto("/")
+    save = page.get_by_role("button", name="Save this chat as a file")
+    expect(save).to_be_hidden()
+    page.goto("/#/ideas")
+    with page.expect_download() as download:
+        save.click()
+    assert download.value.suggested_filename == "Roses red white.md"
+    download.value.save_as(tmp_path / "chat.md")
+    text = (tmp_path / "chat.md").read_text()
+    assert text.startswith("# Roses: red/white?\n\n## You, ")
+    assert re.search(r"\n## Recap, .*\n\n\*\*White\*\*, \*perhaps\*\.\n\n## You, .*\n\nLine 0\n", text)
+    assert text.endswith("\n\nLine 119\n")
 
 
 def test_a_chat_is_deleted_only_when_that_is_confirmed(page: Page, live: Live) -> None:

@@ -8,6 +8,8 @@ import * as composer from "./composer.js";
 import { emptyState } from "./empty.js";
 import { eraseButton } from "./erase.js";
 import { body, messageItem, replyInProgress } from "./message.js";
+import { icon } from "../page/icons.js";
+import { saveChat } from "./markdown_file.js";
 import { emit, on, settings, shown } from "../page/state.js";
 import { Thread } from "./thread.js";
 import { followTurn, forgetPart, liveTurn, partOf, takeTurn } from "./turns.js";
@@ -43,6 +45,8 @@ export function startConversation() {
   on("begun", refresh);
   on("sessions", (detail) => detail && (detail.erased ? leaveOut(detail) : refresh(detail)));
   on("person", () => newChat());
+  byId("save-chat").append(icon("save"));
+  byId("save-chat").addEventListener("click", () => saveChat(shown.sessionId).catch(complain));
   window.addEventListener("hashchange", followAddress);
   followAddress();
 }
@@ -370,6 +374,7 @@ function head() {
   const first = thread.items.find((message) => message.role === "user");
   const title = shown.temporary ? "Temporary chat" : thread.session?.title || (first ? shortened(first.content) : "New chat");
   byId("title").textContent = title;
+  byId("save-chat").hidden = !thread.session;
   document.title = title === "New chat" ? "Recap" : `${title} · Recap`;
   byId("conversation").classList.toggle("temporary", shown.temporary);
   byId("composer-hint").textContent = shown.temporary

@@ -1,12 +1,14 @@
-// The left panel: all chats, newest first, and a search through their messages.
+// The left panel: the pinned chats and the others, newest first, or those that are archived; and a search through all.
+//
+// Guarantee: archiving or deleting several chats affects only those that are selected and visible.
 
 import * as api from "../page/api.js";
 import { jumpTo, newChat, openSession } from "./conversation.js";
 import { confirmed } from "../page/dialog.js";
-import { arrowKeys, button, byId, el, isEnter, put } from "../page/dom.js";
+import { announce, arrowKeys, button, byId, el, isEnter, put } from "../page/dom.js";
 import { icon } from "../page/icons.js";
 import { emit, on, shown, timezone } from "../page/state.js";
-import { clock, dayName, when } from "../page/words.js";
+import { clock, dayName, plural, speaker, when } from "../page/words.js";
 
 const PAGE = 30;
 const LETTER = "[\\p{sc=Latn}\\p{sc=Cyrl}\\p{sc=Grek}\\p{N}]"; // of scripts that part words by spaces
@@ -17,7 +19,13 @@ const list = byId("session-list");
 const search = byId("search");
 let sessions = [];
 let more = null; // cursor to older chats
+let archived = false; // whether the list shows the archived chats
 let renaming = null;
+const selected = new Set(); // ids of sessions
+const count = el("span.grow", { role: "status" });
+const archive = button("Archive", () => change([...selected], (path) => api.patch(path, { archived: !archived })));
+const bar = el("div.row.session-bar", { hidden: true }, count, archive,
+  button("Delete", () => erase(sessions.filter(({ id }) => selected.has(id))), { kind: "danger" }));
 let asked = 0; // counts requests, to ignore responses to earlier ones
 let settleKeys = () => {};
 const rowsMade = new Map(); // by session: {says, item}
@@ -26,6 +34,15 @@ const groupsMade = new Map(); // by name: {heading, rows}
 export function startSessions() {
   byId("new-chat").addEventListener("click", () => newChat());
   byId("temporary-chat").addEventListener("click", () => newChat({ temporary: true }));
+  byId("archived-chats").addEventListener("click", ({ currentTarget }) => {
+    archived = !archived;
+    currentTarget.setAttribute("aria-pressed", String(archived));
+    archive.textContent = archived ? "Restore" : "Archive";
+    sessions = [];
+    search.value = "";
+    read();
+  });
+  list.before(bar);
   let timer;
   search.addEventListener("input", () => {
     clearTimeout(timer);
@@ -51,9 +68,13 @@ const stops = () => [...list.querySelectorAll(".session-open, .hit")];
 async function read() {
   const mine = ++asked;
   try {
-    const page = await api.get("/api/sessions", { limit: Math.max(PAGE, Math.min(100, sessions.length)) });
+    const limit = Math.max(PAGE, Math.min(100, sessions.length));
+    const [pinned, page] = await Promise.all([
+      api.all("/api/sessions", { archived, pinned: true }),
+      api.get("/api/sessions", { archived, pinned: false, limit }),
+    ]);
     if (mine !== asked) return;
-    sessions = page.items;
+    sessions = [...pinned, ...page.items];
     more = page.next_cursor;
     draw();
   } catch (error) {
@@ -66,7 +87,7 @@ async function readMore() {
   more = null;
   const mine = asked;
   try {
-    const page = await api.get("/api/sessions", { limit: PAGE, cursor });
+    const page = await api.get("/api/sessions", { archived, pinned: false, limit: PAGE, cursor });
     if (mine !== asked) return;
     sessions.push(...page.items);
     more = page.next_cursor;
@@ -77,14 +98,17 @@ async function readMore() {
 }
 
 function draw() {
-  if (renaming && list.querySelector(".session input")) return; // keep the form that is being edited
+  if (renaming && list.querySelector(".session input[type=text]")) return; // keep the form that is being edited
+  for (const id of selected) if (!sessions.some((session) => session.id === id)) selected.delete(id);
+  tally();
   if (!sessions.length) {
-    list.replaceChildren(el("p.list-note", {}, "No chats yet. The first one begins with your first message."));
+    const none = archived ? "No chat is archived." : "No chats yet. The first one begins with your first message.";
+    list.replaceChildren(el("p.list-note", {}, none));
     return;
   }
   const groups = [];
   for (const session of sessions) {
-    const name = groupName(session.updated_at);
+    const name = session.pinned ? "Pinned" : groupName(session.updated_at);
     if (groups.at(-1)?.name !== name) groups.push({ name, items: [] });
     groups.at(-1).items.push(session);
   }
@@ -115,11 +139,12 @@ function said(iso) {
 
 /** The row of a session.  It is reused while its content is the same, so that it keeps focus and clicks. */
 function row(session) {
-  const says = [session.title, said(session.updated_at), session.busy, session.message_count].join("\n");
+  const says = [session.title, said(session.updated_at), session.busy, session.message_count, session.pinned].join("\n");
   if (rowsMade.get(session.id)?.says !== says) rowsMade.set(session.id, { says, item: newRow(session) });
   const { item } = rowsMade.get(session.id);
   const current = session.id === shown.sessionId;
   item.classList.toggle("current", current);
+  item.lastChild.checked = selected.has(session.id);
   if (current) item.firstChild.setAttribute("aria-current", "true");
   else item.firstChild.removeAttribute("aria-current");
   return item;
@@ -127,12 +152,21 @@ function row(session) {
 
 function newRow(session) {
   const title = session.title || "Untitled chat";
+  const box = el("input", { type: "checkbox", "aria-label": `Select ${title}` });
+  box.addEventListener("change", () => {
+    if (box.checked) selected.add(session.id);
+    else selected.delete(session.id);
+    tally();
+  });
+  const pin = session.pinned ? "Unpin" : "Pin";
   return el("li.session", { dataset: { id: session.id } },
     el("button.session-open", { type: "button", title, onclick: () => openSession(session.id) },
       el("span", {}, title), el("span.when", {}, `${said(session.updated_at)}${session.busy ? " · replying" : ""}`)),
     el("span.session-tools", {},
       button(icon("edit"), () => rename(session), { kind: "icon", "aria-label": `Rename ${title}`, title: "Rename" }),
-      button(icon("forget"), () => erase(session), { kind: "icon", "aria-label": `Delete ${title}`, title: "Delete" })),
+      button(icon("pin"), () => change([session.id], (path) => api.patch(path, { pinned: !session.pinned })), { kind: "icon", "aria-label": `${pin} ${title}`, title: pin }),
+      button(icon("forget"), () => erase([session]), { kind: "icon", "aria-label": `Delete ${title}`, title: "Delete" })),
+    box,
   );
 }
 
@@ -177,17 +211,37 @@ function rename(session) {
   box.select();
 }
 
-async function erase(session) {
-  const text = `“${session.title || "Untitled chat"}” is erased with its ${session.message_count} messages, its summary and the facts taken from it. This can't be undone.`;
-  if (!(await confirmed("Delete this chat?", text, "Delete"))) return;
+function tally() {
+  bar.hidden = !selected.size;
+  count.textContent = plural(selected.size, "chat");
+  list.classList.toggle("selecting", selected.size > 0);
+}
+
+/** Call `deed(path)` for each of these sessions.  One that is gone meanwhile is left out. */
+async function change(ids, deed) {
   try {
-    await api.del(api.sessionPath(session.id));
+    for (const id of ids) {
+      await deed(api.sessionPath(id)).catch((error) => {
+        if (error.status !== 404) throw error;
+      });
+      selected.delete(id);
+    }
+    announce("Done");
   } catch (error) {
-    if (error.status !== 404) return trouble(error, read);
+    return trouble(error, read);
   }
-  sessions = sessions.filter((one) => one.id !== session.id);
-  if (session.id === shown.sessionId) newChat();
-  read();
+  emit("sessions");
+}
+
+async function erase(chats) {
+  const title = chats.length === 1 ? "Delete this chat?" : `Delete ${plural(chats.length, "chat")}?`;
+  const what = chats.length === 1
+    ? `“${chats[0].title || "Untitled chat"}” is erased with its ${plural(chats[0].message_count, "message")}, its summary and the facts taken from it.`
+    : "They are erased with their messages, their summaries and the facts taken from them.";
+  if (!(await confirmed(title, `${what} This can't be undone.`, "Delete"))) return;
+  const ids = chats.map(({ id }) => id);
+  await change(ids, api.del);
+  if (ids.includes(shown.sessionId)) newChat();
 }
 
 async function find() {
@@ -217,10 +271,9 @@ function found(titles, hits) {
 }
 
 function hitButton(hit) {
-  const who = hit.name || (hit.role === "user" ? "You" : "Recap");
   return el("button.hit", { type: "button", onclick: () => jumpTo(hit.session_id, hit.message_id) },
     el("span.hit-title", {}, hit.title || "Untitled chat"),
-    el("span.when", {}, `${who}, ${when(hit.created_at)}`), el("span.hit-text", {}, marked(hit)));
+    el("span.when", {}, `${speaker(hit)}, ${when(hit.created_at)}`), el("span.hit-text", {}, marked(hit)));
 }
 
 /** The text from a little before the first word that was found, with these words marked. */

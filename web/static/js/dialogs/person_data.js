@@ -5,7 +5,7 @@
 import * as api from "../page/api.js";
 import { backlog } from "./backlog.js";
 import { confirmed, openDialog } from "../page/dialog.js";
-import { button, el } from "../page/dom.js";
+import { button, el, saveFile } from "../page/dom.js";
 import { emit, settings } from "../page/state.js";
 import { moment, number, plural } from "../page/words.js";
 
@@ -90,14 +90,8 @@ export function personData(close) {
 
 async function exportAll() {
   const { blob, name } = await api.download(`${person()}/export`, NO_USER);
-  save(blob, name);
+  saveFile(blob, name);
   return el("p.small", {}, `Saved as ${name}, ${size(blob.size)}: every chat, summary and fact, as JSON.`);
-}
-
-function save(blob, name) {
-  const address = URL.createObjectURL(blob);
-  el("a", { href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 60_000); // the browser may read the blob later
 }
 
 function size(bytes) {
@@ -163,7 +157,7 @@ function showReceipt(receipt) {
   );
   const pending = receipt.pending ?? [];
   const name = `recap-erased-${receipt.erased_at.slice(0, 10)}.json`;
-  const keep = () => save(new Blob([JSON.stringify(receipt, null, 2)], { type: "application/json" }), name);
+  const keep = () => saveFile(new Blob([JSON.stringify(receipt, null, 2)], { type: "application/json" }), name);
   return openDialog("Everything is erased", (close) => [
     el("p", {}, `What was kept for “${receipt.user_id}” was erased on ${moment(receipt.erased_at)}:`),
     el(

@@ -24,6 +24,13 @@ export function button(label, onclick, properties = {}) {
   return el(`button${kind && `.${kind.replaceAll(" ", ".")}`}`, { type: "button", onclick, ...rest }, label);
 }
 
+/** Have the browser save a file. */
+export function saveFile(blob, name) {
+  const address = URL.createObjectURL(blob);
+  el("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000); // the browser may read the blob later
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 
 export function svg(tag, attributes = {}, ...children) {

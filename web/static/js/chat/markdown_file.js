@@ -1,0 +1,14 @@
+// Saves a chat as a Markdown file: each message under who said it and when.
+
+import * as api from "../page/api.js";
+import { saveFile } from "../page/dom.js";
+import { moment, speaker } from "../page/words.js";
+
+/** Throws ApiError. */
+export async function saveChat(sessionId) {
+  const path = api.sessionPath(sessionId);
+  const [{ title }, messages] = await Promise.all([api.get(path), api.all(`${path}/messages`)]);
+  const parts = messages.map((message) => `## ${speaker(message)}, ${moment(message.created_at)}\n\n${message.content}\n`);
+  const name = title.replace(/[\s\\/:*?"<>|\p{Cc}]+/gu, " ").trim() || "chat"; // without what file systems forbid
+  saveFile(new Blob([[`# ${title || "Untitled chat"}\n`, ...parts].join("\n")], { type: "text/markdown" }), `${name}.md`);
+}
