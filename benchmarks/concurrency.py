@@ -23,12 +23,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from api.places import SPARE
 from benchmarks.calling import spoken
 from benchmarks.command import Command, about_now, breaking_off
 from benchmarks.model import PIECES, Script, ScriptedModel
 from benchmarks.results import load_line, machine_line, percentiles
 from benchmarks.serving import free_port, temporary_server
+
+SPARE = 8  # threads that a worker keeps free of turns
 
 REPLY = ["Written", "down.", "What", "comes", "after", "that,", "and", "who", "has", "to", "know", "of", "it?"]
 TOLD = "On day {day} the tide was at {metres} metres and the ferry {ferry} brought crates for the lighthouse."
@@ -179,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = command.parse_args(arguments)
     if min(options.streams, options.turns, options.workers, options.threads or 1) < 1 or options.seconds <= 0:
         command.error("streams, turns, seconds, workers and threads must be above zero")
-    threads = options.threads or options.streams + SPARE
+    threads = options.threads or options.streams + SPARE  # else some streams would be refused
     results = about_now()
     with breaking_off():
         results["figures"] = measured(options.streams, options.turns, options.seconds, options.workers, threads)

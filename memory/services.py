@@ -47,6 +47,7 @@ from memory.turn.parts import Parts
 from memory.turn.pipeline import ChatPipeline
 from memory.turn.turns import Turns
 from models import Database
+from models.errors import Trouble, trouble_of
 from models.schema import revision_of
 from search_index import Embedder, Recipe, SearchIndex, WordLlamaEmbedder
 
@@ -182,7 +183,7 @@ class Services:
         except SQLAlchemyError as error:
             if migrated:
                 log.error("the database can't be read", extra=logs.fields(error=logs.told(error)))
-                database = in_short(error)
+                database, migrated = in_short(error), trouble_of(error) is not Trouble.MISSING
         if database == "ok" and self.database.damaged():
             database = DAMAGED
         return Checked(database, _room(self.settings.data_dir), jobs, late, migrated)

@@ -100,8 +100,8 @@ def test_a_body_that_keeps_coming_may_take_longer(server: Server) -> None:
 
 def test_a_client_that_does_not_take_its_answer_is_let_go(server: Server) -> None:
     with Api(server) as api:
-        for number in range(6):
-            messages = [{"role": "user", "content": f"{number} {place} " + "x" * 90_000} for place in range(100)]
+        for number in range(15):
+            messages = [{"role": "user", "content": f"{number} {place} " + "x" * 90_000} for place in range(40)]
             api.append(f"large-{number}", messages, user_id="ada")
         asking = b"GET /api/users/ada/export HTTP/1.1\r\nHost: localhost\r\n\r\n"
         deaf = [connected(server, asking) for _ in range(3 * THREADS)]
