@@ -45,6 +45,7 @@ def test_every_reply_is_in_view_when_it_is_there(serve: Serve, browse: Browse, s
     if in_pieces:
         page.add_init_script(IN_PIECES)
     page.goto("/")
+    expect(page.get_by_role("log", name="Messages").get_by_role("heading")).to_be_in_viewport(ratio=1)  # the greeting's
     in_view = 0
     for number in range(1, SENDS + 1):
         send(page, f"My cat number {number} is called Tom." + "\nIt likes to sleep on the sofa." * (number % 5))

@@ -388,9 +388,10 @@ function bringIntoView(element, block = "nearest") {
   element.scrollIntoView({ block });
 }
 
+/** Show the newest message; what greets a new chat is read from its beginning. */
 function toEnd() {
   lastRoom = list.scrollHeight - list.clientHeight;
-  list.scrollTop = lastRoom;
+  list.scrollTop = list.querySelector(".empty") ? 0 : lastRoom;
 }
 
 /** Follow new text while its end is in view.  When the room has changed, the browser scrolled and not the person. */
