@@ -10,6 +10,7 @@ those that its connection has open, whole as far as SQLite knows.  No file is ma
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from sqlalchemy.exc import DisconnectionError
 from models.errors import Damage, DatabaseLost, Trouble, on_read_only_disk, trouble_of
 
 BUSY_TIMEOUT_MS = 1_000  # SQLite waits so long for a lock; `Database.write` tries again while its patience lasts
+CUT_SECONDS = 0.1  # a file shorter than its header says for so long is looked at closely
 
 Opened = tuple[tuple[int, int] | None, ...]  # device and inode of the database, its log and the log's index
 
@@ -57,7 +59,7 @@ class SQLiteFile:
         if now != opened or None in now:
             return Trouble.LOG_MISSING
         length = self._file.stat().st_size
-        if length < self._length and self._cut_short():
+        if length != self._length and self._cut_short():
             return Trouble.DAMAGED
         self._length = length
         return None
@@ -66,16 +68,20 @@ class SQLiteFile:
         return tuple(map(_identity, self._files))
 
     def _cut_short(self) -> bool:
-        """Whether the file was cut.  It also gets shorter when it is written anew, by `Database.scrub`."""
-        try:
-            with closing(sqlite3.connect(self._uri("mode=ro&immutable=1"), uri=True)) as alone:
-                pages = alone.execute("PRAGMA page_count").fetchone()  # fails when the header tells of more pages
-            return bool(pages == (0,))
-        except sqlite3.DatabaseError as error:
-            return trouble_of(error) is Trouble.DAMAGED and not self._whole()
+        """Whether the file is shorter than its header says, and stays so: SQLite writes the header before the rest."""
+        until = time.monotonic() + CUT_SECONDS
+        while time.monotonic() < until:
+            try:
+                with closing(sqlite3.connect(self._uri("mode=ro&immutable=1"), uri=True)) as alone:
+                    return bool(alone.execute("PRAGMA page_count").fetchone() == (0,))
+            except sqlite3.DatabaseError as error:
+                if trouble_of(error) is not Trouble.DAMAGED:
+                    return False
+            time.sleep(CUT_SECONDS / 20)
+        return not self._whole()
 
     def _whole(self) -> bool:
-        """Whether a new connection can read everything, with the log: another process may just be writing pages."""
+        """Whether a new connection can read everything, with the log."""
         try:
             with closing(sqlite3.connect(self._uri("mode=rw"), uri=True)) as new:
                 return bool(new.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))

@@ -163,6 +163,22 @@ def test_what_was_acknowledged_is_in_a_file_that_was_renamed_without_its_log(ser
         assert database.execute("SELECT count(*) FROM owners").fetchall() == [(1,)]
 
 
+def test_a_file_that_another_process_made_longer_is_found_cut(make_app: MakeApp) -> None:
+    """Even if it is still as long as when this process saw it last."""
+    one, other = (services_of(make_app()) for _ in range(2))
+    file = one.settings.data_dir / "recap.db"
+    with other.database.write() as tx:
+        tx.execute(INSERT)
+    length = file.stat().st_size
+    with one.database.write() as tx:
+        tx.execute(text("CREATE TABLE long (word)"))
+        tx.execute(text("INSERT INTO long VALUES (:word)"), {"word": "word" * 2_000_000})
+    assert file.stat().st_size > 2 * length, "SQLite has written its log into the file"
+    cut(file)
+    with pytest.raises(DatabaseLost), other.database.write() as tx:
+        tx.execute(INSERT)
+
+
 def test_a_database_written_anew_is_not_taken_for_one_that_was_cut(make_app: MakeApp) -> None:
     one, other = (services_of(make_app()).database for _ in range(2))
     for database in (one, other):
