@@ -66,12 +66,13 @@ def trouble_of(error: BaseException) -> Trouble | None:
 class Damage:
     """Whether SQLite's file was found damaged.  A mark beside the file tells all processes.
 
-    The mark stays until the whole file can be read again, as after a restore; that is checked every RECHECK_SECONDS.
+    The mark stays until the whole file can be read again, as after a restore; that is checked every RECHECK_SECONDS,
+    and at once when `recheck_at` is set to 0.
     """
 
     def __init__(self, database: Path) -> None:
         self._mark = database.with_name(f"{database.name}.damaged")
-        self._recheck_at = 0.0
+        self.recheck_at = 0.0
 
     def note(self) -> None:
         """Remember that the file is damaged, if the disk can be written."""
@@ -82,9 +83,9 @@ class Damage:
         """Whether the file is damaged; `reads_well` reads all of it."""
         if not self._mark.exists():
             return False
-        if time.monotonic() < self._recheck_at:
+        if time.monotonic() < self.recheck_at:
             return True
-        self._recheck_at = time.monotonic() + RECHECK_SECONDS
+        self.recheck_at = time.monotonic() + RECHECK_SECONDS
         with suppress(SQLAlchemyError, sqlite3.Error, OSError):
             if reads_well():
                 self._mark.unlink(missing_ok=True)

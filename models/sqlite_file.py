@@ -96,8 +96,11 @@ class SQLiteFile:
         record.info["trouble"] = trouble = self._trouble(opened) if opened is not None else None
         if trouble is Trouble.DAMAGED:
             self._set_aside(opened)
-        elif trouble and _empty_log(connection, trouble) and trouble is Trouble.MISSING and self._file.exists():
+        elif trouble is not None:
+            _empty_log(connection, trouble)
+        if trouble is Trouble.MISSING and self._file.exists():
             self._set_aside(opened)  # its log: SQLite would read it over the database that is there now
+            self._damage.recheck_at = 0.0
             self._engine.dispose()
             raise DisconnectionError("another file was put in the place of the database")
 
@@ -166,15 +169,14 @@ class SQLiteFile:
         return f"file:{quote(str(self._file))}?{how}"
 
 
-def _empty_log(connection: Any, trouble: Trouble) -> bool:
-    """Write what a connection's log holds into the database it has open, whatever its name is now.
+def _empty_log(connection: Any, trouble: Trouble) -> None:
+    """Write what a connection's log holds into the database it has open, whatever its name is now, as far as it can be.
 
-    A log that others may have begun to use in another way is not cut.  False while others use it.
+    A log that others may have begun to use in another way is not cut.
     """
     how = "PASSIVE" if trouble is Trouble.LOG_MISSING else "TRUNCATE"
-    with suppress(sqlite3.Error):  # of a database that was cut; its log is kept
-        return bool(connection.execute(f"PRAGMA wal_checkpoint({how})").fetchone()[0] == 0)
-    return True
+    with suppress(sqlite3.Error):
+        connection.execute(f"PRAGMA wal_checkpoint({how})")
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
