@@ -31,7 +31,7 @@ def test_the_page_is_there_and_everything_it_names(client: FlaskClient) -> None:
     for path in named:
         assert client.get(path).status_code == 200, path
     told = re.search(r"<body data-sections='([^']+)'>", page.text)
-    assert told and json.loads(told[1]) == [[one.name, one.title, one.kind] for one in SECTIONS]
+    assert told and json.loads(told[1]) == [[one.name, one.kind] for one in SECTIONS]
 
 
 def test_every_module_imports_only_what_is_there_and_is_imported_itself() -> None:

@@ -4,6 +4,8 @@ Recap's page consists of plain HTML, CSS and JavaScript modules, without a build
 public API.  Guarantee: whatever text the page shows, it runs only its own scripts and loads only its own files.  The
 browser enforces this with the policy below, in addition to the sanitising in static/js/page/markdown.js.
 
+The page's texts are in the catalogues texts/*.json, one for each language, which have the same keys.
+
 Files are sent compressed, to a third of their size.  Browsers keep them, so this is work for a first visit only.
 """
 
@@ -12,9 +14,11 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import json
 import re
+from pathlib import Path
 
-from flask import Blueprint, Response, render_template, request
+from flask import Blueprint, Response, make_response, render_template, request
 from flask_swagger_ui import get_swaggerui_blueprint
 
 from memory.sections import SECTIONS
@@ -38,14 +42,24 @@ POLICY = "; ".join(
 # its inline script the same for all requests.
 _SWAGGER = {"app_name": "Recap", "validatorUrl": None, "oauth2RedirectUrl": None}
 
+LANGUAGES = ("en", "de")  # the first is for browsers that ask for neither
+TEXTS = {name: json.loads((Path(__file__).parent / "texts" / f"{name}.json").read_text("utf-8")) for name in LANGUAGES}
+
 docs = get_swaggerui_blueprint("/docs", "/openapi.json", config=_SWAGGER)
 blueprint = Blueprint("web", __name__, template_folder="templates", static_folder="static")
 
 
 @blueprint.route("/")
-def page() -> str:
-    """Serve the page."""
-    return render_template("page.html", sections=[(part.name, part.title, part.kind) for part in SECTIONS])
+def page() -> Response:
+    """Serve the page in the language that the browser prefers."""
+    wanted = [
+        tag.partition("-")[0].lower() for tag in request.accept_languages.values()
+    ]  # best_match ranks de over en-GB
+    language = next((name for name in wanted if name in LANGUAGES), LANGUAGES[0])
+    sections = [(part.name, part.kind) for part in SECTIONS]
+    response = make_response(render_template("page.html", language=language, texts=TEXTS[language], sections=sections))
+    response.vary.add("Accept-Language")
+    return response
 
 
 @blueprint.after_request

@@ -13,6 +13,7 @@ import * as api from "./page/api.js";
 import { button, byId, el } from "./page/dom.js";
 import { startPanels } from "./page/panels.js";
 import { shown } from "./page/state.js";
+import { text, textParts } from "./page/texts.js";
 import { modelName } from "./page/words.js";
 
 startSignIn();
@@ -54,10 +55,12 @@ async function sayWhoAnswers() {
   }
   byId("model").textContent = modelName(ready.model.main);
   if (!ready.notice || sessionStorage.getItem("recap.notice") === "closed") return;
+  const code = (words) => el("code", {}, words);
   const banner = el("div", {},
-    el("span", {}, "The built-in model answers. It quotes what was said and writes no text of its own. For real replies put ",
-      el("code", {}, "OPENAI_API_KEY=sk-…"), " (or ", el("code", {}, "OPENAI_BASE_URL=http://127.0.0.1:11434/v1"), ") into ", el("code", {}, ".env"), " and restart."),
-    button("Close", () => {
+    el("span", {}, textParts("page.builtin_answers", {
+      key: code("OPENAI_API_KEY=sk-…"), address: code("OPENAI_BASE_URL=http://127.0.0.1:11434/v1"), file: code(".env"),
+    })),
+    button(text("page.close"), () => {
       sessionStorage.setItem("recap.notice", "closed");
       banner.remove();
     }));

@@ -78,7 +78,7 @@ class Turn {
     try {
       await api.chat(this.#body(), { key: this.key, signal: this.#abort.signal, heard: (chunk) => this.#hear(chunk) });
     } catch (error) {
-      if (error.code !== "broken" || this.temporary) throw error;
+      if (error.code !== "stream_broken" || this.temporary) throw error;
       this.lost = true;
       await this.follow();
     }

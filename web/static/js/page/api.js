@@ -4,31 +4,22 @@
 // `{ user: false }` leaves the person out (prompts, health, /api/users/...).
 
 import { emit, holder, settings } from "./state.js";
+import { hasText, text } from "./texts.js";
 
 const KEY = "recap.key"; // in sessionStorage, so it ends with the tab and is not stored with the settings
 
-// What to say instead of the server's words where those are for programs, or for whoever runs the server.
-const SAID = {
-  internal_error: "Something went wrong in Recap. Try again in a moment.",
-  message_too_large: "This message is too long for the model. Shorten it, or send it in parts.",
-  model_busy: "The model is busy. Try again in a moment.",
-  model_context_exceeded: "This chat is too long for the model.",
-  model_empty_answer: "The model answered without a word.",
-  model_timeout: "The model took too long.",
-  model_unreachable: "The model can't be reached.",
-  session_busy: "A reply is being written in this chat. Wait for it, or stop it.",
-  session_not_found: "This chat is no longer there.",
-  turn_lost: "The reply was not stored, because this chat was changed or deleted meanwhile.",
-  turn_stopped: "Stopped before the first word.",
-};
-const FAILED = { model: "The model failed.", database: "Recap can't use its storage at the moment.", disk: "Recap has no room left to store anything." };
+/** What the catalogue says of an error, instead of the server's words for programs and for whoever runs the server. */
+function said(code, status) {
+  const key = [code, status >= 500 && code.split("_")[0]].map((name) => `page.errors.${name}`).find(hasText);
+  return key && text(key);
+}
 
 /** `message` is for the person on the page; `told` is what the server said, where that is more. */
 export class ApiError extends Error {
-  constructor(message, { status = 0, code = "network", fields = null, retryAfter = null } = {}) {
-    const said = SAID[code] || (status >= 500 && FAILED[code.split("_")[0]]) || message;
-    super(said);
-    Object.assign(this, { status, code, fields, retryAfter, told: said === message ? "" : message });
+  constructor({ message = "", status = 0, code, fields = null, retryAfter = null }) {
+    const own = said(code, status);
+    super(own ?? message);
+    Object.assign(this, { status, code, fields, retryAfter, told: own ? message : "" });
   }
 }
 
@@ -91,7 +82,7 @@ async function reach(method, path, { query = {}, body, headers = {}, signal, use
       });
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new ApiError("Recap can't be reached. Check that the server is running. Nothing you typed is lost.");
+      throw new ApiError({ code: "network" });
     }
     if (response.status !== 401) return response;
     await askForKey(key);
@@ -101,7 +92,8 @@ async function reach(method, path, { query = {}, body, headers = {}, signal, use
 async function refusal(response) {
   const body = await response.json().catch(() => null);
   const error = body?.error ?? {};
-  return new ApiError(error.message ?? `The server answered ${response.status} ${response.statusText}.`, {
+  return new ApiError({
+    message: error.message ?? text("page.server_answered", { status: String(response.status), reason: response.statusText }),
     status: response.status,
     code: error.code ?? "unknown",
     fields: error.fields ?? null,
@@ -166,7 +158,7 @@ export async function chat(body, { key, heard, signal }) {
       read = { done: true };
     }
     if (read.done) {
-      throw new ApiError("The connection to Recap broke off before the reply was complete.", { code: "broken" });
+      throw new ApiError({ code: "stream_broken" });
     }
     rest += read.value;
     const events = rest.split("\n\n");
@@ -175,7 +167,7 @@ export async function chat(body, { key, heard, signal }) {
       const data = event.replace(/^data: /, "");
       if (data === "[DONE]") return;
       const chunk = JSON.parse(data);
-      if (chunk.error) throw new ApiError(chunk.error.message, { code: chunk.error.code, status: 502 });
+      if (chunk.error) throw new ApiError({ ...chunk.error, status: 502 });
       heard(chunk);
     }
   }

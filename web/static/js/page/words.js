@@ -1,12 +1,15 @@
 // Formats times, numbers and names for display.
 
 import { timezone } from "./state.js";
+import { LOCALE, number, text } from "./texts.js";
+
+export { number };
 
 // Making a format takes far longer than using it.
 const format = (options) => {
   let [zone, made] = [null, null];
   return (iso) => {
-    if (zone !== timezone()) made = new Intl.DateTimeFormat(undefined, { timeZone: (zone = timezone()), ...options });
+    if (zone !== timezone()) made = new Intl.DateTimeFormat(LOCALE, { timeZone: (zone = timezone()), ...options });
     return made.format(new Date(iso));
   };
 };
@@ -21,18 +24,16 @@ const DAY = 86_400_000;
 /** "Today", "Yesterday", or the date. */
 export function dayName(iso, now = new Date()) {
   const key = dayKey(iso);
-  if (key === dayKey(now)) return "Today";
-  if (key === dayKey(new Date(now.getTime() - DAY))) return "Yesterday";
+  if (key === dayKey(now)) return text("page.today");
+  if (key === dayKey(new Date(now.getTime() - DAY))) return text("page.yesterday");
   return date(iso);
 }
 
 /** The time if it is today (14:05), else the day. */
 export function when(iso) {
-  return dayName(iso) === "Today" ? clock(iso) : dayName(iso);
+  return dayKey(iso) === dayKey(new Date()) ? clock(iso) : dayName(iso);
 }
 
-const figures = new Intl.NumberFormat();
-export const number = (value) => figures.format(Math.round(value));
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 
 /** What to say of a text that is too long; empty if it is not.  Boxes keep such a text: `maxLength` would cut it off. */
@@ -54,7 +55,7 @@ export const speaker = (message) => message.name || SPEAKERS[message.role] || me
 export const modelName = (name) => (name === "recap-extractive" ? "built-in model" : name);
 
 /** The sections of a summary in order, as [name, title, kind]; the kind is "line", "items" or "options". */
-export const SECTIONS = JSON.parse(document.body.dataset.sections);
+export const SECTIONS = JSON.parse(document.body.dataset.sections).map(([name, kind]) => [name, text(`memory.sections.${name}`), kind]);
 
 /** The items of a section as lines of text, whatever the section's kind. */
 export function sectionLines(sections, name) {
