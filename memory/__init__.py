@@ -11,6 +11,7 @@ recall      finding again what was said before, whether to look, and feeding the
 summary     the versioned summary: written, checked, tried, compared
 facts       ranked statements, each with its source
 sessions    threads of messages, and which of them a prompt shows word for word
+store       JSON items under a namespace and a key
 jobs        work that happens after the reply
 leases      who is taking a turn in a session, and who is doing a job
 llm         models: the protocol, OpenAI-compatible servers, the built-in one

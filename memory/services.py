@@ -39,6 +39,7 @@ from memory.recall.indexing import Indexing
 from memory.recall.recall import Recall
 from memory.sections import Sections
 from memory.sessions.sessions import Sessions
+from memory.store.items import Items
 from memory.summary.backlog import Backlogs
 from memory.summary.digest import prompt_variables, read
 from memory.summary.summaries import Summaries
@@ -113,6 +114,7 @@ class Services:
         self.prompts = prompts = Prompts(database, settings.prompts_path, now, variables)
         self.sessions = sessions = Sessions(settings, database, outbox, leases, now)
         self.facts = facts = Facts(settings, database, now)
+        self.items = items = Items(database, index, outbox, now)
         self.summaries = Summaries(settings, database, outbox, budgets, now)
         self.backlogs = Backlogs(database, outbox, budgets, now)
         self.updates = Updates(settings, database, prompts, facts, leases, self.mini, budgets, metrics, now)
@@ -130,6 +132,7 @@ class Services:
         outbox.register("index", self.indexing.feed)
         outbox.register("unindex", self.indexing.clear)
         outbox.register("scrub", self.erasing.scrub)
+        outbox.register("expire", items.expire)
         outbox.register("summary", self.updates.run)
 
     def start(self, *, worker: bool = False) -> None:
@@ -149,7 +152,7 @@ class Services:
                 log.error("the %s is not fit for use: %s", part, found)
         self.index.warm_up()
         if worker or self.settings.jobs == "web":
-            self.outbox.start({"index": 1, "unindex": 1, "scrub": 1, "summary": SUMMARY_WORKERS})
+            self.outbox.start({"index": 1, "unindex": 1, "scrub": 1, "expire": 1, "summary": SUMMARY_WORKERS})
 
     def stop(self, timeout: float = STOP_SECONDS) -> None:
         """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""

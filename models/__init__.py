@@ -1,6 +1,7 @@
 """The rows, and the one place that opens transactions."""
 
 from models.database import Database, Transaction, Upsert
+from models.items import ItemRow, ItemSourceRow, ItemVersionRow
 from models.rows import (
     REVISED,
     Base,
@@ -25,6 +26,9 @@ __all__ = [
     "Database",
     "FactRevisionRow",
     "FactRow",
+    "ItemRow",
+    "ItemSourceRow",
+    "ItemVersionRow",
     "JobRow",
     "KeyRow",
     "MessageRow",

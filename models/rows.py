@@ -70,10 +70,10 @@ class Base(DeclarativeBase):
 
 
 class OwnerRow(Base):
-    """A tenant's user, or a session that was made without a user and so is its own owner.
+    """A tenant's user, a session that was made without a user and so is its own owner, or the tenant itself.
 
-    `kind` is `user` or `session`, `name` the user_id or the session's id: a session called `ada` and a user called
-    `ada` are different owners.
+    `kind` is `user`, `session` or `tenant`, `name` the user_id, the session's id, or nothing: a session called `ada`
+    and a user called `ada` are different owners.
     """
 
     __tablename__ = "owners"

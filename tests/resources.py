@@ -16,8 +16,12 @@ from werkzeug.test import TestResponse
 
 from app import create_app, services_of
 from config import Settings
+from memory.access.owners import known_user
+from memory.domain import Caller
 from memory.sections import Sections
 from memory.services import Services
+from memory.store import documents
+from memory.store.values import Item, Put
 from models import Base
 
 Body = dict[str, Any]
@@ -104,6 +108,16 @@ def digest_of(*facts: Body, **sections: Any) -> Body:
     """The mini model's answer with these facts and sections."""
     empty = Sections(topic="Tea").as_dict()
     return {"summary": {**empty, **sections}, "facts": list(facts)}
+
+
+def derived(
+    services: Services, user_id: str, key: str, value: Any, sources: Sequence[int], author: str = "model"
+) -> Item:
+    """A document of the engine's as it is stored of a person, resting on these messages."""
+    with services.database.write() as tx:
+        owner = known_user(tx, Caller(user_id=user_id))
+        put = Put(("recap", "profile"), key, value)
+        return documents.write(tx, owner.id, put, services.items.now(), author=author, sources=sources)
 
 
 HOSTILE_SECONDS = 10.0  # of CPU: far above what any machine needs for it, far below what is not linear would take

@@ -19,7 +19,7 @@ from app import services_of
 from memory.people import erasing
 from models import JobRow
 from tests.model_server import Delay, ModelServer, Status
-from tests.resources import append, digest_of, error, fact, good, read_all, said
+from tests.resources import append, derived, digest_of, error, fact, good, read_all, said
 from tests.talking import answering, ask, chat, failed, meanwhile, prompts, stored, summary
 from tests.talking import said as stored_words
 from tests.traces import traces as traces_in
@@ -109,6 +109,7 @@ def past(client: FlaskClient, model_server: ModelServer) -> FlaskClient:
     model_server.main.queue("I will keep it.", "Green, then.", "It is safe with me.")
     chat(client, SECRET, session_id="s", user_id="ada", name=f"{SENTINEL} Ada", key=f"{SENTINEL}-key")
     told(client, model_server, fact(f"{SENTINEL} is my secret", 1, scope="user"), topic=f"About {SENTINEL}")
+    derived(services_of(client.application), "ada", SENTINEL, {SENTINEL: SECRET}, [id_of(client, SECRET)])
     chat(client, "I like green tea.", session_id="s", user_id="ada")
     told(client, model_server, fact("Likes green tea", 3, "I like green tea"), topic=f"{SENTINEL} and tea")
     good(client.put("/api/sessions/s/summary", json={"sections": {"topic": f"{SENTINEL}, tea, and more"}}))
@@ -139,6 +140,8 @@ def test_not_a_byte_of_an_erased_message_is_left(past: FlaskClient, model_server
         "edited_summaries": 1,
         "facts": 1,
         "fact_revisions": 1,
+        "items": 1,
+        "item_versions": 1,
         "index_documents": 1,
     }
     model_server.mini.queue(digest_of(topic="Tea alone"))
@@ -481,7 +484,9 @@ def test_not_a_byte_of_an_erased_session_is_left(
     append(client, "stays", [said("I like mate.")], **whose)
     told(client, model_server, fact("Likes mate", 1, "I like mate"), topic="Mate")
     name = f"{SENTINEL}-session"
-    append(client, name, [said(SECRET, external_id=f"{SENTINEL}-1", name=f"{SENTINEL} Ada")], **whose)
+    ids = append(client, name, [said(SECRET, external_id=f"{SENTINEL}-1", name=f"{SENTINEL} Ada")], **whose)
+    if user:
+        derived(services_of(client.application), user, SENTINEL, {SENTINEL: SECRET}, ids["message_ids"])
     told(client, model_server, fact(f"Has {SENTINEL}", 1, SENTINEL), topic=SENTINEL)
     model_server.main.queue(f"{SENTINEL}, then.", "No.")
     first = chat(client, f"Again {SENTINEL}.", session_id=name, key=f"{SENTINEL}-key", **whose)
@@ -504,6 +509,8 @@ def test_not_a_byte_of_an_erased_session_is_left(
         "edited_summaries": 1,
         "facts": 2,
         "fact_revisions": 3,
+        "items": 1 if user else 0,
+        "item_versions": 1 if user else 0,
         "jobs": receipt["erased"]["jobs"],
         "index_documents": 3,
     }

@@ -15,7 +15,11 @@ from sqlalchemy import create_engine, text
 
 from app import create_app, services_of
 from config import Settings
+from memory.domain import Caller
+from memory.errors import Conflict
+from memory.store.values import Put, Search
 from tests.talking import ask, chat, stream
+from tests.test_store import meets
 
 pytestmark = pytest.mark.slow
 
@@ -71,6 +75,36 @@ def test_a_conversation_is_remembered_corrected_found_and_erased(nodes: list[Fla
     services_of(nodes[0]).outbox.run_due()
     assert client.get("/api/sessions/s").status_code == 404
     assert client.get("/api/jobs").json["items"] == []
+
+
+def test_items_are_stored_filtered_and_ordered_as_on_sqlite(nodes: list[Flask]) -> None:
+    items, ada = services_of(nodes[0]).items, Caller(user_id="ada")
+    values = [
+        {"a": there} for there in (None, True, 1, 1.5, 2**53 + 1, "1", "é", "Z", [1, "x"], {"b": 10}, {"b": "10"})
+    ]
+    names = ["a", "a.b", "a-b", "a.B.c"]
+    puts = [
+        Put(tuple(name.split(".")), str(number), {**value}) for name in names for number, value in enumerate(values)
+    ]
+    items.run(ada, puts)
+    for wanted in (
+        *({"a": value["a"]} for value in values),
+        *({"a": {name: operand}} for name in ("$gt", "$gte", "$lt", "$lte") for operand in (1, 1.5, "1", "a")),
+        *({"a": {name: 1}} for name in ("$eq", "$ne")),
+        {"a": {"$in": [None, True, "Z", 2**53]}},
+        {"a": {"b": {"$gte": 9}}},
+        {"missing": {"deep": None}},
+        {"a,b": {"$ne": 'x"y'}},
+    ):
+        (found,) = items.run(ada, [Search(("a", "b"), wanted, limit=100)])
+        assert {item.key for item in found} == {str(n) for n, value in enumerate(values) if meets(value, wanted)}, (
+            wanted
+        )
+    assert {item.namespace for item in items.run(ada, [Search(("a",), limit=100)])[0]} == {
+        tuple(name.split(".")) for name in names if name != "a-b"
+    }
+    with pytest.raises(Conflict):
+        items.run(ada, [Put(("a",), "0", 1, version=7)])
 
 
 def test_two_nodes_take_turns_in_one_session_and_each_finds_what_was_said_at_the_other(nodes: list[Flask]) -> None:

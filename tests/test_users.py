@@ -20,11 +20,13 @@ from sqlalchemy import select
 import memory.people.export
 import search_index.caches
 from app import services_of
+from memory.domain import Caller
 from memory.services import Services
+from memory.store.values import Put
 from models import OwnerRow
 from search_index import IndexBusy
 from tests.model_server import Delay, ModelServer
-from tests.resources import append, digest_of, error, fact, good, read_all, rows_of, said
+from tests.resources import append, derived, digest_of, error, fact, good, read_all, rows_of, said
 from tests.talking import ask, chat, failed, meanwhile
 from tests.traces import traces as traces_in
 
@@ -46,7 +48,7 @@ def live(app: Flask, server: ModelServer, user: str, word: str, sessions: int = 
     outbox = services_of(app).outbox
     for number in range(sessions):
         session = f"{word}-session-{number}"
-        append(
+        told = append(
             client,
             session,
             [
@@ -60,6 +62,7 @@ def live(app: Flask, server: ModelServer, user: str, word: str, sessions: int = 
             ],
             user_id=user,
         )
+        derived(services_of(app), user, f"{word}-{number}", {word: [f"{word} {number}"]}, told["message_ids"][:2])
         server.mini.queue(
             digest_of(
                 fact(f"{word} is the word {number}", 2, f"{word} said"),
@@ -74,6 +77,7 @@ def live(app: Flask, server: ModelServer, user: str, word: str, sessions: int = 
         outbox.run_due(["summary", "index"])
         good(client.patch(f"/api/sessions/{session}", json={"title": f"{word} title", "system_prompt": f"Be {word}."}))
         good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": f"{word} summarised"}}))
+    services_of(app).items.run(Caller(user_id=user), [Put((f"{word}s",), f"{word} key", {"is": word}, ttl=1000.0)])
     mine = good(client.post("/api/facts", json={"user_id": user, "text": f"{word} was stated"}))
     good(client.patch(f"/api/facts/{mine['id']}", json={"text": f"{word} was edited", "pinned": True}))
 
@@ -143,13 +147,17 @@ def test_not_a_byte_of_an_erased_person_is_left(model_app: Flask, model_server: 
         "edited_summaries": 8,
         "facts": 8 * 2 + 4,
         "fact_revisions": 8 * 2 + 4 * 2,
+        "items": 8 + 4,
+        "item_versions": 8,
         "jobs": receipt["erased"]["jobs"],
         "index_documents": 8 * (6 + 2) - 2,  # the last turn waits to be indexed
     }
     assert traces(model_app, "Plain3"), "the others' words are there still"
     found = good(client.get("/api/search?q=Plain3&user_id=other-3"))["results"]
     assert len(found) == 8
-    assert {job["kind"] for job in read_all(client, "/api/jobs")} <= {"summary", "index"}, "nothing is left to do"
+    assert {job["kind"] for job in read_all(client, "/api/jobs")} <= {"summary", "index", "expire"}, (
+        "nothing is left to do"
+    )
     with closing(sqlite3.connect(data_dir(model_app) / "recap.db")) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 

@@ -19,7 +19,7 @@ from sqlalchemy import bindparam, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
-from memory.access.owners import find_user, make_user
+from memory.access.owners import find_user, make_owner
 from memory.domain import Caller, Usage
 from memory.errors import LimitReached
 from models import Database, OwnerRow, SessionRow, SpendingRow, Transaction, Upsert
@@ -98,7 +98,7 @@ class Budgets:
     def _made(self, tx: Transaction, caller: Caller) -> int | None:
         if caller.user_id is None or not self._most:
             return None
-        return make_user(tx, caller, self._now()).id
+        return make_owner(tx, caller, self._now()).id
 
 
 def spent_today(tx: Transaction, owner_id: int, now: datetime) -> int:

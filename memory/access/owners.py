@@ -27,9 +27,17 @@ def find_user(tx: Transaction, caller: Caller) -> OwnerRow | None:
     )
 
 
-def make_user(tx: Transaction, caller: Caller, now: datetime) -> OwnerRow:
-    """The owner row of the caller's user, of whom nothing is stored yet."""
-    owner = OwnerRow(tenant=caller.tenant, kind="user", name=caller.user_id, created_at=now)
+def find_owner(tx: Transaction, caller: Caller) -> OwnerRow | None:
+    """The owner row of the caller's user or, when no user is named, of the tenant itself; None if there is none yet."""
+    if caller.user_id is not None:
+        return find_user(tx, caller)
+    return tx.scalar(select(OwnerRow).where(OwnerRow.tenant == caller.tenant, OwnerRow.kind == "tenant"))
+
+
+def make_owner(tx: Transaction, caller: Caller, now: datetime) -> OwnerRow:
+    """The owner row that `find_owner` did not find."""
+    kind, name = ("tenant", "") if caller.user_id is None else ("user", caller.user_id)
+    owner = OwnerRow(tenant=caller.tenant, kind=kind, name=name, created_at=now)
     tx.add(owner)
     tx.flush()
     return owner

@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, bindparam, or_, select, update
 
 from config import Settings
-from memory.access.owners import find_session, find_user, make_user, owned
+from memory.access.owners import find_session, find_user, make_owner, owned
 from memory.domain import Caller, Fact, FactDraft, FactRevision, Message
 from memory.errors import InvalidRequest, NotFound
 from memory.facts.corrections import corrected_by, line_up_to
@@ -87,7 +87,7 @@ class Facts:
             owner = session.owner if session is not None else find_user(tx, caller)
             if owner is None and caller.user_id is None:
                 raise InvalidRequest("owner_needed", "Say whose fact this is: a session_id or a user_id.")
-            owner = owner or make_user(tx, caller, now)
+            owner = owner or make_owner(tx, caller, now)
             of_session = {"session_id": session.id, "scope": "session"} if session is not None else {"scope": "user"}
             row = FactRow(owner_id=owner.id, **of_session, **stated, valid_from=now, created_at=now)
             _keep(tx, row, "made", "person", now)

@@ -132,6 +132,8 @@ class Outbox:
 
         Its commit wakes this process's workers for what is due soon.
         """
+        if not requests:
+            return
         now = self._now()
         rows = [
             {

@@ -5,9 +5,9 @@ whole conversation again has not changed it.  Of the message's external ids a di
 the same message sent again is not stored again.
 
 Guarantee: in one transaction everything made from its words goes with them: the facts taken from it (what they alone
-corrected holds again), every version of the summary that was made from it or from such a version, also those that the
-person edited, and what its turn noted.  The newest version without it is in use again, and the summary goes on from
-there.  A title that was made from it is made anew.
+corrected holds again), the items of the store that rest on it, every version of the summary that was made from it or
+from such a version, also those that the person edited, and what its turn noted.  The newest version without it is in
+use again, and the summary goes on from there.  A title that was made from it is made anew.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from config import Settings
 from memory.facts.corrections import withdraw
 from memory.sessions.head import show_newest
 from memory.sessions.messages import SAID, remains, title_from
+from memory.store.documents import remove, resting_on
 from memory.summary.summaries import skip_erased, use_newest_left
 from models import REVISED, FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow
 
@@ -33,6 +34,7 @@ def erase_message(
     revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(facts))) or 0
     erased = Counter(messages=1, facts=len(facts), fact_revisions=revisions)
     withdraw(tx, facts)
+    erased += remove(tx, tx.scalars(resting_on([message.id])).all())
     erased["turns"] = _empty_turn(tx, message)
     summaries = _made_from(tx, row, message)
     named_after = title_from(message.content)

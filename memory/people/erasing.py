@@ -30,11 +30,14 @@ from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
 from memory.people.erased_message import erase_message
 from memory.people.users import count_of
+from memory.store.documents import remove, resting_on
 from memory.summary.summaries import forget
 from models import (
     Database,
     FactRevisionRow,
     FactRow,
+    ItemRow,
+    ItemVersionRow,
     JobRow,
     MessageRow,
     OwnerRow,
@@ -49,8 +52,8 @@ SOON = 5.0  # seconds within which erased messages and facts are gathered for on
 LATER = 30.0  # seconds until a job is due whose work this process does at once, unless it is killed
 INDEX, FILES = "search_index", "database_files"  # what may be `pending`
 RECEIPT = (
-    *("sessions", "messages", "turns", "summaries", "edited_summaries", "facts", "fact_revisions", "jobs"),
-    "index_documents",
+    *("sessions", "messages", "turns", "summaries", "edited_summaries", "facts", "fact_revisions"),
+    *("items", "item_versions", "jobs", "index_documents"),
 )
 """The names that a receipt counts by."""
 
@@ -170,7 +173,8 @@ class Erasing:
     def _erase_owner(self, tx: Transaction, owner: OwnerRow, held: Collection[int]) -> Counter[str]:
         """Delete the owner's row; everything they have goes with it."""
         of = owner.id
-        erased = _count(tx, SessionRow.owner_id == of, FactRow.owner_id == of, JobRow.owner_id == of)
+        items = select(ItemRow.id).where(ItemRow.owner_id == of)
+        erased = _count(tx, SessionRow.owner_id == of, FactRow.owner_id == of, JobRow.owner_id == of, items)
         erased["index_documents"] = len(held)
         self._ask_to_clear(tx, owner.tenant, owner.index_key, owner=owner.index_key)
         tx.execute(delete(OwnerRow).where(OwnerRow.id == owner.id))
@@ -179,10 +183,11 @@ class Erasing:
     def _erase_session(self, tx: Transaction, row: SessionRow, held: Collection[int], key: str) -> Counter[str]:
         """Delete the session's row; everything in it goes with it."""
         of = row.id
-        erased = _count(tx, SessionRow.id == of, FactRow.session_id == of, JobRow.session_id == of)
+        erased = _count(tx, SessionRow.id == of, FactRow.session_id == of, JobRow.session_id == of, _items_of(of))
         said = tx.scalars(select(MessageRow.id).where(MessageRow.session_id == of))
         erased["index_documents"] = sum(message_id in held for message_id in said)
         withdraw(tx, tx.scalars(select(FactRow.id).where(FactRow.session_id == of)))
+        remove(tx, tx.scalars(_items_of(of)).all())
         self._ask_to_clear(tx, row.tenant, key, owner=row.owner.index_key, session=of)
         tx.execute(delete(SessionRow).where(SessionRow.id == of))
         return erased
@@ -213,9 +218,13 @@ def _scrub(tenant: str, delay: float) -> JobRequest:
 
 
 def _count(
-    tx: Transaction, sessions: ColumnElement[bool], facts: ColumnElement[bool], jobs: ColumnElement[bool]
+    tx: Transaction,
+    sessions: ColumnElement[bool],
+    facts: ColumnElement[bool],
+    jobs: ColumnElement[bool],
+    items: Select[int],
 ) -> Counter[str]:
-    """How many rows go with those that meet the conditions.
+    """How many rows go with those that meet the conditions, and with these items.
 
     A new kind of rows needs foreign keys ON DELETE CASCADE to its owner or session, and a line here.
     """
@@ -230,9 +239,16 @@ def _count(
         "edited_summaries": summaries.where(SummaryRow.author == "person"),
         "facts": fact_ids,
         "fact_revisions": select(FactRevisionRow.id).where(FactRevisionRow.fact_id.in_(fact_ids)),
+        "items": items,
+        "item_versions": select(ItemVersionRow.id).where(ItemVersionRow.item_id.in_(items)),
         "jobs": select(JobRow.id).where(jobs),
     }
     return Counter({kind: count_of(tx, ids) for kind, ids in kinds.items()})
+
+
+def _items_of(session: int) -> Select[int]:
+    """The ids of the items that rest on messages of a session."""
+    return resting_on(select(MessageRow.id).where(MessageRow.session_id == session))
 
 
 def _message(tx: Transaction, row: SessionRow, message_id: int) -> MessageRow:

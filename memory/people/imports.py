@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from memory.access.owners import find_user, make_user
+from memory.access.owners import find_user, make_owner
 from memory.domain import Caller
 from memory.errors import Conflict
 from memory.leases import Leases
@@ -210,7 +210,7 @@ class Import:
         """The person's row, made if they are new.  Raises Conflict when they were erased during the import."""
         owner = find_user(tx, self.caller)
         if owner is None and self.owner_id is None:
-            owner = make_user(tx, self.caller, self.parts.now())
+            owner = make_owner(tx, self.caller, self.parts.now())
         if owner is None or self.owner_id not in (None, owner.id):
             raise _lost()
         self.owner_id = owner.id

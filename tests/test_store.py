@@ -1,0 +1,215 @@
+"""The store inside the engine: conditions on values, versions, expiry, and the documents that rest on messages."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app import services_of
+from memory.domain import Caller
+from memory.errors import Conflict, InvalidRequest
+from memory.people import erasing
+from memory.services import Services
+from memory.store import documents
+from memory.store.items import Items
+from memory.store.values import Delete, Get, Item, Put, Search
+from tests.jobbing import Bench
+from tests.resources import an_app, append, derived, good, rows_of, said
+
+ADA = Caller(user_id="ada")
+NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+LEAVES = st.none() | st.booleans() | st.sampled_from([0, 1, 1.0, 2**53, 2**53 + 1, 0.1 + 0.2, "1", ""]) | NUMBERS
+LEAVES |= st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5)
+KEYS = st.sampled_from(["a", "b", "né", "a.b", "x y", "日"])
+VALUES = st.dictionaries(KEYS, st.recursive(LEAVES, lambda of: st.lists(of, max_size=3) | st.dictionaries(KEYS, of)))
+OPERATIONS: dict[str, Callable[[Any, Any], bool]] = {
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
+
+
+def same(there: Any, wanted: Any) -> bool:
+    return isinstance(there, bool) == isinstance(wanted, bool) and there == wanted
+
+
+def meets(there: Any, wanted: Any) -> bool:
+    """What a filter means, in Python."""
+    if isinstance(wanted, dict) and any(key.startswith("$") for key in wanted):
+        return all(compares(there, name, operand) for name, operand in wanted.items())
+    if isinstance(wanted, dict):
+        return isinstance(there, dict) and all(meets(there.get(key), inner) for key, inner in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(there, list) and len(there) == len(wanted) and all(map(meets, there, wanted))
+    return same(there, wanted)
+
+
+def compares(there: Any, name: str, operand: Any) -> bool:
+    if name in ("$eq", "$ne"):
+        return same(there, operand) == (name == "$eq")
+    if name == "$in":
+        return any(same(there, one) for one in operand)
+    kinds: Any = str if isinstance(operand, str) else (int, float)
+    return isinstance(there, kinds) and not isinstance(there, bool) and OPERATIONS[name](there, operand)
+
+
+COMPARED = st.tuples(st.sampled_from(["$eq", "$ne"]), LEAVES) | st.tuples(st.just("$in"), st.lists(LEAVES, max_size=3))
+COMPARED |= st.tuples(st.sampled_from(list(OPERATIONS)), LEAVES.filter(lambda one: type(one) in (int, float, str)))
+WANTED = st.recursive(
+    LEAVES | st.lists(COMPARED, min_size=1, max_size=2).map(dict),
+    lambda of: st.lists(of, max_size=2) | st.dictionaries(KEYS, of, max_size=2),
+    max_leaves=4,
+)
+
+
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Flask]:
+    """An application for all examples of a property."""
+    with an_app(tmp_path_factory.mktemp("lasting"), migrated) as app:
+        yield app
+
+
+@pytest.fixture
+def items(services: Services) -> Items:
+    return services.items
+
+
+def keys(found: list[Item]) -> list[str]:
+    return [item.key for item in found]
+
+
+@settings(max_examples=300)
+@given(values=st.lists(VALUES, min_size=1, max_size=6), wanted=st.dictionaries(KEYS, WANTED, max_size=2))
+def test_a_filter_means_in_sql_what_it_says(lasting: Flask, values: list[Any], wanted: dict[str, Any]) -> None:
+    items = services_of(lasting).items
+    puts = [Put(("all",), str(number), value) for number, value in enumerate(values)]
+    *stored, found = items.run(ADA, [*puts, Search(("all",), wanted)])
+    assert [item.value for item in stored] == values
+    expected = {str(number) for number, value in enumerate(values) if meets(value, wanted)}
+    assert set(keys(found)) == expected
+    items.run(ADA, [Delete(("all",), put.key) for put in puts])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        ({"a": {"$near": 1}}, "unknown_operator"),
+        ({"a": {"$gt": 1, "b": 2}}, "unknown_operator"),
+        ({"$or": []}, "unknown_operator"),
+        ({"a": {"$gt": None}}, "invalid_filter"),
+        ({"a": {"$gt": True}}, "invalid_filter"),
+        ({"a": {"$eq": {"b": 1}}}, "invalid_filter"),
+        ({"a": {"$in": 1}}, "invalid_filter"),
+        ({'a"b': 1}, "invalid_filter"),
+        ({"a": {"$in": list(range(101))}}, "invalid_filter"),
+    ],
+)
+def test_a_filter_that_is_none_is_refused(items: Items, wanted: dict[str, Any], code: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        items.run(ADA, [Put(("a",), "k", 1), Search((), wanted)])
+    assert refused.value.code == code
+    assert items.run(ADA, [Get(("a",), "k")]) == [None], "nothing of the call was stored"
+
+
+def test_all_operations_happen_or_none(items: Items) -> None:
+    first, second = items.run(ADA, [Put(("a",), "k", 1, version=0), Put(("a",), "k", 2, version=1)])
+    assert (first.version, second.version, second.created_at) == (1, 2, first.created_at)
+    for wrong in (Put(("a",), "k", 3, version=1), Put(("a",), "k", 3, version=0), Delete(("a",), "k", version=1)):
+        with pytest.raises(Conflict) as refused:
+            items.run(ADA, [Put(("a",), "other", 1), wrong])
+        assert refused.value.code == "item_changed"
+    with pytest.raises(Conflict):
+        items.run(ADA, [Put(("a",), "missing", 1, version=1)])
+    assert keys(items.run(ADA, [Search()])[0]) == ["k"]
+    assert items.get(ADA, Get(("a",), "k")).value == 2
+
+
+def test_a_value_that_python_takes_for_the_same_replaces_it(items: Items) -> None:
+    for value in ({"a": True}, {"a": 1}, {"a": 1.0}, None, False, 0):
+        items.run(ADA, [Put(("a",), "k", value)])
+        assert repr(items.get(ADA, Get(("a",), "k")).value) == repr(value)
+
+
+def test_items_expire_live_on_when_they_are_read_and_leave_no_row(bench: Bench) -> None:
+    items, clock = bench.services.items, bench.clock
+    kept = Put(("a",), "kept", 1, ttl=10, refreshes=True)
+    items.run(ADA, [Put(("a",), "gone", 1, ttl=10), Put(("a",), "lasting", 1), kept, replace(kept, key="unread")])
+    clock.tick(9 * 60)
+    assert items.get(ADA, Get(("a",), "kept")).expires_at == clock() + timedelta(minutes=10)
+    assert items.get(ADA, Get(("a",), "unread", refresh=False)).expires_at == clock() + timedelta(minutes=1)
+    clock.tick(2 * 60)
+    assert set(keys(items.run(ADA, [Search(refresh=False)])[0])) == {"kept", "lasting"}
+    assert items.run(ADA, [Get(("a",), "gone"), Put(("a",), "gone", 2, version=0)])[1].version == 1
+    clock.tick(9 * 60)
+    bench.services.outbox.run_due(["expire"])
+    assert rows_of(bench.services)["items"] == 2, "of `kept`, whose time is up again, nothing is left"
+
+
+# -- what the engine derives from messages
+
+
+@pytest.fixture
+def told(app: Flask) -> list[int]:
+    """Ada has told two things; the ids of her messages."""
+    ids: list[int] = append(app.test_client(), "s", [said("I like tea."), said("And jam.")], user_id="ada")[
+        "message_ids"
+    ]
+    return ids
+
+
+def test_a_document_keeps_its_history(services: Services, told: list[int]) -> None:
+    first = derived(services, "ada", "default", {"likes": ["tea"]}, told[:1])
+    second = derived(services, "ada", "default", {"likes": ["tea", "jam"]}, told, author="person")
+    with services.database.read() as tx:
+        history = documents.versions(tx, first.id)
+        assert [(one.version, one.value, one.author) for one in history] == [
+            (2, {"likes": ["tea", "jam"]}, "person"),
+            (1, {"likes": ["tea"]}, "model"),
+        ]
+        assert documents.versions(tx, first.id, second.updated_at - timedelta(microseconds=1))[0].version == 1
+        assert documents.listed(tx, 1, ("recap", "profile"), services.items.now()) == [second]
+
+
+def test_callers_read_the_engines_documents_but_never_write_them(services: Services, told: list[int]) -> None:
+    derived(services, "ada", "default", {"likes": ["tea"]}, told)
+    own = ("recap", "profile")
+    assert services.items.get(ADA, Get(own, "default")).value == {"likes": ["tea"]}
+    assert keys(services.items.run(ADA, [Search(("recap",))])[0]) == ["default"]
+    assert services.items.run(ADA, [Search()]) == [[]]
+    for operation in (Put(own, "default", 1), Delete(own, "default"), Put(("recap",), "k", 1)):
+        with pytest.raises(InvalidRequest):
+            services.items.run(ADA, [operation])
+
+
+def test_a_document_that_was_rewritten_without_a_message_outlives_it(services: Services, told: list[int]) -> None:
+    item = derived(services, "ada", "default", {"likes": ["jam"]}, told)
+    with services.database.write() as tx:
+        documents.rest_no_more_on(tx, item.id, told[:1])
+        assert list(tx.scalars(documents.resting_on(told[:1]))) == []
+        assert list(tx.scalars(documents.resting_on(told))) == [item.id]
+
+
+@pytest.mark.parametrize("what", ["message", "session", "person"])
+def test_what_came_of_a_message_is_erased_with_it(
+    app: Flask, services: Services, told: list[int], what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasing, "SOON", 0.0)
+    derived(services, "ada", "first", {"likes": ["tea"]}, told[:1])
+    derived(services, "ada", "first", {"likes": ["nothing"]}, [])
+    derived(services, "ada", "second", {"likes": ["jam"]}, told[1:])
+    addresses = {"message": f"/api/sessions/s/messages/{told[0]}", "session": "/api/sessions/s"}
+    erased = good(app.test_client().delete(addresses.get(what, "/api/users/ada")))["erased"]
+    expected = (1, 2) if what == "message" else (2, 3)
+    assert (erased["items"], erased["item_versions"]) == expected
+    left = {name: rows_of(services)[name] for name in ("items", "item_versions", "item_sources")}
+    assert set(left.values()) == {2 - expected[0]}
