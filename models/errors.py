@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
-from collections.abc import Callable
-from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-
-RECHECK_SECONDS = 60.0  # between checks of a damaged file: each reads all of it
 
 
 class Trouble(StrEnum):
@@ -61,36 +56,6 @@ def trouble_of(error: BaseException) -> Trouble | None:
     known = _TROUBLES.get(code) or _TROUBLES.get(code & 0xFF)  # the upper bits of a code tell more than is needed
     passing = isinstance(error, (OperationalError, InterfaceError, sqlite3.OperationalError))
     return known or (Trouble.UNAVAILABLE if passing else None)
-
-
-class Damage:
-    """Whether SQLite's file was found damaged.  A mark beside the file tells all processes.
-
-    The mark stays until the whole file can be read again, as after a restore; that is checked every RECHECK_SECONDS,
-    and at once when `recheck_at` is set to 0.
-    """
-
-    def __init__(self, database: Path) -> None:
-        self._mark = database.with_name(f"{database.name}.damaged")
-        self.recheck_at = 0.0
-
-    def note(self) -> None:
-        """Remember that the file is damaged, if the disk can be written."""
-        with suppress(OSError):
-            self._mark.touch()
-
-    def stands(self, reads_well: Callable[[], bool]) -> bool:
-        """Whether the file is damaged; `reads_well` reads all of it."""
-        if not self._mark.exists():
-            return False
-        if time.monotonic() < self.recheck_at:
-            return True
-        self.recheck_at = time.monotonic() + RECHECK_SECONDS
-        with suppress(SQLAlchemyError, sqlite3.Error, OSError):
-            if reads_well():
-                self._mark.unlink(missing_ok=True)
-                return False
-        return True
 
 
 def on_read_only_disk(file: Path) -> bool:

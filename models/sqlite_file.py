@@ -18,11 +18,12 @@ from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
 
-from models.errors import Damage, DatabaseLost, Trouble, on_read_only_disk, trouble_of
+from models.errors import DatabaseLost, Trouble, on_read_only_disk, trouble_of
 
 BUSY_TIMEOUT_MS = 1_000  # SQLite waits so long for a lock; `Database.write` tries again while its patience lasts
+RECHECK_SECONDS = 60.0  # between checks of a damaged file: each reads all of it
 CUT_SECONDS = 0.1  # a file shorter than its header says for so long is looked at closely
 
 Opened = tuple[tuple[int, int] | None, ...]  # device and inode of the database, its log and the log's index
@@ -36,7 +37,8 @@ class SQLiteFile:
         self._file = Path(engine.url.database or "").resolve()
         self._files = (self._file, Path(f"{self._file}-wal"), Path(f"{self._file}-shm"))
         self._length = 0
-        self._damage = Damage(self._file)
+        self._damage = self._file.with_name(f"{self._file.name}.damaged")  # a mark that tells all processes
+        self._recheck_at = 0.0
         event.listen(engine, "do_connect", self._open)
         event.listen(engine, "connect", self._set_up)
         event.listen(engine, "checkout", self._check)
@@ -44,8 +46,13 @@ class SQLiteFile:
         event.listen(engine, "handle_error", self._handle_error)
 
     def damaged(self) -> bool:
-        """Whether any process found the file damaged, and it has not been read whole since."""
-        return self._damage.stands(self._reads_well)
+        """Whether any process found the file damaged, and it has not been read whole since, as after a restore."""
+        if self._damage.exists() and time.monotonic() >= self._recheck_at:
+            self._recheck_at = time.monotonic() + RECHECK_SECONDS
+            with suppress(SQLAlchemyError, sqlite3.Error, OSError):
+                if self._reads_well():
+                    self._damage.unlink(missing_ok=True)
+        return self._damage.exists()
 
     def confirm(self, opened: Opened | None) -> None:
         """Raise DatabaseLost when what was written to the files `opened` may be lost."""
@@ -100,7 +107,7 @@ class SQLiteFile:
             _empty_log(connection, trouble)
         if trouble is Trouble.MISSING and self._file.exists():
             self._set_aside(opened)  # its log: SQLite would read it over the database that is there now
-            self._damage.recheck_at = 0.0
+            self._recheck_at = 0.0
             self._engine.dispose()
             raise DisconnectionError("another file was put in the place of the database")
 
@@ -122,7 +129,8 @@ class SQLiteFile:
         """Remember damage; drop connections that were opened on a read-only disk which can be written again."""
         trouble = trouble_of(context.original_exception)
         if trouble is Trouble.DAMAGED:
-            self._damage.note()
+            with suppress(OSError):
+                self._damage.touch()
         elif trouble is Trouble.READ_ONLY and not on_read_only_disk(self._file):
             context.is_disconnect = True
             self._engine.dispose()

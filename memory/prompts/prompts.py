@@ -119,18 +119,13 @@ class Prompts:
 
     # -- for the engine's own transactions
 
-    def find(self, tx: Transaction, caller: Caller, name: str) -> Prompt:
-        """Like `get`."""
-        prompt = _newest(tx, caller, name) or self._unstored(name)
-        if prompt is None:
-            there = ", ".join(self._names(tx, caller))
-            raise NotFound("prompt_not_found", f"There is no prompt {name!r}. There are: {there}.", param="prompt")
-        return prompt
-
-    def find_known(self, tx: Transaction, caller: Caller, name: str | None, default: str) -> Prompt:
-        """`find` for a job: `default` where no prompt was named, or the one that was has been deleted since."""
-        known = _newest(tx, caller, name) or self._unstored(name) if name is not None else None
-        return known or self.find(tx, caller, default)
+    def find(self, tx: Transaction, caller: Caller, *names: str) -> Prompt:
+        """Like `get`, of the first of these names that there is."""
+        for name in names:
+            if prompt := _newest(tx, caller, name) or self._unstored(name):
+                return prompt
+        there = ", ".join(self._names(tx, caller))
+        raise NotFound("prompt_not_found", f"There is no prompt {names[-1]!r}. There are: {there}.", param="prompt")
 
     def find_summary(self, tx: Transaction, caller: Caller, name: str) -> Prompt:
         """`find` for a summary prompt.  Raises InvalidRequest for a prompt of another purpose."""

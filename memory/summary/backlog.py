@@ -13,9 +13,8 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Row, delete, func, select
 
 from memory.access.budgets import Budgets
-from memory.access.owners import find_user
+from memory.access.owners import known_user
 from memory.domain import Caller
-from memory.errors import user_not_found
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.sessions.messages import SAID
 from memory.summary.updates import BATCH_TOKENS
@@ -47,7 +46,7 @@ class Backlogs:
     def get(self, caller: Caller) -> Backlog:
         """Raises NotFound."""
         with self.database.read() as tx:
-            return _backlog(tx, _owner(tx, caller))
+            return _backlog(tx, known_user(tx, caller))
 
     def start(self, caller: Caller) -> Backlog:
         """Ask for a summary of each of these sessions, the newest first, also where it was cancelled or has failed.
@@ -55,7 +54,7 @@ class Backlogs:
         With DAILY_TOKENS, of as many as fit what is left of the day.  Raises NotFound, and LimitReached when none does.
         """
         with self.database.write() as tx:
-            owner = _owner(tx, caller)
+            owner = known_user(tx, caller)
             self.budgets.check(tx, owner.id)
             left = self.budgets.left(tx, owner.id)
             requests = list[JobRequest]()
@@ -71,16 +70,9 @@ class Backlogs:
     def cancel(self, caller: Caller) -> Backlog:
         """Remove the updates that have not begun.  A session that goes on is summarised as usual.  Raises NotFound."""
         with self.database.write() as tx:
-            owner = _owner(tx, caller)
+            owner = known_user(tx, caller)
             tx.execute(delete(JobRow).where(*_jobs(owner), JobRow.state != "running"))
             return _backlog(tx, owner)
-
-
-def _owner(tx: Transaction, caller: Caller) -> OwnerRow:
-    owner = find_user(tx, caller)
-    if owner is None:
-        raise user_not_found(caller.user_id)
-    return owner
 
 
 def _unsummarised(tx: Transaction, owner: OwnerRow) -> Sequence[Row[int, int]]:

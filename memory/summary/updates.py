@@ -145,8 +145,9 @@ class Updates:
             row = tx.get(SessionRow, job.session_id)
             if row is None:
                 return None
-            named = (job.payload or {}).get("prompt")
-            prompt = self.prompts.find_known(tx, Caller(row.tenant), named, self.settings.summary_prompt)
+            default = self.settings.summary_prompt  # also for a prompt that was deleted since
+            named = (job.payload or {}).get("prompt") or default
+            prompt = self.prompts.find(tx, Caller(row.tenant), named, default)
             return self._step(tx, row, find_version(tx, row, row.summary_version), prompt)
 
     def _step(self, tx: Transaction, row: SessionRow, since: SummaryRow | None, prompt: Prompt) -> _Step | None:
