@@ -5,10 +5,8 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from tests.serving import Api, Server, eventually, migrated_server
@@ -53,15 +51,6 @@ def rest_of(connection: socket.socket, trickle: bytes = b"") -> bytes:
             return said
         said += piece
     raise AssertionError("the server keeps the connection")
-
-
-def test_connections_without_a_request_hold_no_thread(server: Server) -> None:
-    """As browsers open them in advance.  If each held a thread until gunicorn lets go of it, it would take a minute."""
-    with ExitStack() as idle:
-        for _ in range(12 * THREADS):
-            idle.enter_context(connected(server))
-        answer = httpx2.get(f"{server.url}/health/live", timeout=30.0, trust_env=False)
-        assert answer.json() == {"status": "ok"}
 
 
 def test_clients_that_trickle_a_head_do_not_keep_others_out(server: Server) -> None:
