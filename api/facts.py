@@ -38,8 +38,11 @@ def add_fact(body: dict[str, Any]) -> Any:
 @blueprint.arguments(FactChange)
 @blueprint.response(200, Fact)
 def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> Any:
-    """Edit or pin a fact"""
-    return services().facts.change(caller(query["user_id"]), fact_id, body)
+    """Edit or pin a fact
+
+    The newest summary says its new words where it said just the old ones.
+    """
+    return services().summaries.change_fact(caller(query["user_id"]), fact_id, body)
 
 
 @blueprint.delete(f"/facts/{ID % 'fact_id'}", errors={404: NOT_THERE})
@@ -48,8 +51,8 @@ def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> An
 def forget_fact(query: dict[str, Any], fact_id: int) -> Any:
     """Forget a fact, with its history
 
-    The facts that it corrected are forgotten too, and do not become true again. Its source message and the summary
-    stay. To erase the words themselves, erase the message.
+    The facts that it corrected are forgotten too, and do not become true again. The newest summaries lose what says
+    just the same. Its source message stays: to erase the words themselves, erase the message.
     """
     return services().erasing.fact(caller(query["user_id"]), fact_id)
 

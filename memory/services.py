@@ -115,7 +115,7 @@ class Services:
         self.sessions = sessions = Sessions(settings, database, outbox, leases, now)
         self.facts = facts = Facts(settings, database, now)
         self.items = items = Items(database, index, outbox, now)
-        self.summaries = Summaries(settings, database, outbox, budgets, now)
+        self.summaries = Summaries(settings, database, outbox, budgets, facts, now)
         self.backlogs = Backlogs(database, outbox, budgets, now)
         self.updates = Updates(settings, database, prompts, facts, leases, self.mini, budgets, metrics, now)
         self.indexing = Indexing(database, index)

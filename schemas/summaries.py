@@ -69,7 +69,8 @@ class SummaryVersion(SummaryPreview):
     author = fields.String(
         metadata=about(
             "`model`; `person`; `rollback`; or `replacement` or `erasure`, for a version that was brought back because "
-            "messages were replaced or erased. `erasure` also stands for a version without what a forgotten fact said."
+            "messages were replaced or erased. `erasure` also stands for a version without what a forgotten fact said, "
+            "`correction` for one with the new words of a fact that the person edited."
         )
     )
     restores = fields.Integer(allow_none=True, metadata=about("The version that this one brought back."))

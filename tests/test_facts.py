@@ -204,6 +204,28 @@ def test_what_is_forgotten_is_gone_from_the_next_prompt(talk: Talk) -> None:
     assert talk.summary()["latest"]["author"] == "erasure"
 
 
+@pytest.mark.parametrize(("scope", "changed"), [("session", {"one"}), ("user", {"one", "two"})])
+def test_summaries_say_the_new_words_of_an_edited_fact_where_it_holds(
+    model_app: Flask, model_server: ModelServer, scope: str, changed: set[str]
+) -> None:
+    names = {"one": "ada", "two": "ada", "three": "bob"}
+    talks = {name: Talk(model_app, model_server, name, user) for name, user in names.items()}
+    sections = {"topic": "Home town: Bergen", "data": ["Home town: Bergen.", "It rains in Bergen"]}
+    for talk in talks.values():
+        talk.say("Hello.")
+        good(talk.client.put(talk.address, json={"sections": sections}))
+    client = talks["one"].client
+    made = good(client.post("/api/facts", json={"session_id": "one", "text": "Home town: Bergen"}))
+    for change in ({"scope": scope}, {"text": "Home town: Turku"}, {"pinned": True}):
+        good(client.patch(f"/api/facts/{made['id']}", json=change))
+    for name, talk in talks.items():
+        latest, prompt, expected = talk.summary()["latest"], talk.prompt("Hello?"), name in changed
+        assert (latest["version"], latest["author"]) == ((2, "correction") if expected else (1, "person"))
+        assert ("Home town: Bergen" not in prompt) is expected
+        assert ("Home town: Turku" in prompt) is expected
+        assert "It rains in Bergen" in prompt
+
+
 def test_a_fact_for_one_session_and_one_for_all(client: FlaskClient) -> None:
     for session in ("one", "two"):
         append(client, session, [said("hello")], user_id="ada")

@@ -93,26 +93,6 @@ class Facts:
             _keep(tx, row, "made", "person", now)
             return self.ranking.scored([as_fact(row, session_id)], "", now)[0]
 
-    def change(self, caller: Caller, fact_id: int, changes: Mapping[str, Any]) -> Fact:
-        """Set the text, category, importance, scope or pin.  Raises NotFound, InvalidRequest."""
-        with self._database.write() as tx:
-            row, session_id = _find(tx, caller, fact_id)
-            if changes.get("scope") == "session" and row.session_id is None:
-                raise InvalidRequest(
-                    "fact_has_no_session",
-                    "This fact was stated outside any session, so it can't be narrowed to one. State it anew with a "
-                    "session_id, and forget this one.",
-                    param="scope",
-                )
-            now = self._now()
-            if changes.get("text", row.text) != row.text:
-                row.valid_from = now  # the new words hold from now on: nothing said earlier takes them back
-            for name, value in changes.items():
-                setattr(row, name, value)
-            if changes:
-                _keep(tx, row, "edited", "person", now)
-            return self.ranking.scored([as_fact(row, session_id)], "", now)[0]
-
     def history(self, caller: Caller, fact_id: int) -> list[FactRevision]:
         """Every change to the fact and to those it superseded, oldest first.  Raises NotFound."""
         with self._database.read() as tx:
@@ -122,6 +102,29 @@ class Facts:
             return list(map(as_revision, tx.scalars(rows)))
 
     # -- for the engine's own transactions
+
+    def change(
+        self, tx: Transaction, caller: Caller, fact_id: int, changes: Mapping[str, Any]
+    ) -> tuple[FactRow, Fact, Fact]:
+        """Set the text, category, importance, scope or pin, as the person does.  Returns the fact's row, and the fact
+        as it was and is now.  Raises NotFound, InvalidRequest.
+        """
+        row, session_id = _find(tx, caller, fact_id)
+        if changes.get("scope") == "session" and row.session_id is None:
+            raise InvalidRequest(
+                "fact_has_no_session",
+                "This fact was stated outside any session, so it can't be narrowed to one. State it anew with a "
+                "session_id, and forget this one.",
+                param="scope",
+            )
+        old, now = as_fact(row, session_id), self._now()
+        if changes.get("text", row.text) != row.text:
+            row.valid_from = now  # the new words hold from now on: nothing said earlier takes them back
+        for name, value in changes.items():
+            setattr(row, name, value)
+        if changes:
+            _keep(tx, row, "edited", "person", now)
+        return row, old, self.ranking.scored([as_fact(row, session_id)], "", now)[0]
 
     def current(self, tx: Transaction, session: SessionRow, most: int | None = None) -> list[Fact]:
         """What holds now for a session: its own facts and its person's, at most as many as a prompt can rank.

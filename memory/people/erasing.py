@@ -31,7 +31,7 @@ from memory.leases import Leases
 from memory.people.erased_message import erase_message
 from memory.people.users import count_of
 from memory.store.documents import remove, resting_on
-from memory.summary.summaries import forget
+from memory.summary.summaries import reword_newest
 from models import (
     Database,
     FactRevisionRow,
@@ -150,7 +150,8 @@ class Erasing:
             for row in tx.scalars(select(FactRow).where(FactRow.id.in_(line))):
                 by_owner[row.owner_id].append(as_fact(row, None))
             for owner_id, facts in by_owner.items():
-                forget(tx, owner_id, facts, self.settings, self.now())
+                nothing, of_owner = dict.fromkeys(facts, ""), SessionRow.owner_id == owner_id
+                reword_newest(tx, of_owner, nothing, "erasure", self.settings, self.now())
             tx.execute(delete(FactRow).where(FactRow.id.in_(line)))
             if named:
                 self.outbox.ask(tx, _scrub(caller.tenant, SOON))

@@ -5,12 +5,12 @@ Guarantee: every version is kept, and an edit can be made conditional on the ver
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, bindparam, func, literal, select
+from sqlalchemy import ColumnElement, and_, bindparam, func, literal, select
 
 from config import Settings
 from memory import tokens
@@ -18,6 +18,7 @@ from memory.access.budgets import Budgets
 from memory.access.owners import find_session
 from memory.domain import Caller, Fact
 from memory.errors import Conflict, InvalidRequest, NotFound
+from memory.facts.facts import Facts
 from memory.facts.grounding import told_back, words_of
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.paging import Page, decode_cursor, page_of
@@ -80,6 +81,7 @@ class Summaries:
     database: Database
     outbox: Outbox
     budgets: Budgets
+    facts: Facts
     now: Callable[[], datetime]
 
     def get(self, caller: Caller, session_id: str) -> SummaryState:
@@ -153,6 +155,19 @@ class Summaries:
             self.outbox.ask(tx, JobRequest("summary", row.id, row.tenant, row.owner_id, row.id, insist=True))
             return state_of(tx, row)
 
+    def change_fact(self, caller: Caller, fact_id: int, changes: Mapping[str, Any]) -> Fact:
+        """Change a fact.  Where it holds, the newest summaries say its new words instead of the old.
+
+        Raises NotFound, InvalidRequest.
+        """
+        with self.database.write() as tx:
+            row, old, new = self.facts.change(tx, caller, fact_id, changes)
+            if new.text != old.text:
+                own, all_of_them = SessionRow.id == row.session_id, SessionRow.owner_id == row.owner_id
+                where = own if new.scope == "session" else all_of_them
+                reword_newest(tx, where, {old: new.text}, "correction", self.settings, self.now())
+            return new
+
 
 # -- versions, in the caller's transaction
 
@@ -203,16 +218,21 @@ def reword(sections: Sections, instead: Mapping[Fact, str]) -> Sections:
     return replace(sections, **changed)
 
 
-def forget(tx: Transaction, owner_id: int, facts: Iterable[Fact], settings: Settings, now: datetime) -> None:
-    """Take these facts out of the newest summaries of the owner's sessions."""
+def reword_newest(
+    tx: Transaction,
+    which: ColumnElement[bool],
+    instead: Mapping[Fact, str],
+    author: str,
+    settings: Settings,
+    now: datetime,
+) -> None:
+    """`reword` the newest summaries of these sessions."""
     newest = and_(SummaryRow.session_id == SessionRow.id, SummaryRow.version == SessionRow.summary_version)
-    of_owner = select(SessionRow, SummaryRow).join(SummaryRow, newest).where(SessionRow.owner_id == owner_id)
-    nothing = dict.fromkeys(facts, "")
-    for row, version in tx.execute(of_owner).all():
+    for row, version in tx.execute(select(SessionRow, SummaryRow).join(SummaryRow, newest).where(which)).all():
         sections = Sections.from_dict(version.sections)
-        left = reword(sections, nothing)
-        if left != sections:
-            add_version(tx, row, left, row.summary_through, now, author="erasure")
+        reworded = reword(sections, instead)
+        if reworded != sections:
+            add_version(tx, row, reworded, row.summary_through, now, author=author)
             show_newest(tx, row, settings)
 
 
