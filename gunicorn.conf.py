@@ -64,13 +64,6 @@ def when_ready(server):
     signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 
 
-def post_fork(server, worker):
-    """Forget the connections of the parent process."""
-    from app import services_of
-
-    services_of(worker.app.wsgi()).database.engine.dispose(close=False)
-
-
 def post_worker_init(worker):
     """Start the background threads, which do not survive a fork.  Ctrl-C is handled by the master alone."""
     from app import services_of
