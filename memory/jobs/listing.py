@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import groupby, pairwise
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Update, bindparam, func, select, tuple_, update
+from sqlalchemy import ColumnElement, Update, func, select, tuple_, update
 
 from memory.access.owners import find_session
 from memory.domain import Caller
 from memory.errors import NotFound
 from memory.jobs.order import IN_QUEUE
 from memory.paging import Page, decode_cursor, page_of
-from models import Database, JobRow, OwnerRow, SessionRow, Transaction, UTCDateTime
+from models import Database, JobRow, OwnerRow, SessionRow, Transaction
 
 LATE = timedelta(seconds=60)  # a worker that lives takes a job sooner, unless it is busy with another
 
@@ -120,12 +120,6 @@ _SHOWN = (
 )
 
 _place = tuple_(*IN_QUEUE)
-_OF_QUEUE = JobRow.kind == bindparam("kind"), JobRow.state == "pending", JobRow.tenant == bindparam("tenant")
-_ALL = select(func.count()).where(*_OF_QUEUE)
-_BETWEEN = _ALL.where(
-    _place > tuple_(bindparam("round"), bindparam("run_at", type_=UTCDateTime()), bindparam("id")),
-    _place <= tuple_(bindparam("to_round"), bindparam("to_run_at", type_=UTCDateTime()), bindparam("to_id")),
-)
 _BEFORE_ALL = (-1, datetime.min.replace(tzinfo=UTC), 0)
 
 
@@ -134,12 +128,12 @@ def _positions(tx: Transaction, rows: Iterable[Any]) -> dict[int, int]:
     positions = dict[int, int]()
     waiting = [(row.kind, row.tenant, (row.round, row.run_at, row.id)) for row in rows if row.state == "pending"]
     for (kind, tenant), group in groupby(sorted(waiting), key=itemgetter(0, 1)):
-        queue, places, position = {"kind": kind, "tenant": tenant}, [_BEFORE_ALL, *(one[2] for one in group)], 0
-        complete = tx.scalar(_ALL, queue) == len(places) - 1
-        for last, place in pairwise(places):
-            named = dict(zip(("round", "run_at", "id", "to_round", "to_run_at", "to_id"), (*last, *place), strict=True))
-            position += 1 if complete else tx.scalars(_BETWEEN, queue | named).one()
-            positions[place[2]] = position
+        of_queue = JobRow.kind == kind, JobRow.state == "pending", JobRow.tenant == tenant
+        position, last = 0, _BEFORE_ALL
+        for _, _, place in group:
+            between = select(func.count()).where(*of_queue, _place > last, _place <= place)
+            position += tx.scalars(between).one()
+            positions[place[2]], last = position, place
     return positions
 
 
