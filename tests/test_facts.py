@@ -216,7 +216,7 @@ def test_summaries_say_the_new_words_of_an_edited_fact_where_it_holds(
         good(talk.client.put(talk.address, json={"sections": sections}))
     client = talks["one"].client
     made = good(client.post("/api/facts", json={"session_id": "one", "text": "Home town: Bergen"}))
-    for change in ({"scope": scope}, {"text": "Home town: Turku"}, {"pinned": True}):
+    for change in ({"scope": scope}, {"text": "Home town: Turku\n" + "x" * 480}, {"pinned": True}):
         good(client.patch(f"/api/facts/{made['id']}", json=change))
     for name, talk in talks.items():
         latest, prompt, expected = talk.summary()["latest"], talk.prompt("Hello?"), name in changed
@@ -224,6 +224,7 @@ def test_summaries_say_the_new_words_of_an_edited_fact_where_it_holds(
         assert ("Home town: Bergen" not in prompt) is expected
         assert ("Home town: Turku" in prompt) is expected
         assert "It rains in Bergen" in prompt
+        good(talk.client.put(talk.address, json={"sections": latest["sections"]}))  # no item is too long
 
 
 def test_a_fact_for_one_session_and_one_for_all(client: FlaskClient) -> None:

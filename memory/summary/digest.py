@@ -190,13 +190,13 @@ def _in_json(text: str) -> Digest | None:
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    items = dict.fromkeys(filter(None, map(_clean, _listed(value))))  # without repetitions
+    items = dict.fromkeys(filter(None, map(item_text, _listed(value))))  # without repetitions
     return tuple(items)[-ITEMS_MAX:]
 
 
 def _options(value: Any) -> tuple[Excluded, ...]:
     items = (item if isinstance(item, Mapping) else {"option": item} for item in _listed(value))
-    options = (Excluded(_clean(item.get("option")), _clean(item.get("reason"))) for item in items)
+    options = (Excluded(item_text(item.get("option")), item_text(item.get("reason"))) for item in items)
     return tuple(option for option in options if option.option)[-ITEMS_MAX:]
 
 
@@ -206,8 +206,8 @@ def _listed(value: Any) -> list[Any]:
     return [] if value in (None, "", {}) else [value]
 
 
-def _clean(value: Any) -> str:
-    """A text on one line.  The values of a JSON object are joined; a number becomes its text."""
+def item_text(value: Any) -> str:
+    """A text on one line, not too long.  The values of a JSON object are joined; a number becomes its text."""
     if isinstance(value, Mapping):
         value = ": ".join(str(part) for part in value.values() if isinstance(part, str | int | float))
     if value is None or isinstance(value, bool | list):
@@ -216,7 +216,7 @@ def _clean(value: Any) -> str:
     return line if len(line) <= ITEM_CHARS_MAX else line[: ITEM_CHARS_MAX - 1] + "…"
 
 
-_READERS: Mapping[Kind, Callable[[Any], Any]] = {"line": _clean, "items": _texts, "options": _options}
+_READERS: Mapping[Kind, Callable[[Any], Any]] = {"line": item_text, "items": _texts, "options": _options}
 
 
 def _paragraphs(text: str) -> tuple[str, ...]:
@@ -230,9 +230,9 @@ def _facts(value: Any) -> tuple[FactDraft, ...]:
 
 
 def _fact(item: Mapping[str, Any]) -> FactDraft:
-    category = _clean(item.get("category")).lower()
+    category = item_text(item.get("category")).lower()
     return FactDraft(
-        text=_clean(item.get("text")),
+        text=item_text(item.get("text")),
         source=_integer(item.get("source"), 0),
         quote=item["quote"] if isinstance(item.get("quote"), str) else "",
         category=category if category in FACT_CATEGORIES else "other",

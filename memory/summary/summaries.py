@@ -26,7 +26,7 @@ from memory.prompts.prompts import SYSTEM_TEXT
 from memory.sections import SECTIONS, Sections
 from memory.sessions.head import show_newest
 from memory.sessions.messages import SAID
-from memory.summary.digest import SUMMARY_TOKENS_MAX
+from memory.summary.digest import SUMMARY_TOKENS_MAX, item_text
 from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
 
 
@@ -205,7 +205,7 @@ def reword(sections: Sections, instead: Mapping[Fact, str]) -> Sections:
 
     Other texts are for the mini model to write anew: a sentence may rightly speak of how things were before.
     """
-    words = {old: new for fact, new in instead.items() for old in words_of(fact)}
+    words = {old: item_text(new) for fact, new in instead.items() for old in words_of(fact)}
     changed: dict[str, Any] = {}
     for section in SECTIONS:
         value = getattr(sections, section.name)
