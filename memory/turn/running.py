@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import AbstractContextManager
 from typing import Any
 
 from memory.domain import CUT_OFF, INTERRUPTED, Caller, Usage
@@ -22,7 +23,7 @@ log = logging.getLogger(__name__)
 KEPT = " Your message is kept: send it again in session {}, and the turn is taken up where it broke off."
 
 
-class Course:
+class Course(AbstractContextManager["Course"]):
     """One turn while it runs: how long its phases take, and what is done when it ends.
 
     As a context manager it ends a turn that breaks off: the lease goes back, and the model's calls are charged.
@@ -38,9 +39,6 @@ class Course:
         self._turn: Admitted | None = None
         self._over = False
         self._began = time.perf_counter()
-
-    def __enter__(self) -> Course:
-        return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if error is None or self._over:
