@@ -6,8 +6,9 @@
 
 import * as api from "../page/api.js";
 import { announce, button, byId, el } from "../page/dom.js";
-import { factForm } from "./fact_form.js";
-import { factList, ranked } from "./facts.js";
+import { html, render } from "../page/html.js";
+import { FactForm } from "./fact_form.js";
+import { FactList, ranked } from "./facts.js";
 import { emit, on, shown } from "../page/state.js";
 import { summaryView } from "./summary.js";
 import { number } from "../page/words.js";
@@ -21,7 +22,7 @@ let sessionId = null; // whose memory is shown; shown.sessionId may already be a
 let temporary = false;
 let summary = null; // from the API; null: there is none
 let known = false; // whether the summary and the facts are loaded
-let factsTotal = 0; // at first only FACTS_SHOWN of them are shown
+let facts = []; // at first only FACTS_SHOWN of them are shown
 let allShown = false;
 let asked = 0; // counts requests, to ignore responses to earlier ones
 let watching = null; // {pause, timer}, while the summary is expected to change
@@ -33,7 +34,7 @@ const count = el("span.muted");
 const note = el("p.memory-about");
 const addButton = button("Add a fact", openAdd, { kind: "quiet" });
 const addPlace = el("div");
-const list = factList({ label: "Facts", order: best, onDrawn: factsDrawn, onChanged: sayChanged });
+const list = el("div");
 const more = button("", showAll, { hidden: true });
 
 export function startMemory() {
@@ -51,7 +52,7 @@ export function startMemory() {
       ),
       note,
       addPlace,
-      list.element,
+      list,
       more,
     ),
   );
@@ -90,7 +91,7 @@ async function read() {
   }
   complain(failed?.reason, read);
   drawSummary();
-  list.draw(failed ? [] : newFacts.value);
+  drawFacts(failed ? [] : newFacts.value);
   if (summary && !settled()) watch(WATCH_FIRST);
 }
 
@@ -106,11 +107,11 @@ async function readSummary(id) {
 
 /** The facts that apply to a chat; without a chat, those that apply to all chats. */
 async function readFacts(id) {
-  const facts = await api.all("/api/facts", { session_id: id }).catch((error) => {
+  const found = await api.all("/api/facts", { session_id: id }).catch((error) => {
     if (id && error.status === 404) return api.all("/api/facts");
     throw error;
   });
-  return facts.filter((fact) => fact.scope === "user" || fact.session_id === id);
+  return found.filter((fact) => fact.scope === "user" || fact.session_id === id);
 }
 
 function complain(error, again) {
@@ -157,12 +158,12 @@ async function look(mine) {
     const seen = await api.get(api.summaryPath(id));
     if (mine !== watching) return;
     const before = id === sessionId ? (summary?.latest?.version ?? 0) : 0;
-    const facts = (seen.latest?.version ?? 0) === before ? null : await readFacts(id);
+    const newFacts = (seen.latest?.version ?? 0) === before ? null : await readFacts(id);
     if (mine !== watching) return;
     [sessionId, summary, known] = [id, seen, true];
     complain(null);
     drawSummary();
-    if (facts) list.draw(facts);
+    if (newFacts) drawFacts(newFacts);
     if (settled()) return stopWatching();
   } catch (error) {
     if (mine !== watching) return;
@@ -206,55 +207,55 @@ function forgetPerson() {
   stopWatching();
   asked++;
   [sessionId, summary, known] = [null, null, false];
-  addPlace.replaceChildren();
-  addButton.hidden = false;
-  list.draw([]);
+  closeAdd();
+  render(null, list);
+  drawFacts([]);
   summaryPart.reset();
 }
 
 function openAdd() {
   const close = () => {
-    addPlace.replaceChildren();
-    addButton.hidden = false;
+    closeAdd();
     addButton.focus();
   };
-  const form = factForm({
-    inSession: sessionId !== null && summary !== null,
-    action: "Add",
-    cancel: close,
-    save: async ({ scope, ...values }) => {
-      const inChat = scope === "session" && sessionId ? { session_id: sessionId } : {};
-      const fact = await api.post("/api/facts", { ...values, ...inChat });
-      close();
-      sayChanged();
-      await read();
-      list.focus(fact.id);
-      announce("Added");
-    },
-  });
+  const save = async ({ scope, ...values }) => {
+    const inChat = scope === "session" && sessionId ? { session_id: sessionId } : {};
+    const fact = await api.post("/api/facts", { ...values, ...inChat });
+    close();
+    sayChanged();
+    await read();
+    list.querySelector(`[data-fact="${fact.id}"]`)?.focus();
+    announce("Added");
+  };
   addButton.hidden = true;
-  addPlace.replaceChildren(form);
-  form.querySelector("textarea").focus();
+  render(html`<${FactForm} inSession=${Boolean(sessionId && summary)} action="Add" save=${save} cancel=${close} />`, addPlace);
+}
+
+function closeAdd() {
+  render(null, addPlace);
+  addButton.hidden = false;
 }
 
 // -- the list of facts
 
-function best(facts) {
-  factsTotal = facts.length;
-  return allShown ? ranked(facts) : ranked(facts).slice(0, FACTS_SHOWN);
+function drawFacts(found) {
+  facts = ranked(found);
+  const drawn = allShown ? facts : facts.slice(0, FACTS_SHOWN);
+  render(html`<${FactList} label="Facts" facts=${drawn} changed=${changedFact} />`, list);
+  count.textContent = facts.length ? number(facts.length) : "";
+  more.hidden = drawn.length === facts.length;
+  more.textContent = `Show all ${number(facts.length)} facts`;
+  note.textContent = describeFacts();
 }
 
-function factsDrawn(drawn) {
-  count.textContent = factsTotal ? number(factsTotal) : "";
-  more.hidden = drawn.length === factsTotal;
-  more.textContent = `Show all ${number(factsTotal)} facts`;
-  list.element.hidden = !factsTotal;
-  note.textContent = describeFacts();
+function changedFact(fact) {
+  drawFacts(facts.map((one) => (one.id === fact.id ? fact : one)));
+  sayChanged();
 }
 
 function describeFacts() {
   if (!known) return "";
-  if (!factsTotal) return "Nothing is remembered yet. Facts appear as you chat, or add one yourself.";
+  if (!facts.length) return "Nothing is remembered yet. Facts appear as you chat, or add one yourself.";
   if (temporary) return "Known from your other chats, and used here. Nothing is added.";
   if (sessionId) return "From this chat, and what holds in all of them.";
   return "What Recap already knows from your other chats.";
@@ -262,13 +263,13 @@ function describeFacts() {
 
 /** Scroll to the facts.  Their heading stays visible below a long summary. */
 function toFacts() {
-  (list.element.hidden ? note : list.element).scrollIntoView({ block: "center" });
-  list.element.querySelector('li[tabindex="0"]')?.focus();
+  (facts.length ? list : note).scrollIntoView({ block: "center" });
+  list.querySelector('li[tabindex="0"]')?.focus();
 }
 
 function showAll() {
-  const last = list.element.querySelector("li:last-child");
+  const last = list.querySelector("li:last-child");
   allShown = true;
-  list.redraw();
+  drawFacts(facts);
   last?.nextElementSibling?.focus();
 }
