@@ -6,7 +6,7 @@ import { Component, createRef, html } from "../page/html.js";
 
 /**
  * The children are the fields.  `save(values)` gets their values by name.  It resolves when they are stored, and throws
- * on failure; the form shows the error.
+ * on failure; the form shows the error.  With `manyLines`, Enter begins a new line, and Ctrl+Enter saves.
  */
 export class EditForm extends Component {
   form = createRef();
@@ -30,24 +30,27 @@ export class EditForm extends Component {
   };
 
   keys = (event) => {
+    const saves = this.props.manyLines ? event.key === "Enter" && (event.ctrlKey || event.metaKey) : isEnter(event);
     if (event.key === "Escape") {
-      event.preventDefault(); // otherwise the dialog around the form would close too
-      event.stopPropagation();
+      event.stopPropagation(); // otherwise the dialog around the form would close too
+      event.preventDefault();
       this.props.cancel();
-    } else if (event.target.matches("textarea") && isEnter(event)) {
+    } else if (saves && event.target.matches("textarea")) {
       event.preventDefault();
       this.form.current.requestSubmit();
     }
   };
 
-  render({ action, cancel, children, ...rest }, { trouble }) {
+  render({ action = "Save", cancel, children, ...rest }, { trouble }) {
     return html`
       <form noValidate ...${rest} ref=${this.form} onSubmit=${this.submit} onKeyDown=${this.keys}>
         ${children}
-        <p class="trouble" role="alert" hidden=${!trouble}>${trouble}</p>
-        <div class="row end">
-          <button type="button" onClick=${cancel}>Cancel</button>
-          <button type="submit" class="primary">${action}</button>
+        <div class="form-foot">
+          <p class="trouble" role="alert" hidden=${!trouble}>${trouble}</p>
+          <div class="row end">
+            <button type="button" onClick=${cancel}>Cancel</button>
+            <button type="submit" class="primary">${action}</button>
+          </div>
         </div>
       </form>
     `;
