@@ -6,8 +6,9 @@
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
 import { button, el } from "../page/dom.js";
+import { html, render } from "../page/html.js";
 import { CATEGORIES } from "../memory/fact_form.js";
-import { factList } from "../memory/facts.js";
+import { FactList } from "../memory/facts.js";
 import { forgetFacts } from "../memory/forget.js";
 import { personData } from "./person_data.js";
 import { emit, on, settings } from "../page/state.js";
@@ -67,15 +68,7 @@ class Manager {
   #count = el("p.muted.small", { role: "status" });
   #note = el("div.manage-note", {});
   #more = button("Show more", () => this.#showMore(), { hidden: true });
-  #list = factList({
-    label: "Facts of all chats",
-    order: (facts) => ORDERS[this.#order.value](facts),
-    sessionTitle: (id) => this.#titles.get(id) ?? "a chat",
-    before: (fact) => this.#checkBox(fact),
-    leave: () => this.#close(),
-    onChanged: () => emit("memory"),
-    onDrawn: (facts) => this.#drawn(facts),
-  });
+  #list = el("div");
 
   nodes(close) {
     this.#close = close;
@@ -84,7 +77,7 @@ class Manager {
       clearTimeout(timer);
       timer = setTimeout(() => this.read(), SEARCH_DELAY);
     });
-    this.#list.element.addEventListener("keydown", (event) => {
+    this.#list.addEventListener("keydown", (event) => {
       if (event.key !== " " || !event.target.matches("li")) return;
       event.preventDefault();
       event.target.querySelector("input[type=checkbox]")?.click();
@@ -100,7 +93,7 @@ class Manager {
       ),
       this.#count,
       this.#note,
-      this.#list.element,
+      this.#list,
       el("div.row.center", {}, this.#more),
     ];
   }
@@ -166,7 +159,7 @@ class Manager {
       this.#room += PAGE;
       await this.#draw(mine);
       const next = this.#shown[this.#shown.findIndex((fact) => fact.id === last?.id) + 1];
-      if (next) this.#list.focus(next.id);
+      this.#list.querySelector(`[data-fact="${next?.id}"]`)?.focus();
     } catch (error) {
       if (mine === this.#asked) this.#say(error.message);
     } finally {
@@ -177,7 +170,7 @@ class Manager {
   async #draw(mine) {
     const facts = ORDERS[this.#order.value](this.#facts).slice(0, this.#room);
     await this.#readTitles(facts);
-    if (mine === this.#asked) this.#list.draw(facts);
+    if (mine === this.#asked) this.#drawn(facts);
   }
 
   /** Load the titles of the facts' chats.  Both lists begin with the newest, so a few calls are enough. */
@@ -199,6 +192,7 @@ class Manager {
 
   #drawn(facts) {
     this.#shown = facts;
+    this.#drawList();
     const ids = new Set(facts.map((fact) => fact.id));
     for (const id of this.#selected) if (!ids.has(id)) this.#selected.delete(id);
     this.#more.hidden = !this.#cursor && this.#facts.length <= this.#room;
@@ -214,19 +208,34 @@ class Manager {
     this.#tally();
   }
 
-  #checkBox(fact) {
-    const box = el("input.fact-check", {
-      type: "checkbox",
-      checked: this.#selected.has(fact.id),
-      "aria-label": `Select: ${fact.text}`,
-      dataset: { control: "check" },
-    });
-    box.addEventListener("change", () => {
-      if (box.checked) this.#selected.add(fact.id);
-      else this.#selected.delete(fact.id);
+  #drawList() {
+    const list = html`
+      <${FactList}
+        label="Facts of all chats"
+        facts=${this.#shown}
+        sessionTitle=${(id) => this.#titles.get(id) ?? "a chat"}
+        before=${(fact) => this.#checkBox(fact)}
+        leave=${() => this.#close()}
+        changed=${(fact) => this.#changed(fact)}
+      />
+    `;
+    render(list, this.#list);
+  }
+
+  #checkBox({ id, text }) {
+    const choose = ({ target }) => {
+      if (target.checked) this.#selected.add(id);
+      else this.#selected.delete(id);
       this.#tally();
-    });
-    return box;
+    };
+    const label = `Select: ${text}`;
+    return html`<input type="checkbox" class="fact-check" checked=${this.#selected.has(id)} aria-label=${label} onChange=${choose} />`;
+  }
+
+  #changed(fact) {
+    this.#facts = this.#facts.map((one) => (one.id === fact.id ? fact : one));
+    this.#drawn(ORDERS[this.#order.value](this.#facts).slice(0, this.#room));
+    emit("memory");
   }
 
   #selectAll() {
@@ -234,7 +243,7 @@ class Manager {
       if (this.#all.checked) this.#selected.add(id);
       else this.#selected.delete(id);
     }
-    for (const box of this.#list.element.querySelectorAll(".fact-check")) box.checked = this.#all.checked;
+    this.#drawList();
     this.#tally();
   }
 

@@ -6,8 +6,9 @@
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
 import { arrowKeys, button, el } from "../page/dom.js";
+import { html, render } from "../page/html.js";
 import { EMPTY } from "../memory/sections.js";
-import { differences } from "../memory/versions.js";
+import { Differences } from "../memory/versions.js";
 import { settings, shown } from "../page/state.js";
 import { modelName, number } from "../page/words.js";
 
@@ -330,10 +331,12 @@ class Editor {
 function comparison(latest, preview) {
   const from = preview.since ? `going on from version ${number(preview.since)}` : "from the first message on";
   const now = latest ? `version ${number(latest.version)}, ${origin(latest)}, ${number(latest.tokens)} tokens` : "no summary yet";
+  const changes = el("div.stack");
+  render(html`<${Differences} before=${latest?.sections ?? EMPTY} after=${preview.sections} />`, changes);
   return el("section.stack", { "aria-label": "The summary with this prompt" },
     el("h3", {}, "The summary with this prompt"),
     el("p.muted.small", {}, `By ${modelName(preview.model)}, ${from}, ${number(preview.tokens)} tokens. Marked is what differs from now: ${now}.`),
-    differences(latest?.sections ?? EMPTY, preview.sections),
+    changes,
   );
 }
 

@@ -1,24 +1,49 @@
-// The history of a fact: one sentence for each change, newest first.
+// The history of a fact and of the facts that it replaced: one sentence for each change, newest first.
 
 import * as api from "../page/api.js";
-import { el } from "../page/dom.js";
+import { Component, html } from "../page/html.js";
 import { moment } from "../page/words.js";
 
-/** A list of the changes to a fact and to the facts that it replaced.  Throws ApiError. */
-export async function factHistory(fact) {
-  const { items } = await api.get(`/api/facts/${fact.id}/history`);
-  const lines = [];
-  const before = new Map(); // the last revision of each fact so far
-  for (const revision of items) {
-    for (const words of sentences(revision, before.get(revision.fact_id))) lines.push([revision.at, words]);
-    before.set(revision.fact_id, revision);
+export class FactHistory extends Component {
+  state = { lines: [], trouble: "" };
+
+  componentDidMount() {
+    this.load();
   }
-  return el(
-    "ol.fact-history",
-    { "aria-label": "How this fact changed" },
-    lines.reverse().map(([at, words]) => el("li", {}, el("time", { dateTime: at }, moment(at)), el("span", {}, words))),
-    lines.length === 1 && el("li", {}, el("span", {}, "Not changed since.")),
-  );
+
+  componentDidUpdate({ fact }) {
+    if (JSON.stringify(fact) !== JSON.stringify(this.props.fact)) this.load();
+  }
+
+  async load() {
+    try {
+      const { items } = await api.get(`/api/facts/${this.props.fact.id}/history`);
+      this.setState({ lines: told(items), trouble: "" });
+    } catch (error) {
+      this.setState({ trouble: error.message });
+    }
+  }
+
+  render(_, { lines, trouble }) {
+    if (trouble) return html`<p class="trouble" role="alert">${trouble}</p>`;
+    return html`
+      <ol class="fact-history" aria-label="How this fact changed" hidden=${!lines.length}>
+        ${lines.map(([at, words]) => html`<li><time datetime=${at}>${moment(at)}</time><span>${words}</span></li>`)}
+        ${lines.length === 1 && html`<li><span>Not changed since.</span></li>`}
+      </ol>
+    `;
+  }
+}
+
+/** The changes as [time, sentence]. */
+function told(revisions) {
+  const before = new Map(); // the last revision of each fact so far
+  const lines = revisions.flatMap((revision) => {
+    const last = before.get(revision.fact_id);
+    before.set(revision.fact_id, revision);
+    return sentences(revision, last).map((words) => [revision.at, words]);
+  });
+  return lines.reverse();
 }
 
 function sentences(revision, last) {

@@ -5,11 +5,13 @@
 // when the version of the summary changes.
 
 import * as api from "../page/api.js";
-import { announce, button, byId, el } from "../page/dom.js";
-import { factForm } from "./fact_form.js";
-import { factList, ranked } from "./facts.js";
+import { announce, byId } from "../page/dom.js";
+import { createRef, html, render } from "../page/html.js";
+import { FactForm } from "./fact_form.js";
+import { FactList, ranked } from "./facts.js";
 import { emit, on, shown } from "../page/state.js";
-import { summaryView } from "./summary.js";
+import { Summary } from "./summary.js";
+import { Trouble } from "./trouble.js";
 import { number } from "../page/words.js";
 
 const WATCH_FIRST = 400; // milliseconds between polls of a summary that is being updated
@@ -17,81 +19,61 @@ const WATCH_MOST = 2000;
 const WATCH_SLOWER = 1.4;
 const FACTS_SHOWN = 40; // before the person asks for all
 
-let sessionId = null; // whose memory is shown; shown.sessionId may already be another one
-let temporary = false;
-let summary = null; // from the API; null: there is none
-let known = false; // whether the summary and the facts are loaded
-let factsTotal = 0; // at first only FACTS_SHOWN of them are shown
-let allShown = false;
+const NOTHING = {
+  sessionId: null, // whose memory is shown; shown.sessionId may already be another one
+  temporary: false,
+  summary: null, // from the API; null: there is none
+  facts: [], // the best first
+  known: false, // whether the summary and the facts are loaded
+  allShown: false, // whether more than FACTS_SHOWN facts are shown
+  adding: false, // whether the form for a new fact is open
+  trouble: {}, // {message, again}
+};
+
+const body = byId("memory-body");
+const addButton = createRef();
+let panel = NOTHING;
 let asked = 0; // counts requests, to ignore responses to earlier ones
 let watching = null; // {pause, timer}, while the summary is expected to change
 
-const body = byId("memory-body");
-const trouble = el("div", { role: "alert" });
-const summaryPart = summaryView({ changed: changedByHand, refresh });
-const count = el("span.muted");
-const note = el("p.memory-about");
-const addButton = button("Add a fact", openAdd, { kind: "quiet" });
-const addPlace = el("div");
-const list = factList({ label: "Facts", order: best, onDrawn: factsDrawn, onChanged: sayChanged });
-const more = button("", showAll, { hidden: true });
-
 export function startMemory() {
-  body.append(
-    trouble,
-    summaryPart.element,
-    el(
-      "section.memory-part",
-      { "aria-labelledby": "facts-heading" },
-      el(
-        "header.memory-head",
-        {},
-        el("h3", { id: "facts-heading" }, button(["Facts ", count], toFacts, { kind: "heading" })),
-        el("div.memory-tools", {}, addButton),
-      ),
-      note,
-      addPlace,
-      list.element,
-      more,
-    ),
-  );
-  drawSummary();
-  on("session", show);
+  show({});
+  on("session", open);
   on("turn", turnEnded);
   on("memory", (detail) => detail?.by !== "panel" && read());
   on("person", forgetPerson);
   document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(watching?.timer) : lookSoon(0)));
 }
 
+/** Draw the panel with these changes. */
+function show(changes) {
+  panel = { ...panel, ...changes };
+  render(html`<${Panel} ...${panel} />`, body);
+}
+
 // -- reading
 
-function show() {
+function open() {
   stopWatching();
-  if (shown.sessionId !== sessionId || shown.temporary !== temporary) body.setAttribute("aria-busy", "true");
+  if (shown.sessionId !== panel.sessionId || shown.temporary !== panel.temporary) body.setAttribute("aria-busy", "true");
   return read();
 }
 
 /** Load and show the memory of the chat on display. */
 async function read() {
   const mine = ++asked;
-  const [wanted, fleeting] = [shown.sessionId, shown.temporary];
-  const [newSummary, newFacts] = await Promise.allSettled([readSummary(wanted), readFacts(wanted)]);
+  const { sessionId, temporary } = shown;
+  const [summary, facts] = await Promise.allSettled([readSummary(sessionId), readFacts(sessionId)]);
   if (mine !== asked) return;
-  const failed = [newSummary, newFacts].find((result) => result.reason);
-  const other = wanted !== sessionId || fleeting !== temporary;
+  const error = summary.reason ?? facts.reason;
+  const trouble = error ? { message: error.message, again: read } : {};
+  const other = sessionId !== panel.sessionId || temporary !== panel.temporary;
   body.removeAttribute("aria-busy");
-  if (failed && !other) return complain(failed.reason, read); // the content on display may be old, but belongs to this chat
-  [sessionId, temporary] = [wanted, fleeting];
-  known = !failed;
-  summary = failed ? null : newSummary.value;
-  if (other) {
-    allShown = false;
-    body.scrollTop = 0;
-  }
-  complain(failed?.reason, read);
-  drawSummary();
-  list.draw(failed ? [] : newFacts.value);
-  if (summary && !settled()) watch(WATCH_FIRST);
+  if (error && !other) return show({ trouble }); // the content on display may be old, but belongs to this chat
+  if (other) body.scrollTop = 0;
+  const found = error ? { summary: null, facts: [] } : { summary: summary.value, facts: facts.value };
+  show({ sessionId, temporary, trouble, known: !error, allShown: panel.allShown && !other, ...found });
+  if (found.summary && !settled(found.summary)) watch();
 }
 
 async function readSummary(id) {
@@ -110,33 +92,22 @@ async function readFacts(id) {
     if (id && error.status === 404) return api.all("/api/facts");
     throw error;
   });
-  return facts.filter((fact) => fact.scope === "user" || fact.session_id === id);
-}
-
-function complain(error, again) {
-  if (!error) return trouble.replaceChildren();
-  if (trouble.textContent.startsWith(error.message)) return; // already shown
-  trouble.replaceChildren(el("div.notice.error", {}, el("p", {}, error.message), button("Try again", again)));
-}
-
-function drawSummary() {
-  summaryPart.draw({ sessionId, temporary, summary, known });
-  note.textContent = describeFacts();
+  return ranked(facts.filter((fact) => fact.scope === "user" || fact.session_id === id));
 }
 
 // -- watching
 
 function turnEnded({ sessionId: id, turn }) {
   if (!id || id !== shown.sessionId) return;
-  const stored = !turn?.error || turn.userMessageId || (id === sessionId && summary);
-  if (stored) watch(WATCH_FIRST);
+  const stored = !turn?.error || turn.userMessageId || (id === panel.sessionId && panel.summary);
+  if (stored) watch();
 }
 
 /** Poll the summary of the chat on display until it is settled. */
-function watch(pause) {
+function watch() {
   stopWatching();
-  watching = { pause, timer: null };
-  lookSoon(pause);
+  watching = { pause: WATCH_FIRST, timer: null };
+  lookSoon(WATCH_FIRST);
 }
 
 function stopWatching() {
@@ -154,46 +125,46 @@ function lookSoon(pause) {
 async function look(mine) {
   const id = shown.sessionId;
   try {
-    const seen = await api.get(api.summaryPath(id));
+    const summary = await api.get(api.summaryPath(id));
     if (mine !== watching) return;
-    const before = id === sessionId ? (summary?.latest?.version ?? 0) : 0;
-    const facts = (seen.latest?.version ?? 0) === before ? null : await readFacts(id);
+    const before = id === panel.sessionId ? (panel.summary?.latest?.version ?? 0) : 0;
+    const facts = (summary.latest?.version ?? 0) === before ? panel.facts : await readFacts(id);
     if (mine !== watching) return;
-    [sessionId, summary, known] = [id, seen, true];
-    complain(null);
-    drawSummary();
-    if (facts) list.draw(facts);
-    if (settled()) return stopWatching();
+    show({ sessionId: id, summary, facts, known: true, trouble: {} });
+    if (settled(summary)) return stopWatching();
   } catch (error) {
     if (mine !== watching) return;
     if (error.status === 404) return stopWatching(); // erased meanwhile
-    complain(error, () => lookSoon(0));
+    show({ trouble: { message: error.message, again: () => lookSoon(0) } });
   }
   mine.pause = Math.min(WATCH_MOST, mine.pause * WATCH_SLOWER);
   lookSoon(mine.pause);
 }
 
-/** Whether the summary will not change by itself: it is up to date, failed permanently, or waits for more turns. */
-function settled() {
-  const { state, job_id: job } = summary;
-  return ["none", "current", "failed"].includes(state) || (state === "pending" && !job);
-}
+/** Whether a summary will not change by itself: it is up to date, failed permanently, or waits for more turns. */
+const settled = ({ state, job_id: job }) =>
+  ["none", "current", "failed"].includes(state) || (state === "pending" && !job);
 
 // -- changes
 
 async function refresh() {
-  const stands = await api.post(`${api.summaryPath(sessionId)}/refresh`);
-  if (stands.session_id !== sessionId) return;
-  summary = stands;
-  drawSummary();
-  watch(WATCH_FIRST);
+  try {
+    const summary = await api.post(`${api.summaryPath(panel.sessionId)}/refresh`);
+    if (summary.session_id !== panel.sessionId) return;
+    show({ summary, trouble: {} });
+    watch();
+  } catch ({ message }) {
+    show({ trouble: { message, again: refresh } });
+  }
 }
 
-function changedByHand(stands) {
-  if (stands.session_id === sessionId) {
-    summary = stands;
-    drawSummary();
-  }
+function summaryChanged(summary) {
+  if (summary.session_id === panel.sessionId) show({ summary });
+  sayChanged();
+}
+
+function factChanged(fact) {
+  show({ facts: ranked(panel.facts.map((one) => (one.id === fact.id ? fact : one))) });
   sayChanged();
 }
 
@@ -205,56 +176,57 @@ function sayChanged() {
 function forgetPerson() {
   stopWatching();
   asked++;
-  [sessionId, summary, known] = [null, null, false];
-  addPlace.replaceChildren();
-  addButton.hidden = false;
-  list.draw([]);
-  summaryPart.reset();
+  render(null, body); // with all open forms
+  show(NOTHING);
 }
 
-function openAdd() {
-  const close = () => {
-    addPlace.replaceChildren();
-    addButton.hidden = false;
-    addButton.focus();
-  };
-  const form = factForm({
-    inSession: sessionId !== null && summary !== null,
-    action: "Add",
-    cancel: close,
-    save: async ({ scope, ...values }) => {
-      const inChat = scope === "session" && sessionId ? { session_id: sessionId } : {};
-      const fact = await api.post("/api/facts", { ...values, ...inChat });
-      close();
-      sayChanged();
-      await read();
-      list.focus(fact.id);
-      announce("Added");
-    },
-  });
-  addButton.hidden = true;
-  addPlace.replaceChildren(form);
-  form.querySelector("textarea").focus();
+async function add({ scope, ...values }) {
+  const inChat = scope === "session" && panel.sessionId ? { session_id: panel.sessionId } : {};
+  const fact = await api.post("/api/facts", { ...values, ...inChat });
+  closeAdd();
+  sayChanged();
+  await read();
+  body.querySelector(`[data-fact="${fact.id}"]`)?.focus();
+  announce("Added");
 }
 
-// -- the list of facts
-
-function best(facts) {
-  factsTotal = facts.length;
-  return allShown ? ranked(facts) : ranked(facts).slice(0, FACTS_SHOWN);
+function closeAdd() {
+  show({ adding: false });
+  addButton.current.focus();
 }
 
-function factsDrawn(drawn) {
-  count.textContent = factsTotal ? number(factsTotal) : "";
-  more.hidden = drawn.length === factsTotal;
-  more.textContent = `Show all ${number(factsTotal)} facts`;
-  list.element.hidden = !factsTotal;
-  note.textContent = describeFacts();
+// -- the panel
+
+function Panel({ sessionId, temporary, summary, facts, known, allShown, adding, trouble }) {
+  const few = allShown ? facts : facts.slice(0, FACTS_SHOWN);
+  return html`
+    <${Trouble} ...${trouble} />
+    <${Summary} ...${{ sessionId, temporary, summary, known, refresh }} changed=${summaryChanged} />
+    <section class="memory-part" aria-labelledby="facts-heading">
+      <header class="memory-head">
+        <h3 id="facts-heading">
+          <button type="button" class="heading" onClick=${toFacts}>
+            Facts <span class="muted">${facts.length ? number(facts.length) : ""}</span>
+          </button>
+        </h3>
+        <div class="memory-tools">
+          <button type="button" class="quiet" ref=${addButton} hidden=${adding} onClick=${() => show({ adding: true })}>
+            Add a fact
+          </button>
+        </div>
+      </header>
+      <p class="memory-about" id="facts-about">${known && describe({ sessionId, temporary, facts })}</p>
+      ${adding &&
+      html`<${FactForm} inSession=${Boolean(sessionId && summary)} action="Add" save=${add} cancel=${closeAdd} />`}
+      <${FactList} label="Facts" facts=${few} changed=${factChanged} />
+      ${few.length < facts.length &&
+      html`<button type="button" onClick=${showAll}>Show all ${number(facts.length)} facts</button>`}
+    </section>
+  `;
 }
 
-function describeFacts() {
-  if (!known) return "";
-  if (!factsTotal) return "Nothing is remembered yet. Facts appear as you chat, or add one yourself.";
+function describe({ sessionId, temporary, facts }) {
+  if (!facts.length) return "Nothing is remembered yet. Facts appear as you chat, or add one yourself.";
   if (temporary) return "Known from your other chats, and used here. Nothing is added.";
   if (sessionId) return "From this chat, and what holds in all of them.";
   return "What Recap already knows from your other chats.";
@@ -262,13 +234,11 @@ function describeFacts() {
 
 /** Scroll to the facts.  Their heading stays visible below a long summary. */
 function toFacts() {
-  (list.element.hidden ? note : list.element).scrollIntoView({ block: "center" });
-  list.element.querySelector('li[tabindex="0"]')?.focus();
+  byId("facts-about").scrollIntoView({ block: "center" });
+  body.querySelector('.fact[tabindex="0"]')?.focus();
 }
 
 function showAll() {
-  const last = list.element.querySelector("li:last-child");
-  allShown = true;
-  list.redraw();
-  last?.nextElementSibling?.focus();
+  show({ allShown: true });
+  body.querySelectorAll(".fact")[FACTS_SHOWN].focus();
 }

@@ -1,265 +1,243 @@
 // The summary of the chat on display: its sections, its state, and forms to correct it.
 //
-// Guarantee: the old summary stays until the new one has arrived, and typed text is never overwritten: newer versions
-// are not shown while the person edits.  A correction of one item is applied to the newest version.
+// Guarantee: typed text is never overwritten, neither by a newer version nor while another chat is shown.  A correction
+// of one item is applied to the newest version.
 
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
-import { announce, button, el } from "../page/dom.js";
-import { icon } from "../page/icons.js";
-import { rowKeys } from "../page/rows.js";
+import { announce } from "../page/dom.js";
+import { Component, createRef, html } from "../page/html.js";
+import { EditForm } from "./edit_form.js";
+import { Row, RowButton, Rows } from "./rows.js";
 import { EMPTY, linesOf, problemWith, replaced } from "./sections.js";
-import { itemForm, summaryForm } from "./summary_form.js";
+import { SummaryForm } from "./summary_form.js";
+import { Trouble } from "./trouble.js";
 import { openVersions } from "./versions.js";
-import { SECTIONS, plural, shortened, when } from "../page/words.js";
+import { SECTIONS, plural, randomId, when } from "../page/words.js";
 
-const CHANGES_TRIED = 3;
+const CHANGES_TRIED = 4;
 const AUTHORS = { person: "by you", rollback: "brought back" };
+const NO_FORMS = { whole: false, items: new Set() };
 
 /**
  * `changed(summary)` is called with the summary after the person changed it, `refresh()` to request an update.
- * Draw with {sessionId, temporary, summary, known}; `summary` is null if the chat has none, or before it is `known`.
+ * `summary` is null if the chat has none, or before it is `known`.
  */
-export function summaryView({ changed, refresh }) {
-  const about = el("p.memory-about");
-  const standing = el("div.summary-standing");
-  const body = el("div.summary-body");
-  const editAll = button("Edit", () => openForm(), { kind: "quiet", "aria-label": "Edit the summary" });
-  const versions = button("Versions", () => openVersions(view.sessionId, view.summary, changed), {
-    kind: "quiet",
-    "aria-label": "Versions of the summary",
-    title: "Earlier versions, and what changed",
-  });
-  const tools = el("div.memory-tools", {}, editAll, versions);
-  const hint = el("p.facts-hint", { id: "summary-hint" }, "E edits, Delete forgets");
-  const element = el(
-    "section.memory-part",
-    { "aria-labelledby": "summary-heading" },
-    el("header.memory-head", {}, el("h3", { id: "summary-heading" }, "Summary"), tools),
-    about,
-    standing,
-    body,
-  );
+export class Summary extends Component {
+  state = { forms: new Map() }; // open forms by chat: {whole, items}; they stay while another chat is shown
+  editButton = createRef();
 
-  const parked = new Map(); // by session: {open, nodes}: open forms, kept while another chat is shown
-  let view = { sessionId: null, temporary: false, summary: null, known: false };
-  let drawn = null; // the sections that `body` shows, as JSON
-  let open = nothingOpen();
-  const rows = () => [...body.querySelectorAll(".summary-item")];
-  const settle = rowKeys(body, rows, {
-    keys: { e: editItem, Delete: forgetItem, Backspace: forgetItem },
-    open: (row) => open.rows.has(row),
-  });
-
-  function draw(next) {
-    if (next.sessionId !== view.sessionId) exchange(next.sessionId);
-    view = next;
-    const { summary } = view;
-    editAll.hidden = !summary || open.whole;
-    versions.hidden = !summary?.latest || open.whole;
-    about.replaceChildren(...described(view, retry));
-    drawStanding(summary);
-    if (!open.whole && !open.rows.size) drawSections(summary?.latest?.sections ?? EMPTY);
+  setForms(sessionId, changes, then) {
+    const forms = new Map(this.state.forms);
+    forms.set(sessionId, { ...NO_FORMS, ...forms.get(sessionId), ...changes });
+    this.setState({ forms }, then);
   }
 
-  function exchange(sessionId) {
-    if (open.whole || open.rows.size) parked.set(view.sessionId, { open, nodes: [...body.childNodes] });
-    const back = parked.get(sessionId);
-    parked.delete(sessionId);
-    open = back?.open ?? nothingOpen();
-    drawn = null;
-    if (back) body.replaceChildren(...back.nodes);
+  render({ sessionId, temporary, summary, known, changed, refresh }, { forms }) {
+    const { whole } = forms.get(sessionId) ?? NO_FORMS;
+    const notice = problemOf(summary);
+    return html`
+      <section class="memory-part" aria-labelledby="summary-heading">
+        <header class="memory-head">
+          <h3 id="summary-heading">Summary</h3>
+          <div class="memory-tools" hidden=${!summary || whole}>
+            <button
+              type="button"
+              class="quiet"
+              aria-label="Edit the summary"
+              ref=${this.editButton}
+              onClick=${() => this.setForms(sessionId, { whole: true })}
+            >
+              Edit
+            </button>
+            <button
+              type="button"
+              class="quiet"
+              aria-label="Versions of the summary"
+              title="Earlier versions, and what changed"
+              hidden=${!summary?.latest}
+              onClick=${() => openVersions(summary, changed)}
+            >
+              Versions
+            </button>
+          </div>
+        </header>
+        <p class="memory-about"><${Standing} ...${{ temporary, known, summary, refresh }} /></p>
+        <${Trouble} ...${notice} again=${refresh} />
+        ${[...new Set([...forms.keys(), sessionId])].map((id) => this.body(id))}
+      </section>
+    `;
   }
 
-  function drawStanding(summary) {
-    const [text, action] = trouble(summary);
-    if (standing.dataset.text === text) return; // screen readers would repeat it, and its button would lose focus
-    standing.dataset.text = text;
-    standing.replaceChildren(
-      ...(text ? [el("div.notice", { role: "alert" }, el("p", {}, text), button(action, retry))] : []),
-    );
-    standing.firstChild?.classList.toggle("error", summary.state === "failed");
+  body(id) {
+    const { sessionId, summary, changed } = this.props;
+    const { whole, items } = this.state.forms.get(id) ?? NO_FORMS;
+    const close = () => this.setForms(id, { whole: false }, () => this.editButton.current.focus());
+    const saved = (stands) => {
+      close();
+      changed(stands);
+      announce(`Saved as version ${stands.latest.version}`);
+    };
+    return html`
+      <div key=${id ?? ""} class="summary-body" hidden=${id !== sessionId}>
+        ${whole && html`<${SummaryForm} summary=${summary} cancel=${close} saved=${saved} />`}
+        <${Sections}
+          id=${id}
+          hidden=${whole}
+          sections=${(id === sessionId && summary?.latest?.sections) || EMPTY}
+          editing=${items}
+          edit=${(next) => this.setForms(id, { items: next })}
+          changed=${changed}
+        />
+      </div>
+    `;
   }
+}
 
-  async function retry({ target }) {
-    target.disabled = true;
-    try {
-      await refresh();
-    } catch (error) {
-      standing.dataset.text = error.message;
-      standing.replaceChildren(
-        el("div.notice.error", { role: "alert" }, el("p", {}, error.message), button("Try again", retry)),
-      );
-    } finally {
-      target.disabled = false;
+/** The sections with their items as rows.  `editing` has the lines with an open form, as "section/line". */
+class Sections extends Component {
+  hint = randomId();
+
+  setEditing = (key, open) => {
+    const editing = new Set(this.props.editing);
+    if (open) editing.add(key);
+    else editing.delete(key);
+    this.props.edit(editing);
+  };
+
+  /** Apply `change` to the newest sections and store the result.  Passes on errors of `change`. */
+  amend = async (change) => {
+    const path = api.summaryPath(this.props.id);
+    for (let left = CHANGES_TRIED; ; left--) {
+      const { latest } = await api.get(path);
+      const sections = change(latest.sections);
+      const problem = problemWith(sections);
+      if (problem) throw new Error(problem);
+      try {
+        return await api.put(path, { sections, expected_version: latest.version });
+      } catch (error) {
+        if (error.status !== 409 || left === 1) throw error;
+      }
     }
-  }
+  };
 
-  function drawSections(sections) {
-    const text = JSON.stringify(sections);
-    if (text === drawn) return;
-    drawn = text;
-    const at = rows().findIndex((row) => row.contains(document.activeElement));
-    const parts = SECTIONS.map(([name, title]) => sectionPart(name, title, linesOf(sections, name))).filter(Boolean);
-    body.replaceChildren(...parts, parts.length ? hint : "");
-    settle();
-    if (at >= 0) (rows()[Math.min(at, rows().length - 1)] ?? editAll).focus({ preventScroll: true });
-  }
-
-  function sectionPart(name, title, lines) {
-    if (!lines.length) return null;
-    const list = el("ul", { "aria-label": title });
-    list.append(...lines.map((line) => item(name, line)));
-    return el("div.summary-section", {}, el("h4", {}, title), list);
-  }
-
-  // -- one item
-
-  function item(name, line) {
-    const row = el("li.summary-item", {
-      tabIndex: -1,
-      dataset: { section: name, line },
-      "aria-describedby": "summary-hint",
-      "aria-keyshortcuts": "E Delete",
+  render({ sections, hidden, editing, changed }) {
+    const parts = SECTIONS.map(([name, title]) => {
+      const edited = [...editing].filter((key) => key.startsWith(`${name}/`)).map((key) => key.slice(name.length + 1));
+      return { name, title, lines: new Set([...linesOf(sections, name), ...edited]) }; // a form outlives its line
     });
-    fillItem(row);
-    return row;
+    return html`
+      <${Rows} hidden=${hidden}>
+        ${parts.map(
+          ({ name, title, lines }) =>
+            lines.size > 0 &&
+            html`
+              <div key=${name} class="summary-section">
+                <h4>${title}</h4>
+                <ul aria-label=${title}>
+                  ${[...lines].map((line) => {
+                    const key = `${name}/${line}`;
+                    const edit = (open) => this.setEditing(key, open);
+                    const its = { section: name, line, edit, editing: editing.has(key) };
+                    return html`<${Item} key=${key} ...${its} amend=${this.amend} changed=${changed} hint=${this.hint} />`;
+                  })}
+                </ul>
+              </div>
+            `,
+        )}
+        <p class="facts-hint" id=${this.hint}>E edits, Delete forgets</p>
+      <//>
+    `;
   }
+}
 
-  function fillItem(row) {
-    const { line } = row.dataset;
-    const control = (name, title, deed) => {
-      const about = { kind: "icon", title, "aria-label": `${title}: ${shortened(line)}` };
-      return button(icon(name), () => deed(row), about);
-    };
-    const actions = [control("edit", "Edit", editItem), control("forget", "Forget", forgetItem)];
-    row.replaceChildren(el("span.grow", {}, line), el("span.row-actions", {}, actions));
-  }
+class Item extends Component {
+  row = createRef();
+  state = { trouble: "" };
 
-  function editItem(row) {
-    if (open.rows.has(row)) return row.querySelector("textarea").focus();
-    const mine = open;
-    mine.rows.add(row);
-    const { section, line } = row.dataset;
-    const leave = () => {
-      mine.rows.delete(row);
-      fillItem(row);
-      draw(view);
-      settle();
-      (row.isConnected ? row : rows()[0])?.focus();
-    };
-    const save = async (next) => {
-      if (next === line) return leave();
-      const summary = await amend((sections) => {
-        const changes = replaced(sections, section, line, next || null);
-        if (changes) return changes;
-        throw new Error("The summary was updated and no longer has this item. Cancel to see the new version.");
-      });
-      mine.rows.delete(row);
-      changed(summary);
-      rows().find((one) => one.dataset.line === next)?.focus();
-    };
-    row.replaceChildren(itemForm(line, { save, cancel: leave }));
-    settle();
-    row.querySelector("textarea").focus();
-  }
+  edit = () => {
+    if (this.props.editing) this.row.current.querySelector("textarea").focus();
+    else this.props.edit(true);
+  };
 
-  async function forgetItem(row) {
-    const { section, line } = row.dataset;
-    row.querySelector(".trouble")?.remove();
+  close = () => this.props.edit(false);
+
+  save = async ({ text }) => {
+    const { section, line, amend, changed } = this.props;
+    const next = text.trim().replace(/\s*\n\s*/g, " ");
+    if (next === line) return this.close();
+    const summary = await amend((sections) => {
+      const changes = replaced(sections, section, line, next || null);
+      if (changes) return changes;
+      throw new Error("The summary was updated and no longer has this item. Cancel to see the new version.");
+    });
+    this.close();
+    changed(summary);
+  };
+
+  forget = async () => {
+    const { section, line, amend, changed } = this.props;
+    this.setState({ trouble: "" });
     if (!(await confirmed("Forget this item?", `“${line}” leaves the summary. Its earlier versions keep it.`, "Forget"))) return;
     try {
       changed(await amend((sections) => replaced(sections, section, line, null) ?? sections));
       announce("Forgotten");
     } catch (error) {
-      row.append(el("p.trouble", { role: "alert" }, error.message));
+      this.setState({ trouble: error.message });
     }
+  };
+
+  render({ line, editing, hint }, { trouble }) {
+    const keys = { e: this.edit, Delete: this.forget, Backspace: this.forget };
+    const about = { "aria-describedby": hint, "aria-keyshortcuts": "E Delete" };
+    return html`
+      <${Row} class="summary-item" place=${this.row} keys=${keys} ...${about}>
+        ${editing
+          ? html`
+              <${EditForm} class="item-form" save=${this.save} cancel=${this.close}>
+                <textarea name="text" rows="2" defaultValue=${line} aria-label="The item" />
+              <//>
+            `
+          : html`
+              <span class="grow">${line}</span>
+              <span class="row-actions">
+                <${RowButton} icon="edit" title="Edit" of=${line} onClick=${this.edit} />
+                <${RowButton} icon="forget" title="Forget" of=${line} onClick=${this.forget} />
+              </span>
+            `}
+        ${trouble && html`<p class="trouble" role="alert">${trouble}</p>`}
+      <//>
+    `;
   }
-
-  /** Apply `change` to the newest sections and store the result.  Passes on errors of `change`. */
-  async function amend(change) {
-    let { sessionId, summary } = view;
-    for (let left = CHANGES_TRIED; ; left--) {
-      const sections = change(summary.latest?.sections ?? EMPTY);
-      const problem = problemWith(sections);
-      if (problem) throw new Error(problem);
-      try {
-        return await api.put(api.summaryPath(sessionId), { sections, expected_version: summary.latest?.version ?? 0 });
-      } catch (error) {
-        if (error.status !== 409 || left === 0) throw error;
-        summary = await api.get(api.summaryPath(sessionId));
-      }
-    }
-  }
-
-  // -- the whole
-
-  function openForm() {
-    const mine = open;
-    const close = () => {
-      mine.whole = false;
-      mine.rows.clear();
-      drawn = null;
-      draw(view);
-      if (mine === open) editAll.focus();
-    };
-    const form = summaryForm(view.summary, {
-      cancel: close,
-      saved: (summary) => {
-        close();
-        changed(summary);
-        announce(`Saved as version ${summary.latest.version}`);
-      },
-    });
-    mine.whole = true;
-    body.replaceChildren(form);
-    draw(view);
-    form.querySelector("textarea").focus();
-  }
-
-  /** Drop everything of this person, because another person's memory is shown. */
-  function reset() {
-    parked.clear();
-    open = nothingOpen();
-    drawn = null;
-    draw({ sessionId: null, temporary: false, summary: null, known: false });
-  }
-
-  return { element, draw, reset };
 }
 
-/** The open forms: that of the whole summary, or those of some items. */
-const nothingOpen = () => ({ whole: false, rows: new Set() });
-
 /** The line under the heading: the version of the summary and its state. */
-function described({ temporary, summary, known }, update) {
-  if (temporary) return ["Nothing of this chat is kept."];
-  if (!known) return [];
+function Standing({ temporary, known, summary, refresh }) {
+  if (temporary) return "Nothing of this chat is kept.";
+  if (!known) return null;
   const { latest, state, error, job_id: job, message_count: said } = summary ?? {};
   const parts = latest ? [`Version ${latest.version}`, when(latest.created_at), AUTHORS[latest.author]] : [];
   if (state === "updating") {
-    parts.push(el("span.dots", {}, latest ? "updating" : "A summary is being written"));
+    parts.push(html`<span class="dots">${latest ? "updating" : "A summary is being written"}</span>`);
   } else if (state === "pending" && !job) {
     parts.push(`${plural(said - (latest?.through ?? 0), "message")} behind`);
-    parts.push(button("Update now", update, { kind: "link" }));
+    parts.push(html`<button type="button" class="link" onClick=${refresh}>Update now</button>`);
   } else if (state === "pending" && !error) {
     parts.push(latest ? "updates when you pause" : "A summary appears when you pause.");
   } else if (!latest && !error) {
     parts.push("A summary appears after a reply or two.");
   }
-  return parts.filter(Boolean).flatMap((part, at) => (at ? [" · ", part] : [part]));
+  return parts.filter(Boolean).map((part, at) => [at > 0 && " · ", part]);
 }
 
-/** The problem with the summary and the label of a button, as [text, label]; ["", ""] without a problem. */
-function trouble(summary) {
-  if (!summary) return ["", ""];
+/** The problem with a summary, as properties of Trouble. */
+function problemOf(summary) {
+  if (!summary?.error) return {};
   const { state, error, latest } = summary;
   const kept = latest
     ? `Version ${latest.version} stays, and newer messages are sent word for word.`
     : "The messages are kept, and are sent word for word.";
-  if (state === "failed") return [`The summary could not be updated. ${error} ${kept}`, "Try again"];
-  if (state === "pending" && error) {
-    return [`The last update failed and will be retried automatically. ${error} ${kept}`, "Try again now"];
-  }
-  return ["", ""];
+  if (state === "failed") return { message: `The summary could not be updated. ${error} ${kept}`, action: "Try again" };
+  const message = `The last update failed and will be retried automatically. ${error} ${kept}`;
+  return state === "pending" ? { message, action: "Try again now", kind: "" } : {};
 }

@@ -3,138 +3,140 @@
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
 import { lineSteps } from "../page/diff.js";
-import { announce, arrowKeys, button, el } from "../page/dom.js";
+import { announce, arrowKeys, el } from "../page/dom.js";
+import { Component, createRef, html, render } from "../page/html.js";
 import { EMPTY, linesOf } from "./sections.js";
+import { Trouble } from "./trouble.js";
 import { SECTIONS, clock, dayName, modelName, moment, number, plural } from "../page/words.js";
 
 const SIGNS = { added: "+", removed: "−", changed: "~", kept: "" };
+const MARKS = { added: "ins", removed: "del", kept: "span" };
 const NAMES = { added: "Added: ", removed: "Removed: ", changed: "Changed: ", kept: "" };
 
 /** `changed(summary)` is called with the summary after a version was restored. */
-export function openVersions(sessionId, summary, changed) {
-  const path = api.summaryPath(sessionId);
-  const view = versionsView(path, summary.head_version, changed);
-  view.load();
-  return openDialog("Versions of the summary", () => view.element, { wide: true });
+export function openVersions(summary, changed) {
+  const place = el("div.versions");
+  render(html`<${Versions} summary=${summary} changed=${changed} />`, place);
+  return openDialog("Versions of the summary", () => place, { wide: true });
 }
 
-/** `inReplies`: the version that prompts contain. */
-function versionsView(path, inReplies, changed) {
-  const list = el("ul.version-list", { "aria-label": "Versions, newest first" });
-  const earlier = button("Show earlier versions", () => load(), { hidden: true });
-  const detail = el("section.version-detail", { "aria-label": "The version that is chosen", tabIndex: 0 });
-  const trouble = el("div", { role: "alert" });
-  const side = el("div.version-side", {}, list, earlier);
-  const element = el("div.versions", {}, side, el("div.grow", {}, trouble, detail));
-  const rows = () => [...list.querySelectorAll("button")];
-  const settle = arrowKeys(list, rows);
-  list.addEventListener("focusin", (event) => choose(Number(event.target.dataset.version)));
+class Versions extends Component {
+  path = api.summaryPath(this.props.summary.session_id);
+  list = createRef();
+  detail = createRef();
+  state = {
+    versions: [], // newest first, without gaps
+    cursor: null, // to versions that are not loaded yet
+    inReplies: this.props.summary.head_version, // the version that prompts contain
+    chosen: null,
+    sinceThen: false, // whether `chosen` is compared with the newest, or else with the one before
+    trouble: {}, // {message, again}
+  };
 
-  let versions = []; // newest first, without gaps
-  let cursor; // undefined: nothing is loaded; null: all are
-  let chosen = null;
-  let against = "before"; // or "newest"
+  componentDidMount() {
+    this.settle = arrowKeys(this.list.current, () => [...this.list.current.querySelectorAll("button")]);
+    this.load();
+  }
 
-  async function load() {
-    earlier.disabled = true;
+  componentDidUpdate(props, { chosen }) {
+    this.settle();
+    if (chosen !== this.state.chosen) this.detail.current.scrollTop = 0;
+  }
+
+  /** Load the newest versions, or those before the ones that are loaded. */
+  load = async (cursor) => {
     try {
-      const page = await api.get(`${path}/versions`, { limit: 50, cursor });
-      versions.push(...page.items);
-      cursor = page.next_cursor;
-      trouble.replaceChildren();
-      drawList();
-      draw(chosen ?? versions[0].version);
-    } catch (error) {
-      complain(error, load);
+      const page = await api.get(`${this.path}/versions`, { limit: 50, cursor });
+      this.setState(({ versions, chosen }) => ({
+        versions: cursor ? [...versions, ...page.items] : page.items,
+        cursor: page.next_cursor,
+        chosen: cursor ? chosen : page.items[0].version,
+        trouble: {},
+      }));
+    } catch ({ message }) {
+      this.setState({ trouble: { message, again: () => this.load(cursor) } });
     }
-    earlier.disabled = false;
-    earlier.hidden = !cursor;
-  }
+  };
 
-  function complain(error, again) {
-    trouble.replaceChildren(
-      el("div.notice.error", {}, el("p", {}, error.message), again && button("Try again", again)),
-    );
-  }
-
-  function drawList() {
-    list.replaceChildren(...versions.map((version) => el("li", {}, row(version))));
-  }
-
-  function row(version) {
-    const newest = version === versions[0];
-    const sent = { title: "Replies are written with this version and all that was said since" };
-    const head = el("span.row", {}, el("strong", {}, `Version ${version.version}`));
-    if (newest) head.append(el("span.badge", {}, "newest"));
-    else if (version.version === inReplies) head.append(el("span.badge", sent, "in replies"));
-    const made = `${dayName(version.created_at)} ${clock(version.created_at)}, ${author(version)}`;
-    const about = { kind: "version", dataset: { version: version.version } };
-    return button([head, el("span.small.muted", {}, made)], () => choose(version.version), about);
-  }
-
-  const choose = (wanted) => wanted !== chosen && draw(wanted);
-
-  function draw(wanted) {
-    chosen = wanted;
-    for (const row of rows()) row.setAttribute("aria-current", String(Number(row.dataset.version) === chosen));
-    settle();
-    const at = versions.findIndex((version) => version.version === chosen);
-    const version = versions[at];
-    const newest = at === 0;
-    const before = versions[at + 1];
-    const since = against === "newest" && !newest;
-    const [from, to] = since ? [version, versions[0]] : [before, version];
-    let title = before ? `What version ${wanted} changed` : `Version ${wanted}`;
-    if (since) title = `From version ${wanted} to the newest, ${to.version}`;
-    detail.replaceChildren(
-      el("h3", {}, title),
-      el("p.small.muted", {}, described(version)),
-      newest ? "" : tools(version, since),
-      ...differences(from?.sections ?? EMPTY, to.sections),
-    );
-    detail.scrollTop = 0;
-  }
-
-  function tools(version, since) {
-    const compare = (name, label) => {
-      const show = () => {
-        against = name;
-        draw(chosen);
-        detail.querySelector('[aria-pressed="true"]').focus();
-      };
-      return button(label, show, { "aria-pressed": String(since === (name === "newest")) });
-    };
-    return el(
-      "div.row.version-tools",
-      {},
-      compare("before", "Against the one before"),
-      compare("newest", "Against the newest"),
-      button("Bring this version back", () => bringBack(version)),
-    );
-  }
-
-  async function bringBack({ version }) {
+  bringBack = async () => {
+    const { chosen, versions } = this.state;
     const newest = versions[0].version;
     const text =
       `It becomes version ${newest + 1}, and replies use it from the next message on. ` +
       `Version ${newest} stays in this list. Messages after the restored version are summarised again.`;
-    if (!(await confirmed(`Bring version ${version} back?`, text, "Bring it back"))) return;
+    if (!(await confirmed(`Bring version ${chosen} back?`, text, "Bring it back"))) return;
     try {
-      const summary = await api.post(`${path}/rollback`, { version });
-      inReplies = summary.head_version;
-      changed(summary);
-      versions = [];
-      cursor = undefined;
-      chosen = null;
-      await load();
-      rows()[0]?.focus();
-      announce(`Version ${version} is back, as version ${summary.latest.version}`);
-    } catch (error) {
-      complain(error);
+      const summary = await api.post(`${this.path}/rollback`, { version: chosen });
+      this.setState({ inReplies: summary.head_version });
+      this.props.changed(summary);
+      await this.load();
+      this.list.current.querySelector("button").focus();
+      announce(`Version ${chosen} is back, as version ${summary.latest.version}`);
+    } catch ({ message }) {
+      this.setState({ trouble: { message } });
     }
+  };
+
+  render(_, { versions, cursor, trouble }) {
+    return html`
+      <div class="version-side">
+        <ul class="version-list" aria-label="Versions, newest first" ref=${this.list}>
+          ${versions.map((version) => html`<li key=${version.version}>${this.row(version)}</li>`)}
+        </ul>
+        ${cursor && html`<button type="button" onClick=${() => this.load(cursor)}>Show earlier versions</button>`}
+      </div>
+      <div class="grow">
+        <${Trouble} ...${trouble} />
+        <section class="version-detail" aria-label="The version that is chosen" tabindex="0" ref=${this.detail}>
+          ${versions.length > 0 && this.chosen()}
+        </section>
+      </div>
+    `;
   }
 
-  return { element, load };
+  row(version) {
+    const { versions, chosen, inReplies } = this.state;
+    const choose = () => this.setState({ chosen: version.version });
+    const current = String(version.version === chosen);
+    let badge = null;
+    if (version === versions[0]) badge = html`<span class="badge">newest</span>`;
+    else if (version.version === inReplies)
+      badge = html`
+        <span class="badge" title="Replies are written with this version and all that was said since">in replies</span>
+      `;
+    return html`
+      <button type="button" class="version" aria-current=${current} onClick=${choose} onFocus=${choose}>
+        <span class="row"><strong>Version ${version.version}</strong>${badge}</span>
+        <span class="small muted">${dayName(version.created_at)} ${clock(version.created_at)}, ${author(version)}</span>
+      </button>
+    `;
+  }
+
+  chosen() {
+    const { versions, chosen, sinceThen } = this.state;
+    const newest = versions[0];
+    const at = versions.findIndex(({ version }) => version === chosen);
+    const [version, before] = versions.slice(at);
+    const since = sinceThen && version !== newest;
+    const [from, to] = since ? [version, newest] : [before, version];
+    let title = before ? `What version ${chosen} changed` : `Version ${chosen}`;
+    if (since) title = `From version ${chosen} to the newest, ${newest.version}`;
+    const compare = (then, label) => html`
+      <button type="button" aria-pressed=${since === then} onClick=${() => this.setState({ sinceThen: then })}>${label}</button>
+    `;
+    return html`
+      <h3>${title}</h3>
+      <p class="small muted">${described(version)}</p>
+      ${version !== newest &&
+      html`
+        <div class="row version-tools">
+          ${compare(false, "Against the one before")} ${compare(true, "Against the newest")}
+          <button type="button" onClick=${this.bringBack}>Bring this version back</button>
+        </div>
+      `}
+      <${Differences} before=${from?.sections ?? EMPTY} after=${to.sections} />
+    `;
+  }
 }
 
 function author({ author: who, model, restores }) {
@@ -150,18 +152,20 @@ function described(version) {
 }
 
 /** What differs between two summaries, as a list for each section. */
-export function differences(before, after) {
-  const parts = SECTIONS.flatMap(([name, title]) => {
-    const found = lineSteps(linesOf(before, name), linesOf(after, name));
-    return found.length ? [el("h4", {}, title), el("ul.differences", { "aria-label": title }, found.map(line))] : [];
+export function Differences({ before, after }) {
+  if (JSON.stringify(before) === JSON.stringify(after)) return html`<p class="notice">No difference.</p>`;
+  return SECTIONS.map(([name, title]) => {
+    const steps = lineSteps(linesOf(before, name), linesOf(after, name));
+    return steps.length > 0 && html`<h4>${title}</h4><ul class="differences" aria-label=${title}>${steps.map(line)}</ul>`;
   });
-  const same = JSON.stringify(before) === JSON.stringify(after);
-  return [same && el("p.notice", {}, "No difference."), ...parts].filter(Boolean);
 }
 
 function line([kind, item]) {
-  const mark = { added: "ins", removed: "del", kept: "span" };
-  const words = kind === "changed" ? item.map(([its, text]) => el(mark[its], {}, text)) : el(mark[kind], {}, item);
-  const sign = el("span.sign", { "aria-hidden": "true" }, SIGNS[kind]);
-  return el(`li.${kind}`, {}, sign, el("span", {}, el("span.visually-hidden", {}, NAMES[kind]), words));
+  const mark = ([its, words]) => html`<${MARKS[its]}>${words}<//>`;
+  return html`
+    <li class=${kind}>
+      <span class="sign" aria-hidden="true">${SIGNS[kind]}</span>
+      <span><span class="visually-hidden">${NAMES[kind]}</span>${kind === "changed" ? item.map(mark) : mark([kind, item])}</span>
+    </li>
+  `;
 }

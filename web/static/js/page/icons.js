@@ -1,6 +1,7 @@
 // The icons of buttons in rows.  They are hidden from screen readers, so each button needs a label of its own.
 
 import { svg } from "./dom.js";
+import { html } from "./html.js";
 
 const PATHS = {
   pin: "M9.5 2.5 13.5 6.5 10.6 7.6 9.4 11.4 4.6 6.6 8.4 5.4Z M7 9 3 13",
@@ -17,3 +18,7 @@ export function icon(name) {
     svg("path", { d: PATHS[name] }),
   );
 }
+
+export const Icon = ({ name }) => html`
+  <svg viewBox="0 0 16 16" width="16" height="16" class="icon-${name}" aria-hidden="true"><path d=${PATHS[name]} /></svg>
+`;

@@ -1,7 +1,7 @@
 // Renders Markdown as safe HTML.  Guarantee: the result contains no script, style, frame or form, and loads nothing.
 // Raw HTML in the text stays text, images become links, and DOMPurify passes only the elements named here.
 
-import DOMPurify from "../../vendor/dompurify.mjs";
+import "../../vendor/dompurify.mjs"; // defines the global DOMPurify
 import MarkdownIt from "../../vendor/markdown-it.mjs";
 
 const markdown = new MarkdownIt("default", { html: false, linkify: true, breaks: true });

@@ -1,0 +1,58 @@
+// A form that corrects something in its place.  Enter saves, Escape cancels.
+// Guarantee: the typed text stays in the form until it is stored.
+
+import { isEnter } from "../page/dom.js";
+import { Component, createRef, html } from "../page/html.js";
+
+/**
+ * The children are the fields.  `save(values)` gets their values by name.  It resolves when they are stored, and throws
+ * on failure; the form shows the error.  With `manyLines`, Enter begins a new line, and Ctrl+Enter saves.
+ */
+export class EditForm extends Component {
+  form = createRef();
+  state = { trouble: "" };
+
+  componentDidMount() {
+    this.form.current.querySelector("textarea").focus();
+  }
+
+  submit = async (event) => {
+    event.preventDefault();
+    if (this.saving) return;
+    this.saving = true;
+    this.setState({ trouble: "" });
+    try {
+      await this.props.save(Object.fromEntries(new FormData(this.form.current)));
+    } catch (error) {
+      this.setState({ trouble: error.message });
+    }
+    this.saving = false;
+  };
+
+  keys = (event) => {
+    const saves = this.props.manyLines ? event.key === "Enter" && (event.ctrlKey || event.metaKey) : isEnter(event);
+    if (event.key === "Escape") {
+      event.stopPropagation(); // otherwise the dialog around the form would close too
+      event.preventDefault();
+      this.props.cancel();
+    } else if (saves && event.target.matches("textarea")) {
+      event.preventDefault();
+      this.form.current.requestSubmit();
+    }
+  };
+
+  render({ action = "Save", cancel, children, ...rest }, { trouble }) {
+    return html`
+      <form noValidate ...${rest} ref=${this.form} onSubmit=${this.submit} onKeyDown=${this.keys}>
+        ${children}
+        <div class="form-foot">
+          <p class="trouble" role="alert" hidden=${!trouble}>${trouble}</p>
+          <div class="row end">
+            <button type="button" onClick=${cancel}>Cancel</button>
+            <button type="submit" class="primary">${action}</button>
+          </div>
+        </div>
+      </form>
+    `;
+  }
+}

@@ -1,0 +1,67 @@
+// Rows with buttons.  All rows are one tab stop: the arrow keys move between them, single keys act on the row with
+// focus, and Tab leads to its buttons.  The focus of a row that is gone goes to its neighbour.
+
+import { arrowKeys } from "../page/dom.js";
+import { Component, createRef, html } from "../page/html.js";
+import { Icon } from "../page/icons.js";
+import { shortened } from "../page/words.js";
+
+/** An element around all rows.  A row that shows a form is always reached by Tab. */
+export class Rows extends Component {
+  place = createRef();
+  rows = () => [...this.place.current.querySelectorAll("[data-row]:not([hidden], [hidden] *)")];
+  rowOf = (element) => this.rows().find((row) => row.contains(element));
+
+  componentDidMount() {
+    this.settleArrows = arrowKeys(this.place.current, this.rows);
+    this.settle();
+  }
+
+  getSnapshotBeforeUpdate() {
+    const row = this.rowOf(document.activeElement);
+    return row && { row, at: this.rows().indexOf(row) };
+  }
+
+  componentDidUpdate(props, state, focused) {
+    const rows = this.rows();
+    if (focused && !this.rowOf(document.activeElement) && document.activeElement === document.body) {
+      const row = rows.includes(focused.row) ? focused.row : rows[Math.min(focused.at, rows.length - 1)];
+      (row ?? this.place.current.closest("section")?.querySelector("button"))?.focus({ preventScroll: true });
+    }
+    this.settleArrows();
+    this.settle();
+  }
+
+  settle = () => {
+    const rows = this.rows();
+    const current = this.rowOf(document.activeElement) ?? rows.find((row) => row.tabIndex === 0) ?? rows[0];
+    for (const row of rows) {
+      row.tabIndex = row === current ? 0 : -1;
+      const reached = row === current || row.querySelector("form");
+      for (const control of row.querySelectorAll("button, input, select, textarea")) control.tabIndex = reached ? 0 : -1;
+    }
+  };
+
+  render({ children, ...rest }) {
+    return html`<div ...${rest} ref=${this.place} onFocusIn=${this.settle}>${children}</div>`;
+  }
+}
+
+/** `keys` maps keys to what they do: {e: edit, Delete: forget}. */
+export function Row({ keys, place, children, ...rest }) {
+  const press = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== event.currentTarget) return;
+    const deed = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!deed) return;
+    event.preventDefault();
+    deed();
+  };
+  return html`<li data-row tabindex="-1" ...${rest} ref=${place} onKeyDown=${press}>${children}</li>`;
+}
+
+/** A button of a row.  `of`: the text of the row, for people who hear only the button. */
+export const RowButton = ({ icon, title, of, ...rest }) => html`
+  <button type="button" class="icon" title=${title} aria-label="${title}: ${shortened(of)}" ...${rest}>
+    <${Icon} name=${icon} />
+  </button>
+`;
