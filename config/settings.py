@@ -117,6 +117,10 @@ class Settings(BaseModel):
     openai_model: str = "gpt-4o"
     """The main model, which writes the replies."""
 
+    openai_models: Annotated[tuple[str, ...], _from_text(values.names)] = ()
+    """The models that people may choose for a chat, as `gpt-4o,gpt-4o-mini`. OPENAI_MODEL is always one of them. Empty:
+    every model that the model server lists."""
+
     openai_summary_model: str = ""
     """The mini model, which updates summaries and facts. Empty: gpt-4o-mini at OpenAI, elsewhere the main model."""
 

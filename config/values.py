@@ -107,13 +107,18 @@ def rate_limit_storage(raw: str) -> str:
     return raw
 
 
+def names(raw: str) -> tuple[str, ...]:
+    """`gpt-4o,gpt-4o-mini`."""
+    return tuple(dict.fromkeys(part.strip() for part in raw.split(",") if part.strip()))
+
+
 def origins(raw: str) -> tuple[str, ...]:
     """`https://app.example.com,http://localhost:3000`: each origin exactly as a browser sends it."""
-    found = [part.strip() for part in raw.split(",") if part.strip()]
+    found = names(raw)
     for item in found:
         if not _ORIGIN.fullmatch(item):
             raise ValueError(
                 "it takes origins as a browser sends them, https://app.example.com or http://localhost:3000, "
                 f"without a path and never *; it does not take {item!r}"
             )
-    return tuple(dict.fromkeys(found))
+    return found

@@ -40,6 +40,7 @@ GOOD: dict[str, tuple[str, Any]] = {
     "OPENAI_API_KEY": ("sk-secret", "sk-secret"),
     "OPENAI_BASE_URL": ("http://localhost:11434/v1", "http://localhost:11434/v1"),
     "OPENAI_MODEL": ("llama3", "llama3"),
+    "OPENAI_MODELS": ("gpt-4o, gpt-4o-mini", ("gpt-4o", "gpt-4o-mini")),
     "OPENAI_SUMMARY_MODEL": ("llama3:1b", "llama3:1b"),
     "REQUEST_TIMEOUT": ("7.5", 7.5),
     "MAX_BODY_BYTES": ("20000000", 20_000_000),

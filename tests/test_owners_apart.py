@@ -135,6 +135,7 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "DELETE /api/prompts/{name}": (NO_IDS,),
     "GET /api/jobs": (listing("user_id", user_id=USER), Request(query={"session_id": SESSION, "user_id": USER})),
     "POST /api/jobs/{job_id}/retry": (BY_USER,),
+    "GET /api/models": (NO_IDS,),
     "GET /api/me": (NO_IDS,),
     "POST /v1/chat/completions": (
         *(
