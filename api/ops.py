@@ -35,7 +35,7 @@ def ready() -> tuple[dict[str, Any], int]:
         "status": "ready" if checked.ready else "unready",
         "database": checked.database,
         "data_dir": checked.data_dir,
-        "model": {"main": models.main.name, "mini": models.mini.name, "builtin": models.notice is not None},
+        "model": {"main": models.main.name, "mini": models.mini.name, "builtin": models.builtin},
         "notice": models.notice,
         "recall": engine.settings.recall,
         "summary_prompt": engine.settings.summary_prompt,

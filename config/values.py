@@ -13,6 +13,7 @@ from typing import Annotated
 import limits
 import limits.errors
 import limits.storage
+from cryptography.fernet import Fernet
 from pydantic import BaseModel, ConfigDict, Field
 
 TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -103,6 +104,18 @@ def rate_limit_storage(raw: str) -> str:
         raise ValueError(
             "it takes memory:// or the address of a Redis, redis://host:6379/0 or rediss://..., and what it has "
             "is neither, or asks for a package that is not installed"
+        ) from None
+    return raw
+
+
+def encryption_key(raw: str) -> str:
+    """A key of Fernet, or nothing.  An error does not repeat it."""
+    try:
+        Fernet(raw or Fernet.generate_key())
+    except ValueError:
+        raise ValueError(
+            'it takes a key that `python -c "from cryptography.fernet import Fernet; '
+            'print(Fernet.generate_key().decode())"` made'
         ) from None
     return raw
 

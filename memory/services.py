@@ -27,6 +27,7 @@ from memory.languages import analysis_in
 from memory.leases import Leases
 from memory.llm import DigestMaterial, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
+from memory.llm.model_server import ModelServer
 from memory.llm.models import Models
 from memory.ops import logs
 from memory.ops.backup import DataLock
@@ -97,7 +98,8 @@ class Services:
         self.data_lock = DataLock(settings.data_dir)
         self.database = database = Database(engine)
         self.metrics = metrics = Metrics()
-        self.models = models = _models(settings)
+        models = _models(settings)
+        self.model_server = model_server = ModelServer(settings, database, now, models, _models)
         self.index = index = SearchIndex(
             settings.index_dir,
             recipe=_recipe(settings),
@@ -116,14 +118,14 @@ class Services:
         self.items = items = Items(database, index, outbox, now)
         self.summaries = Summaries(settings, database, outbox, budgets, now)
         self.backlogs = Backlogs(database, outbox, budgets, now)
-        self.updates = Updates(settings, database, prompts, facts, leases, models, budgets, metrics, now)
+        self.updates = Updates(settings, database, prompts, facts, leases, model_server, budgets, metrics, now)
         self.indexing = Indexing(database, index)
         self.recall = recall = Recall(settings, database, index, outbox)
-        self.relay = Relay(models)
+        self.relay = Relay(model_server)
         parts = partial(
             Parts, settings, database, sessions, facts, prompts, recall, leases, metrics, outbox, budgets, now
         )
-        self.pipeline = ChatPipeline(parts, models)
+        self.pipeline = ChatPipeline(parts, model_server)
         self.turns = Turns(database, leases)
         self.users = Users(database, now)
         self.imports = Imports(database, sessions, leases, now)
@@ -134,6 +136,11 @@ class Services:
         outbox.register("expire", items.expire)
         outbox.register("summary", self.updates.run)
 
+    @property
+    def models(self) -> Models:
+        """The models in use now."""
+        return self.model_server.models
+
     def start(self, *, worker: bool = False) -> None:
         """Start what this process does in the background, and log which models answer.
 
@@ -141,13 +148,7 @@ class Services:
         restored.
         """
         self.data_lock.share()
-        models = self.models
-        if models.endpoint is None:
-            log.warning("%s", models.notice)
-        else:
-            log.info(
-                "models", extra=logs.fields(main=models.main.name, mini=models.mini.name, at=models.endpoint.address)
-            )
+        self.model_server.tell()
         checked = self.check()
         for part, found in (("database", checked.database), ("data directory", checked.data_dir)):
             if found != "ok":
@@ -160,8 +161,7 @@ class Services:
         """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""
         self.outbox.stop(timeout)
         self.leases.close()
-        if self.models.endpoint is not None:
-            self.models.endpoint.close()
+        self.model_server.close()
         self.database.close()
         self.data_lock.release()
 
@@ -240,7 +240,7 @@ def _embedder(settings: Settings, endpoint: Endpoint | None) -> Embedder | None:
 def _models(settings: Settings) -> Models:
     """The models that these settings name.  Raises SettingsError."""
     if settings.uses_builtin_model:
-        return Models(BuiltinModel(), BuiltinModel(), notice=BUILTIN)
+        return Models(BuiltinModel(), BuiltinModel(), notice=BUILTIN, builtin=True)
     # Imported here, because the openai package takes long to import and the built-in model works without it.
     from memory.llm.client import Endpoint
     from memory.llm.completions import OpenAIModel

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from memory.errors import NotFound, RecapError
-from memory.llm.models import Models
+from memory.llm.model_server import ModelServer
 
 if TYPE_CHECKING:
     from memory.llm.client import Endpoint
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Relay:
-    """Passes calls on to the server of `models`."""
+    """Passes calls on to the model server in use."""
 
-    models: Models
+    model_server: ModelServer
 
     def list(self) -> bytes:
         """The list of models, as the server wrote it unless the operator lists others.  Raises ModelError."""
-        endpoint = self.models.endpoint
-        if endpoint is None or self.models.listed:
-            return json.dumps({"object": "list", "data": list(map(_model, self.models.names()))}).encode()
-        return _fetched(endpoint, "/models")
+        models = self.model_server.models
+        if models.endpoint is None or models.listed:
+            return json.dumps({"object": "list", "data": list(map(_model, models.names()))}).encode()
+        return _fetched(models.endpoint, "/models")
 
     def model(self, name: str) -> bytes:
         """One model, as the server wrote it.  Raises ModelError, and NotFound for a name that no model has."""
-        endpoint = self.models.endpoint
-        if endpoint is None and name == self.models.main.name:
+        models = self.model_server.models
+        if models.endpoint is None and name == models.main.name:
             return json.dumps(_model(name)).encode()
-        if endpoint is None or name in (".", ".."):  # dots would lead elsewhere on the server
+        if models.endpoint is None or name in (".", ".."):  # dots would lead elsewhere on the server
             raise NotFound("model_not_found", f"There is no model {name!r}.", param="model")
-        return _fetched(endpoint, f"/models/{quote(name, safe='')}")
+        return _fetched(models.endpoint, f"/models/{quote(name, safe='')}")
 
     def embeddings(self, body: Mapping[str, Any]) -> bytes:
         """Embeddings, as the server wrote them.  Raises ModelError, and RecapError with the built-in model, whose word
         vectors do not have the size that a client expects of a model."""
-        endpoint = self.models.endpoint
+        endpoint = self.model_server.models.endpoint
         if endpoint is None:
             raise RecapError(
                 "embeddings_unavailable",

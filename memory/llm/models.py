@@ -27,8 +27,8 @@ class Models:
     """The models at `endpoint`, or the built-in one where that is None.  Threads may share it.
 
     `main` answers where no other model is chosen, and `mini` writes summaries.  `named` makes another model of the
-    server.  Only the models in `listed` can be chosen, or if it is empty, all of the server's.  `notice` says that the
-    built-in model answers, so that nobody takes it for more than it is.
+    server.  Only the models in `listed` can be chosen, or if it is empty, all of the server's.  `notice` says why no
+    server answers: the built-in model does, so that nobody takes it for more than it is, or nothing can.
     """
 
     def __init__(
@@ -39,8 +39,10 @@ class Models:
         named: Callable[[str], LanguageModel] | None = None,
         listed: tuple[str, ...] = (),
         notice: str | None = None,
+        builtin: bool = False,
     ) -> None:
-        self.main, self.mini, self.endpoint, self.listed, self.notice = main, mini, endpoint, listed, notice
+        self.main, self.mini, self.endpoint, self.listed = main, mini, endpoint, listed
+        self.notice, self.builtin = notice, builtin
         self._named = lru_cache(CHOSEN_MAX)(named) if named is not None else None
         self._of_server = ttl_cache(maxsize=1, ttl=LISTED_SECONDS)(self._fetch)
 

@@ -39,7 +39,7 @@ from memory.llm import (
     ToolCall,
     estimate_prompt,
 )
-from memory.llm.models import Models
+from memory.llm.model_server import ModelServer
 from memory.llm.passing import in_chunks, last_chunk
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
@@ -63,10 +63,10 @@ CALLS_A_ROUND = 8  # calls of tools that are run; a model that asks for more at 
 
 @dataclass(frozen=True)
 class ChatPipeline:
-    """Takes turns, each with `parts` of its own for the one of `models` that it asks for."""
+    """Takes turns, each with `parts` of its own for the model that it asks for."""
 
     parts: Callable[[LanguageModel], Parts]
-    models: Models
+    model_server: ModelServer
 
     def turn(self, caller: Caller, request: TurnRequest) -> Generator[TurnEvent, None, None]:
         """Take a turn: yields TurnStarted, the reply's pieces (for a client its chunks too), TurnFinished.
@@ -75,7 +75,7 @@ class ChatPipeline:
         ModelError, and Conflict when the turn was stopped before a word was said (`turn_stopped`): then the message is
         kept, and the same request takes the turn up again.
         """
-        parts, problem = self.parts(self.models.choose(request.model)), None
+        parts, problem = self.parts(self.model_server.models.choose(request.model)), None
         with Course(parts, caller, request) as course:
             try:
                 admitted = admit(parts, caller, request)
