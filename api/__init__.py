@@ -17,6 +17,7 @@ from api import (
     errors,
     facts,
     jobs,
+    models,
     openai_compat,
     ops,
     prompts,
@@ -36,7 +37,7 @@ _SCHEME = {
     "description": "A key made with `flask keys create`, or one of RECAP_API_KEYS. A server without any key needs "
     "none, and serves only its own machine.",
 }
-_RESOURCES = (chat, sessions, turns, summary, facts, search, users, prompts, jobs, openai_compat, ops)
+_RESOURCES = (chat, sessions, turns, summary, facts, search, users, prompts, models, jobs, openai_compat, ops)
 
 
 def register(app: Flask, services: Services) -> None:

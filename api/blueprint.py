@@ -134,6 +134,17 @@ def whole_tenant() -> Caller:
     return caller(None)
 
 
+def whole_server() -> None:
+    """Raises Forbidden for what changes something for all tenants, if there is another than the caller's."""
+    whole_tenant()
+    if services().keys.tenants - {g.holder.tenant}:
+        raise Forbidden(
+            "several_tenants",
+            "The model server serves every tenant, and this server has keys of more than one, so none of them may see "
+            "or change it. Nothing was changed. Its operator sets OPENAI_BASE_URL and OPENAI_API_KEY.",
+        )
+
+
 def retry_key() -> str | None:
     """The request's Idempotency-Key as it is stored.
 

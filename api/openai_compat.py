@@ -60,7 +60,7 @@ def complete(body: dict[str, Any]) -> Response:
 @blueprint.response(200, ModelList)
 def list_models() -> Response:
     """List the models of the model server, or the built-in one"""
-    return Response(services().relay.models(), mimetype="application/json")
+    return Response(services().relay.list(), mimetype="application/json")
 
 
 @blueprint.get(

@@ -29,13 +29,14 @@ def live() -> dict[str, str]:
 def ready() -> tuple[dict[str, Any], int]:
     """Check that requests can be served, and by which models"""
     engine = services()
+    models = engine.models
     checked = engine.check()
     body = {
         "status": "ready" if checked.ready else "unready",
         "database": checked.database,
         "data_dir": checked.data_dir,
-        "model": {"main": engine.main.name, "mini": engine.mini.name, "builtin": engine.notice is not None},
-        "notice": engine.notice,
+        "model": {"main": models.main.name, "mini": models.mini.name, "builtin": models.builtin},
+        "notice": models.notice,
         "recall": engine.settings.recall,
         "summary_prompt": engine.settings.summary_prompt,
         "jobs": checked.jobs,

@@ -37,7 +37,7 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
     named = [engine.prompts.get(Caller(), name.strip()) for name in names.split(",")]
     repair = engine.prompts.get(Caller(), "repair")
     language = engine.settings.search_language
-    results = [compare(prompt, repair, engine.mini, messages, facts, language, every) for prompt in named]
+    results = [compare(prompt, repair, engine.models.mini, messages, facts, language, every) for prompt in named]
     click.echo(table(facts, results))
 
 

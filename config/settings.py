@@ -117,6 +117,14 @@ class Settings(BaseModel):
     openai_model: str = "gpt-4o"
     """The main model, which writes the replies."""
 
+    encryption_key: Annotated[str, AfterValidator(values.encryption_key)] = Field("", repr=False)
+    """What the model server's key is encrypted with when an administrator sets it on the page, as Fernet of the package
+    cryptography makes it. Keep it apart from backups. Empty: no key can be stored."""
+
+    openai_models: Annotated[tuple[str, ...], _from_text(values.names)] = ()
+    """The models that people may choose for a chat, as `gpt-4o,gpt-4o-mini`. OPENAI_MODEL is always one of them. Empty:
+    every model that the model server lists."""
+
     openai_summary_model: str = ""
     """The mini model, which updates summaries and facts. Empty: gpt-4o-mini at OpenAI, elsewhere the main model."""
 

@@ -13,6 +13,7 @@ from typing import Annotated
 import limits
 import limits.errors
 import limits.storage
+from cryptography.fernet import Fernet
 from pydantic import BaseModel, ConfigDict, Field
 
 TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -107,13 +108,30 @@ def rate_limit_storage(raw: str) -> str:
     return raw
 
 
+def encryption_key(raw: str) -> str:
+    """A key of Fernet, or nothing.  An error does not repeat it."""
+    try:
+        Fernet(raw or Fernet.generate_key())
+    except ValueError:
+        raise ValueError(
+            'it takes a key that `python -c "from cryptography.fernet import Fernet; '
+            'print(Fernet.generate_key().decode())"` made'
+        ) from None
+    return raw
+
+
+def names(raw: str) -> tuple[str, ...]:
+    """`gpt-4o,gpt-4o-mini`."""
+    return tuple(dict.fromkeys(part.strip() for part in raw.split(",") if part.strip()))
+
+
 def origins(raw: str) -> tuple[str, ...]:
     """`https://app.example.com,http://localhost:3000`: each origin exactly as a browser sends it."""
-    found = [part.strip() for part in raw.split(",") if part.strip()]
+    found = names(raw)
     for item in found:
         if not _ORIGIN.fullmatch(item):
             raise ValueError(
                 "it takes origins as a browser sends them, https://app.example.com or http://localhost:3000, "
                 f"without a path and never *; it does not take {item!r}"
             )
-    return tuple(dict.fromkeys(found))
+    return found

@@ -25,8 +25,10 @@ from memory.jobs.listing import Jobs
 from memory.jobs.outbox import Outbox
 from memory.languages import analysis_in
 from memory.leases import Leases
-from memory.llm import DigestMaterial, LanguageModel, ModelRequest, complete
+from memory.llm import DigestMaterial, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
+from memory.llm.model_server import ModelServer
+from memory.llm.models import Models
 from memory.ops import logs
 from memory.ops.backup import DataLock
 from memory.ops.database_errors import DAMAGED, in_short, schema_differs
@@ -96,13 +98,12 @@ class Services:
         self.data_lock = DataLock(settings.data_dir)
         self.database = database = Database(engine)
         self.metrics = metrics = Metrics()
-        self.endpoint, self.main, self.mini = _models(settings)
-        # Said wherever the built-in model answers, so that nobody takes it for more than it is.
-        self.notice = BUILTIN if self.endpoint is None else None
+        models = _models(settings)
+        self.model_server = model_server = ModelServer(settings, database, now, models, _models)
         self.index = index = SearchIndex(
             settings.index_dir,
             recipe=_recipe(settings),
-            embedder=_embedder(settings, self.endpoint),
+            embedder=_embedder(settings, models.endpoint),
             analysis=analysis_in(settings.search_language),
         )
         self.leases = leases = Leases(database, now)
@@ -117,14 +118,14 @@ class Services:
         self.items = items = Items(database, index, outbox, now)
         self.summaries = Summaries(settings, database, outbox, budgets, facts, now)
         self.backlogs = Backlogs(database, outbox, budgets, now)
-        self.updates = Updates(settings, database, prompts, facts, leases, self.mini, budgets, metrics, now)
+        self.updates = Updates(settings, database, prompts, facts, leases, model_server, budgets, metrics, now)
         self.indexing = Indexing(database, index)
         self.recall = recall = Recall(settings, database, index, outbox)
-        self.relay = Relay(self.endpoint, self.main.name)
-        parts = Parts(
-            settings, database, sessions, facts, prompts, recall, leases, metrics, outbox, budgets, self.main, now
+        self.relay = Relay(model_server)
+        parts = partial(
+            Parts, settings, database, sessions, facts, prompts, recall, leases, metrics, outbox, budgets, now
         )
-        self.pipeline = ChatPipeline(parts)
+        self.pipeline = ChatPipeline(parts, model_server)
         self.turns = Turns(database, leases)
         self.users = Users(database, now)
         self.imports = Imports(database, sessions, leases, now)
@@ -135,6 +136,11 @@ class Services:
         outbox.register("expire", items.expire)
         outbox.register("summary", self.updates.run)
 
+    @property
+    def models(self) -> Models:
+        """The models in use now."""
+        return self.model_server.models
+
     def start(self, *, worker: bool = False) -> None:
         """Start what this process does in the background, and log which models answer.
 
@@ -142,10 +148,7 @@ class Services:
         restored.
         """
         self.data_lock.share()
-        if self.endpoint is None:
-            log.warning("%s", self.notice)
-        else:
-            log.info("models", extra=logs.fields(main=self.main.name, mini=self.mini.name, at=self.endpoint.address))
+        self.model_server.tell()
         checked = self.check()
         for part, found in (("database", checked.database), ("data directory", checked.data_dir)):
             if found != "ok":
@@ -158,8 +161,7 @@ class Services:
         """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""
         self.outbox.stop(timeout)
         self.leases.close()
-        if self.endpoint is not None:
-            self.endpoint.close()
+        self.model_server.close()
         self.database.close()
         self.data_lock.release()
 
@@ -235,15 +237,16 @@ def _embedder(settings: Settings, endpoint: Endpoint | None) -> Embedder | None:
     return OpenAIEmbedder(endpoint, settings.embedding_model)
 
 
-def _models(settings: Settings) -> tuple[Endpoint | None, LanguageModel, LanguageModel]:
-    """The model server, if there is one, and the main and the mini model."""
+def _models(settings: Settings) -> Models:
+    """The models that these settings name.  Raises SettingsError."""
     if settings.uses_builtin_model:
-        builtin = BuiltinModel()
-        return None, builtin, builtin
+        return Models(BuiltinModel(), BuiltinModel(), notice=BUILTIN, builtin=True)
     # Imported here, because the openai package takes long to import and the built-in model works without it.
     from memory.llm.client import Endpoint
     from memory.llm.completions import OpenAIModel
 
     endpoint = Endpoint(settings)
     main = OpenAIModel(endpoint, settings.openai_model)
-    return endpoint, main, OpenAIModel(endpoint, settings.mini_model, "OPENAI_SUMMARY_MODEL")
+    mini = OpenAIModel(endpoint, settings.mini_model, "OPENAI_SUMMARY_MODEL")
+    named = partial(OpenAIModel, endpoint, setting="`model`")  # the field of the request
+    return Models(main, mini, endpoint, named, settings.openai_models)

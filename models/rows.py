@@ -358,6 +358,19 @@ class KeyRow(Base):
     revoked_at: Mapped[datetime | None]
 
 
+class ModelServerRow(Base):
+    """The model server that an administrator set; there is one row or none.  `api_key` is encrypted."""
+
+    __tablename__ = "model_server"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    base_url: Mapped[str] = mapped_column(Text)
+    api_key: Mapped[str] = mapped_column(Text)
+    main: Mapped[str] = mapped_column(String(256))
+    mini: Mapped[str] = mapped_column(String(256))
+    updated_at: Mapped[datetime]
+
+
 class SpendingRow(Base):
     """The tokens an owner's model calls took on one day of UTC, the main model's and the mini model's."""
 

@@ -13,6 +13,7 @@ from memory.domain import Fact as FactValue
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from schemas.facts import Fact
 from schemas.fields import (
+    MODEL_CHARS,
     Input,
     Items,
     PageQuery,
@@ -69,6 +70,7 @@ class ChatRequest(Input):
     name = optional_text(128)
     stream = fields.Boolean(load_default=False)
     recall = one_of("auto", "always", "tools", "off", load_default=None, allow_none=True)
+    model = optional_text(MODEL_CHARS, metadata=about("One of `GET /api/models`. Without it, the main model answers."))
     timezone = TimeZone(load_default=UTC, metadata=about('The zone of words like "yesterday". The default is UTC.'))
     prompt = optional_text(64, metadata=about("The name of the prompt for this turn's summary."))
     system_prompt = optional_text(20_000)

@@ -13,6 +13,7 @@ from memory.recall.times import zone_of
 
 WRONG_MAX = 20  # wrong fields that an answer names
 PARTS_MAX = 1000  # parts, or calls of tools, of one message
+MODEL_CHARS = 256  # of a model's name
 NAME_CHARS = 100  # of a key or a time zone that nobody knows
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1

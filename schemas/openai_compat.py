@@ -101,6 +101,7 @@ def turn_of(
         message=conversation.asked,
         session_id=session_id,
         stream=stream,
+        model=_text(parameters.get("model")) or None,
         idempotency_key=retry_key,
         unheard="interrupt" if stream else "finish",
         patience=PATIENCE,

@@ -46,7 +46,7 @@ class Ready(Live):
     database = fields.String()
     data_dir = fields.String()
     model = fields.Dict(metadata=about("The names of the `main` and the `mini` model; and whether it is `builtin`."))
-    notice = fields.String(metadata=about("Only present when the built-in model answers; says so."))
+    notice = fields.String(metadata=about("Only present when no model server answers; says why."))
     recall = fields.String(metadata=about("The setting RECALL: when to look back if a request does not say."))
     summary_prompt = fields.String(metadata=about("The setting SUMMARY_PROMPT: the prompt for summaries."))
     jobs = fields.Dict(keys=fields.String(), values=fields.Integer())

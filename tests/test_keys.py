@@ -158,7 +158,7 @@ CHATTING = {
     "GET /v1/models/{model}",
 }
 LOOKING = {"POST /api/sessions/{session_id}/summary/preview"}  # beside what is read with GET
-NOT_JUST_LOOKING = {"GET /api/users/{user_id}/export"}
+NOT_JUST_LOOKING = {"GET /api/users/{user_id}/export", "GET /api/model-server"}
 
 
 def test_each_call_asks_for_the_scope_the_document_names(client: FlaskClient) -> None:

@@ -106,6 +106,12 @@ class Keys:
                 found = holder
         return found or self._made().get(given)
 
+    @property
+    def tenants(self) -> set[str]:
+        """The tenants that there are keys of."""
+        holders = (*(holder for _, holder in self._configured), *self._made().values())
+        return {holder.tenant for holder in holders if holder is not None}
+
     def _read(self) -> dict[str, KeyHolder | None]:
         """The made keys by their digests; None: it was revoked."""
         with self._database.read() as tx:

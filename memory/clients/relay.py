@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from memory.errors import NotFound, RecapError
+from memory.llm.model_server import ModelServer
 
 if TYPE_CHECKING:
     from memory.llm.client import Endpoint
@@ -16,40 +17,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Relay:
-    """Passes calls on to `endpoint`; None stands for the built-in model, called `builtin`."""
+    """Passes calls on to the model server in use."""
 
-    endpoint: Endpoint | None
-    builtin: str
+    model_server: ModelServer
 
-    def models(self) -> bytes:
-        """The list of models, as the server wrote it.  Raises ModelError."""
-        if self.endpoint is None:
-            return json.dumps({"object": "list", "data": [self._builtin_model]}).encode()
-        return _fetched(self.endpoint, "/models")
+    def list(self) -> bytes:
+        """The list of models, as the server wrote it unless the operator lists others.  Raises ModelError."""
+        models = self.model_server.models
+        if models.endpoint is None or models.listed:
+            return json.dumps({"object": "list", "data": list(map(_model, models.names()))}).encode()
+        return _fetched(models.endpoint, "/models")
 
     def model(self, name: str) -> bytes:
         """One model, as the server wrote it.  Raises ModelError, and NotFound for a name that no model has."""
-        if self.endpoint is None and name == self.builtin:
-            return json.dumps(self._builtin_model).encode()
-        if self.endpoint is None or name in (".", ".."):  # dots would lead elsewhere on the server
+        models = self.model_server.models
+        if models.endpoint is None and name == models.main.name:
+            return json.dumps(_model(name)).encode()
+        if models.endpoint is None or name in (".", ".."):  # dots would lead elsewhere on the server
             raise NotFound("model_not_found", f"There is no model {name!r}.", param="model")
-        return _fetched(self.endpoint, f"/models/{quote(name, safe='')}")
+        return _fetched(models.endpoint, f"/models/{quote(name, safe='')}")
 
     def embeddings(self, body: Mapping[str, Any]) -> bytes:
         """Embeddings, as the server wrote them.  Raises ModelError, and RecapError with the built-in model, whose word
         vectors do not have the size that a client expects of a model."""
-        if self.endpoint is None:
+        endpoint = self.model_server.models.endpoint
+        if endpoint is None:
             raise RecapError(
                 "embeddings_unavailable",
                 "Recap's built-in model makes no embeddings for clients. Set OPENAI_API_KEY, or OPENAI_BASE_URL for a "
                 "local server, and they are passed on to it.",
                 status=501,
             )
-        return _fetched(self.endpoint, "/embeddings", body)
+        return _fetched(endpoint, "/embeddings", body)
 
-    @property
-    def _builtin_model(self) -> dict[str, Any]:
-        return {"id": self.builtin, "object": "model", "created": 0, "owned_by": "recap"}
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "recap"}
 
 
 def _fetched(endpoint: Endpoint, path: str, body: Mapping[str, Any] | None = None) -> bytes:

@@ -17,6 +17,7 @@ import socket
 import ssl
 import threading
 import time
+import weakref
 from collections.abc import Generator, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -71,6 +72,7 @@ class Endpoint:
         self._client = openai.OpenAI(
             base_url=self.address, api_key=key or "no-key-needed", http_client=http, max_retries=0
         )
+        self.close = weakref.finalize(self, self._client.close)  # at the latest when the last turn with it is over
         self._secrets = tuple(filter(None, (key, parts.password)))
 
     def failures(self, model: str, setting: str, seconds: float | None = None) -> Failures:
@@ -148,9 +150,6 @@ class Endpoint:
             raise failures.timed_out() from None
         finally:
             closed.set()
-
-    def close(self) -> None:
-        self._client.close()
 
     def _send(self, path: str, body: Body | None, deadline: float) -> httpx2.Response:
         """The response to a request, of which the head has come.  Raises what the package raises."""

@@ -24,7 +24,8 @@ from memory.domain import Caller, Message, Usage
 from memory.errors import InvalidRequest
 from memory.facts.facts import Facts
 from memory.leases import Leases
-from memory.llm import DigestMaterial, LanguageModel
+from memory.llm import DigestMaterial
+from memory.llm.model_server import ModelServer
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt, Prompts
@@ -85,7 +86,7 @@ class Updates:
     prompts: Prompts
     facts: Facts
     leases: Leases
-    mini: LanguageModel
+    model_server: ModelServer
     budgets: Budgets
     metrics: Metrics
     now: Callable[[], datetime]
@@ -166,7 +167,7 @@ class Updates:
         """What the mini model makes of a step, and what its calls cost.  Refused answers are charged too."""
         spent: list[Usage] = []
         try:
-            made = digest(self.mini, step.prompt, step.repair, step.material, spent)
+            made = digest(self.model_server.models.mini, step.prompt, step.repair, step.material, spent)
         finally:
             self.budgets.charge(step.owner_id, spent)
             total = sum(spent, Usage(0, 0))

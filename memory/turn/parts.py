@@ -21,7 +21,7 @@ from models import Database
 
 @dataclass(frozen=True)
 class Parts:
-    """The services that a turn calls.  `model` is the main model."""
+    """The services that a turn calls, and the model that answers it."""
 
     settings: Settings
     database: Database
@@ -33,5 +33,5 @@ class Parts:
     metrics: Metrics
     outbox: Outbox
     budgets: Budgets
-    model: LanguageModel
     now: Callable[[], datetime]
+    model: LanguageModel

@@ -17,7 +17,7 @@ breaks, the request goes to the model unchanged and the client gets the answer; 
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from time import perf_counter
@@ -27,7 +27,19 @@ from memory.clients.arrival import opening
 from memory.clients.conversation import reply_extra, said
 from memory.domain import CUT_OFF, INTERRUPTED, Caller, Usage
 from memory.errors import Conflict, ModelError, RecapError
-from memory.llm import Call, ChatMessage, Chunk, Finish, Interrupted, ModelRequest, Piece, ToolCall, estimate_prompt
+from memory.llm import (
+    Call,
+    ChatMessage,
+    Chunk,
+    Finish,
+    Interrupted,
+    LanguageModel,
+    ModelRequest,
+    Piece,
+    ToolCall,
+    estimate_prompt,
+)
+from memory.llm.model_server import ModelServer
 from memory.llm.passing import in_chunks, last_chunk
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
@@ -51,9 +63,10 @@ CALLS_A_ROUND = 8  # calls of tools that are run; a model that asks for more at 
 
 @dataclass(frozen=True)
 class ChatPipeline:
-    """Takes turns."""
+    """Takes turns, each with `parts` of its own for the model that it asks for."""
 
-    parts: Parts
+    parts: Callable[[LanguageModel], Parts]
+    model_server: ModelServer
 
     def turn(self, caller: Caller, request: TurnRequest) -> Generator[TurnEvent, None, None]:
         """Take a turn: yields TurnStarted, the reply's pieces (for a client its chunks too), TurnFinished.
@@ -62,7 +75,7 @@ class ChatPipeline:
         ModelError, and Conflict when the turn was stopped before a word was said (`turn_stopped`): then the message is
         kept, and the same request takes the turn up again.
         """
-        parts, problem = self.parts, None
+        parts, problem = self.parts(self.model_server.models.choose(request.model)), None
         with Course(parts, caller, request) as course:
             try:
                 admitted = admit(parts, caller, request)
@@ -154,7 +167,7 @@ def _prompt(parts: Parts, admitted: Admitted, request: TurnRequest, tools: Tools
 
 
 class Answer:
-    """The main model's answer: one call, or with tools up to RECALL_TOOL_ROUNDS calls and looks back in between.
+    """The model's answer: one call, or with tools up to RECALL_TOOL_ROUNDS calls and looks back in between.
 
     `pieces`, and a client's chunks, come as the model says them; after the last one `text` and `end` are complete.  An
     answer ends in words or in a ModelError, or, when its call is stopped, in what was said until then.  A model that

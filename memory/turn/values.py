@@ -21,7 +21,8 @@ _STORED = ("prompt_tokens", "completion_tokens", "estimated")  # cached tokens a
 
 @dataclass(frozen=True)
 class TurnRequest:
-    """A message to answer.  `recall` None means the setting RECALL; `timezone` is where the person's days begin.
+    """A message to answer.  `recall` None means the setting RECALL, and `model` None the main model.  `timezone` is
+    where the person's days begin.
 
     `replaces` is the id of the user message of this session that this one replaces, with all after it.  `unheard` says
     what becomes of the reply when its listener leaves: it is finished, or interrupted and kept so far.  `history` is
@@ -34,6 +35,7 @@ class TurnRequest:
     session_id: str | None = None
     name: str | None = None
     recall: str | None = None
+    model: str | None = None
     prompt: str | None = None
     system_prompt: str | None = None
     stream: bool = False

@@ -1,0 +1,74 @@
+"""The models there are to choose from, and the model server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.blueprint import resource, services, whole_server
+from memory.access.keys import ADMIN
+from memory.llm.model_server import ServerDraft
+from schemas.models import ModelNames, ModelServer, ModelServerDraft, ModelTried
+
+blueprint = resource("models", "The models that answer.")
+
+
+@blueprint.get("/models", slow=True)
+@blueprint.response(200, ModelNames)
+def list_models() -> dict[str, Any]:
+    """List the models that a chat can be answered by
+
+    They are what the model server lists, kept for a minute, or those of the setting OPENAI_MODELS. A server that lists
+    none offers only its main model, and so does the built-in model.
+    """
+    models = services().models
+    return {"main": models.main.name, "items": models.names()}
+
+
+@blueprint.get("/model-server", scope=ADMIN)
+@blueprint.response(200, ModelServer)
+def get_model_server() -> Any:
+    """Read which model server is in use
+
+    It serves all tenants. Where there are keys of more than one, only the operator sets it, in the environment.
+    """
+    whole_server()
+    return services().model_server.get()
+
+
+@blueprint.put("/model-server", errors={409: "The environment names the model server, or there is no ENCRYPTION_KEY."})
+@blueprint.arguments(ModelServerDraft)
+@blueprint.response(200, ModelServer)
+def put_model_server(draft: ServerDraft) -> Any:
+    """Store the model server
+
+    Its key is stored encrypted. Every process answers with it after at most two seconds.
+    """
+    whole_server()
+    return services().model_server.put(draft)
+
+
+@blueprint.delete("/model-server")
+@blueprint.response(200, ModelServer)
+def delete_model_server() -> Any:
+    """Forget the stored model server and its key"""
+    whole_server()
+    return services().model_server.delete()
+
+
+@blueprint.post(
+    "/model-server/test",
+    slow=True,
+    errors={
+        502: "The model server failed, or could not be reached; the message says what to check.",
+        504: "The model took too long.",
+    },
+)
+@blueprint.arguments(ModelServerDraft)
+@blueprint.response(200, ModelTried)
+def test_model_server(draft: ServerDraft) -> Any:
+    """Ask a model server one short question
+
+    Nothing is stored, and the call counts for nobody's daily tokens.
+    """
+    whole_server()
+    return services().model_server.try_out(draft)

@@ -1,0 +1,293 @@
+"""The model server: as the environment names it, or else as an administrator set it on the page.
+
+What the environment names (OPENAI_API_KEY or OPENAI_BASE_URL) holds as a whole, and nothing that is stored is read
+then: no key is ever combined with another server's address.
+
+Guarantee: the key is stored encrypted with ENCRYPTION_KEY or not at all.  It is sent to the address that it was given
+with and to no other, and never shown but for its end.  Every process answers by a change after KNOWN_SECONDS.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from cachetools.func import ttl_cache
+from cryptography.fernet import Fernet, InvalidToken
+from sqlalchemy import delete, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from config import Settings, SettingsError
+from memory.errors import Conflict, InvalidRequest, ModelError
+from memory.llm import ChatMessage, Finish, ModelRequest, Piece, ReplyMaterial, complete
+from memory.llm.models import Models
+from memory.ops import logs
+from memory.sections import Sections
+from models import Database, ModelServerRow
+
+log = logging.getLogger(__name__)
+
+KNOWN_SECONDS = 2.0  # for so long a process keeps what it has read
+TRY_SECONDS = 30.0  # an administrator waits for it
+QUESTION = "Answer with one short sentence: are you there?"
+SHOWN_CHARS, KEY_CHARS_MIN = 4, 16  # of a key's end, and of a key whose end says little of it
+REPLY_CHARS = 300  # that are shown of the answer to a try
+
+BY_ENVIRONMENT = (
+    "The server's environment sets OPENAI_API_KEY or OPENAI_BASE_URL, and that holds. Nothing was stored. Change it "
+    "there and restart, or remove both to set the model server here."
+)
+NO_ENCRYPTION_KEY = (
+    "The key of a model server is only stored encrypted, and this server has no ENCRYPTION_KEY for that. Nothing was "
+    'stored. Make one with `.venv/bin/python -c "from cryptography.fernet import Fernet; '
+    'print(Fernet.generate_key().decode())"`, put it into `.env` as ENCRYPTION_KEY, and restart.'
+)
+UNREADABLE = (
+    "The stored key of the model server can't be decrypted, because ENCRYPTION_KEY is missing or another one than it "
+    "was stored with. Put the former one back and restart, or enter the model server again."
+)
+_R = ModelServerRow.__table__.c
+
+
+@dataclass(frozen=True)
+class ServerDraft:
+    """A model server as it is entered.  `base_url` empty means OpenAI, `main` and `mini` empty the settings' models.
+
+    `api_key` None means the key in use, which only the address in use gets.
+    """
+
+    base_url: str
+    api_key: str | None = field(repr=False)
+    main: str
+    mini: str
+
+
+@dataclass(frozen=True)
+class ServerInfo:
+    """The model server in use as it is shown.  `source` is `environment`, `stored`, or `none`: the built-in model.
+
+    `key_end` is the end of its key.  `refusal` says why no other can be stored, `problem` why this one can't be used.
+    """
+
+    source: str
+    base_url: str
+    main: str
+    mini: str
+    key_end: str | None
+    refusal: str | None
+    problem: str | None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What the main model answered to a try, and after how many seconds."""
+
+    model: str
+    reply: str
+    seconds: float
+
+
+class _Stored(NamedTuple):
+    """The row, with the key as it is stored."""
+
+    base_url: str
+    api_key: str
+    main: str
+    mini: str
+
+
+class _Unusable:
+    """A `LanguageModel` that says why the stored model server can't be used."""
+
+    can_call_tools = False
+
+    def __init__(self, name: str, problem: str) -> None:
+        self.name = name
+        self._problem = problem
+
+    def answer(self, request: ModelRequest) -> Iterator[Piece | Finish]:
+        raise ModelError("model_server_unusable", self._problem, status=503)
+
+
+class ModelServer:
+    """Knows the model server in use, and the models there.  Thread-safe.
+
+    `environment` are the models that `settings` name, and `models_of` makes those that others name.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        now: Callable[[], datetime],
+        environment: Models,
+        models_of: Callable[[Settings], Models],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings, self._database, self._now, self._models_of = settings, database, now, models_of
+        self._stored = ttl_cache(maxsize=1, ttl=KNOWN_SECONDS, timer=clock)(self._read)
+        self._lock = threading.Lock()
+        self._in_use: tuple[_Stored | None, Models] = None, environment
+
+    @property
+    def models(self) -> Models:
+        """The models in use.  While the database can't be read, they are those that were in use before."""
+        try:
+            stored = self._stored()
+        except SQLAlchemyError:
+            return self._in_use[1]
+        with self._lock:
+            if stored != self._in_use[0]:
+                self._in_use = stored, self._made(stored)
+                self.tell()
+            return self._in_use[1]
+
+    def tell(self) -> None:
+        """Log which models are in use."""
+        models = self._in_use[1]
+        if models.endpoint is None:
+            log.warning("%s", models.notice)
+        else:
+            named = {"main": models.main.name, "mini": models.mini.name}
+            log.info("models", extra=logs.fields(**named, at=models.endpoint.address))
+
+    def close(self) -> None:
+        """Close the connections to the server in use."""
+        if (endpoint := self._in_use[1].endpoint) is not None:
+            endpoint.close()
+
+    # -- for an administrator
+
+    def get(self) -> ServerInfo:
+        """The model server in use."""
+        stored, problem = self._stored(), None
+        try:
+            settings = self._named_by(stored)
+        except SettingsError as error:
+            assert stored is not None
+            settings, problem = self._with(stored, ""), str(error)
+        key = settings.openai_api_key
+        source = "stored" if stored is not None else "none" if settings.uses_builtin_model else "environment"
+        return ServerInfo(
+            source,
+            _address(settings),
+            settings.openai_model,
+            settings.mini_model,
+            key[-SHOWN_CHARS:] if len(key) >= KEY_CHARS_MIN else None,
+            self._refusal(),
+            problem,
+        )
+
+    def put(self, draft: ServerDraft) -> ServerInfo:
+        """Store a model server, and use it from now on.  Raises Conflict where none can be stored, InvalidRequest."""
+        refusal = self._refusal()
+        if refusal is not None:
+            raise Conflict("model_server_not_storable", refusal)
+        settings = self._drafted(draft)
+        self._checked(settings)
+        key = settings.openai_api_key
+        encrypted = Fernet(self._settings.encryption_key).encrypt(key.encode()).decode() if key else ""
+        row = ModelServerRow(
+            id=1, base_url=draft.base_url, api_key=encrypted, main=draft.main, mini=draft.mini, updated_at=self._now()
+        )
+        with self._database.write() as tx:
+            tx.merge(row)
+        self._stored.cache_clear()
+        return self.get()
+
+    def delete(self) -> ServerInfo:
+        """Forget the stored model server and its key."""
+        with self._database.write() as tx:
+            tx.execute(delete(ModelServerRow))
+        self._stored.cache_clear()
+        return self.get()
+
+    def try_out(self, draft: ServerDraft) -> Tried:
+        """Ask the main model of a draft one short question.  Nothing is stored.  Raises InvalidRequest, ModelError."""
+        settings = self._drafted(draft)
+        seconds = min(TRY_SECONDS, settings.model_timeout)
+        models = self._checked(settings.model_copy(update={"model_timeout": seconds}))
+        asked = ReplyMaterial(QUESTION, self._now(), Sections(), (), (), ())
+        began = time.monotonic()
+        reply, end = complete(models.main, ModelRequest((ChatMessage("user", QUESTION),), asked))
+        return Tried(end.model, reply[:REPLY_CHARS], time.monotonic() - began)
+
+    # -- inside
+
+    def _read(self) -> _Stored | None:
+        if not self._settings.uses_builtin_model:
+            return None
+        with self._database.connect() as connection:
+            row = connection.execute(select(_R.base_url, _R.api_key, _R.main, _R.mini)).first()
+        return _Stored._make(row) if row is not None else None
+
+    def _named_by(self, stored: _Stored | None) -> Settings:
+        """The settings, with what is stored in them.  Raises SettingsError if its key can't be decrypted."""
+        if stored is None:
+            return self._settings
+        try:
+            key = Fernet(self._settings.encryption_key).decrypt(stored.api_key).decode() if stored.api_key else ""
+        except (InvalidToken, ValueError):  # the latter for no ENCRYPTION_KEY
+            raise SettingsError(UNREADABLE) from None
+        return self._with(stored, key)
+
+    def _with(self, named: _Stored | ServerDraft, key: str) -> Settings:
+        changes = {
+            "openai_base_url": named.base_url,
+            "openai_api_key": key,
+            "openai_model": named.main or self._settings.openai_model,
+            "openai_summary_model": named.mini or self._settings.openai_summary_model,
+        }
+        return self._settings.model_copy(update=changes)
+
+    def _made(self, stored: _Stored | None) -> Models:
+        try:
+            return self._models_of(self._named_by(stored))
+        except SettingsError as error:
+            assert stored is not None  # the environment's were made at the start
+            main, mini = (_Unusable(name or self._settings.openai_model, str(error)) for name in stored[-2:])
+            return Models(main, mini, notice=str(error))
+
+    def _refusal(self) -> str | None:
+        """Why no model server can be stored."""
+        if not self._settings.uses_builtin_model:
+            return BY_ENVIRONMENT
+        return None if self._settings.encryption_key else NO_ENCRYPTION_KEY
+
+    def _drafted(self, draft: ServerDraft) -> Settings:
+        """The settings with a draft in them.  Raises InvalidRequest."""
+        if "@" in draft.base_url:
+            text = "An address with a password in it can't be set here, because addresses are stored as they are."
+            raise InvalidRequest("bad_model_server", f"{text} Use OPENAI_BASE_URL for it.", param="base_url")
+        key = draft.api_key
+        if key is None:
+            try:
+                settings = self._named_by(self._stored())
+            except SettingsError as error:
+                raise InvalidRequest("api_key_needed", str(error), param="api_key") from None
+            key = settings.openai_api_key
+            if key and draft.base_url.rstrip("/") != _address(settings).rstrip("/"):
+                text = "The key in use is sent to its own address only. Enter the key of this address."
+                raise InvalidRequest("api_key_needed", text, param="api_key")
+        if not key and not draft.base_url:
+            text = "Enter the address of a model server, or a key of OpenAI."
+            raise InvalidRequest("bad_model_server", text, param="base_url")
+        return self._with(draft, key)
+
+    def _checked(self, settings: Settings) -> Models:
+        try:
+            return self._models_of(settings)
+        except SettingsError as error:
+            raise InvalidRequest("bad_model_server", f"{error} Nothing was stored.") from None
+
+
+def _address(settings: Settings) -> str:
+    """Where the server is, without a password that the environment's address may have."""
+    parts = urlsplit(settings.openai_base_url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

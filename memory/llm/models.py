@@ -1,0 +1,74 @@
+"""The models there are to choose from: those of one model server, or the built-in one alone.
+
+Guarantee: where the operator lists models (OPENAI_MODELS), no request gets another one, by whatever protocol it comes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from cachetools.func import ttl_cache
+
+from memory.errors import InvalidRequest, ModelError
+from memory.llm import LanguageModel
+
+if TYPE_CHECKING:
+    from memory.llm.client import Endpoint
+
+LISTED_SECONDS = 60.0  # for so long a process keeps a server's list
+LIST_TIMEOUT = 10.0  # seconds: the page waits for it
+CHOSEN_MAX = 64  # models by name that are kept, each with what it has learned of its server
+
+
+class Models:
+    """The models at `endpoint`, or the built-in one where that is None.  Threads may share it.
+
+    `main` answers where no other model is chosen, and `mini` writes summaries.  `named` makes another model of the
+    server.  Only the models in `listed` can be chosen, or if it is empty, all of the server's.  `notice` says why no
+    server answers: the built-in model does, so that nobody takes it for more than it is, or nothing can.
+    """
+
+    def __init__(
+        self,
+        main: LanguageModel,
+        mini: LanguageModel,
+        endpoint: Endpoint | None = None,
+        named: Callable[[str], LanguageModel] | None = None,
+        listed: tuple[str, ...] = (),
+        notice: str | None = None,
+        builtin: bool = False,
+    ) -> None:
+        self.main, self.mini, self.endpoint, self.listed = main, mini, endpoint, listed
+        self.notice, self.builtin = notice, builtin
+        self._named = lru_cache(CHOSEN_MAX)(named) if named is not None else None
+        self._of_server = ttl_cache(maxsize=1, ttl=LISTED_SECONDS)(self._fetch)
+
+    def choose(self, name: str | None) -> LanguageModel:
+        """The model of this name; the main model for None, and where there is no server.
+
+        Whether the server has it, its answer tells.  Raises InvalidRequest for one that the operator does not list.
+        """
+        if name is None or name == self.main.name or self._named is None:
+            return self.main
+        if self.listed and name not in self.listed:
+            there = ", ".join(self.names())
+            text = f"This server does not offer the model {name!r}. Nothing was stored. Choose one of: {there}."
+            raise InvalidRequest("model_not_offered", text, param="model")
+        return self._named(name)
+
+    def names(self) -> list[str]:
+        """What can be chosen, the main model first.  It is alone when the server can't list its models."""
+        return list(dict.fromkeys([self.main.name, *(self.listed or self._of_server())]))
+
+    def _fetch(self) -> list[str]:
+        if self.endpoint is None:
+            return []
+        failures = self.endpoint.failures("of the server", "OPENAI_MODEL", LIST_TIMEOUT)
+        try:
+            answer = json.loads(self.endpoint.fetch("/models", None, failures))
+            return sorted(str(model["id"]) for model in answer["data"])
+        except (ModelError, ValueError, LookupError, TypeError):
+            return []

@@ -1,0 +1,57 @@
+"""The models there are to choose from, and the model server."""
+
+from __future__ import annotations
+
+from marshmallow import Schema, fields, validate
+
+from memory.llm.model_server import ServerDraft
+from schemas.fields import MODEL_CHARS, Text, ValueSchema, about
+
+ADDRESS_CHARS, KEY_CHARS = 2000, 1000
+
+
+class ModelNames(Schema):
+    main = fields.String(metadata=about("The model that answers if a request names none."))
+    items = fields.List(fields.String(), metadata=about("What `model` of `POST /api/chat` can name, `main` first."))
+
+
+class ModelServerDraft(ValueSchema):
+    """A model server to try or to store."""
+
+    value = ServerDraft
+
+    base_url = Text(
+        load_default="",
+        validate=validate.Length(max=ADDRESS_CHARS),
+        metadata=about("Where an OpenAI-compatible API is; it usually ends in /v1. Empty: OpenAI."),
+    )
+    api_key = Text(
+        load_default=None,
+        allow_none=True,
+        validate=validate.Length(max=KEY_CHARS),
+        metadata=about("The key for it. Empty: none. Null: the one in use, if `base_url` is the one in use too."),
+    )
+    main = Text(load_default="", validate=validate.Length(max=MODEL_CHARS), metadata=about("Empty: OPENAI_MODEL."))
+    mini = Text(
+        load_default="", validate=validate.Length(max=MODEL_CHARS), metadata=about("Empty: OPENAI_SUMMARY_MODEL.")
+    )
+
+
+class ModelServer(Schema):
+    """The model server in use.  Its key is never shown."""
+
+    source = fields.String(metadata=about("`environment`, `stored`, or `none`: the built-in model answers."))
+    base_url = fields.String()
+    main = fields.String()
+    mini = fields.String()
+    key_end = fields.String(allow_none=True, metadata=about("The last four characters of its key, if it is long."))
+    refusal = fields.String(allow_none=True, metadata=about("Why no other can be stored; null if it can."))
+    problem = fields.String(allow_none=True, metadata=about("Why the stored one can't be used; null if it can."))
+
+
+class ModelTried(Schema):
+    """What the main model answered to one short question."""
+
+    model = fields.String()
+    reply = fields.String()
+    seconds = fields.Float()

@@ -1,0 +1,236 @@
+"""The model server that an administrator sets: stored encrypted, tried before, in use on every process soon."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import services_of
+from memory.llm.builtin import BuiltinModel
+from memory.llm.model_server import ModelServer as Known
+from memory.llm.models import Models
+from memory.services import utc_now
+from tests.conftest import MakeApp
+from tests.model_server import Delay, ModelServer, Status
+from tests.resources import good, rows_of
+from tests.serving import eventually
+from tests.talking import ask, at, chat, failed
+from tests.test_auth import with_key
+
+PATH = "/api/model-server"
+KEY = "sk-sentinel-of-the-model-server-7319"
+ENCRYPTION = Fernet.generate_key().decode()
+BUILTIN = "recap-extractive"
+
+
+@pytest.fixture
+def app(make_app: MakeApp) -> Flask:
+    """An application whose environment names no model server."""
+    return make_app(encryption_key=ENCRYPTION, model_timeout=5.0)
+
+
+@pytest.fixture
+def other() -> Iterator[ModelServer]:
+    with ModelServer(reply="I am the other server.") as server:
+        yield server
+
+
+def draft(server: ModelServer, **changes: Any) -> dict[str, Any]:
+    return {"base_url": server.url, "api_key": KEY, "main": "main-model", "mini": "mini-model", **changes}
+
+
+def keys(server: ModelServer) -> set[str]:
+    """What the requests to a server were authorised with."""
+    return {request.headers["authorization"].removeprefix("Bearer ") for request in server.requests}
+
+
+def test_a_stored_server_answers_from_then_on_on_every_process(
+    app: Flask, make_app: MakeApp, model_server: ModelServer
+) -> None:
+    client, elsewhere = app.test_client(), make_app(encryption_key=ENCRYPTION).test_client()
+    assert good(client.get(PATH))["source"] == "none"
+    assert chat(elsewhere, "Hello")["model"] == BUILTIN
+    stored = good(client.put(PATH, json=draft(model_server)))
+    assert (
+        stored
+        == good(client.get(PATH))
+        == {
+            "source": "stored",
+            "base_url": model_server.url,
+            "main": "main-model",
+            "mini": "mini-model",
+            "key_end": "7319",
+            "refusal": None,
+            "problem": None,
+        }
+    )
+    answer = chat(client, "Hello", session_id="s")
+    assert (answer["model"], "notice" in answer) == ("main-model", False)
+    assert good(client.get("/health/ready"))["model"] == {"main": "main-model", "mini": "mini-model", "builtin": False}
+    assert eventually(lambda: good(elsewhere.get("/health/ready"))["model"]["main"] == "main-model", 5.0)
+    assert chat(elsewhere, "Hello")["model"] == "main-model"
+    services_of(app).outbox.run_due()
+    assert "mini-model" in [request.body.get("model") for request in model_server.requests]
+    assert keys(model_server) == {KEY}
+    assert good(client.delete(PATH))["source"] == "none"
+    assert chat(client, "Hello again", session_id="s")["model"] == BUILTIN
+
+
+def test_the_key_is_in_no_answer_no_log_and_no_byte_of_the_data(
+    app: Flask, model_server: ModelServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    client = app.test_client()
+    model_server.main.queue(Status(401, {"error": {"message": f"The key {KEY} is wrong."}}))
+    told = [client.post(f"{PATH}/test", json=draft(model_server)), client.put(PATH, json=draft(model_server))]
+    chat(client, "Hello", user_id="ada")
+    told += [client.get(path) for path in (PATH, "/health/ready", "/api/models", "/api/users/ada/export")]
+    assert [answer.status_code for answer in told] == [502, 200, 200, 200, 200, 200]
+    assert not any(KEY in answer.text for answer in told) and KEY not in caplog.text
+    files = [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+    assert any(path.name == "recap.db" for path in files)
+    assert not any(KEY.encode() in path.read_bytes() for path in files)
+
+
+def test_without_an_encryption_key_nothing_is_stored_and_it_is_said_how_to_make_one(
+    client: FlaskClient, model_server: ModelServer, make_app: MakeApp
+) -> None:
+    plain = make_app()
+    client = plain.test_client()
+    error = failed(client.put(PATH, json=draft(model_server)), 409, "model_server_not_storable")
+    assert "Fernet.generate_key()" in error["message"] and "ENCRYPTION_KEY" in error["message"]
+    assert good(client.get(PATH))["refusal"] == error["message"]
+    assert rows_of(services_of(plain))["model_server"] == 0
+    assert good(client.post(f"{PATH}/test", json=draft(model_server)))["model"] == "main-model"  # which stores nothing
+
+
+def test_what_the_environment_names_holds(
+    app: Flask, make_app: MakeApp, model_server: ModelServer, other: ModelServer
+) -> None:
+    good(app.test_client().put(PATH, json=draft(other)))
+    client = make_app(**at(model_server), encryption_key=ENCRYPTION).test_client()
+    assert chat(client, "Hello")["model"] == "main-model" and not other.requests
+    shown = good(client.get(PATH))
+    assert (shown["source"], shown["base_url"], shown["key_end"]) == ("environment", model_server.url, None)
+    assert failed(client.put(PATH, json=draft(other)), 409, "model_server_not_storable")["message"] == shown["refusal"]
+    assert good(client.post(f"{PATH}/test", json=draft(model_server, api_key=None)))["model"] == "main-model"
+    assert keys(model_server) == {"test-key"}
+
+
+def test_a_try_shows_the_answer_and_the_time_and_stores_nothing(app: Flask, other: ModelServer) -> None:
+    client, before = app.test_client(), rows_of(services_of(app))
+    tried = good(client.post(f"{PATH}/test", json=draft(other)))
+    assert (tried["model"], tried["reply"]) == ("main-model", "I am the other server.") and 0 < tried["seconds"] < 5
+    assert len(other.requests) == 1 and rows_of(services_of(app)) == before
+    assert chat(client, "Hello")["model"] == BUILTIN
+    other.close()
+    error = failed(client.post(f"{PATH}/test", json=draft(other)), 502, "model_unreachable")
+    assert other.url in error["message"]
+
+
+@pytest.mark.parametrize("call", ["put", "post"])
+def test_a_key_goes_to_its_own_address_only(
+    app: Flask, model_server: ModelServer, other: ModelServer, call: str
+) -> None:
+    client = app.test_client()
+    good(client.put(PATH, json=draft(model_server)))
+    path = PATH if call == "put" else f"{PATH}/test"
+    elsewhere = getattr(client, call)(path, json=draft(other, api_key=None))
+    assert failed(elsewhere, 422, "api_key_needed")["param"] == "api_key"
+    assert not other.requests and good(client.get(PATH))["base_url"] == model_server.url
+    good(getattr(client, call)(path, json=draft(model_server, api_key=None, main="main-2")))
+    chat(client, "Hello")
+    assert keys(model_server) == {KEY}
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"base_url": "ftp://127.0.0.1/v1"}, "bad_model_server"),
+        ({"base_url": "127.0.0.1:11434"}, "bad_model_server"),
+        ({"base_url": "http://ada:secret@127.0.0.1/v1"}, "bad_model_server"),
+        ({"api_key": "sk-ключ"}, "bad_model_server"),
+        ({"base_url": "", "api_key": ""}, "bad_model_server"),
+    ],
+)
+def test_what_can_be_no_server_is_refused(
+    app: Flask, model_server: ModelServer, changes: dict[str, Any], code: str
+) -> None:
+    for call in (app.test_client().put, app.test_client().post):
+        path = PATH if call.__name__ == "put" else f"{PATH}/test"
+        failed(call(path, json=draft(model_server, **changes)), 422, code)
+    assert not model_server.requests and rows_of(services_of(app))["model_server"] == 0
+
+
+def test_with_another_encryption_key_no_model_answers_and_all_is_said(
+    app: Flask, make_app: MakeApp, model_server: ModelServer
+) -> None:
+    good(app.test_client().put(PATH, json=draft(model_server)))
+    for changes in ({"encryption_key": Fernet.generate_key().decode()}, {}):
+        client = make_app(**changes).test_client()
+        error = failed(ask(client, "Hello", session_id="s"), 503, "model_server_unusable")
+        assert "ENCRYPTION_KEY" in error["message"] and "Your message is kept" in error["message"]
+        ready = good(client.get("/health/ready"))
+        assert ready["notice"] == good(client.get(PATH))["problem"] and ready["model"]["builtin"] is False
+    assert not model_server.requests
+    good(app.test_client().put(PATH, json=draft(model_server)))
+    assert chat(app.test_client(), "Hello", session_id="s")["model"] == "main-model"
+
+
+def test_a_reply_that_is_being_written_ends_at_the_server_where_it_began(
+    app: Flask, model_server: ModelServer, other: ModelServer
+) -> None:
+    client, release, replies = app.test_client(), threading.Event(), []
+    good(client.put(PATH, json=draft(model_server)))
+    model_server.main.queue(Delay(release, "From the first."))
+    turn = threading.Thread(target=lambda: replies.append(chat(app.test_client(), "Hello")["reply"]))
+    turn.start()
+    model_server.wait_for_requests(1)
+    good(client.put(PATH, json=draft(other)))
+    assert chat(client, "Hello")["reply"] == "I am the other server."
+    release.set()
+    turn.join()
+    assert replies == ["From the first."]
+
+
+def test_while_the_database_cannot_be_read_the_models_stay(
+    app: Flask, model_server: ModelServer, tmp_path: Path
+) -> None:
+    services, seconds = services_of(app), itertools.count(step=10)
+    good(app.test_client().put(PATH, json=draft(model_server)))
+    stored, environment = services.models, Models(BuiltinModel(), BuiltinModel())
+    settings, database = services.settings, services.database
+    known = Known(settings, database, utc_now, environment, lambda _: stored, lambda: next(seconds))
+    assert known.models is stored
+    with closing(sqlite3.connect(tmp_path / "data" / "recap.db")) as database:
+        database.execute("ALTER TABLE model_server RENAME TO gone")
+    assert known.models is stored
+
+
+def test_only_an_administrator_of_the_whole_server_sees_or_changes_it(app: Flask, model_server: ModelServer) -> None:
+    services = services_of(app)
+
+    def statuses(key: str) -> set[tuple[int, str]]:
+        client = with_key(app, key)
+        body = draft(model_server)
+        answers = [client.get(PATH), client.put(PATH, json=body), client.post(f"{PATH}/test", json=body)]
+        return {(answer.status_code, answer.json.get("error", {}).get("code", "")) for answer in answers}
+
+    admin, _ = services.keys.create("acme", scopes=["admin"])
+    assert statuses(services.keys.create("acme", scopes=["read", "chat"])[0]) == {(403, "scope_missing")}
+    assert statuses(services.keys.create("acme", "ada")[0]) == {(403, "key_of_one_person")}
+    assert statuses(admin) == {(200, "")}
+    services.keys.create("globex")
+    asked = len(model_server.requests)
+    assert statuses(admin) == {(403, "several_tenants")} and len(model_server.requests) == asked

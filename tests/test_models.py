@@ -1,0 +1,84 @@
+"""Choosing a model: those there are, the one a chat asks for, and those that the operator lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from app import services_of
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer, Status
+from tests.resources import good, rows_of
+from tests.talking import ask, at, chat, failed, stream
+
+OFFERED = {"main": "main-model", "items": ["main-model", "gpt-4o", "gpt-4o-mini"]}
+
+
+def asked(server: ModelServer) -> list[str]:
+    """The models that requests for a reply named."""
+    return [request.body["model"] for request in server.requests if request.model == "main"]
+
+
+def test_the_servers_models_are_listed_and_its_list_is_kept(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server)).test_client()
+    assert good(client.get("/api/models")) == good(client.get("/api/models")) == OFFERED
+    assert [request.path for request in model_server.requests] == ["/v1/models"]
+
+
+def test_a_server_that_lists_no_models_offers_the_main_one(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server)).test_client()
+    model_server.close()
+    assert good(client.get("/api/models")) == {"main": "main-model", "items": ["main-model"]}
+
+
+def test_the_built_in_model_is_the_only_one(client: FlaskClient) -> None:
+    only = {"main": "recap-extractive", "items": ["recap-extractive"]}
+    assert good(client.get("/api/models")) == only
+    assert chat(client, "Hello", model="gpt-4o")["model"] == "recap-extractive"
+
+
+def test_a_chat_is_answered_by_the_model_it_names(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server)).test_client()
+    first = chat(client, "Hello", session_id="s", model="gpt-4o")
+    assert chat(client, "Again", session_id="s")["model"] == "main-model"
+    *_, last, done = stream(client, "And again", session_id="s", model="gpt-4o")
+    assert (first["model"], last["model"], done) == ("gpt-4o", "gpt-4o", "[DONE]")
+    assert asked(model_server) == ["gpt-4o", "main-model", "gpt-4o"]
+    turns = good(client.get("/api/sessions/s/turns"))["items"]
+    assert [turn["model"] for turn in turns] == ["gpt-4o", "main-model", "gpt-4o"]
+
+
+def test_what_one_model_does_not_take_another_may(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server)).test_client()
+    model_server.main.queue(Status(400, {"error": {"message": "This model has no tools."}}))
+    chat(client, "What did I say yesterday?", recall="tools", model="gpt-4o")
+    chat(client, "What did I say yesterday?", recall="tools")
+    assert ["tools" in request.body for request in model_server.requests] == [True, False, True]
+
+
+def test_a_model_that_the_server_does_not_know_is_its_own_error(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server)).test_client()
+    model_server.main.queue(Status(404, {"error": {"message": "No such model.", "code": "model_not_found"}}))
+    error = failed(ask(client, "Hello", model="gpt-9"), 502, "model_not_found")
+    assert "does not know the model gpt-9" in error["message"] and "Check `model`" in error["message"]
+
+
+CHAT = ("/api/chat", {"message": "Hello"}, 422)
+COMPLETION = ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Hello"}]}, 400)
+
+
+@pytest.mark.parametrize(("path", "body", "status"), [CHAT, COMPLETION], ids=["chat", "completions"])
+def test_nobody_gets_a_model_that_the_operator_does_not_list(
+    make_app: MakeApp, model_server: ModelServer, path: str, body: dict[str, Any], status: int
+) -> None:
+    app = make_app(**at(model_server, openai_models=("gpt-4o-mini",)))
+    client, before = app.test_client(), rows_of(services_of(app))
+    error = failed(client.post(path, json={**body, "model": "gpt-4o"}), status, "model_not_offered")
+    assert error["param"] == "model" and "main-model, gpt-4o-mini" in error["message"]
+    assert not model_server.requests and rows_of(services_of(app)) == before
+    assert good(client.get("/api/models")) == {"main": "main-model", "items": ["main-model", "gpt-4o-mini"]}
+    assert [one["id"] for one in good(client.get("/v1/models"))["data"]] == ["main-model", "gpt-4o-mini"]
+    for name in ("main-model", "gpt-4o-mini"):
+        assert good(client.post(path, json={**body, "model": name}))["model"] == name
