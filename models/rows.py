@@ -209,8 +209,8 @@ class TurnRow(Base):
 class SummaryRow(Base):
     """One version of a session's summary.  It covers the messages up to position `through`.
 
-    `author` is `model`, `person` (an edit), or `rollback`, `replacement` or `erasure`: a copy of version `restores`, or
-    an empty summary without it.  A replacement or an erasure takes the place of a version that covered messages which
+    `author` is `model`, `person` (an edit), `correction` (the new words of a fact that the person edited), or
+    `rollback`, `replacement` or `erasure`: a copy of version `restores`, or an empty summary without it.  A replacement or an erasure takes the place of a version that covered messages which
     were replaced or erased.  `branch` is 0, or the branch of the replaced messages that the version covers.
     """
 

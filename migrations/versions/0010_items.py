@@ -6,7 +6,7 @@ from alembic import op
 import models
 
 revision = '0010'
-down_revision = '0007'
+down_revision = '0009'
 branch_labels = None
 depends_on = None
 
