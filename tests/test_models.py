@@ -50,6 +50,13 @@ def test_a_chat_is_answered_by_the_model_it_names(make_app: MakeApp, model_serve
     assert [turn["model"] for turn in turns] == ["gpt-4o", "main-model", "gpt-4o"]
 
 
+def test_whatever_model_answers_it_counts_for_the_day(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server, daily_tokens=1)).test_client()
+    chat(client, "Hello", user_id="ada", model="gpt-4o")
+    failed(ask(client, "Again", user_id="ada", model="gpt-4o-mini"), 429, "daily_tokens_spent")
+    assert asked(model_server) == ["gpt-4o"]
+
+
 def test_what_one_model_does_not_take_another_may(make_app: MakeApp, model_server: ModelServer) -> None:
     client = make_app(**at(model_server)).test_client()
     model_server.main.queue(Status(400, {"error": {"message": "This model has no tools."}}))

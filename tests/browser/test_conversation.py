@@ -224,7 +224,7 @@ def test_the_builtin_model_is_announced_with_the_line_that_sets_another(serve: S
     notices = page.get_by_role("region", name="Notices")
     expect(notices).to_contain_text("built-in model")
     expect(notices).to_contain_text("OPENAI_API_KEY=")
-    expect(page.get_by_title("The model that answers")).to_have_text("built-in model")
+    expect(page.get_by_title("The model that answers").locator("option:checked")).to_have_text("built-in model")
     notices.get_by_role("button", name="Close").click()
     expect(notices).to_be_hidden()
     page.reload()
@@ -234,7 +234,7 @@ def test_the_builtin_model_is_announced_with_the_line_that_sets_another(serve: S
 
 def test_the_model_is_named_in_the_header_and_under_each_reply(page: Page, model_server: ModelServer) -> None:
     page.goto("/")
-    expect(page.get_by_title("The model that answers")).to_have_text("main-model")
+    expect(page.get_by_title("The model that answers").locator("option:checked")).to_have_text("main-model")
     chat(page, model_server, "The roses need water")
     named = messages(page).last.get_by_title("The model that wrote this")
     expect(named).to_have_text("main-model")

@@ -6,12 +6,17 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from cryptography.fernet import Fernet
+from playwright.sync_api import Locator, Page, expect
 
+from app import services_of
 from tests.browser.chatting import ME, chat, close_settings, fits, messages, open_chat, open_settings, send, talk
-from tests.browsing import PHONE, WIDE
+from tests.browser.conftest import Browse, Serve
+from tests.browsing import PHONE, WIDE, Screen, watch_of
 from tests.live import Live
-from tests.model_server import ModelServer
+from tests.model_server import ModelServer, Status
+
+KEY = "sk-sentinel-of-7319"
 
 
 def sent(page: Page, text: str) -> dict[str, Any]:
@@ -34,11 +39,11 @@ def test_another_name_shows_another_memory(page: Page, live: Live) -> None:
     talk(live.client, "harbour", "The boat leaks", "Noted.", user_id="ada")
     page.goto("/#/garden")
     expect(messages(page)).to_have_count(2)
-    name = open_settings(page).get_by_label("Name")
+    name = open_settings(page).get_by_label("Name", exact=True)
     expect(name).to_have_value(ME)
     name.fill("ada")
     name.press("Enter")
-    expect(page.get_by_role("status").filter(has_text="Stored for “ada”: 1 chat and 0 facts.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Remembered for “ada”: 1 chat and 0 facts.")).to_be_visible()
     close_settings(page)
     expect(messages(page)).to_have_count(0)
     open_chat(page, "The boat leaks")
@@ -51,13 +56,14 @@ def test_another_name_shows_another_memory(page: Page, live: Live) -> None:
 
 def test_how_a_chat_looks_back_is_sent_with_each_message(page: Page, live: Live) -> None:
     page.goto("/")
-    assert "recall" not in sent(page, "The roses need water")  # as the server is set
-    open_settings(page).get_by_role("radio", name="Off").check()
+    assert "recall" not in sent(page, "The roses need water")  # as the operator set it
+    expect(open_settings(page).get_by_role("radio", name="When it helps")).to_be_checked()
+    page.get_by_role("radio", name="Never").check()
     close_settings(page)
     assert sent(page, "What needs water?")["recall"] == "off"
     page.reload()
-    expect(open_settings(page).get_by_role("radio", name="Off")).to_be_checked()
-    page.get_by_role("radio", name="As the server is set").check()
+    expect(open_settings(page).get_by_role("radio", name="Never")).to_be_checked()
+    page.get_by_role("radio", name="When it helps").check()
     close_settings(page)
     assert "recall" not in sent(page, "And now?")
 
@@ -76,7 +82,7 @@ def test_the_look_changes_at_once_and_is_there_before_the_first_paint(page: Page
     page.wait_for_selector("body", state="attached")
     assert background() == dark
     page.wait_for_load_state("load")
-    open_settings(page).get_by_role("radio", name="As the system").check()
+    open_settings(page).get_by_role("radio", name="Same as your device").check()
     assert background() == light
 
 
@@ -85,7 +91,7 @@ def test_a_chats_system_prompt_is_stored_with_it(page: Page, live: Live, model_s
     talk(live.client, "kitchen", "The oven is broken", "Noted.")
     page.goto("/#/garden")
     expect(messages(page)).to_have_count(2)
-    prompt = open_settings(page).get_by_label("System prompt of this chat")
+    prompt = open_settings(page).get_by_label("Instructions for this chat")
     expect(prompt).to_be_enabled()
     prompt.fill("You are a gardener.")
     page.keyboard.press("Escape")  # without leaving the field first
@@ -94,14 +100,14 @@ def test_a_chats_system_prompt_is_stored_with_it(page: Page, live: Live, model_s
     assert live.client.get(f"/api/sessions/garden?user_id={ME}").json["system_prompt"] == "You are a gardener."
     open_chat(page, "The oven")
     expect(messages(page).first).to_contain_text("The oven is broken")
-    expect(open_settings(page).get_by_label("System prompt of this chat")).to_have_value("")
+    expect(open_settings(page).get_by_label("Instructions for this chat")).to_have_value("")
     close_settings(page)
     open_chat(page, "The roses")
-    prompt = open_settings(page).get_by_label("System prompt of this chat")
+    prompt = open_settings(page).get_by_label("Instructions for this chat")
     expect(prompt).to_have_value("You are a gardener.")
     prompt.fill("")
     prompt.press("Tab")
-    expect(page.get_by_text("The default prompt is used again.")).to_be_visible()
+    expect(page.get_by_text("Recap's own instructions apply again.")).to_be_visible()
     assert live.client.get(f"/api/sessions/garden?user_id={ME}").json["system_prompt"] is None
 
 
@@ -120,7 +126,7 @@ def test_the_time_zone_tells_times_and_goes_along(page: Page, live: Live) -> Non
     zone = open_settings(page).get_by_label("Time zone")
     zone.fill("Middle/Earth")
     zone.press("Enter")
-    expect(page.get_by_text("“Middle/Earth” is no time zone.")).to_contain_text("it stays Asia/Tokyo")
+    expect(page.get_by_text("“Middle/Earth” is not a time zone.")).to_contain_text("Asia/Tokyo stays in use")
     zone.fill("")
     zone.press("Enter")
     close_settings(page)
@@ -132,7 +138,8 @@ def test_a_summary_prompt_can_be_read_and_chosen(page: Page, live: Live, model_s
     assert live.client.put("/api/prompts/figures", json={"text": text}).status_code == 200
     page.goto("/")
     picker = open_settings(page).get_by_label("Summary prompt")
-    expect(picker.get_by_role("option")).to_have_text(["As the server is set", "figures", "summary"])
+    expect(picker.get_by_role("option")).to_have_text(["figures", "summary"])
+    expect(picker).to_have_value("summary")
     picker.select_option("figures")
     page.get_by_text("Read its text").click()
     expect(page.get_by_label("The prompt's text")).to_have_text(text)
@@ -148,8 +155,114 @@ def test_settings_fit_and_are_accessible(page: Page, live: Live, model_server: M
     page.goto("/")
     chat(page, model_server, "The roses need water")
     settings = open_settings(page)
-    expect(settings.get_by_text("main-model answers")).to_be_attached()
-    expect(settings.get_by_label("System prompt of this chat")).to_be_enabled()
+    expect(settings.get_by_text("main-model replies to you")).to_be_attached()
+    expect(settings.get_by_label("Instructions for this chat")).to_be_enabled()
     settings.get_by_label("Summary prompt").select_option("summary")
     settings.get_by_text("Read its text").click()
     fits(page)
+
+
+# -- models
+
+
+def header(page: Page) -> Locator:
+    return page.get_by_role("combobox", name="The model that answers this chat")
+
+
+def test_each_chat_keeps_the_model_that_was_chosen_for_it(page: Page, live: Live) -> None:
+    page.goto("/")
+    expect(header(page).get_by_role("option")).to_have_text(["main-model", "gpt-4o", "gpt-4o-mini"])
+    assert "model" not in sent(page, "The oven is broken")
+    page.get_by_role("button", name="New chat").click()
+    header(page).select_option("gpt-4o")
+    assert sent(page, "The roses need water")["model"] == "gpt-4o"
+    expect(messages(page).last).to_contain_text("gpt-4o")  # which wrote it
+    page.reload()
+    expect(header(page)).to_have_value("gpt-4o")
+    assert sent(page, "How much water?")["model"] == "gpt-4o"
+    open_chat(page, "The oven")
+    expect(header(page)).to_have_value("")
+    open_chat(page, "The roses")
+    header(page).select_option("main-model")
+    assert "model" not in sent(page, "And when?")
+
+
+def test_a_model_that_is_gone_is_explained_and_another_can_be_chosen(
+    page: Page, live: Live, model_server: ModelServer
+) -> None:
+    page.goto("/")
+    header(page).select_option("gpt-4o")
+    gone = Status(404, {"error": {"message": "No such model.", "code": "model_not_found"}})
+    watch_of(page).expect(r"status of 502")
+    model_server.main.queue(gone)
+    send(page, "The roses need water")
+    expect(page.get_by_text("Choose another one at the top.")).to_be_visible()
+    header(page).select_option("main-model")
+    page.get_by_role("button", name="Try again").click()
+    expect(messages(page).last).to_contain_text("main-model")
+
+
+def open_model_server(page: Page) -> Locator:
+    open_settings(page).get_by_role("button", name="Connect a model").click()
+    return page.get_by_role("dialog", name="Connect a model")
+
+
+@pytest.mark.parametrize("screen", [PHONE, WIDE.at_night], ids=str)
+def test_an_administrator_connects_a_model_on_the_page(
+    serve: Serve, browse: Browse, model_server: ModelServer, screen: Screen
+) -> None:
+    page = browse(serve(builtin=True, encryption_key=Fernet.generate_key().decode()), screen)
+    page.goto("/")
+    expect(header(page)).to_be_disabled()
+    dialog = open_model_server(page)
+    dialog.get_by_label("Address").fill(model_server.url)
+    dialog.get_by_label("API key").fill(KEY)
+    dialog.get_by_label("Model that replies").fill("main-model")
+    watch_of(page).expect(r"status of 502")
+    model_server.main.queue(Status(401, {"error": {"message": f"{KEY} is wrong."}}), "I am here.")
+    dialog.get_by_role("button", name="Test").click()
+    expect(dialog.get_by_role("status")).to_contain_text("refused the key (HTTP 401): [secret] is wrong. Check OPENAI")
+    dialog.get_by_role("button", name="Test").click()
+    expect(dialog.get_by_role("status")).to_contain_text(re.compile(r"main-model replied in [\d,]+ ms: “I am here.”"))
+    fits(page)
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_role("status")).to_have_text("Saved. The next reply comes from this server.")
+    expect(dialog.get_by_label("API key")).to_have_attribute("placeholder", re.compile("^Ends in …7319"))
+    expect(dialog.get_by_label("API key")).to_have_value("")
+    assert KEY not in page.content()
+    page.get_by_role("button", name="Close Connect a model").click()
+    expect(page.get_by_text("main-model replies to you")).to_be_visible()
+    close_settings(page)
+    expect(header(page)).to_be_enabled()
+    expect(page.get_by_text("The built-in model answers")).to_be_hidden()
+    model_server.main.queue("Noted.")
+    page.keyboard.press("Escape")
+    if page.get_by_role("button", name="Close chats").is_visible():
+        page.get_by_role("button", name="Close chats").click()
+    send(page, "The roses need water")
+    expect(messages(page).last).to_contain_text("main-model")
+    dialog = open_model_server(page)
+    dialog.get_by_role("button", name="Disconnect").click()
+    expect(dialog.get_by_role("status")).to_contain_text("Disconnected.")
+    expect(header(page)).to_be_disabled()
+
+
+def test_without_an_encryption_key_the_page_says_how_to_make_one(serve: Serve, browse: Browse) -> None:
+    page = browse(serve(builtin=True))
+    page.goto("/")
+    dialog = open_model_server(page)
+    expect(dialog.get_by_text("this server has no ENCRYPTION_KEY")).to_be_visible()
+    expect(dialog.get_by_role("button", name="Save")).to_be_disabled()
+
+
+def test_only_administrators_are_offered_to_connect_a_model(serve: Serve, browse: Browse) -> None:
+    live = serve()
+    key, _ = services_of(live.app).keys.create("default", scopes=["read", "chat"])
+    page = browse(live)
+    watch_of(page).expect(r"status of 401")
+    page.goto("/")
+    page.get_by_label("API key").fill(key)
+    page.get_by_role("button", name="Sign in").click()
+    settings = open_settings(page)
+    expect(settings.get_by_text("main-model replies to you")).to_be_visible()
+    expect(settings.get_by_role("button", name="Connect a model")).to_have_count(0)

@@ -3,6 +3,7 @@
 import { startChart } from "./chat/chart.js";
 import { focusComposer } from "./chat/composer.js";
 import { newChat, startConversation } from "./chat/conversation.js";
+import { startModel } from "./chat/model.js";
 import { startSessions } from "./chat/sessions.js";
 import { liveTurn } from "./chat/turns.js";
 import { openManage } from "./dialogs/manage.js";
@@ -12,9 +13,8 @@ import { startMemory } from "./memory/memory.js";
 import * as api from "./page/api.js";
 import { button, byId, el } from "./page/dom.js";
 import { startPanels } from "./page/panels.js";
-import { shown } from "./page/state.js";
+import { on, shown } from "./page/state.js";
 import { text, textParts } from "./page/texts.js";
-import { modelName } from "./page/words.js";
 
 startSignIn();
 await api.learnWhose();
@@ -22,11 +22,13 @@ startPanels();
 startMemory();
 startChart();
 startSessions();
+startModel();
 startConversation();
 byId("open-manage").addEventListener("click", openManage);
 byId("open-settings").addEventListener("click", openSettings);
 document.addEventListener("keydown", keys);
 sayWhoAnswers();
+on("models", sayWhoAnswers);
 if (matchMedia("(pointer: fine)").matches) focusComposer(); // not on phones, where the keyboard would cover the page
 
 function keys(event) {
@@ -45,7 +47,7 @@ function keys(event) {
   }
 }
 
-/** Show the name of the model, and how to configure a real one if the built-in one answers. */
+/** Say how to configure a model if the built-in one answers, or why none can. */
 async function sayWhoAnswers() {
   let ready;
   try {
@@ -53,11 +55,11 @@ async function sayWhoAnswers() {
   } catch {
     return; // the panels report that the server can't be reached
   }
-  byId("model").textContent = modelName(ready.model.main);
+  byId("notice")?.remove();
   if (!ready.notice || sessionStorage.getItem("recap.notice") === "closed") return;
   const code = (words) => el("code", {}, words);
-  const banner = el("div", {},
-    el("span", {}, textParts("page.builtin_answers", {
+  const banner = el("div", { id: "notice" },
+    el("span", {}, !ready.model.builtin ? ready.notice : textParts("page.builtin_answers", {
       key: code("OPENAI_API_KEY=sk-…"), address: code("OPENAI_BASE_URL=http://127.0.0.1:11434/v1"), file: code(".env"),
     })),
     button(text("page.close"), () => {

@@ -5,6 +5,7 @@
 // connection broke off goes on until the server can be asked what became of it; the words read so far survive a reload.
 
 import * as api from "../page/api.js";
+import { chosenModel } from "./model.js";
 import { emit, settings, shown, timezone } from "../page/state.js";
 import { randomId } from "../page/words.js";
 
@@ -46,6 +47,7 @@ class Turn {
   constructor({ sessionId, text, replaces = null, resumes = null, history = null }) {
     Object.assign(this, { sessionId, text, replaces, resumes, history });
     this.startedAt = new Date().toISOString();
+    this.asked = chosenModel();
     const before = failed.get(sessionId ?? TEMPORARY);
     const again = before && before.text === text && before.replaces === replaces;
     this.key = again ? before.key : randomId();
@@ -134,6 +136,7 @@ class Turn {
       timezone: timezone(),
       ...(this.temporary ? { temporary: true, history: this.history.slice(-HISTORY) } : { session_id: this.sessionId }),
       ...(this.temporary && shown.systemPrompt ? { system_prompt: shown.systemPrompt } : {}),
+      ...(this.asked ? { model: this.asked } : {}),
       ...(settings.recall ? { recall: settings.recall } : {}),
       ...(settings.prompt ? { prompt: settings.prompt } : {}),
       ...(this.replaces ? { replaces: this.replaces } : {}),

@@ -1,97 +1,80 @@
-// Settings: the person, the recall mode, the system prompt, the summary prompt, the time zone and the theme.
+// Settings: the name, when to look back, the system prompt, the summary prompt, the time zone, the look and the models.
 //
 // Every change applies at once and is stored in this browser, except the system prompt, which the server stores with
-// its chat.
+// its chat.  What is as the server's operator set it is not stored, so that it follows the operator.
 
 import * as api from "../page/api.js";
 import { openSession } from "../chat/conversation.js";
 import { confirmed, openDialog } from "../page/dialog.js";
 import { button, el } from "../page/dom.js";
+import { mayServe, openModelServer } from "./model_server.js";
 import { openPrompts, summaryPrompts } from "./prompts.js";
 import { emit, holder, settings, shown } from "../page/state.js";
-import { plural, tooLong } from "../page/words.js";
+import { text } from "../page/texts.js";
+import { tooLong } from "../page/words.js";
 
 const USER_CHARS_MAX = 256;
 const SYSTEM_PROMPT_CHARS_MAX = 20_000;
 
-const RECALL = [
-  ["", "As the server is set", "The server's setting RECALL decides; its default is automatic."],
-  [
-    "auto",
-    "Automatic",
-    "Looks back when a message calls for it: it mentions the past, a time, or words worth looking for.",
-  ],
-  ["always", "Always", "Looks back before every reply."],
-  [
-    "tools",
-    "The model decides",
-    "It looks things up by itself while it answers, if it is a model that can call tools.",
-  ],
-  ["off", "Off", "Never looks back; the summary and the facts are still used."],
-];
-const LOOKS = [
-  ["", "As the system"],
-  ["light", "Light"],
-  ["dark", "Dark"],
-];
+const RECALL = ["auto", "always", "tools", "off"];
+const LOOKS = ["", "light", "dark"];
 const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
-const KEYS = [
-  ["Enter", "send the message"],
-  ["Shift+Enter", "begin a new line"],
-  ["Esc", "stop the reply"],
-  [MAC ? "⌘+K" : "Ctrl+K", "search all chats"],
-  [MAC ? "⌥+N" : "Alt+N", "new chat"],
-  ["F6", "next panel; with Shift, the one before"],
-  ["↑ ↓", "move within a list; Home and End to its ends"],
-  ["P E Delete", "pin, edit or forget the fact in focus"],
-];
+const KEYS = {
+  send: "Enter",
+  new_line: "Shift+Enter",
+  stop: "Esc",
+  search: MAC ? "⌘+K" : "Ctrl+K",
+  new_chat: MAC ? "⌥+N" : "Alt+N",
+  panels: "F6",
+  lists: "↑ ↓ Home End",
+  facts: "P E Delete",
+};
 
 export async function openSettings() {
+  const ready = await readiness();
   const system = systemPromptField();
   const user = userField(() => system.show());
-  await openDialog("Settings", () => [
-    part("Whose memory", user.nodes),
-    part("Looking back", [choices("Looking back", "recall", RECALL, (value) => (settings.recall = value))]),
-    part("System prompt of this chat", system.nodes),
-    part("Summaries", promptPicker()),
-    part("Time", timezoneField()),
-    part("Look", [choices("Look", "theme", LOOKS, wear)]),
-    part("Keys", [
-      el(
-        "dl.keys",
-        {},
-        KEYS.map(([keys, does]) => el("div", {}, el("dt", {}, keycaps(keys)), el("dd", {}, does))),
-      ),
+  await openDialog(text("page.settings"), () => [
+    part("name", user.nodes),
+    part("recall", [
+      choices("recall", RECALL, settings.recall || ready.recall, (mode) => (settings.recall = mode === ready.recall ? "" : mode)),
     ]),
-    part("This server", [
-      whoAnswers(),
-      el("p", {}, el("a", { href: "/docs/" }, "Every call of the API"), ", to read and to try."),
+    part("system", system.nodes),
+    part("summaries", promptPicker(ready.summary_prompt)),
+    part("zone", timezoneField()),
+    part("look", [choices("look", LOOKS, settings.theme, wear)]),
+    part("keys", [
+      el("dl.keys", {}, Object.entries(KEYS).map(([does, keys]) => el("div", {}, el("dt", {}, keycaps(keys)), el("dd", {}, text(`dialogs.settings.keys.${does}`))))),
     ]),
+    part("models", whoAnswers(ready)),
   ]);
   // Escape closes the dialog without a change event of the field that is being edited.
   await user.apply();
   for (let problem = await system.save(); problem; problem = await system.save()) {
-    if (!(await confirmed("The system prompt was not stored", problem, "Try again"))) return;
+    if (!(await confirmed(text("dialogs.settings.system_unsaved"), problem, text("dialogs.settings.try_again")))) return;
   }
 }
 
-const part = (title, nodes) => el("section.part", {}, el("h3", {}, title), nodes);
+/** How the server is set, and which models answer; or the `error`, which the dialog shows. */
+const readiness = () => api.get("/health/ready", {}, { user: false }).catch((error) => ({ error }));
+
+const part = (name, nodes) => el("section.part", {}, el("h3", {}, text(`dialogs.settings.titles.${name}`)), nodes);
 
 const keycaps = (keys) =>
   keys.split(/([+ ])/).map((piece) => (piece === "+" || piece === " " ? piece : el("kbd", {}, piece)));
 
-/** A group of radio buttons, each with a title and an explanation. */
-function choices(label, name, options, choose) {
-  const sentences = options.some(([, , sentence]) => sentence);
+/** A group of radio buttons.  Each has a title, and an explanation where the choice is about memory. */
+function choices(name, options, chosen, choose) {
+  const explained = name === "recall";
   return el(
-    `fieldset.choices${sentences ? "" : ".across"}`,
-    { "aria-label": label },
-    options.map(([value, title, sentence]) =>
+    `fieldset.choices${explained ? "" : ".across"}`,
+    { "aria-label": text(`dialogs.settings.titles.${name}`) },
+    options.map((value) =>
       el(
         "label.choice",
         {},
-        el("input", { type: "radio", name, value, checked: settings[name] === value, onchange: () => choose(value) }),
-        el("span", {}, el("span.choice-title", {}, title), sentence && el("span.muted.small", {}, sentence)),
+        el("input", { type: "radio", name, value, checked: value === chosen, onchange: () => choose(value) }),
+        el("span", {}, el("span.choice-title", {}, text(`dialogs.settings.choices.${name}.${value || "device"}`)), explained && el("span.muted.small", {}, text(`dialogs.settings.choices.recall_means.${value}`))),
       ),
     ),
   );
@@ -133,12 +116,9 @@ function userField(changed) {
       el(
         "p.muted.small",
         { id: "user-help" },
-        holder.user_id === null
-          ? "Everything here is remembered for this name. Applications that use Recap name their users; enter such a " +
-              "name to see what is stored about that person."
-          : "Everything here is remembered for this name, because your key belongs to it.",
+        holder.user_id === null ? text("dialogs.settings.name_about") : text("dialogs.settings.name_of_key"),
       ),
-      el("label.field", {}, "Name", field),
+      el("label.field", {}, text("dialogs.settings.name"), field),
       note,
     ],
   };
@@ -147,32 +127,24 @@ function userField(changed) {
 async function whatIsKept(name) {
   try {
     const kept = await api.get(api.personPath(name), {}, { user: false });
-    return `Stored for “${name}”: ${plural(kept.sessions, "chat")} and ${plural(kept.facts, "fact")}.`;
+    return text("dialogs.settings.name_kept", { name, chats: text("dialogs.settings.chats", { count: kept.sessions }), facts: text("dialogs.settings.facts", { count: kept.facts }) });
   } catch (error) {
-    return error.status === 404 ? `Nothing is stored for “${name}” yet.` : error.message;
+    return error.status === 404 ? text("dialogs.settings.name_new", { name }) : error.message;
   }
 }
 
 // -- the chat's system prompt
-
-const SYSTEM_PROMPT =
-  "This text replaces the default system prompt. The summary, the facts and recalled passages are still sent.";
-const KEPT = {
-  chat: "It is stored with this chat.",
-  temporary: "It applies to this temporary chat only.",
-  notBegun: "This chat has no messages yet. The text is stored with your first message.",
-};
 
 function systemPromptField() {
   const note = el("p.small", { role: "status" });
   const about = el("p.muted.small", { id: "system-help" });
   const field = el("textarea", {
     rows: 3,
-    placeholder: "The default prompt",
-    "aria-label": "System prompt of this chat",
+    placeholder: text("dialogs.settings.system_default"),
+    "aria-label": text("dialogs.settings.titles.system"),
     "aria-describedby": "system-help",
   });
-  const retry = button("Try again", () => show(), { hidden: true });
+  const retry = button(text("dialogs.settings.try_again"), () => show(), { hidden: true });
   let path = null; // of the stored chat; null before its first message
   let kept = "";
   let asked = 0;
@@ -203,22 +175,22 @@ function systemPromptField() {
     }
     field.value = kept;
     field.disabled = false;
-    about.textContent = `${SYSTEM_PROMPT} ${path ? KEPT.chat : shown.temporary ? KEPT.temporary : KEPT.notBegun}`;
+    about.textContent = `${text("dialogs.settings.system_about")} ${text(`dialogs.settings.system_kept.${path ? "chat" : shown.temporary ? "temporary" : "new"}`)}`;
   }
 
   /** Resolves to the error message, or to null. */
   async function save() {
-    const text = field.value.trim();
-    if (field.disabled || text === kept) return null;
+    const wanted = field.value.trim();
+    if (field.disabled || wanted === kept) return null;
     try {
-      if (tooLong(text, SYSTEM_PROMPT_CHARS_MAX)) throw new Error(tooLong(text, SYSTEM_PROMPT_CHARS_MAX));
-      if (path) await api.patch(path, { system_prompt: text || null });
-      else shown.systemPrompt = text;
-      kept = text;
-      note.textContent = text ? "Saved. It applies from the next reply on." : "The default prompt is used again.";
+      if (tooLong(wanted, SYSTEM_PROMPT_CHARS_MAX)) throw new Error(tooLong(wanted, SYSTEM_PROMPT_CHARS_MAX));
+      if (path) await api.patch(path, { system_prompt: wanted || null });
+      else shown.systemPrompt = wanted;
+      kept = wanted;
+      note.textContent = text(wanted ? "dialogs.settings.system_saved" : "dialogs.settings.system_emptied");
       return null;
     } catch (error) {
-      note.textContent = `It could not be saved: ${error.message}`;
+      note.textContent = text("dialogs.settings.system_failed", { why: error.message });
       return error.message;
     }
   }
@@ -230,63 +202,46 @@ function systemPromptField() {
 
 // -- summaries
 
-function promptPicker() {
+function promptPicker(usual) {
   const note = el("p.small", { role: "status" });
-  const text = el("pre.prompt-text", { tabIndex: 0, "aria-label": "The prompt's text" });
-  const preview = el("details.prompt-preview", { hidden: true }, el("summary", {}, "Read its text"), text);
-  const select = el(
-    "select",
-    { disabled: true },
-    el("option", { value: settings.prompt }, settings.prompt || "As the server is set"),
-  );
+  const words = el("pre.prompt-text", { tabIndex: 0, "aria-label": text("dialogs.settings.prompt_text") });
+  const preview = el("details.prompt-preview", { hidden: true }, el("summary", {}, text("dialogs.settings.prompt_read")), words);
+  const select = el("select", { disabled: true });
   let prompts = [];
   const show = () => {
-    const chosen = prompts.find((prompt) => prompt.name === settings.prompt);
+    const chosen = prompts.find((prompt) => prompt.name === select.value);
     preview.hidden = !chosen;
-    text.textContent = chosen?.text ?? "";
-    note.textContent = "";
-    if (!settings.prompt)
-      note.textContent = "The server's setting SUMMARY_PROMPT names it: “summary”, unless it was changed.";
-    else if (prompts.length && !chosen)
-      note.textContent = "This prompt no longer exists. Choose another one; until then messages can't be answered.";
+    words.textContent = chosen?.text ?? "";
+    note.textContent = chosen ? "" : text("dialogs.settings.prompt_gone");
   };
   const read = async () => {
     try {
       prompts = summaryPrompts(await api.get("/api/prompts", {}, { user: false }));
     } catch (error) {
-      note.replaceChildren(`${error.message} `, button("Try again", read, { kind: "link" }));
+      note.replaceChildren(`${error.message} `, button(text("dialogs.settings.try_again"), read, { kind: "link" }));
       return;
     }
-    const names = prompts.map((prompt) => prompt.name);
-    if (settings.prompt && !names.includes(settings.prompt)) names.push(settings.prompt);
-    select.replaceChildren(
-      el("option", { value: "" }, "As the server is set"),
-      ...names.map((name) => el("option", { value: name }, name)),
-    );
-    select.value = settings.prompt;
+    const chosen = settings.prompt || usual;
+    const names = new Set([...prompts.map((prompt) => prompt.name), chosen]);
+    select.replaceChildren(...[...names].map((name) => el("option", { value: name, selected: name === chosen }, name)));
     select.disabled = false;
     show();
   };
   select.addEventListener("change", () => {
-    settings.prompt = select.value;
+    settings.prompt = select.value === usual ? "" : select.value;
     show();
   });
-  show();
   read();
   const edit = async () => {
-    await openPrompts(settings.prompt);
+    await openPrompts(select.value);
     read();
   };
   return [
-    el(
-      "p.muted.small",
-      {},
-      "The prompt tells the mini model what a summary keeps. It applies to summaries made from now on.",
-    ),
-    el("label.field", {}, "Summary prompt", select),
+    el("p.muted.small", {}, text("dialogs.settings.prompt_about")),
+    el("label.field", {}, text("dialogs.settings.prompt"), select),
     note,
     preview,
-    el("div.row", {}, button("Edit prompts", edit)),
+    el("div.row", {}, button(text("dialogs.settings.prompt_edit"), edit)),
   ];
 }
 
@@ -303,7 +258,7 @@ function timezoneField() {
   const field = el("input", {
     type: "text",
     value: settings.timezone,
-    placeholder: `The browser's: ${own}`,
+    placeholder: text("dialogs.settings.zone_of_browser", { zone: own }),
     autocomplete: "off",
     spellcheck: false,
   });
@@ -313,8 +268,7 @@ function timezoneField() {
     const zone = wanted && known(wanted);
     field.setAttribute("aria-invalid", String(zone === null));
     if (zone === null) {
-      const stays = settings.timezone || own;
-      note.textContent = `“${wanted}” is no time zone. Choose one from the list; until then it stays ${stays}.`;
+      note.textContent = text("dialogs.settings.zone_unknown", { wanted, stays: settings.timezone || own });
       return;
     }
     field.value = zone;
@@ -325,12 +279,8 @@ function timezoneField() {
     if (shown.sessionId) openSession(shown.sessionId);
   });
   return [
-    el(
-      "p.muted.small",
-      {},
-      "Recap shows times in this time zone, and uses it to understand words such as “yesterday”.",
-    ),
-    el("label.field", {}, "Time zone", field, zones),
+    el("p.muted.small", {}, text("dialogs.settings.zone_about")),
+    el("label.field", {}, text("dialogs.settings.titles.zone"), field, zones),
     note,
   ];
 }
@@ -345,18 +295,21 @@ function known(zone) {
   }
 }
 
-// -- which model
+// -- the models
 
-function whoAnswers() {
-  const line = el("p", {}, "…");
-  api.get("/health/ready", {}, { user: false }).then(
-    ({ model, notice }) =>
-      line.replaceChildren(
-        ...(model.builtin
-          ? [notice ?? "The built-in model answers."]
-          : [el("strong", {}, model.main), " answers; ", el("strong", {}, model.mini), " writes summaries and facts."]),
-      ),
-    (error) => line.replaceChildren(error.message),
-  );
-  return line;
+function whoAnswers(ready) {
+  const told = ({ error, model, notice }) => {
+    if (error) return error.message;
+    return model.builtin ? text("dialogs.settings.models_builtin") : (notice ?? text("dialogs.settings.models_named", model));
+  };
+  const note = el("p", { role: "status" }, told(ready));
+  const server = async () => {
+    const problem = await openModelServer().catch((error) => ({ error }));
+    note.textContent = told(problem ?? (await readiness()));
+  };
+  return [
+    note,
+    mayServe() && el("div.row", {}, button(text("dialogs.settings.models_server"), server)),
+    el("p", {}, el("a", { href: "/docs/" }, text("dialogs.settings.models_api"))),
+  ];
 }

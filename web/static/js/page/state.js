@@ -7,11 +7,12 @@
 //              the summary and facts may change from now on
 //   sessions   a session was renamed or erased, or its message `erased` (detail: {sessionId, erased?}, or null for all)
 //   memory     the person changed the summary or a fact, in any panel
+//   models     an administrator set another model server
 //   person     another person's memory is shown, so all panels reload
 //
 // Other tabs hear of what changed on the server, without the details that only this tab has.
 
-const SHARED = ["begun", "turn", "sessions", "memory"];
+const SHARED = ["begun", "turn", "sessions", "memory", "models"];
 const bus = new EventTarget();
 const tabs = new BroadcastChannel("recap");
 tabs.addEventListener("message", ({ data }) => dispatch(data.name, data.detail));
@@ -31,7 +32,7 @@ export function emit(name, detail = null) {
 // If the browser forbids storage, settings last until the page is closed.
 const unstored = new Map();
 
-function stored(key, fallback) {
+export function stored(key, fallback) {
   try {
     return localStorage.getItem(`recap.${key}`) ?? fallback;
   } catch {
@@ -39,7 +40,7 @@ function stored(key, fallback) {
   }
 }
 
-function keep(key, value) {
+export function keep(key, value) {
   unstored.set(key, value);
   try {
     if (value === null || value === "") localStorage.removeItem(`recap.${key}`);
