@@ -2,72 +2,78 @@
 
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
-import { button, el } from "../page/dom.js";
+import { el } from "../page/dom.js";
+import { Component, createRef, html, render } from "../page/html.js";
 import { emit, holder } from "../page/state.js";
 import { number, text } from "../page/texts.js";
 
 const PATH = "/api/model-server";
-const SERVERS = { user: false }; // it is everybody's
+const ALL = { user: false }; // it is everybody's
+const OPENAI = "https://api.openai.com/v1";
 
 /** Whether the key of this page may set the model server. */
 export const mayServe = () => holder.user_id === null && holder.scopes.includes("admin");
 
-/** Throws ApiError if it can't be read. */
+/** Throws ApiError if the model server in use can't be read. */
 export async function openModelServer() {
-  let server = await api.get(PATH, {}, SERVERS);
-  const note = el("p.small", { role: "status" });
-  const problem = el("p.notice.error", { hidden: true });
-  const field = (name, type = "text") => el("input", { type, name, autocomplete: "off", spellcheck: false });
-  const fields = { base_url: field("base_url", "url"), api_key: field("api_key", "password"), main: field("main"), mini: field("mini") };
+  const box = el("div", {});
+  render(html`<${ModelServer} server=${await api.get(PATH, {}, ALL)} />`, box);
+  await openDialog(text("dialogs.model_server.title"), () => box);
+}
 
-  const show = () => {
-    for (const name of ["base_url", "main", "mini"]) fields[name].value = server.source === "none" ? "" : server[name];
-    fields.api_key.value = "";
-    fields.api_key.placeholder = server.key_end ? text("dialogs.model_server.key_kept", { end: server.key_end }) : "";
-    fields.base_url.placeholder = "https://api.openai.com/v1";
-    problem.textContent = server.problem ?? server.refusal ?? "";
-    problem.hidden = !problem.textContent;
-    save.disabled = server.refusal !== null;
-    forget.hidden = server.source !== "stored";
-  };
-  const draft = () => {
-    const [base_url, api_key, main, mini] = Object.values(fields).map((one) => one.value.trim());
-    const same = base_url === server.base_url; // the key in use goes to its own address only
-    return { base_url, api_key: api_key || (same ? null : ""), main, mini };
-  };
-  const act = (words, call) => async (event) => {
-    const pressed = event.currentTarget;
-    pressed.disabled = true;
-    note.textContent = words;
-    try {
-      note.textContent = await call();
-    } catch (error) {
-      note.textContent = `${error.message} ${error.told}`;
-    }
-    pressed.disabled = false;
-  };
-  const change = (call) => async () => {
-    server = await call();
-    emit("models");
-    show();
-    return text(server.source === "none" ? "dialogs.model_server.forgotten" : "dialogs.model_server.saved");
+class ModelServer extends Component {
+  form = createRef();
+  state = { server: this.props.server, said: "", busy: false };
+
+  act = (before, call) => async (event) => {
+    event.preventDefault();
+    this.setState({ said: before, busy: true });
+    const said = await call().catch((error) => `${error.message} ${error.told}`);
+    this.setState({ said, busy: false });
   };
 
-  const test = button(text("dialogs.model_server.test"), act(text("dialogs.model_server.testing"), async () => {
-    const { model, reply, seconds } = await api.post(`${PATH}/test`, draft(), SERVERS);
+  test = this.act(text("dialogs.model_server.testing"), async () => {
+    const { model, reply, seconds } = await api.post(`${PATH}/test`, this.draft(), ALL);
     return text("dialogs.model_server.works", { model, reply, time: number(seconds * 1000) });
-  }));
-  const save = button(text("dialogs.model_server.save"), act("", change(() => api.put(PATH, draft(), SERVERS))), { kind: "primary" });
-  const forget = button(text("dialogs.model_server.forget"), act("", change(() => api.del(PATH, SERVERS))));
-  show();
-  await openDialog(text("dialogs.model_server.title"), () => [
-    el("p", {}, text("dialogs.model_server.about")),
-    problem,
-    el("label.field", {}, text("dialogs.model_server.address"), fields.base_url),
-    el("label.field", {}, text("dialogs.model_server.key"), fields.api_key),
-    el("label.field", {}, text("dialogs.model_server.main"), fields.main),
-    el("label.field", {}, text("dialogs.model_server.mini"), fields.mini),
-    note,
-    el("div.row.end.wrap", {}, forget, test, save),
-  ]);
+  });
+  save = this.act("", () => this.change(api.put(PATH, this.draft(), ALL), text("dialogs.model_server.saved")));
+  forget = this.act("", () => this.change(api.del(PATH, ALL), text("dialogs.model_server.forgotten")));
+
+  async change(call, done) {
+    const server = await call;
+    emit("models");
+    this.setState({ server }, () => this.form.current.reset());
+    return done;
+  }
+
+  draft() {
+    const typed = [...new FormData(this.form.current)].map(([name, value]) => [name, value.trim()]);
+    const draft = Object.fromEntries(typed);
+    const same = draft.base_url === this.state.server.base_url; // the key in use goes to its own address only
+    return { ...draft, api_key: draft.api_key || (same ? null : "") };
+  }
+
+  render(_, { server, said, busy }) {
+    const { source, key_end, problem, refusal } = server;
+    const field = (name, type, hint) => html`
+      <label class="field">
+        ${text(`dialogs.model_server.fields.${name}`)}
+        <input name=${name} type=${type} placeholder=${hint} autocomplete="off" defaultValue=${source === "none" ? "" : server[name]} />
+      </label>`;
+    return html`
+      <form class="stack" noValidate ref=${this.form} onSubmit=${this.save}>
+        <p>${text("dialogs.model_server.about")}</p>
+        <p class="notice error" hidden=${!problem && !refusal}>${problem ?? refusal}</p>
+        ${field("base_url", "url", OPENAI)}
+        ${field("api_key", "password", key_end && text("dialogs.model_server.key_kept", { end: key_end }))}
+        ${field("main", "text", source === "none" ? server.main : "")}
+        ${field("mini", "text", "")}
+        <p class="small" role="status">${said}</p>
+        <div class="row end wrap">
+          <button type="button" hidden=${source !== "stored"} disabled=${busy} onClick=${this.forget}>${text("dialogs.model_server.forget")}</button>
+          <button type="button" disabled=${busy} onClick=${this.test}>${text("dialogs.model_server.test")}</button>
+          <button type="submit" class="primary" disabled=${busy || refusal !== null}>${text("dialogs.model_server.save")}</button>
+        </div>
+      </form>`;
+  }
 }

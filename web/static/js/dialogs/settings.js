@@ -248,51 +248,19 @@ function promptPicker(usual) {
 // -- time zone
 
 function timezoneField() {
-  const note = el("p.small", { role: "status" });
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
-  const zones = el(
-    "datalist",
-    { id: "timezones" },
-    Intl.supportedValuesOf("timeZone").map((zone) => el("option", { value: zone })),
-  );
-  const field = el("input", {
-    type: "text",
-    value: settings.timezone,
-    placeholder: text("dialogs.settings.zone_of_browser", { zone: own }),
-    autocomplete: "off",
-    spellcheck: false,
-  });
-  field.setAttribute("list", "timezones");
-  field.addEventListener("change", () => {
-    const wanted = field.value.trim();
-    const zone = wanted && known(wanted);
-    field.setAttribute("aria-invalid", String(zone === null));
-    if (zone === null) {
-      note.textContent = text("dialogs.settings.zone_unknown", { wanted, stays: settings.timezone || own });
-      return;
-    }
-    field.value = zone;
-    note.textContent = "";
-    if (zone === settings.timezone) return;
-    settings.timezone = zone;
+  const zones = new Set([settings.timezone, ...Intl.supportedValuesOf("timeZone")].filter(Boolean));
+  const change = (event) => {
+    settings.timezone = event.target.value;
     emit("sessions"); // redraw all times
     if (shown.sessionId) openSession(shown.sessionId);
-  });
+  };
+  const options = [...zones].map((zone) => el("option", { value: zone, selected: zone === settings.timezone }, zone));
   return [
     el("p.muted.small", {}, text("dialogs.settings.zone_about")),
-    el("label.field", {}, text("dialogs.settings.titles.zone"), field, zones),
-    note,
+    el("label.field", {}, text("dialogs.settings.titles.zone"),
+      el("select", { onchange: change }, el("option", { value: "" }, text("dialogs.settings.zone_of_browser", { zone: own })), options)),
   ];
-}
-
-/** The canonical name of the zone, or null.  Offsets such as +02:00 are refused: they have no summer time. */
-function known(zone) {
-  try {
-    if (!/^[a-z]/i.test(zone)) return null;
-    return new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone;
-  } catch {
-    return null;
-  }
 }
 
 // -- the models
