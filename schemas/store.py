@@ -30,7 +30,7 @@ from schemas.fields import (
 )
 
 BATCH_MAX = 1000
-TTL_MAX = 10 * 366 * 24 * 60.0  # minutes
+TTL = validate.Range(0, 10 * 366 * 24 * 60.0, min_inclusive=False)  # minutes
 _SCALARS = (str, int, float, bool, type(None))
 _OF_NAMESPACE = "1 to 8 parts, none empty or with a dot, and 256 characters together."
 
@@ -154,7 +154,7 @@ class _Put(Input):
     ttl = fields.Float(
         load_default=None,
         allow_none=True,
-        validate=validate.Range(0, TTL_MAX, min_inclusive=False),
+        validate=TTL,
         metadata=about("Minutes to live."),
     )
     refreshes = fields.Boolean(data_key="refresh_on_read", load_default=False)
