@@ -23,6 +23,7 @@ from api import (
     prompts,
     search,
     sessions,
+    store,
     summary,
     turns,
     users,
@@ -37,7 +38,7 @@ _SCHEME = {
     "description": "A key made with `flask keys create`, or one of RECAP_API_KEYS. A server without any key needs "
     "none, and serves only its own machine.",
 }
-_RESOURCES = (chat, sessions, turns, summary, facts, search, users, prompts, models, jobs, openai_compat, ops)
+_RESOURCES = (chat, sessions, turns, summary, facts, search, store, users, prompts, models, jobs, openai_compat, ops)
 
 
 def register(app: Flask, services: Services) -> None:

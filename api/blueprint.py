@@ -123,6 +123,17 @@ def caller(user_id: str | None) -> Caller:
     return found
 
 
+def need_scope(holder: KeyHolder, scope: str) -> None:
+    """Raise Forbidden when the holder's key lacks a scope."""
+    if scope != ANY_SCOPE and scope not in holder.scopes:
+        own = " and ".join(f"`{one}`" for one in sorted(holder.scopes))
+        raise Forbidden(
+            "scope_missing",
+            f"This call needs a key with the scope `{scope}`; this key has {own}. Nothing was done. Ask the server's "
+            "operator for another key.",
+        )
+
+
 def whole_tenant() -> Caller:
     """The caller of what changes something for all of a tenant.  Raises Forbidden for one person's key."""
     if g.holder.user_id is not None:

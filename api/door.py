@@ -28,7 +28,7 @@ from flask_cors import CORS
 from werkzeug.exceptions import UnsupportedMediaType
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from api.blueprint import ANY_SCOPE
+from api.blueprint import need_scope
 from api.bodies import WholeRequest
 from api.limits import Limits
 from api.places import AT_END, Places, with_end
@@ -192,14 +192,7 @@ def _has_metrics_key(key: str) -> bool:
 def _check_scope(holder: KeyHolder) -> None:
     if request.endpoint is None:
         return  # answered with 404 or 405
-    scope = getattr(current_app.view_functions[request.endpoint], "scope", ADMIN)
-    if scope != ANY_SCOPE and scope not in holder.scopes:
-        own = " and ".join(f"`{one}`" for one in sorted(holder.scopes))
-        raise Forbidden(
-            "scope_missing",
-            f"This call needs a key with the scope `{scope}`; this key has {own}. Nothing was done. Ask the server's "
-            "operator for another key.",
-        )
+    need_scope(holder, getattr(current_app.view_functions[request.endpoint], "scope", ADMIN))
 
 
 def _check_local(settings: Settings) -> None:

@@ -82,7 +82,7 @@ def import_document(query: dict[str, Any]) -> dict[str, Any]:
         shutil.copyfileobj(request.stream, file)
         file.seek(0)
         document = checked(file)
-        done = services().imports.restore(whose, document.sessions(), document.facts())
+        done = services().imports.restore(whose, document.sessions(), document.facts(), document.items())
     return {"format": document.format, "created": done.created, "known": done.known, "renamed": done.renamed}
 
 

@@ -129,7 +129,7 @@ class Services:
         self.turns = Turns(database, leases)
         self.users = Users(database, now)
         self.imports = Imports(database, sessions, leases, now)
-        self.erasing = Erasing(settings, database, index, leases, outbox, now)
+        self.erasing = Erasing(settings, database, index, items, leases, outbox, now)
         outbox.register("index", self.indexing.feed)
         outbox.register("unindex", self.indexing.clear)
         outbox.register("scrub", self.erasing.scrub)

@@ -1,8 +1,8 @@
 """The export: one JSON document with everything of a person, as it is written and as it is read again.
 
-`{"format": "recap-export", "version": 1, "exported_at", "user_id", "sessions": [...], "facts": [...]}`.  A message is
-named by its position in its session, from 1; a fact's `id` has a meaning only within the document.
-Guarantee: writing and reading hold one session or one fact at a time.
+`{"format": "recap-export", "version": 1, "exported_at", "user_id", "sessions": [...], "facts": [...], "items": [...]}`.
+A message is named by its position in its session, from 1; a fact's `id` has a meaning only within the document.
+Guarantee: writing and reading hold one session, fact or item at a time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, fields, post_
 from memory.domain import FACT_CATEGORIES, Usage
 from memory.domain import Fact as FactValue
 from memory.domain import FactRevision as FactRevisionValue
-from memory.people.export import Export, FactRecord, SessionRecord, TurnRecord
+from memory.people.export import Export, FactRecord, ItemRecord, SessionRecord, TurnRecord
+from memory.store.values import NAME_CHARS, ItemVersion, Source
+from memory.store.values import Item as ItemValue
 from memory.summary.summaries import SummaryVersion as SummaryVersionValue
 from memory.turn.values import TurnUsage
 from schemas.fields import (
@@ -35,6 +37,7 @@ from schemas.fields import (
     optional_text,
 )
 from schemas.sessions import MessageToAppend
+from schemas.store import TTL, JsonValue, Namespace
 from schemas.summaries import Sections
 
 FORMAT, VERSION = "recap-export", 1
@@ -194,6 +197,46 @@ class ExportedFact(_Record):
         return FactRecord(fact, data["source_position"], tuple(data["revisions"]))
 
 
+class ExportedVersion(_Record):
+    """The value that an item had from `created_at` on."""
+
+    value = ItemVersion
+
+    version = integer(1, INT32_MAX, required=True)
+    value_ = JsonValue(required=True, allow_none=True, data_key="value", attribute="value")
+    author = Text(required=True, validate=validate.Length(1, 16))
+    created_at = UtcDateTime(required=True)
+
+
+class ExportedSource(_Record):
+    """The place of a message that an item rests on."""
+
+    value = Source
+
+    session_id = SessionId(required=True)
+    position = integer(1, required=True)
+
+
+class ExportedItem(_Record):
+    """An item of the store, with its earlier values."""
+
+    namespace = Namespace(attribute="item.namespace", required=True)
+    key = Text(attribute="item.key", required=True, validate=validate.Length(1, NAME_CHARS))
+    value_ = JsonValue(attribute="item.value", data_key="value", required=True, allow_none=True)
+    version = integer(1, INT32_MAX, attribute="item.version", required=True)
+    ttl = fields.Float(attribute="item.ttl", validate=TTL, **_OPTIONAL)
+    refreshes = fields.Boolean(attribute="item.refreshes", data_key="refresh_on_read", load_default=False)
+    expires_at = UtcDateTime(attribute="item.expires_at", **_OPTIONAL)
+    created_at = UtcDateTime(attribute="item.created_at", required=True)
+    updated_at = UtcDateTime(attribute="item.updated_at", required=True)
+    sources = Items(fields.Nested(ExportedSource), PARTS_MAX, load_default=())
+    versions = fields.List(fields.Nested(ExportedVersion), load_default=())
+
+    @post_load
+    def _value(self, data: dict[str, Any], **_: Any) -> ItemRecord:
+        return ItemRecord(ItemValue(id=0, **data["item"]), tuple(data["sources"]), tuple(data["versions"]))
+
+
 class ExportDocument(Schema):
     """Everything of a person."""
 
@@ -203,17 +246,19 @@ class ExportDocument(Schema):
     user_id = fields.String()
     sessions = fields.List(fields.Nested(ExportedSession))
     facts = fields.List(fields.Nested(ExportedFact))
+    items = fields.List(fields.Nested(ExportedItem))
 
 
-_head, _session, _fact = ExportDocument(exclude=("sessions", "facts")), ExportedSession(), ExportedFact()
+_LISTS: dict[str, Schema] = {"sessions": ExportedSession(), "facts": ExportedFact(), "items": ExportedItem()}
+_head = ExportDocument(exclude=tuple(_LISTS))
 
 
 def text_of(export: Export) -> Iterator[str]:
     """The document, piece by piece."""
     yield json.dumps(_head.dump(export), ensure_ascii=False).removesuffix("}")
-    for name, schema, items in (("sessions", _session, export.sessions), ("facts", _fact, export.facts)):
+    for name, schema in _LISTS.items():
         yield f', "{name}": ['
-        for number, item in enumerate(items):
+        for number, item in enumerate(getattr(export, name)):
             yield (",\n" if number else "\n") + json.dumps(schema.dump(item), ensure_ascii=False)
         yield "\n]"
     yield "}\n"

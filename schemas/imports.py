@@ -12,7 +12,7 @@ from typing import IO, Any
 from marshmallow import Schema, ValidationError, fields
 
 from memory.errors import InvalidRequest
-from memory.people.export import FactRecord, SessionRecord
+from memory.people.export import FactRecord, ItemRecord, SessionRecord
 from schemas import chatgpt
 from schemas.errors import flat
 from schemas.export import (
@@ -20,11 +20,13 @@ from schemas.export import (
     VERSION,
     ExportDocument,
     ExportedFact,
+    ExportedItem,
     ExportedMessage,
     ExportedRevision,
     ExportedSession,
     ExportedSummary,
     ExportedTurn,
+    ExportedVersion,
 )
 from schemas.fields import Input, UserId, about, counts
 from schemas.json_items import Apart, NotJson, is_array, walk
@@ -36,10 +38,13 @@ _SCHEMAS = {  # of what is read of an export, by the names in its path
     ("sessions", "turns"): ExportedTurn(),
     ("facts",): ExportedFact(),
     ("facts", "revisions"): ExportedRevision(),
+    ("items",): ExportedItem(),
+    ("items", "versions"): ExportedVersion(),
 }
 _PARTS: Apart = {  # of an export; and of ChatGPT's conversations, which are in an array
     "sessions": dict.fromkeys(("messages", "summaries", "turns"), "start_array"),
     "facts": {"revisions": "start_array"},
+    "items": {"versions": "start_array"},
     None: {"mapping": "start_map"},
 }
 _NAMES = ExportDocument().fields
@@ -53,18 +58,19 @@ class Imported(Schema):
     """What an import did.  What was stored already is left as it is."""
 
     format = fields.String(metadata=about(f"`{FORMAT}` or `chatgpt`."))
-    created = counts("How many sessions, messages, summaries, turns and facts are new.")
-    known = counts("How many sessions, messages and facts were stored already.")
+    created = counts("How many sessions, messages, summaries, turns, facts and items are new.")
+    known = counts("How many sessions, messages, facts and items were stored already, or rest on what was erased.")
     renamed = fields.Dict(metadata=about("Sessions whose id was taken, and the id that each has here."))
 
 
 @dataclass(frozen=True)
 class Document:
-    """A document that was checked.  Each call reads its sessions, or its facts, from the start."""
+    """A document that was checked.  Each call reads its sessions, facts or items from the start."""
 
     format: str
     sessions: Callable[[], Iterator[SessionRecord]]
     facts: Callable[[], Iterator[FactRecord]]
+    items: Callable[[], Iterator[ItemRecord]]
 
 
 def checked(file: IO[bytes]) -> Document:
@@ -85,7 +91,7 @@ def _chatgpt(file: IO[bytes]) -> Document:
         records = map(chatgpt.session, _conversations(file))
         return (record for record in records if record.messages)
 
-    return Document("chatgpt", sessions, lambda: iter(()))
+    return Document("chatgpt", sessions, lambda: iter(()), lambda: iter(()))
 
 
 def _conversations(file: IO[bytes]) -> Iterator[Any]:
@@ -115,11 +121,15 @@ def _recap(file: IO[bytes]) -> Document:
             raise _invalid(f"facts.{number}.session_id", "it is missing")
         if fact.session_id is not None and (record.source_position or 0) > lengths.get(fact.session_id, -1):
             raise _invalid(f"facts.{number}", "its session, or its source message, is not in the document")
+    for number, record in enumerate(_records(walk(file, _PARTS), "items")):
+        if any(source.position > lengths.get(source.session_id, -1) for source in record.sources):
+            raise _invalid(f"items.{number}.sources", "a session, or a message of it, is not in the document")
+        _check_distinct(f"items.{number}.versions", "version", record.versions)
 
     def read(name: str) -> Callable[[], Iterator[Any]]:
         return lambda: _records(walk(file, _PARTS), name)
 
-    return Document(FORMAT, read("sessions"), read("facts"))
+    return Document(FORMAT, read("sessions"), read("facts"), read("items"))
 
 
 def _of_an_export(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -128,9 +138,9 @@ def _of_an_export(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
     for path, value in walk(file, _PARTS):
         if len(path) == 1:
             head[path[0]] = value
-        elif path[0] == "facts":  # which are read only when all sessions are known
+        elif path[0] in ("facts", "items"):  # which are read only when all sessions are known
             _loaded(path, value)
-        if "format" in head or path[0] not in (_NAMES if len(path) == 1 else ("sessions", "facts")):
+        if "format" in head or path[0] not in (_NAMES if len(path) == 1 else ("sessions", "facts", "items")):
             _check_head({"version": VERSION, **head})
         yield path, value
     _check_head(head)
@@ -149,7 +159,7 @@ def _check_head(head: Mapping[str, Any]) -> None:
 
 
 def _records(items: Iterable[tuple[tuple[Any, ...], Any]], wanted: str) -> Iterator[Any]:
-    """The records of sessions, or of facts."""
+    """The records of sessions, facts or items."""
     lists: dict[str, list[Any]] = {}
     for path, value in items:
         if path[0] != wanted:

@@ -15,6 +15,7 @@ class User(Schema):
     sessions = fields.Integer()
     messages = fields.Integer(metadata=about("Without those that were replaced or erased."))
     facts = fields.Integer(metadata=about("Those that are true now."))
+    items = fields.Integer(metadata=about("In the store, without those that have expired."))
     summaries = fields.Integer(metadata=about("All versions, of all sessions."))
     created_at = UtcDateTime()
     first_message_at = UtcDateTime(allow_none=True)
@@ -36,8 +37,8 @@ class Receipt(Schema):
 
     erased = counts(
         "How many of each, including replaced messages and corrected facts. `turns` are records of how messages were "
-        "answered, `summaries` versions, `edited_summaries` those that the person wrote, `index_documents` messages in "
-        "the search index."
+        "answered, `summaries` versions, `edited_summaries` those that the person wrote, `item_versions` earlier "
+        "values of items in the store, `index_documents` messages in the search index."
     )
     pending = fields.List(
         fields.String(),
@@ -53,6 +54,7 @@ UserReceipt = Receipt.from_dict({"user_id": fields.String()}, name="UserReceipt"
 SessionReceipt = Receipt.from_dict({"session_id": fields.String()}, name="SessionReceipt")
 MessageReceipt = SessionReceipt.from_dict({"message_id": fields.Integer()}, name="MessageReceipt")
 FactReceipt = Receipt.from_dict({"fact_id": fields.Integer()}, name="FactReceipt")
+ItemReceipt = Receipt.from_dict({"namespace": fields.List(fields.String()), "key": fields.String()}, name="ItemReceipt")
 FactsReceipt = Receipt.from_dict({"forgotten": fields.Integer()}, name="FactsReceipt")  # of the named facts
 
 

@@ -23,7 +23,7 @@ from memory.people.export import SessionRecord
 from schemas.export import ExportDocument
 from schemas.imports import checked
 from tests.model_server import ModelServer
-from tests.resources import Body, append, digest_of, error, fact, good, read_all, rows_of, said
+from tests.resources import Body, append, derived, digest_of, error, fact, good, read_all, rows_of, said
 from tests.talking import chat, prompts
 from tests.talking import said as stored
 
@@ -56,6 +56,12 @@ def talk(model_app: Flask, model_server: ModelServer) -> FlaskClient:
     good(client.patch("/api/sessions/tea", json={"title": "On tea", "system_prompt": "Be brief.", "pinned": True}))
     pinned = good(client.post("/api/facts", json={"user_id": "ada", "text": "Likes tea", "pinned": True}))
     good(client.patch(f"/api/facts/{pinned['id']}", json={"text": "Likes green tea", "importance": 5}))
+    item = {"namespace": ["notes", "tea"], "key": "best", "value": {"name": "Sencha", "cups": 2.5}, "user_id": "ada"}
+    for _ in range(2):
+        good(client.put("/api/store/items", json={**item, "ttl": 1000, "refresh_on_read": True}))
+    messages = [one["id"] for one in read_all(client, "/api/sessions/home/messages")]
+    for home, sources in (("Tallinn", messages[:1]), ("Lyon", messages[2:3])):
+        derived(services_of(model_app), "ada", "default", {"home": home}, sources)
     return client
 
 
@@ -88,8 +94,8 @@ def test_what_was_exported_and_erased_comes_back_as_it_was(talk: FlaskClient) ->
     done = good(bring_in(talk, before))
     assert done == {
         "format": "recap-export",
-        "created": {"sessions": 3, "messages": 6, "summaries": 3, "turns": 1, "facts": 4},
-        "known": {"sessions": 0, "messages": 0, "facts": 0},
+        "created": {"sessions": 3, "messages": 6, "summaries": 3, "turns": 1, "facts": 4, "items": 2},
+        "known": {"sessions": 0, "messages": 0, "facts": 0, "items": 0},
         "renamed": {},
     }
     assert content(export(talk)) == content(before)
@@ -122,6 +128,18 @@ def test_the_talk_goes_on_where_it_was(talk: FlaskClient, model_server: ModelSer
     assert good(talk.get("/api/sessions/home/summary"))["latest"]["version"] == 4
 
 
+def test_items_that_are_there_stay_and_those_of_erased_messages_do_not_come_back(talk: FlaskClient) -> None:
+    before = export(talk)
+    assert [(len(one["sources"]), len(one["versions"])) for one in before["items"]] == [(0, 0), (2, 2)]
+    first = read_all(talk, "/api/sessions/home/messages")[0]["id"]
+    assert good(talk.delete(f"/api/sessions/home/messages/{first}"))["erased"]["items"] == 1
+    item = {"namespace": ["notes", "tea"], "key": "best", "value": "Oolong", "user_id": "ada"}
+    good(talk.put("/api/store/items", json=item))
+    done = good(bring_in(talk, before))
+    assert (done["created"]["items"], done["known"]["items"]) == (0, 2)
+    assert [one["value"] for one in export(talk)["items"]] == ["Oolong"]
+
+
 def test_only_what_is_missing_is_added(talk: FlaskClient) -> None:
     before = export(talk)
     chat(talk, "And another thing.", session_id="tea", user_id="ada")
@@ -131,7 +149,7 @@ def test_only_what_is_missing_is_added(talk: FlaskClient) -> None:
     forgotten = read_all(talk, "/api/facts", user_id="ada")[0]["id"]
     assert talk.delete(f"/api/facts/{forgotten}").status_code == 200
     done = good(bring_in(talk, longer))
-    assert done["created"] == {"sessions": 0, "messages": 2, "summaries": 0, "turns": 1, "facts": 1}
+    assert done["created"] == {"sessions": 0, "messages": 2, "summaries": 0, "turns": 1, "facts": 1, "items": 0}
     assert stored(talk, "tea")[-2] == ("user", "And another thing.")
     assert len(export(talk)["sessions"][2]["turns"]) == 1
     done = good(bring_in(talk, before))  # and what went on meanwhile stays
@@ -152,6 +170,8 @@ def test_someone_elses_session_keeps_its_id(talk: FlaskClient) -> None:
         session["id"] = session["id"].removesuffix("-2")
     for item in theirs["facts"]:
         item["session_id"] = item["session_id"] and item["session_id"].removesuffix("-2")
+    for source in theirs["items"][1]["sources"]:
+        source["session_id"] = source["session_id"].removesuffix("-2")
     assert content(theirs) == content(before)
 
 
@@ -286,6 +306,14 @@ def in_message(**changes: Any) -> Body:
 MESSAGE = "sessions.0.messages.1"
 
 
+A_VERSION = {"version": 1, "value": 1, "author": "model", "created_at": "2026-03-01T10:00:00Z"}
+
+
+def an_item(**changes: Any) -> Body:
+    times = {"created_at": "2026-03-01T10:00:00Z", "updated_at": "2026-03-01T10:00:00Z"}
+    return {"namespace": ["a"], "key": "k", "value": 1, "version": 1, **times, **changes}
+
+
 @pytest.mark.parametrize(
     ("document", "param"),
     [
@@ -309,6 +337,10 @@ MESSAGE = "sessions.0.messages.1"
         (a_document(facts=[a_fact(scope="session")]), "facts.0.session_id"),
         (a_document(facts=[a_fact(session_id="none")]), "facts.0"),
         (a_document(a_session(), facts=[a_fact(session_id="s", source_position=2)]), "facts.0"),
+        (a_document(items=[an_item(namespace=["a.b"])]), "items.0.namespace"),
+        (a_document(items=[an_item(value=["nul\x00"])]), "items.0.value"),
+        (a_document(items=[an_item(sources=[{"session_id": "s", "position": 1}])]), "items.0.sources"),
+        (a_document(items=[an_item(versions=[A_VERSION] * 2)]), "items.0.versions.1.version"),
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_is_stored(shared: FlaskClient, document: Any, param: str) -> None:
@@ -360,7 +392,7 @@ def test_every_field_of_the_document_is_described() -> None:
 
     def names(schema: Schema) -> Iterator[str]:
         for name, field in schema.fields.items():
-            yield name
+            yield field.data_key or name
             inner = field.inner if isinstance(field, fields.List) else field
             if isinstance(inner, fields.Nested):
                 yield from names(inner.schema)

@@ -152,12 +152,15 @@ CHATTING = {
     "POST /api/sessions",
     "POST /api/sessions/{session_id}/messages",
     "POST /api/sessions/{session_id}/stop",
+    "PUT /api/store/items",
+    "DELETE /api/store/items",
+    "POST /api/store/batch",
     "POST /v1/chat/completions",
     "POST /v1/embeddings",
     "GET /v1/models",
     "GET /v1/models/{model}",
 }
-LOOKING = {"POST /api/sessions/{session_id}/summary/preview"}  # beside what is read with GET
+LOOKING = {"POST /api/sessions/{session_id}/summary/preview", "POST /api/store/search"}  # beside what is read with GET
 NOT_JUST_LOOKING = {"GET /api/users/{user_id}/export", "GET /api/model-server"}
 
 

@@ -57,6 +57,7 @@ class Request:
 
 NO_IDS = Request()
 BY_USER = Request(query={"user_id": USER})
+ITEM = {"namespace": ["notes"], "key": "drink"}
 HELLO = [{"role": "user", "content": "Hello there"}]
 
 
@@ -119,6 +120,19 @@ TABLE: dict[str, tuple[Request, ...]] = {
         listing("user_id", q=SECRET, user_id=USER),
         Request(query={"q": SECRET, "session_id": SESSION}),
         Request(query={"q": SECRET, "session_id": SESSION, "user_id": USER}),
+    ),
+    "PUT /api/store/items": (Request(json={**ITEM, "value": 1, "user_id": USER}, makes=frozenset({"user_id"})),),
+    "GET /api/store/items": (Request(query={**ITEM, "namespace": "notes", "user_id": USER}),),
+    "DELETE /api/store/items": (Request(query={**ITEM, "namespace": "notes", "user_id": USER}),),
+    "POST /api/store/search": (
+        Request(json={"query": SECRET, "user_id": USER}, lists=frozenset({"user_id"})),
+        Request(json={"filter": {"drink": SECRET}, "user_id": USER}, lists=frozenset({"user_id"})),
+    ),
+    "GET /api/store/namespaces": (listing("user_id", user_id=USER),),
+    "POST /api/store/batch": (
+        Request(
+            json={"operations": [{"op": "put", **ITEM, "value": 1}], "user_id": USER}, makes=frozenset({"user_id"})
+        ),
     ),
     "GET /api/users/{user_id}": (NO_IDS,),
     "DELETE /api/users/{user_id}": (NO_IDS,),
@@ -203,6 +217,7 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
     append(client, session, [said(f"I like {drink}."), said(f"So {drink} it is.", "assistant")], user_id=user)
     good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": drink}}))
     fact = good(client.post("/api/facts", json={"user_id": user, "text": f"Likes {drink}"}))
+    good(client.put("/api/store/items", json={**ITEM, "value": {"drink": drink}, "user_id": user}))
     turn = good(client.post("/api/chat", json={"session_id": session, "message": f"More {drink}, please."}))
     (job, *_) = [one["id"] for one in read_all(client, "/api/jobs") if one["kind"] == "summary"]
     if prompt is not None:

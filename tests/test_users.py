@@ -20,9 +20,7 @@ from sqlalchemy import select
 import memory.people.export
 import search_index.caches
 from app import services_of
-from memory.domain import Caller
 from memory.services import Services
-from memory.store.values import Put
 from models import OwnerRow
 from search_index import IndexBusy
 from tests.model_server import Delay, ModelServer
@@ -77,7 +75,8 @@ def live(app: Flask, server: ModelServer, user: str, word: str, sessions: int = 
         outbox.run_due(["summary", "index"])
         good(client.patch(f"/api/sessions/{session}", json={"title": f"{word} title", "system_prompt": f"Be {word}."}))
         good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": f"{word} summarised"}}))
-    services_of(app).items.run(Caller(user_id=user), [Put((f"{word}s",), f"{word} key", {"is": word}, ttl=1000.0)])
+    stored = {"namespace": [f"{word}s"], "key": f"{word} key", "value": {"is": word}, "ttl": 1000}
+    good(client.put("/api/store/items", json={**stored, "user_id": user}))
     mine = good(client.post("/api/facts", json={"user_id": user, "text": f"{word} was stated"}))
     good(client.patch(f"/api/facts/{mine['id']}", json={"text": f"{word} was edited", "pinned": True}))
 
@@ -99,6 +98,7 @@ def test_how_much_is_stored(model_app: Flask, model_server: ModelServer) -> None
         "sessions": 2,
         "messages": 2 * (6 + 2),
         "facts": 2 * 2 + 1,
+        "items": 2 + 1,
         "summaries": 2 * 3,
         "first_message_at": "2026-03-01T10:00:00+00:00",
         "last_message_at": None,

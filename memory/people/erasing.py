@@ -1,4 +1,4 @@
-"""The four ways to erase, and the receipt.
+"""The ways to erase, and the receipt.
 
 Guarantee: the rows go in one transaction, which also asks for the rest as jobs, so a process that is killed half-way
 leaves work that another one finishes.  From the commit on nothing of the erased is found, shown or sent to a model; a
@@ -31,6 +31,8 @@ from memory.leases import Leases
 from memory.people.erased_message import erase_message
 from memory.people.users import count_of
 from memory.store.documents import remove, resting_on
+from memory.store.items import Items, item_not_found
+from memory.store.values import Delete, Namespace
 from memory.summary.summaries import reword_newest
 from models import (
     Database,
@@ -70,6 +72,8 @@ class Receipt:
     session_id: str | None = None
     message_id: int | None = None
     fact_id: int | None = None
+    namespace: Namespace = ()
+    key: str | None = None
     forgotten: int = 0
 
 
@@ -80,6 +84,7 @@ class Erasing:
     settings: Settings
     database: Database
     index: SearchIndex
+    items: Items
     leases: Leases
     outbox: Outbox
     now: Callable[[], datetime]
@@ -158,8 +163,16 @@ class Erasing:
         erased = {"facts": len(line), "fact_revisions": revisions}
         return self._receipt(erased, (FILES,) if named else (), forgotten=len(named))
 
+    def item(self, caller: Caller, which: Delete) -> Receipt:
+        """Erase an item of the store.  Raises NotFound, and Conflict when it is of another version."""
+        (erased,) = self.items.run(caller, [which])
+        if not erased:
+            raise item_not_found(which.namespace, which.key)
+        return self._receipt(erased, (FILES,), namespace=which.namespace, key=which.key)
+
     def scrub(self, job: JobRow) -> None:
-        """The job that removes copies of deleted rows from the database's files.  Idempotent."""
+        """The job that removes copies of deleted rows from the database's files, and from caches.  Idempotent."""
+        self.index.clear_caches()
         if not self.database.scrub():
             raise RecapError(
                 "log_in_use",

@@ -6,7 +6,7 @@ Replaced messages are left out, with what came of them.  Erased messages are in 
 everything else goes by positions.
 
 The records name nothing by this database's ids: a message is known by its position in its session, a session by its
-public id, and a fact by a number that has a meaning within one document only.
+public id, an item by its name, and a fact by a number that has a meaning within one document only.
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ from sqlalchemy.orm import aliased
 from memory.domain import Fact, FactRevision
 from memory.facts.facts import as_fact, as_revision
 from memory.sessions.messages import MessageDraft
+from memory.store.documents import alive, as_item, histories, sources_of
+from memory.store.values import Item, ItemVersion, Source
 from memory.summary.summaries import SummaryVersion, as_version
 from memory.turn.values import TurnUsage
 from models import (
     Database,
     FactRevisionRow,
     FactRow,
+    ItemRow,
     MessageRow,
     OwnerRow,
     SessionRow,
@@ -84,15 +87,24 @@ class FactRecord:
     revisions: tuple[FactRevision, ...]
 
 
+@dataclass(frozen=True)
+class ItemRecord:
+    """An item of the store, the messages it rests on, and its earlier values."""
+
+    item: Item
+    sources: tuple[Source, ...] = ()
+    versions: tuple[ItemVersion, ...] = ()
+
+
 class Export:
-    """A person's data as of the transaction `tx`.  Read `sessions` to its end, then `facts`."""
+    """A person's data as of the transaction `tx`.  Read `sessions` to its end, then `facts` and `items`."""
 
     def __init__(self, database: Database, tx: Transaction, owner: OwnerRow, now: datetime) -> None:
         self.user_id = owner.name
         self.exported_at = now
         self._database = database
         self._owner_id = owner.id
-        tables: tuple[Any, ...] = (SessionRow, MessageRow, SummaryRow, TurnRow, FactRow)
+        tables: tuple[Any, ...] = (SessionRow, MessageRow, SummaryRow, TurnRow, FactRow, ItemRow)
         self._last = {table: tx.scalar(select(func.max(table.id))) or 0 for table in tables}
 
     @property
@@ -160,6 +172,18 @@ class Export:
             for fact_id, row, session, position in page:
                 fact = replace(as_fact(row, session), source_message_id=None)
                 yield FactRecord(fact, position, tuple(revisions[fact_id]))
+
+    @property
+    def items(self) -> Iterator[ItemRecord]:
+        query = select(ItemRow.id, *ItemRow.__table__.c).where(
+            ItemRow.owner_id == self._owner_id, alive(self.exported_at)
+        )
+        for page in self._pages(query, ItemRow):
+            ids = [row[0] for row in page]
+            with self._database.read() as tx:
+                sources, history = sources_of(tx, ids), histories(tx, ids)
+            for row in page:
+                yield ItemRecord(as_item(row), tuple(sources[row[0]]), tuple(history[row[0]]))
 
     def _rows(self, query: Select[*tuple[Any, ...]], table: Any) -> Iterator[Any]:
         for page in self._pages(query, table):

@@ -1,4 +1,4 @@
-"""Bringing in what a person takes along: sessions with their memory, and facts.
+"""Bringing in what a person takes along: sessions with their memory, facts, and the store's items.
 
 Guarantee: each session is stored whole, in one transaction, and the same import a second time changes nothing.  A
 session that the person has already is continued if it begins with the same messages.  If its id is another person's,
@@ -21,9 +21,10 @@ from memory.access.owners import find_user, make_owner
 from memory.domain import Caller
 from memory.errors import Conflict
 from memory.leases import Leases
-from memory.people.export import FactRecord, SessionRecord, TurnRecord
+from memory.people.export import FactRecord, ItemRecord, SessionRecord, TurnRecord
 from memory.sessions.messages import MessageDraft, append, figures_of, remains
 from memory.sessions.sessions import Sessions
+from memory.store.documents import restore
 from memory.summary.summaries import skip_erased
 from models import (
     Database,
@@ -37,7 +38,7 @@ from models import (
     TurnRow,
 )
 
-BATCH = 500  # facts in one transaction: others write in between
+BATCH = 500  # facts or items in one transaction: others write in between
 
 # The columns that are imported as they are.
 _OF_SUMMARY = ("version", "tokens", "author", "model", "prompt", "usage", "restores", "created_at")
@@ -58,8 +59,14 @@ class Imports:
     leases: Leases
     now: Callable[[], datetime]
 
-    def restore(self, caller: Caller, sessions: Iterable[SessionRecord], facts: Iterable[FactRecord]) -> Import:
-        """Store sessions, then the facts that name them.
+    def restore(
+        self,
+        caller: Caller,
+        sessions: Iterable[SessionRecord],
+        facts: Iterable[FactRecord],
+        items: Iterable[ItemRecord] = (),
+    ) -> Import:
+        """Store sessions, then the facts and items that name them.
 
         Raises Conflict when a turn in one of the sessions does not end, or when the person is erased meanwhile.  What
         was stored until then stays, and sending the same again goes on from there.
@@ -71,6 +78,9 @@ class Imports:
         while batch := list(islice(remaining, BATCH)):
             done.facts(batch)
         done.link_facts()
+        stored = iter(items)
+        while part := list(islice(stored, BATCH)):
+            done.items(part)
         return done
 
 
@@ -82,9 +92,9 @@ class Import:
     parts: Imports
     caller: Caller
     created: Counter[str] = field(
-        default_factory=lambda: Counter(sessions=0, messages=0, summaries=0, turns=0, facts=0)
+        default_factory=lambda: Counter(sessions=0, messages=0, summaries=0, turns=0, facts=0, items=0)
     )
-    known: Counter[str] = field(default_factory=lambda: Counter(sessions=0, messages=0, facts=0))
+    known: Counter[str] = field(default_factory=lambda: Counter(sessions=0, messages=0, facts=0, items=0))
     renamed: dict[str, str] = field(default_factory=dict)
     owner_id: int | None = None
     session_rows: dict[str | None, int] = field(default_factory=dict)  # by the session's id in the document
@@ -205,6 +215,19 @@ class Import:
                 row = tx.get(FactRow, fact_id)
                 if row is not None and successor in self.fact_rows:
                     row.superseded_by = self.fact_rows[successor]
+
+    def items(self, records: Sequence[ItemRecord]) -> None:
+        """Store those of the items whose names are free, in one transaction.  None comes back without a source."""
+        now, new = self.parts.now(), 0
+        with self.parts.database.write() as tx:
+            owner_id = self._owner(tx).id
+            for record in records:
+                sources = [_source(tx, self.session_rows.get(one.session_id), one.position) for one in record.sources]
+                ids = [source.id for source in sources if source is not None and source.erased_at is None]
+                if len(ids) == len(sources):
+                    new += restore(tx, owner_id, record.item, record.versions, ids, now)
+        self.created["items"] += new
+        self.known["items"] += len(records) - new
 
     def _owner(self, tx: Transaction) -> OwnerRow:
         """The person's row, made if they are new.  Raises Conflict when they were erased during the import."""

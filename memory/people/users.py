@@ -13,7 +13,8 @@ from memory.access.owners import known_user
 from memory.domain import Caller
 from memory.people.export import Export
 from memory.sessions.messages import SAID
-from models import Database, FactRow, MessageRow, SessionRow, SummaryRow, Transaction
+from memory.store.documents import alive
+from models import Database, FactRow, ItemRow, MessageRow, SessionRow, SummaryRow, Transaction
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class UserInfo:
     sessions: int
     messages: int
     facts: int
+    items: int
     summaries: int
     created_at: datetime
     first_message_at: datetime | None
@@ -53,6 +55,7 @@ class Users:
                 sessions=count_of(tx, sessions),
                 messages=messages,
                 facts=count_of(tx, current),
+                items=count_of(tx, select(ItemRow.id).where(ItemRow.owner_id == owner.id, alive(self.now()))),
                 summaries=count_of(tx, summaries),
                 created_at=owner.created_at,
                 first_message_at=first,

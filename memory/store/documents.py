@@ -9,8 +9,8 @@ Guarantee: an item that has expired is not found, and another one may take its p
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,8 +18,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, insert, or_, select, update
 
 from memory.errors import Conflict
-from memory.store.values import OWN, Item, ItemVersion, Namespace, Put
-from models import ItemRow, ItemSourceRow, ItemVersionRow, Transaction
+from memory.store.values import OWN, Item, ItemVersion, Namespace, Put, Source
+from models import ItemRow, ItemSourceRow, ItemVersionRow, MessageRow, SessionRow, Transaction
 
 _I, _V, _S = ItemRow.__table__.c, ItemVersionRow.__table__.c, ItemSourceRow.__table__.c
 ITEMS = select(ItemRow.__table__)
@@ -111,10 +111,49 @@ def remove_expired(tx: Transaction, owner_id: int, now: datetime) -> datetime | 
 
 def versions(tx: Transaction, item_id: int, as_of: datetime | None = None) -> list[ItemVersion]:
     """The values that the item had, newest first; with `as_of` those that were written until then."""
-    query = select(_V.version, _V.value, _V.author, _V.created_at).where(_V.item_id == item_id)
-    if as_of is not None:
-        query = query.where(_V.created_at <= as_of)
-    return [ItemVersion(*row) for row in tx.execute(query.order_by(_V.version.desc()))]
+    found = reversed(histories(tx, [item_id])[item_id])
+    return [one for one in found if as_of is None or one.created_at <= as_of]
+
+
+def histories(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, list[ItemVersion]]:
+    """The values that items had, oldest first."""
+    found: Mapping[int, list[ItemVersion]] = defaultdict(list)
+    query = select(_V.item_id, _V.version, _V.value, _V.author, _V.created_at).where(_V.item_id.in_(item_ids))
+    for item_id, *columns in tx.execute(query.order_by(_V.item_id, _V.version)):
+        found[item_id].append(ItemVersion(*columns))
+    return found
+
+
+def sources_of(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, list[Source]]:
+    """The messages that items rest on, without those that were replaced."""
+    found: Mapping[int, list[Source]] = defaultdict(list)
+    query = (
+        select(_S.item_id, SessionRow.public_id, MessageRow.position)
+        .join(MessageRow, MessageRow.id == _S.message_id)
+        .join(SessionRow, SessionRow.id == MessageRow.session_id)
+        .where(_S.item_id.in_(item_ids), MessageRow.branch == 0)
+    )
+    for item_id, session, position in tx.execute(query.order_by(_S.item_id, _S.message_id)):
+        found[item_id].append(Source(session, position))
+    return found
+
+
+def restore(
+    tx: Transaction, owner_id: int, item: Item, history: Iterable[ItemVersion], sources: Iterable[int], now: datetime
+) -> bool:
+    """Store an item as it was, with its history; False when there is one of its name, or its time is up."""
+    if (item.expires_at is not None and item.expires_at <= now) or read(tx, owner_id, item.namespace, item.key, now):
+        return False
+    first = write(
+        tx, owner_id, Put(item.namespace, item.key, item.value, 0, item.ttl, item.refreshes), now, sources=sources
+    )
+    kept = {"version": item.version, "expires_at": item.expires_at}
+    times = {"created_at": item.created_at, "updated_at": item.updated_at}
+    tx.execute(update(ItemRow.__table__).where(_I.id == first.id).values(**kept, **times))
+    rows = [{"item_id": first.id, **vars(one)} for one in history]
+    if rows:
+        tx.execute(insert(ItemVersionRow.__table__), rows)
+    return True
 
 
 def rest_on(tx: Transaction, item_id: int, messages: Iterable[int]) -> None:

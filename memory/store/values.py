@@ -49,6 +49,14 @@ class ItemVersion:
 
 
 @dataclass(frozen=True)
+class Source:
+    """The place of a message that an item rests on."""
+
+    session_id: str
+    position: int
+
+
+@dataclass(frozen=True)
 class Put:
     """Store a value.  With `version` only in the place of that version; 0: only where there is no item."""
 

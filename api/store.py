@@ -1,0 +1,98 @@
+"""The store: JSON items under a namespace and a key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import g
+
+from api.blueprint import caller, need_scope, resource, services
+from memory.access.keys import CHAT, READ
+from memory.store.values import Delete, Get, ListNamespaces, Put, Search
+from schemas.people import ItemReceipt
+from schemas.store import (
+    Batch,
+    DeleteItem,
+    Found,
+    GetItem,
+    Item,
+    NamespaceList,
+    PutItem,
+    Results,
+    SearchItems,
+    results_of,
+)
+from schemas.store import ListNamespaces as NamespaceQuery
+
+blueprint = resource("store", "JSON items of an application, by namespace and key. Each person has items of their own.")
+NOT_THERE = "There is no such item, or it belongs to someone else."
+CHANGED = "The item is of another version than the call expects. Nothing was stored."
+
+
+@blueprint.put("/store/items", scope=CHAT, errors={409: CHANGED})
+@blueprint.arguments(PutItem)
+@blueprint.response(200, Item)
+def put_item(call: tuple[str | None, Put]) -> Any:
+    """Store an item, in the place of one with its name
+
+    Without a `user_id` it is the tenant's own. With `version` it is stored only if the item was not changed meanwhile.
+    """
+    user_id, put = call
+    return services().items.run(caller(user_id), [put])[0]
+
+
+@blueprint.get("/store/items", errors={404: NOT_THERE})
+@blueprint.arguments(GetItem, location="query")
+@blueprint.response(200, Item)
+def get_item(call: tuple[str | None, Get]) -> Any:
+    """Read an item"""
+    user_id, which = call
+    return services().items.get(caller(user_id), which)
+
+
+@blueprint.delete("/store/items", scope=CHAT, errors={404: NOT_THERE, 409: CHANGED})
+@blueprint.arguments(DeleteItem, location="query")
+@blueprint.response(200, ItemReceipt)
+def delete_item(call: tuple[str | None, Delete]) -> Any:
+    """Erase an item, for good
+
+    It is not found from now on. Within a minute or two its words are gone from the database's files.
+    """
+    user_id, which = call
+    return services().erasing.item(caller(user_id), which)
+
+
+@blueprint.post("/store/search", scope=READ)
+@blueprint.arguments(SearchItems)
+@blueprint.response(200, Found)
+def search_items(call: tuple[str | None, Search]) -> dict[str, Any]:
+    """Search items, newest first or by a query
+
+    Of what the filter leaves, a `query` ranks the 1,000 items that were changed last, by words and meaning.
+    """
+    user_id, search = call
+    return {"items": services().items.run(caller(user_id), [search])[0]}
+
+
+@blueprint.get("/store/namespaces")
+@blueprint.arguments(NamespaceQuery, location="query")
+@blueprint.response(200, NamespaceList)
+def list_namespaces(call: tuple[str | None, ListNamespaces]) -> dict[str, Any]:
+    """List the namespaces that have items, in alphabetical order"""
+    user_id, wanted = call
+    return {"namespaces": services().items.run(caller(user_id), [wanted])[0]}
+
+
+@blueprint.post("/store/batch", scope=CHAT, errors={409: CHANGED})
+@blueprint.arguments(Batch)
+@blueprint.response(200, Results)
+def run_batch(body: dict[str, Any]) -> dict[str, Any]:
+    """Run up to 1,000 operations in one transaction
+
+    They happen in their order, all or none of them, and each sees what those before it did. A key needs the scope
+    `read` too, unless all of them are put or delete.
+    """
+    operations = body["operations"]
+    if not all(isinstance(one, Put | Delete) for one in operations):
+        need_scope(g.holder, READ)
+    return results_of(operations, services().items.run(caller(body["user_id"]), operations))

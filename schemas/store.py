@@ -1,0 +1,322 @@
+"""The store: items, and what can be done with them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from marshmallow import Schema, ValidationError, fields, validate
+
+from memory.store import values
+from memory.store.values import NAME_CHARS, PARTS_MAX, VALUE_BYTES, VALUE_DEPTH, Operation
+from schemas.fields import (
+    INT32_MAX,
+    INT64_MAX,
+    UNSTORABLE,
+    CallerQuery,
+    Input,
+    Items,
+    Text,
+    UtcDateTime,
+    ValueSchema,
+    about,
+    counts,
+    integer,
+    limit,
+    number,
+    optional_text,
+)
+
+BATCH_MAX = 1000
+TTL = validate.Range(0, 10 * 366 * 24 * 60.0, min_inclusive=False)  # minutes
+_SCALARS = (str, int, float, bool, type(None))
+_OF_NAMESPACE = "1 to 8 parts, none empty or with a dot, and 256 characters together."
+
+
+def checked(parts: list[str]) -> tuple[str, ...]:
+    """A namespace, or part of one.  Raises ValidationError."""
+    if len(parts) > PARTS_MAX:
+        raise ValidationError(f"Has {len(parts)} parts, but at most {PARTS_MAX} are allowed.")
+    if not all(parts) or any("." in part for part in parts):
+        raise ValidationError("No part may be empty or have a dot.")
+    if len(".".join(parts)) > NAME_CHARS:
+        raise ValidationError(f"Is longer than {NAME_CHARS} characters.")
+    return tuple(parts)
+
+
+class Namespace(Items):
+    """The parts of a namespace as a list."""
+
+    def __init__(self, least: int = 1, **options: Any) -> None:
+        super().__init__(Text(), PARTS_MAX, least=least, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        return checked(super()._deserialize(value, attr, data, **kwargs))
+
+
+class DottedNamespace(Text):
+    """A namespace in a query: its parts joined with dots."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        return checked(super()._deserialize(value, attr, data, **kwargs).split("."))
+
+
+class JsonValue(fields.Raw):
+    """Any JSON value that every database can store and compare: whole numbers have 64 bits, texts no NUL."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        for one in _inside(value):
+            if isinstance(one, float) and not math.isfinite(one):
+                raise ValidationError("Has a number that is not finite.")
+            if isinstance(one, int) and not -INT64_MAX - 1 <= one <= INT64_MAX:
+                raise ValidationError("Has a whole number of more than 64 bits. Send it as a text.")
+            if isinstance(one, str) and UNSTORABLE.search(one):
+                raise ValidationError("Contains a NUL character or an unpaired surrogate.")
+        size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+        if size > VALUE_BYTES:
+            raise ValidationError(f"Has {size:,} bytes as JSON, but at most {VALUE_BYTES:,} are allowed.")
+        return value
+
+
+class Filter(JsonValue):
+    """An object whose keys are compared with those of values."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if not isinstance(value, dict):
+            raise ValidationError("Must be an object.")
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
+def _inside(value: Any) -> Iterator[Any]:
+    """All keys and scalars of a value.  Raises ValidationError when it is nested too deeply."""
+    layer = [value]
+    for _ in range(VALUE_DEPTH + 1):
+        yield from (one for one in layer if isinstance(one, _SCALARS))
+        yield from (key for one in layer if isinstance(one, dict) for key in one)
+        layer = [
+            inner
+            for one in layer
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not layer:
+            return
+    raise ValidationError(f"Is nested more than {VALUE_DEPTH} levels deep.")
+
+
+def _key() -> Text:
+    return Text(required=True, validate=validate.Length(1, NAME_CHARS))
+
+
+def _version(description: str) -> fields.Integer:
+    return integer(0, INT32_MAX, load_default=None, allow_none=True, metadata=about(description))
+
+
+_EXPECTED = "Only in the place of this version; 0: only where there is no item. Otherwise the answer is 409."
+_REFRESH = about("False: reading does not postpone when an item expires.")
+_DOTTED = about("Its parts joined with dots.")
+_PREFIX = about("Only what is in this namespace, or below it.")
+_FILTER = about(
+    'Keys of the value, nested as it is, and what they are: `{"size": {"$gt": 3}, "by": {"name": "Ada"}}`. The '
+    "operators are $eq, $ne, $gt, $gte, $lt, $lte and $in. Numbers compare as numbers, texts by their characters."
+)
+
+
+class Item(Schema):
+    """A value with its name."""
+
+    namespace = fields.List(fields.String())
+    key = fields.String()
+    value = fields.Raw(metadata=about("Any JSON value."))
+    version = fields.Integer(metadata=about("Counts the values that were stored, from 1."))
+    ttl = fields.Float(allow_none=True, metadata=about("Minutes to live; null: until it is deleted."))
+    refreshes = fields.Boolean(data_key="refresh_on_read", metadata=about("Whether reading begins the `ttl` anew."))
+    expires_at = UtcDateTime(allow_none=True)
+    created_at = UtcDateTime()
+    updated_at = UtcDateTime()
+    score = fields.Float(allow_none=True, metadata=about("How well it answers the `query` of a search."))
+
+
+def _call(operation: type[Operation]) -> Any:
+    """What a call loads: the person whose items they are, and the operation."""
+    return staticmethod(lambda user_id, **given: (user_id, operation(**given)))
+
+
+class _Put(Input):
+    namespace = Namespace(required=True, metadata=about(_OF_NAMESPACE))
+    key = _key()
+    value_ = JsonValue(
+        required=True, allow_none=True, data_key="value", attribute="value", metadata=about("At most 64 KB as JSON.")
+    )
+    version = _version(_EXPECTED)
+    ttl = fields.Float(
+        load_default=None,
+        allow_none=True,
+        validate=TTL,
+        metadata=about("Minutes to live."),
+    )
+    refreshes = fields.Boolean(data_key="refresh_on_read", load_default=False)
+
+
+class PutItem(_Put, CallerQuery, ValueSchema):
+    value = _call(values.Put)
+
+
+class GetItem(CallerQuery, ValueSchema):
+    value = _call(values.Get)
+
+    namespace = DottedNamespace(required=True, metadata=_DOTTED)
+    key = _key()
+    refresh = fields.Boolean(load_default=True, metadata=_REFRESH)
+
+
+class DeleteItem(CallerQuery, ValueSchema):
+    value = _call(values.Delete)
+
+    namespace = DottedNamespace(required=True, metadata=_DOTTED)
+    key = _key()
+    version = number(0, INT32_MAX, load_default=None, metadata=about("Only this version."))
+
+
+class _Search(Input):
+    namespace = Namespace(least=0, data_key="namespace_prefix", load_default=(), metadata=_PREFIX)
+    filter = Filter(load_default=dict, metadata=_FILTER)
+    query = optional_text(2000, metadata=about("Find items by words and meaning, the best first."))
+    fields_ = Items(
+        Text(validate=validate.Length(1, NAME_CHARS)),
+        20,
+        data_key="fields",
+        attribute="fields",
+        load_default=(),
+        metadata=about("Where the `query` looks: paths such as `title` or `notes[*].text`. None: in all texts."),
+    )
+    limit = integer(1, 1000, load_default=10)
+    offset = integer(0, INT32_MAX, load_default=0)
+    refresh = fields.Boolean(load_default=True, metadata=_REFRESH)
+
+
+class SearchItems(_Search, CallerQuery, ValueSchema):
+    value = _call(values.Search)
+
+
+class ListNamespaces(CallerQuery, ValueSchema):
+    value = _call(values.ListNamespaces)
+
+    prefix = DottedNamespace(load_default=(), metadata=about("How they begin, joined with dots; `*` is any part."))
+    suffix = DottedNamespace(load_default=(), metadata=about("How they end, joined with dots; `*` is any part."))
+    max_depth = number(1, PARTS_MAX, load_default=None, metadata=about("Cut them to so many parts."))
+    limit = limit(100, 1000)
+    offset = number(0, INT32_MAX, load_default=0)
+
+
+class Found(Schema):
+    items = fields.List(fields.Nested(Item))
+
+
+class NamespaceList(Schema):
+    namespaces = fields.List(fields.List(fields.String()))
+
+
+# -- several operations in one call
+
+
+class _PutOperation(_Put, ValueSchema):
+    value = values.Put
+
+
+class _GetOperation(ValueSchema):
+    value = values.Get
+
+    namespace = Namespace(required=True)
+    key = _key()
+    refresh = fields.Boolean(load_default=True)
+
+
+class _DeleteOperation(ValueSchema):
+    value = values.Delete
+
+    namespace = Namespace(required=True)
+    key = _key()
+    version = _version("Only this version.")
+
+
+class _SearchOperation(_Search, ValueSchema):
+    value = values.Search
+
+
+class _NamespacesOperation(ValueSchema):
+    value = values.ListNamespaces
+
+    prefix = Namespace(least=0, load_default=())
+    suffix = Namespace(least=0, load_default=())
+    max_depth = integer(1, PARTS_MAX, load_default=None, allow_none=True)
+    limit = integer(1, 1000, load_default=100)
+    offset = integer(0, INT32_MAX, load_default=0)
+
+
+_OPERATIONS: dict[str, ValueSchema] = {
+    "put": _PutOperation(),
+    "get": _GetOperation(),
+    "delete": _DeleteOperation(),
+    "search": _SearchOperation(),
+    "namespaces": _NamespacesOperation(),
+}
+
+
+class _Operation(fields.Dict):
+    """An object whose `op` says which operation's fields it has."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        given = super()._deserialize(value, attr, data, **kwargs)
+        name = given.pop("op", None)
+        if not isinstance(name, str) or name not in _OPERATIONS:
+            raise ValidationError({"op": [f"Must be one of: {', '.join(_OPERATIONS)}."]})
+        return _OPERATIONS[name].load(given)
+
+
+class Batch(CallerQuery):
+    """Operations that happen in one transaction, in their order."""
+
+    long = True
+
+    operations = Items(
+        _Operation(
+            metadata=about(
+                f"`op` is one of {', '.join(_OPERATIONS)}; the rest are the fields of that call's body. The fields of "
+                "get, delete and namespaces are those of their queries, with namespaces as lists."
+            )
+        ),
+        BATCH_MAX,
+        least=1,
+        required=True,
+    )
+
+
+class Result(Schema):
+    """What an operation did: `item` of put and get, `erased` of delete, `items` of search, or `namespaces`."""
+
+    item = fields.Nested(Item, allow_none=True)
+    erased = counts("How many items, and earlier values of them.")
+    found = fields.List(fields.Nested(Item), data_key="items")
+    namespaces = fields.List(fields.List(fields.String()))
+
+
+class Results(Schema):
+    results = fields.List(fields.Nested(Result))
+
+
+_RESULTS = {
+    values.Put: "item",
+    values.Get: "item",
+    values.Delete: "erased",
+    values.Search: "found",
+    values.ListNamespaces: "namespaces",
+}
+
+
+def results_of(operations: list[Operation], results: list[Any]) -> dict[str, Any]:
+    """The results of a batch, each under the name of its kind."""
+    named = zip(operations, results, strict=True)
+    return {"results": [{_RESULTS[type(operation)]: result} for operation, result in named]}

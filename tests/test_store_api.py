@@ -1,0 +1,207 @@
+"""The store over HTTP: items, searches, namespaces, batches, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from app import services_of
+from tests.resources import Body, error, good, read_all, rows_of
+from tests.test_auth import with_key
+from tests.traces import traces
+
+ITEMS = "/api/store/items"
+
+
+def put(client: FlaskClient, namespace: str, key: str, value: Any, **more: Any) -> Body:
+    return good(client.put(ITEMS, json={"namespace": namespace.split("."), "key": key, "value": value, **more}))
+
+
+def search(client: FlaskClient, **body: Any) -> list[Any]:
+    found = good(client.post("/api/store/search", json=body))["items"]
+    return [(".".join(item["namespace"]), item["key"]) for item in found]
+
+
+def namespaces(client: FlaskClient, **query: Any) -> list[str]:
+    return [".".join(one) for one in good(client.get("/api/store/namespaces", query_string=query))["namespaces"]]
+
+
+def batch(client: FlaskClient, *operations: Body, **more: Any) -> list[Body]:
+    answered: list[Body] = good(client.post("/api/store/batch", json={"operations": operations, **more}))["results"]
+    return answered
+
+
+def test_an_item_is_stored_read_replaced_and_erased(client: FlaskClient) -> None:
+    first = put(client, "ada.notes", "tea", {"text": "Green tea"}, user_id="ada", ttl=5, refresh_on_read=True)
+    name = {"namespace": "ada.notes", "key": "tea", "user_id": "ada"}
+    read = good(client.get(ITEMS, query_string=name))
+    assert {**read, "expires_at": ""} == {**first, "expires_at": ""} and read["expires_at"] > first["expires_at"]
+    assert {name: read[name] for name in ("namespace", "key", "value", "version", "ttl", "refresh_on_read")} == {
+        "namespace": ["ada", "notes"],
+        "key": "tea",
+        "value": {"text": "Green tea"},
+        "version": 1,
+        "ttl": 5.0,
+        "refresh_on_read": True,
+    }
+    second = put(client, "ada.notes", "tea", ["Xylozarquon"], user_id="ada", version=1)
+    assert (second["version"], second["ttl"], second["expires_at"]) == (2, None, None)
+    again = {"namespace": ["ada", "notes"], "key": "tea", "value": 1, "user_id": "ada", "version": 1}
+    assert error(client.put(ITEMS, json=again), 409)["code"] == "item_changed"
+    assert error(client.delete(ITEMS, query_string={**name, "version": 1}), 409)["code"] == "item_changed"
+    receipt = good(client.delete(ITEMS, query_string=name))
+    assert (receipt["erased"]["items"], receipt["pending"]) == (1, ["database_files"])
+    assert (receipt["namespace"], receipt["key"]) == (["ada", "notes"], "tea")
+    for answer in (client.get(ITEMS, query_string=name), client.delete(ITEMS, query_string=name)):
+        assert error(answer, 404)["code"] == "item_not_found"
+    services = services_of(client.application)
+    services.outbox.run_now("scrub", "default")
+    assert traces(services.settings.data_dir, "Xylozarquon") == {}
+    assert [job["kind"] for job in read_all(client, "/api/jobs")] == ["expire"]
+
+
+def test_items_of_a_person_are_not_the_tenants_nor_another_persons(client: FlaskClient) -> None:
+    for user in ({}, {"user_id": "ada"}, {"user_id": "bob"}):
+        put(client, "a", "k", user, **user)
+    for user in ({}, {"user_id": "ada"}, {"user_id": "bob"}):
+        assert good(client.get(ITEMS, query_string={"namespace": "a", "key": "k", **user}))["value"] == user
+        assert len(search(client, **user)) == 1
+    good(client.delete("/api/users/ada"))
+    assert search(client, user_id="ada") == [] and len(search(client)) == len(search(client, user_id="bob")) == 1
+
+
+def test_a_search_finds_below_a_prefix_newest_first_in_pages(client: FlaskClient) -> None:
+    names = ["a", "a.b", "a.b.c", "a-b", "a.bc", "a/b", "b"]
+    for number, name in enumerate(names):
+        put(client, name, "k", {"n": number})
+    put(client, "a", "k", {"n": 9})
+    assert search(client) == [(name, "k") for name in ("a", "b", "a/b", "a.bc", "a-b", "a.b.c", "a.b")]
+    assert search(client, namespace_prefix=["a"]) == [(name, "k") for name in ("a", "a.bc", "a.b.c", "a.b")]
+    assert search(client, namespace_prefix=["a", "b"]) == [("a.b.c", "k"), ("a.b", "k")]
+    assert search(client, namespace_prefix=["a"], limit=2, offset=1) == [("a.bc", "k"), ("a.b.c", "k")]
+    assert search(client, filter={"n": {"$gt": 3, "$lt": 9}}, limit=2) == [("b", "k"), ("a/b", "k")]
+
+
+def test_a_query_finds_by_words_and_meaning_in_the_chosen_fields(client: FlaskClient) -> None:
+    put(client, "notes", "kettle", {"title": "Kitchen", "parts": [{"text": "Kettles boil water"}, {"text": "Steam"}]})
+    put(client, "notes", "garden", {"title": "Water the plants", "parts": [{"text": "Roses and tulips"}]})
+    put(client, "notes", "ill", {"title": "Monday", "parts": ["The physician prescribed medicine"]})
+    assert search(client, query="kettle") == [("notes", "kettle")]
+    assert {key for _, key in search(client, query="water")} == {"kettle", "garden"}
+    assert search(client, query="water", fields=["parts[*].text"]) == [("notes", "kettle")]
+    assert search(client, query="water", fields=["title", "parts[1].text"]) == [("notes", "garden")]
+    assert search(client, query="steam", fields=["parts[0].text"]) == []
+    assert search(client, query="water", filter={"title": "Kitchen"}) == [("notes", "kettle")]
+    assert search(client, query="doctor gave her medication") == [("notes", "ill")], "by its meaning"
+    ranked = good(client.post("/api/store/search", json={"query": "water roses"}))["items"]
+    assert [item["key"] for item in ranked] == ["garden", "kettle"] and ranked[0]["score"] > ranked[1]["score"]
+    assert search(client, query="water roses", offset=1) == [("notes", "kettle")]
+    assert error(client.post("/api/store/search", json={"query": "tea", "fields": ["a[x]"]}), 422)["param"] == "fields"
+
+
+def test_namespaces_by_prefix_suffix_wildcard_and_depth(client: FlaskClient) -> None:
+    for name in ("users.ada.notes", "users.ada.tasks", "users.bob.notes", "users", "teams.x.y.notes"):
+        put(client, name, "k", 1)
+    put(client, "users.ada.notes", "other", 1)
+    assert namespaces(client) == ["teams.x.y.notes", "users", "users.ada.notes", "users.ada.tasks", "users.bob.notes"]
+    assert namespaces(client, prefix="users.*.notes") == ["users.ada.notes", "users.bob.notes"]
+    assert namespaces(client, suffix="notes", max_depth=2) == ["teams.x", "users.ada", "users.bob"]
+    assert namespaces(client, prefix="*.ada", suffix="*.tasks") == ["users.ada.tasks"]
+    assert namespaces(client, limit=2, offset=1) == ["users", "users.ada.notes"]
+
+
+def test_a_batch_does_all_in_their_order_or_nothing(client: FlaskClient) -> None:
+    name = {"namespace": ["a"], "key": "k"}
+    done = batch(
+        client,
+        {"op": "get", **name},
+        {"op": "put", **name, "value": {"n": 1}},
+        {"op": "search", "filter": {"n": 1}},
+        {"op": "namespaces", "prefix": ["*"]},
+        {"op": "delete", **name},
+        {"op": "delete", **name},
+    )
+    assert done[0] == {"item": None} and done[1]["item"]["version"] == 1
+    assert [item["key"] for item in done[2]["items"]] == ["k"] and done[3] == {"namespaces": [["a"]]}
+    assert done[4:] == [{"erased": {"items": 1, "item_versions": 0}}, {"erased": {}}]
+    wrong = {"operations": [{"op": "put", **name, "value": 1}, {"op": "put", **name, "value": 2, "version": 7}]}
+    assert error(client.post("/api/store/batch", json=wrong), 409)["code"] == "item_changed"
+    assert search(client) == []
+
+
+def nested(depth: int) -> Any:
+    return json.loads("[" * depth + "]" * depth)
+
+
+@pytest.mark.parametrize(
+    ("change", "param"),
+    [
+        ({"namespace": []}, "namespace"),
+        ({"namespace": ["a"] * 9}, "namespace"),
+        ({"namespace": ["a", ""]}, "namespace"),
+        ({"namespace": ["a.b"]}, "namespace"),
+        ({"namespace": ["x" * 128, "y" * 128]}, "namespace"),
+        ({"namespace": "a.b"}, "namespace"),
+        ({"namespace": ["recap", "profile"]}, "namespace"),
+        ({"key": ""}, "key"),
+        ({"key": "x" * 257}, "key"),
+        ({"key": "\0"}, "key"),
+        ({"value": "x" * (1 << 16)}, "value"),
+        ({"value": nested(52)}, "value"),
+        ({"value": {"a": float("inf")}}, "value"),
+        ({"value": [2**63]}, "value"),
+        ({"value": {"a\0": 1}}, "value"),
+        ({"value": ["\ud800"]}, "value"),
+        ({"version": -1}, "version"),
+        ({"ttl": 0}, "ttl"),
+        ({"ttl": 1e9}, "ttl"),
+    ],
+)
+def test_what_is_out_of_bounds_is_refused_and_nothing_stored(client: FlaskClient, change: Body, param: str) -> None:
+    body = {"namespace": ["a"], "key": "k", "value": 1, **change}
+    refused = error(client.put(ITEMS, data=json.dumps(body), content_type="application/json"), 422)
+    assert refused["param"] == param and "Nothing was stored" in refused["message"]
+    operations = {"operations": [{"op": "put", "namespace": ["a"], "key": "j", "value": 1}, {"op": "put", **body}]}
+    refused = error(client.post("/api/store/batch", data=json.dumps(operations), content_type="application/json"), 422)
+    assert refused["param"].startswith(param if param == "namespace" and "recap" in str(change) else "operations.1")
+    assert rows_of(services_of(client.application))["items"] == 0
+
+
+def test_the_largest_value_and_the_longest_names_fit(client: FlaskClient) -> None:
+    value = {"é": "x" * ((1 << 16) - 9), "deep": 0}
+    value.pop("deep")
+    item = put(client, ".".join("abcdefgh"), "k" * 256, value)
+    assert item["value"] == value and put(client, "n" * 256, "🏠" * 256, nested(51))["version"] == 1
+    assert len(search(client)) == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"filter": {"a": {"$near": 1}}}, "filter"),
+        ({"filter": []}, "filter"),
+        ({"filter": {"a": float("nan")}}, "filter"),
+        ({"limit": 0}, "limit"),
+        ({"namespace_prefix": ["a."]}, "namespace_prefix"),
+    ],
+)
+def test_a_search_that_is_wrong_is_refused(client: FlaskClient, body: Body, param: str) -> None:
+    answer = client.post("/api/store/search", data=json.dumps(body), content_type="application/json")
+    assert error(answer, 422)["param"].startswith(param)
+    operation = {"operations": [{"op": "put", "namespace": ["a"], "key": "k", "value": 1}, {"op": "search", **body}]}
+    answer = client.post("/api/store/batch", data=json.dumps(operation), content_type="application/json")
+    error(answer, 422)
+    assert search(client) == []
+
+
+def test_a_key_that_may_not_read_reads_nothing_in_a_batch_either(client: FlaskClient) -> None:
+    key, _ = services_of(client.application).keys.create("acme", None, ["chat"])
+    writer, name = with_key(client.application, key), {"namespace": ["a"], "key": "k"}
+    good(writer.put(ITEMS, json={**name, "value": 1}))
+    assert batch(writer, {"op": "put", **name, "value": 2}, {"op": "delete", **name})[1]["erased"]["items"] == 1
+    operations = {"operations": [{"op": "put", **name, "value": 3}, {"op": "get", **name}]}
+    assert error(writer.post("/api/store/batch", json=operations), 403)["code"] == "scope_missing"
+    assert rows_of(services_of(client.application))["items"] == 0
