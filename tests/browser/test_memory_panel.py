@@ -266,15 +266,15 @@ def test_versions_show_what_changed_and_one_is_brought_back_when_confirmed(
     expect(questions).to_contain_text("Removed: Who looks after the cat?")
     dialog.get_by_role("button", name=re.compile("^Version 1")).click()
     expect(questions).to_contain_text("Added: Who looks after the cat?")  # since there was nothing
-    dialog.get_by_role("button", name="Against the newest").click()
+    dialog.get_by_role("button", name="Compare with the newest").click()
     expect(questions).to_contain_text("Removed: Who looks after the cat?")
-    back = dialog.get_by_role("button", name="Bring this version back")
+    back = dialog.get_by_role("button", name="Restore this version")
     back.click()
-    page.get_by_role("dialog", name="Bring version 1 back?").get_by_role("button", name="Cancel").click()
+    page.get_by_role("dialog", name="Restore version 1?").get_by_role("button", name="Cancel").click()
     assert summary(live, "porto")["version"] == 2
     back.click()
-    page.get_by_role("dialog", name="Bring version 1 back?").get_by_role("button", name="Bring it back").click()
-    expect(dialog.get_by_role("list", name="Versions").get_by_role("button").first).to_contain_text("version 1 brought")
+    page.get_by_role("dialog", name="Restore version 1?").get_by_role("button", name="Restore", exact=True).click()
+    expect(dialog.get_by_role("list", name="Versions").get_by_role("button").first).to_contain_text("version 1 restored")
     page.keyboard.press("Escape")
     expect(items(page, "Open questions")).to_have_text(["Who looks after the cat?"])
     assert summary(live, "porto")["sections"] == SECTIONS

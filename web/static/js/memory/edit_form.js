@@ -3,6 +3,7 @@
 
 import { isEnter } from "../page/dom.js";
 import { Component, createRef, html } from "../page/html.js";
+import { text } from "../page/texts.js";
 
 /**
  * The children are the fields.  `save(values)` gets their values by name.  It resolves when they are stored, and throws
@@ -41,14 +42,14 @@ export class EditForm extends Component {
     }
   };
 
-  render({ action = "Save", cancel, children, ...rest }, { trouble }) {
+  render({ action = text("memory.save"), cancel, children, ...rest }, { trouble }) {
     return html`
       <form noValidate ...${rest} ref=${this.form} onSubmit=${this.submit} onKeyDown=${this.keys}>
         ${children}
         <div class="form-foot">
           <p class="trouble" role="alert" hidden=${!trouble}>${trouble}</p>
           <div class="row end">
-            <button type="button" onClick=${cancel}>Cancel</button>
+            <button type="button" onClick=${cancel}>${text("memory.cancel")}</button>
             <button type="submit" class="primary">${action}</button>
           </div>
         </div>
@@ -56,3 +57,6 @@ export class EditForm extends Component {
     `;
   }
 }
+
+/** Typed text as one line. */
+export const oneLine = (words) => words.trim().replace(/\s*\n\s*/g, " ");

@@ -1,24 +1,17 @@
 // The form to correct a fact or to add one.
 
 import { html } from "../page/html.js";
+import { text } from "../page/texts.js";
 import { tooLong } from "../page/words.js";
-import { EditForm } from "./edit_form.js";
+import { EditForm, oneLine } from "./edit_form.js";
+
+const NAMES = ["identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"];
 
 /** The categories of the API, with labels. */
-export const CATEGORIES = {
-  identity: "identity",
-  preference: "preference",
-  plan: "plan",
-  event: "event",
-  requirement: "requirement",
-  constraint: "constraint",
-  relationship: "relationship",
-  work: "work",
-  other: "other",
-};
+export const CATEGORIES = Object.fromEntries(NAMES.map((name) => [name, text(`memory.fact.category_${name}`)]));
 
-const IMPORTANCE = { 1: "1 least", 2: "2", 3: "3", 4: "4", 5: "5 most" };
-const SCOPES = { session: "this chat", user: "all chats" };
+const IMPORTANCE = { 1: text("memory.fact_form.least"), 2: "2", 3: "3", 4: "4", 5: text("memory.fact_form.most") };
+const SCOPES = { session: text("memory.fact_form.this_chat"), user: text("memory.fact_form.all_chats") };
 const TEXT_MAX = 500;
 
 /**
@@ -26,11 +19,11 @@ const TEXT_MAX = 500;
  * `inSession`: whether the fact may be limited to one chat.
  */
 export function FactForm({ fact = {}, inSession = Boolean(fact.session_id), action, save, cancel }) {
-  const check = async ({ text, importance, ...chosen }) => {
-    const values = { text: text.trim().replace(/\s*\n\s*/g, " "), importance: Number(importance), ...chosen };
+  const check = async ({ importance, ...typed }) => {
+    const values = { ...typed, text: oneLine(typed.text), importance: Number(importance) };
     const problem = tooLong(values.text, TEXT_MAX);
     if (problem) throw new Error(problem);
-    if (!values.text) throw new Error("A fact needs some words. To forget it, cancel this and choose Forget.");
+    if (!values.text) throw new Error(text("memory.fact_form.empty"));
     await save(Object.fromEntries(Object.entries(values).filter(([name, value]) => value !== fact[name])));
   };
   return html`
@@ -39,21 +32,21 @@ export function FactForm({ fact = {}, inSession = Boolean(fact.session_id), acti
         name="text"
         rows="3"
         defaultValue=${fact.text ?? ""}
-        aria-label="Fact"
-        placeholder="One statement, as “Allergic to walnuts”"
+        aria-label=${text("memory.fact_form.fact")}
+        placeholder=${text("memory.fact_form.example")}
       />
       <div class="fact-form-choices">
-        <${Choice} label="Importance" name="importance" options=${IMPORTANCE} chosen=${fact.importance ?? 3} />
-        <${Choice} label="Category" name="category" options=${CATEGORIES} chosen=${fact.category ?? "other"} />
-        ${inSession && html`<${Choice} label="Holds in" name="scope" options=${SCOPES} chosen=${fact.scope ?? "user"} />`}
+        <${Choice} name="importance" options=${IMPORTANCE} chosen=${fact.importance ?? 3} />
+        <${Choice} name="category" options=${CATEGORIES} chosen=${fact.category ?? "other"} />
+        ${inSession && html`<${Choice} name="scope" options=${SCOPES} chosen=${fact.scope ?? "user"} />`}
       </div>
     <//>
   `;
 }
 
-const Choice = ({ label, name, options, chosen }) => html`
+const Choice = ({ name, options, chosen }) => html`
   <label class="field">
-    <span>${label}</span>
+    <span>${text(`memory.fact_form.${name}`)}</span>
     <select name=${name}>
       ${Object.entries(options).map(
         ([value, words]) => html`<option value=${value} selected=${value === String(chosen)}>${words}</option>`,

@@ -2,6 +2,8 @@
 
 import * as api from "../page/api.js";
 import { Component, html } from "../page/html.js";
+import { text } from "../page/texts.js";
+import { CATEGORIES } from "./fact_form.js";
 import { moment } from "../page/words.js";
 
 export class FactHistory extends Component {
@@ -27,9 +29,9 @@ export class FactHistory extends Component {
   render(_, { lines, trouble }) {
     if (trouble) return html`<p class="trouble" role="alert">${trouble}</p>`;
     return html`
-      <ol class="fact-history" aria-label="How this fact changed" hidden=${!lines.length}>
+      <ol class="fact-history" aria-label=${text("memory.history.title")} hidden=${!lines.length}>
         ${lines.map(([at, words]) => html`<li><time datetime=${at}>${moment(at)}</time><span>${words}</span></li>`)}
-        ${lines.length === 1 && html`<li><span>Not changed since.</span></li>`}
+        ${lines.length === 1 && html`<li><span>${text("memory.history.unchanged")}</span></li>`}
       </ol>
     `;
   }
@@ -47,13 +49,13 @@ function told(revisions) {
 }
 
 function sentences(revision, last) {
-  if (revision.action === "made")
-    return [`${revision.author === "person" ? "You stated" : "Noted"}: “${revision.text}”`];
-  if (revision.action === "superseded") return [`A later message corrected “${revision.text}”`];
+  const { action, author, text: words, importance, category, pinned } = revision;
+  if (action === "superseded") return [text("memory.history.corrected", { words })];
+  if (action === "made") return [text(author === "person" ? "memory.history.stated" : "memory.history.noted", { words })];
   const changes = [];
-  if (revision.text !== last?.text) changes.push(`You changed it to “${revision.text}”`);
-  if (revision.importance !== last?.importance) changes.push(`You set its importance to ${revision.importance}`);
-  if (revision.category !== last?.category) changes.push(`You filed it under ${revision.category}`);
-  if (revision.pinned !== last?.pinned) changes.push(revision.pinned ? "You pinned it" : "You unpinned it");
-  return changes.length ? changes : ["You changed where it holds"];
+  if (words !== last?.text) changes.push(text("memory.history.text", { words }));
+  if (importance !== last?.importance) changes.push(text("memory.history.importance", { importance }));
+  if (category !== last?.category) changes.push(text("memory.history.category", { category: CATEGORIES[category] }));
+  if (pinned !== last?.pinned) changes.push(text(pinned ? "memory.history.pinned" : "memory.history.unpinned"));
+  return changes.length ? changes : [text("memory.history.scope")];
 }

@@ -11,6 +11,7 @@ import { CATEGORIES, FactForm } from "./fact_form.js";
 import { FactHistory } from "./fact_history.js";
 import { forgetFacts } from "./forget.js";
 import { Row, RowButton, Rows } from "./rows.js";
+import { text } from "../page/texts.js";
 import { randomId, when } from "../page/words.js";
 
 /** The facts in the order of prompts: pinned first, then by score. */
@@ -50,7 +51,7 @@ export class FactList extends Component {
             `,
           )}
         </ul>
-        <p class="facts-hint" id=${this.hint}>P pins, E edits, Delete forgets</p>
+        <p class="facts-hint" id=${this.hint}>${text("memory.fact.keys")}</p>
       <//>
     `;
   }
@@ -60,16 +61,13 @@ class Fact extends Component {
   row = createRef();
   state = { past: false, trouble: "" };
 
-  edit = () => {
-    if (this.props.editing) this.row.current.querySelector("textarea").focus();
-    else this.props.edit(this.props.fact.id, this.props.fact);
-  };
+  edit = () => this.props.edit(this.props.fact.id, this.props.fact);
 
   pin = () =>
     this.attempt(async () => {
       const { pinned } = this.props.fact;
       await this.change({ pinned: !pinned });
-      announce(pinned ? "Unpinned" : "Pinned");
+      announce(text(pinned ? "memory.unpinned" : "memory.pinned"));
       this.row.current.scrollIntoView({ block: "nearest" });
     });
 
@@ -97,43 +95,43 @@ class Fact extends Component {
   }
 
   render({ fact, editing, hidden, hint, before, sessionTitle, leave }, { past, trouble }) {
-    const { text, pinned } = fact;
+    const { text: words, pinned } = fact;
     const keys = { p: this.pin, e: this.edit, Delete: this.forget, Backspace: this.forget };
     const about = { place: this.row, "data-fact": fact.id, "aria-describedby": hint, "aria-keyshortcuts": "P E Delete" };
     const looks = `fact ${pinned ? "pinned" : ""}`;
     if (editing)
       return html`
         <${Row} class=${looks} hidden=${hidden} keys=${keys} ...${about}>
-          <${FactForm} fact=${fact} action="Save" save=${this.save} cancel=${this.close} />
+          <${FactForm} fact=${fact} save=${this.save} cancel=${this.close} />
         <//>
       `;
     return html`
       <${Row} class=${looks} keys=${keys} ...${about}>
         ${before?.(fact)}
         <div class="fact-body">
-          <p class="fact-text">${text}</p>
+          <p class="fact-text">${words}</p>
           <${Source} fact=${fact} title=${fact.session_id && sessionTitle?.(fact.session_id)} leave=${leave} />
           <div class="fact-foot">
             <${Dots} importance=${fact.importance} />
             ${fact.category !== "other" && html`<span>${CATEGORIES[fact.category] ?? fact.category}</span>`}
-            ${fact.scope === "user" && html`<span>in all chats</span>`}
+            ${fact.scope === "user" && html`<span>${text("memory.fact.all_chats")}</span>`}
             <button
               type="button"
               class="link"
-              title="How this fact changed"
+              title=${text("memory.history.title")}
               aria-expanded=${past}
               onClick=${() => this.setState({ past: !past })}
             >
-              since ${when(fact.valid_from)}
+              ${text("memory.fact.since", { time: when(fact.valid_from) })}
             </button>
           </div>
           ${past && html`<${FactHistory} fact=${fact} />`}
           <p class="trouble" role="alert" hidden=${!trouble}>${trouble}</p>
         </div>
         <div class="fact-actions">
-          <${RowButton} icon="edit" title="Edit" of=${text} onClick=${this.edit} />
-          <${RowButton} icon="forget" title="Forget" of=${text} onClick=${this.forget} />
-          <${RowButton} icon="pin" title="Pin" of=${text} onClick=${this.pin} class="icon fact-pin" aria-pressed=${pinned} />
+          <${RowButton} name="edit" of=${words} onClick=${this.edit} />
+          <${RowButton} name="forget" of=${words} onClick=${this.forget} />
+          <${RowButton} name="pin" of=${words} onClick=${this.pin} aria-pressed=${pinned} />
         </div>
       <//>
     `;
@@ -142,7 +140,7 @@ class Fact extends Component {
 
 /** The quote of a fact, with a link to its message.  Facts that the person added have none. */
 function Source({ fact: { session_id: session, source_message_id: message, quote }, title, leave }) {
-  const words = quote && `“${quote}”`;
+  const words = quote && text("memory.fact.quote", { words: quote });
   const show = () => {
     leave?.();
     jumpTo(session, message);
@@ -150,10 +148,10 @@ function Source({ fact: { session_id: session, source_message_id: message, quote
   return html`
     <div class="fact-source">
       ${message === null
-        ? html`<span>${words || "stated by you"}</span>`
+        ? html`<span>${words || text("memory.fact.added_by_you")}</span>`
         : html`
-            <button type="button" class="link quote" title="Show the message it came from: ${quote}" onClick=${show}>
-              ${words || "Show its message"}
+            <button type="button" class="link quote" title=${text("memory.fact.show_message")} onClick=${show}>
+              ${words || text("memory.fact.show_message")}
             </button>
           `}
       ${title && html`<span class="fact-chat">${title}</span>`}
@@ -162,7 +160,14 @@ function Source({ fact: { session_id: session, source_message_id: message, quote
 }
 
 const Dots = ({ importance }) => html`
-  <svg viewBox="0 0 36 8" width="36" height="8" class="importance" role="img" aria-label="importance ${importance} of 5">
-    ${[1, 2, 3, 4, 5].map((n) => html`<circle cx=${n * 7 - 3} cy="4" r="2.6" class=${n <= importance ? "full" : "empty"} />`)}
+  <svg
+    viewBox="0 0 36 8"
+    width="36"
+    height="8"
+    class="importance"
+    role="img"
+    aria-label=${text("memory.fact.importance", { importance })}
+  >
+    ${[7, 14, 21, 28, 35].map((x, at) => html`<circle cx=${x - 3} cy="4" r="2.6" class=${at < importance ? "full" : "empty"} />`)}
   </svg>
 `;

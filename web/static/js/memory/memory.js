@@ -12,7 +12,7 @@ import { FactList, ranked } from "./facts.js";
 import { emit, on, shown } from "../page/state.js";
 import { Summary } from "./summary.js";
 import { Trouble } from "./trouble.js";
-import { number } from "../page/words.js";
+import { number, text } from "../page/texts.js";
 
 const WATCH_FIRST = 400; // milliseconds between polls of a summary that is being updated
 const WATCH_MOST = 2000;
@@ -40,7 +40,7 @@ export function startMemory() {
   show({});
   on("session", open);
   on("turn", turnEnded);
-  on("memory", (detail) => detail?.by !== "panel" && read());
+  on("memory", read);
   on("person", forgetPerson);
   document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(watching?.timer) : lookSoon(0)));
 }
@@ -160,17 +160,12 @@ async function refresh() {
 
 function summaryChanged(summary) {
   if (summary.session_id === panel.sessionId) show({ summary });
-  sayChanged();
+  emit("memory");
 }
 
 function factChanged(fact) {
   show({ facts: ranked(panel.facts.map((one) => (one.id === fact.id ? fact : one))) });
-  sayChanged();
-}
-
-/** Notify the other panels of a change that this one already shows. */
-function sayChanged() {
-  emit("memory", { by: "panel" });
+  emit("memory");
 }
 
 function forgetPerson() {
@@ -184,10 +179,10 @@ async function add({ scope, ...values }) {
   const inChat = scope === "session" && panel.sessionId ? { session_id: panel.sessionId } : {};
   const fact = await api.post("/api/facts", { ...values, ...inChat });
   closeAdd();
-  sayChanged();
+  emit("memory");
   await read();
   body.querySelector(`[data-fact="${fact.id}"]`)?.focus();
-  announce("Added");
+  announce(text("memory.added"));
 }
 
 function closeAdd() {
@@ -206,30 +201,34 @@ function Panel({ sessionId, temporary, summary, facts, known, allShown, adding, 
       <header class="memory-head">
         <h3 id="facts-heading">
           <button type="button" class="heading" onClick=${toFacts}>
-            Facts <span class="muted">${facts.length ? number(facts.length) : ""}</span>
+            ${text("memory.facts")} <span class="muted">${facts.length ? number(facts.length) : ""}</span>
           </button>
         </h3>
         <div class="memory-tools">
           <button type="button" class="quiet" ref=${addButton} hidden=${adding} onClick=${() => show({ adding: true })}>
-            Add a fact
+            ${text("memory.add")}
           </button>
         </div>
       </header>
       <p class="memory-about" id="facts-about">${known && describe({ sessionId, temporary, facts })}</p>
       ${adding &&
-      html`<${FactForm} inSession=${Boolean(sessionId && summary)} action="Add" save=${add} cancel=${closeAdd} />`}
-      <${FactList} label="Facts" facts=${few} changed=${factChanged} />
+      html`
+        <div>
+          <${FactForm} inSession=${Boolean(summary)} action=${text("memory.add")} save=${add} cancel=${closeAdd} />
+        </div>
+      `}
+      <${FactList} label=${text("memory.facts")} facts=${few} changed=${factChanged} />
       ${few.length < facts.length &&
-      html`<button type="button" onClick=${showAll}>Show all ${number(facts.length)} facts</button>`}
+      html`<button type="button" onClick=${showAll}>${text("memory.show_all", { count: facts.length })}</button>`}
     </section>
   `;
 }
 
 function describe({ sessionId, temporary, facts }) {
-  if (!facts.length) return "Nothing is remembered yet. Facts appear as you chat, or add one yourself.";
-  if (temporary) return "Known from your other chats, and used here. Nothing is added.";
-  if (sessionId) return "From this chat, and what holds in all of them.";
-  return "What Recap already knows from your other chats.";
+  if (!facts.length) return text("memory.about.no_facts");
+  if (temporary) return text("memory.about.temporary");
+  if (sessionId) return text("memory.about.chat");
+  return text("memory.about.no_chat");
 }
 
 /** Scroll to the facts.  Their heading stays visible below a long summary. */

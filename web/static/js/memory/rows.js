@@ -4,6 +4,7 @@
 import { arrowKeys } from "../page/dom.js";
 import { Component, createRef, html } from "../page/html.js";
 import { Icon } from "../page/icons.js";
+import { text } from "../page/texts.js";
 import { shortened } from "../page/words.js";
 
 /** An element around all rows.  A row that shows a form is always reached by Tab. */
@@ -59,9 +60,9 @@ export function Row({ keys, place, children, ...rest }) {
   return html`<li data-row tabindex="-1" ...${rest} ref=${place} onKeyDown=${press}>${children}</li>`;
 }
 
-/** A button of a row.  `of`: the text of the row, for people who hear only the button. */
-export const RowButton = ({ icon, title, of, ...rest }) => html`
-  <button type="button" class="icon" title=${title} aria-label="${title}: ${shortened(of)}" ...${rest}>
-    <${Icon} name=${icon} />
+/** A button of a row: "edit", "forget" or "pin".  `of`: the text of the row, for people who hear only the button. */
+export const RowButton = ({ name, of, ...rest }) => html`
+  <button type="button" class="icon fact-${name}" aria-label=${text(`memory.row_${name}`, { row: shortened(of) })} ...${rest}>
+    <${Icon} name=${name} />
   </button>
 `;

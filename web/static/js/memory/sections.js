@@ -1,5 +1,6 @@
 // Converts a summary's sections to lines of text and back, and changes them.  All functions are pure.
 
+import { text } from "../page/texts.js";
 import { SECTIONS, sectionLines } from "../page/words.js";
 
 const ITEM_MAX = 400; // characters
@@ -51,12 +52,11 @@ export function mergedLines(name, base, mine, theirs) {
 export function problemWith(sections) {
   for (const [name, title] of SECTIONS) {
     const items = isLine(name) ? [sections[name]] : sections[name];
-    if (items.length > ITEMS_MAX)
-      return `${title} has ${items.length} lines, but at most ${ITEMS_MAX} are allowed. Join or remove some.`;
+    const counts = { section: title, length: items.length, most: ITEMS_MAX };
+    if (items.length > ITEMS_MAX) return text("memory.summary_form.many_lines", counts);
     const texts = items.flatMap((item) => (typeof item === "string" ? [item] : [item.option, item.reason]));
-    const long = texts.map((text) => [...text].length).find((length) => length > ITEM_MAX);
-    if (long)
-      return `A line of ${title} has ${long} characters, but at most ${ITEM_MAX} are allowed. Shorten it, or split it in two.`;
+    const length = Math.max(0, ...texts.map((words) => [...words].length));
+    if (length > ITEM_MAX) return text("memory.summary_form.long_line", { section: title, length, most: ITEM_MAX });
   }
   return "";
 }

@@ -7,16 +7,17 @@ import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { announce } from "../page/dom.js";
 import { Component, createRef, html } from "../page/html.js";
-import { EditForm } from "./edit_form.js";
+import { EditForm, oneLine } from "./edit_form.js";
 import { Row, RowButton, Rows } from "./rows.js";
 import { EMPTY, linesOf, problemWith, replaced } from "./sections.js";
 import { SummaryForm } from "./summary_form.js";
 import { Trouble } from "./trouble.js";
 import { openVersions } from "./versions.js";
-import { SECTIONS, plural, randomId, when } from "../page/words.js";
+import { text } from "../page/texts.js";
+import { SECTIONS, randomId, when } from "../page/words.js";
 
 const CHANGES_TRIED = 4;
-const AUTHORS = { person: "by you", rollback: "brought back" };
+const AUTHORS = { person: text("memory.summary.by_you"), rollback: text("memory.summary.restored") };
 const NO_FORMS = { whole: false, items: new Set() };
 
 /**
@@ -39,26 +40,25 @@ export class Summary extends Component {
     return html`
       <section class="memory-part" aria-labelledby="summary-heading">
         <header class="memory-head">
-          <h3 id="summary-heading">Summary</h3>
+          <h3 id="summary-heading">${text("memory.summary.title")}</h3>
           <div class="memory-tools" hidden=${!summary || whole}>
             <button
               type="button"
               class="quiet"
-              aria-label="Edit the summary"
+              aria-label=${text("memory.summary.edit")}
               ref=${this.editButton}
               onClick=${() => this.setForms(sessionId, { whole: true })}
             >
-              Edit
+              ${text("memory.edit")}
             </button>
             <button
               type="button"
               class="quiet"
-              aria-label="Versions of the summary"
-              title="Earlier versions, and what changed"
+              aria-label=${text("memory.summary.versions_of")}
               hidden=${!summary?.latest}
               onClick=${() => openVersions(summary, changed)}
             >
-              Versions
+              ${text("memory.summary.versions")}
             </button>
           </div>
         </header>
@@ -76,7 +76,7 @@ export class Summary extends Component {
     const saved = (stands) => {
       close();
       changed(stands);
-      announce(`Saved as version ${stands.latest.version}`);
+      announce(text("memory.summary.saved", { version: stands.latest.version }));
     };
     return html`
       <div key=${id ?? ""} class="summary-body" hidden=${id !== sessionId}>
@@ -145,31 +145,27 @@ class Sections extends Component {
               </div>
             `,
         )}
-        <p class="facts-hint" id=${this.hint}>E edits, Delete forgets</p>
+        <p class="facts-hint" id=${this.hint}>${text("memory.summary.keys")}</p>
       <//>
     `;
   }
 }
 
 class Item extends Component {
-  row = createRef();
   state = { trouble: "" };
 
-  edit = () => {
-    if (this.props.editing) this.row.current.querySelector("textarea").focus();
-    else this.props.edit(true);
-  };
+  edit = () => this.props.edit(true);
 
   close = () => this.props.edit(false);
 
-  save = async ({ text }) => {
+  save = async ({ item }) => {
     const { section, line, amend, changed } = this.props;
-    const next = text.trim().replace(/\s*\n\s*/g, " ");
+    const next = oneLine(item);
     if (next === line) return this.close();
     const summary = await amend((sections) => {
       const changes = replaced(sections, section, line, next || null);
       if (changes) return changes;
-      throw new Error("The summary was updated and no longer has this item. Cancel to see the new version.");
+      throw new Error(text("memory.summary.item_gone"));
     });
     this.close();
     changed(summary);
@@ -178,10 +174,11 @@ class Item extends Component {
   forget = async () => {
     const { section, line, amend, changed } = this.props;
     this.setState({ trouble: "" });
-    if (!(await confirmed("Forget this item?", `“${line}” leaves the summary. Its earlier versions keep it.`, "Forget"))) return;
+    const means = text("memory.summary.forget_item_means", { line });
+    if (!(await confirmed(text("memory.summary.forget_item"), means, text("memory.summary.forget")))) return;
     try {
       changed(await amend((sections) => replaced(sections, section, line, null) ?? sections));
-      announce("Forgotten");
+      announce(text("memory.forgotten"));
     } catch (error) {
       this.setState({ trouble: error.message });
     }
@@ -191,18 +188,18 @@ class Item extends Component {
     const keys = { e: this.edit, Delete: this.forget, Backspace: this.forget };
     const about = { "aria-describedby": hint, "aria-keyshortcuts": "E Delete" };
     return html`
-      <${Row} class="summary-item" place=${this.row} keys=${keys} ...${about}>
+      <${Row} class="summary-item" keys=${keys} ...${about}>
         ${editing
           ? html`
               <${EditForm} class="item-form" save=${this.save} cancel=${this.close}>
-                <textarea name="text" rows="2" defaultValue=${line} aria-label="The item" />
+                <textarea name="item" rows="2" defaultValue=${line} aria-label=${text("memory.summary.item")} />
               <//>
             `
           : html`
               <span class="grow">${line}</span>
               <span class="row-actions">
-                <${RowButton} icon="edit" title="Edit" of=${line} onClick=${this.edit} />
-                <${RowButton} icon="forget" title="Forget" of=${line} onClick=${this.forget} />
+                <${RowButton} name="edit" of=${line} onClick=${this.edit} />
+                <${RowButton} name="forget" of=${line} onClick=${this.forget} />
               </span>
             `}
         ${trouble && html`<p class="trouble" role="alert">${trouble}</p>`}
@@ -213,19 +210,20 @@ class Item extends Component {
 
 /** The line under the heading: the version of the summary and its state. */
 function Standing({ temporary, known, summary, refresh }) {
-  if (temporary) return "Nothing of this chat is kept.";
+  if (temporary) return text("memory.summary.not_kept");
   if (!known) return null;
   const { latest, state, error, job_id: job, message_count: said } = summary ?? {};
-  const parts = latest ? [`Version ${latest.version}`, when(latest.created_at), AUTHORS[latest.author]] : [];
+  const { version, created_at: made, author, through = 0 } = latest ?? {};
+  const parts = latest ? [text("memory.summary.version", { version }), when(made), AUTHORS[author]] : [];
   if (state === "updating") {
-    parts.push(html`<span class="dots">${latest ? "updating" : "A summary is being written"}</span>`);
+    parts.push(html`<span class="dots">${latest ? text("memory.summary.updating") : text("memory.summary.writing")}</span>`);
   } else if (state === "pending" && !job) {
-    parts.push(`${plural(said - (latest?.through ?? 0), "message")} behind`);
-    parts.push(html`<button type="button" class="link" onClick=${refresh}>Update now</button>`);
+    parts.push(text("memory.summary.behind", { count: said - through }));
+    parts.push(html`<button type="button" class="link" onClick=${refresh}>${text("memory.summary.update_now")}</button>`);
   } else if (state === "pending" && !error) {
-    parts.push(latest ? "updates when you pause" : "A summary appears when you pause.");
+    parts.push(latest ? text("memory.summary.updates_soon") : text("memory.summary.appears_soon"));
   } else if (!latest && !error) {
-    parts.push("A summary appears after a reply or two.");
+    parts.push(text("memory.summary.appears_after"));
   }
   return parts.filter(Boolean).map((part, at) => [at > 0 && " · ", part]);
 }
@@ -234,10 +232,9 @@ function Standing({ temporary, known, summary, refresh }) {
 function problemOf(summary) {
   if (!summary?.error) return {};
   const { state, error, latest } = summary;
-  const kept = latest
-    ? `Version ${latest.version} stays, and newer messages are sent word for word.`
-    : "The messages are kept, and are sent word for word.";
-  if (state === "failed") return { message: `The summary could not be updated. ${error} ${kept}`, action: "Try again" };
-  const message = `The last update failed and will be retried automatically. ${error} ${kept}`;
-  return state === "pending" ? { message, action: "Try again now", kind: "" } : {};
+  const version = latest?.version;
+  const kept = latest ? text("memory.summary.version_kept", { version }) : text("memory.summary.messages_kept");
+  if (state === "failed") return { message: text("memory.summary.failed", { error, kept }) };
+  const message = text("memory.summary.retried", { error, kept });
+  return state === "pending" ? { message, action: text("memory.summary.try_now"), kind: "" } : {};
 }

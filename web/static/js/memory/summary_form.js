@@ -5,10 +5,12 @@ import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { Component, html } from "../page/html.js";
 import { EditForm } from "./edit_form.js";
+import { Trouble } from "./trouble.js";
 import { EMPTY, isLine, linesOf, mergedLines, problemWith, sectionOf } from "./sections.js";
+import { text } from "../page/texts.js";
 import { SECTIONS } from "../page/words.js";
 
-const HINTS = { topic: "", excluded: "one a line, as “option: reason”" };
+const HINTS = { topic: "", excluded: text("memory.summary_form.options") };
 
 /** `saved(summary)` is called with the stored summary, `cancel()` if the person cancels. */
 export class SummaryForm extends Component {
@@ -41,41 +43,41 @@ export class SummaryForm extends Component {
 
   merge = () => {
     const { base, newer } = this.state;
-    this.setState({ ...this.begin(newer, (name, theirs) => mergedLines(name, linesOf(base, name), this.lines(name), theirs)), merged: true });
+    const merge = (name, theirs) => mergedLines(name, linesOf(base, name), this.lines(name), theirs);
+    this.setState({ ...this.begin(newer, merge), merged: true });
   };
 
   leave = async () => {
     const { base } = this.state;
     const untouched = SECTIONS.every(([name]) => this.lines(name).join("\n") === linesOf(base, name).join("\n"));
-    const text = "What you typed here is not stored. The summary stays as it was.";
-    if (untouched || (await confirmed("Discard your changes?", text, "Discard"))) this.props.cancel();
+    const words = ["title", "means", "action"].map((part) => text(`memory.summary_form.discard_${part}`));
+    if (untouched || (await confirmed(...words))) this.props.cancel();
   };
 
   render(_, { version, texts, newer, merged }) {
     const write = ({ target }) => this.setState({ texts: { ...texts, [target.name]: target.value } });
     return html`
-      <${EditForm} class="summary-form" aria-label="Edit the summary" manyLines save=${this.save} cancel=${this.leave}>
+      <${EditForm} class="summary-form" aria-label=${text("memory.summary.edit")} manyLines save=${this.save} cancel=${this.leave}>
         ${SECTIONS.map(
           ([name, title]) => html`
             <label class="field">
-              <span>${title} <span class="hint">${HINTS[name] ?? "one a line"}</span></span>
-              <textarea name=${name} aria-label=${title} rows=${isLine(name) ? 2 : 1} value=${texts[name]} onInput=${write} />
+              <span>${title} <span class="hint">${HINTS[name] ?? text("memory.summary_form.one_a_line")}</span></span>
+              <textarea
+                name=${name}
+                aria-label=${title}
+                rows=${isLine(name) ? 2 : 1}
+                value=${texts[name]}
+                onInput=${write}
+              />
             </label>
           `,
         )}
-        <div role="alert">
-          ${newer &&
-          html`
-            <div class="notice error">
-              <p>
-                The summary was updated to version ${newer.version} while you wrote; you began with version ${version}.
-                Nothing was stored, and nothing you typed is lost.
-              </p>
-              <button type="button" onClick=${this.merge}>Bring my changes into version ${newer.version}</button>
-            </div>
-          `}
-          ${merged && !newer && html`<p class="notice">This is version ${version} with your changes. Look it over, then save.</p>`}
-        </div>
+        <${Trouble}
+          message=${newer && text("memory.summary_form.overtaken", { version, newer: newer.version })}
+          action=${newer && text("memory.summary_form.merge", { newer: newer.version })}
+          again=${this.merge}
+        />
+        <${Trouble} kind="" message=${merged && !newer && text("memory.summary_form.merged", { version })} />
       <//>
     `;
   }

@@ -1,9 +1,10 @@
 // A notice of what went wrong.  Screen readers read it out when it appears or changes.
 
 import { html } from "../page/html.js";
+import { text } from "../page/texts.js";
 
 /** With `again` there is a button to try again.  `kind`: what the notice looks like. */
-export const Trouble = ({ message, again, action = "Try again", kind = "error" }) => html`
+export const Trouble = ({ message, again, action = text("memory.try_again"), kind = "error" }) => html`
   <div role="alert">
     ${message &&
     html`

@@ -7,17 +7,22 @@ import { announce, arrowKeys, el } from "../page/dom.js";
 import { Component, createRef, html, render } from "../page/html.js";
 import { EMPTY, linesOf } from "./sections.js";
 import { Trouble } from "./trouble.js";
-import { SECTIONS, clock, dayName, modelName, moment, number, plural } from "../page/words.js";
+import { text } from "../page/texts.js";
+import { SECTIONS, modelName, moment, when } from "../page/words.js";
 
 const SIGNS = { added: "+", removed: "−", changed: "~", kept: "" };
+const NAMES = {
+  added: text("memory.versions.added"),
+  removed: text("memory.versions.removed"),
+  changed: text("memory.versions.changed"),
+};
 const MARKS = { added: "ins", removed: "del", kept: "span" };
-const NAMES = { added: "Added: ", removed: "Removed: ", changed: "Changed: ", kept: "" };
 
 /** `changed(summary)` is called with the summary after a version was restored. */
 export function openVersions(summary, changed) {
   const place = el("div.versions");
   render(html`<${Versions} summary=${summary} changed=${changed} />`, place);
-  return openDialog("Versions of the summary", () => place, { wide: true });
+  return openDialog(text("memory.summary.versions_of"), () => place, { wide: true });
 }
 
 class Versions extends Component {
@@ -58,20 +63,19 @@ class Versions extends Component {
     }
   };
 
-  bringBack = async () => {
+  restore = async () => {
     const { chosen, versions } = this.state;
     const newest = versions[0].version;
-    const text =
-      `It becomes version ${newest + 1}, and replies use it from the next message on. ` +
-      `Version ${newest} stays in this list. Messages after the restored version are summarised again.`;
-    if (!(await confirmed(`Bring version ${chosen} back?`, text, "Bring it back"))) return;
+    const means = text("memory.versions.restore_means", { newest, next: newest + 1 });
+    const title = text("memory.versions.restore_title", { version: chosen });
+    if (!(await confirmed(title, means, text("memory.versions.restore_it")))) return;
     try {
       const summary = await api.post(`${this.path}/rollback`, { version: chosen });
       this.setState({ inReplies: summary.head_version });
       this.props.changed(summary);
       await this.load();
       this.list.current.querySelector("button").focus();
-      announce(`Version ${chosen} is back, as version ${summary.latest.version}`);
+      announce(text("memory.versions.restored", { version: chosen, newest: summary.latest.version }));
     } catch ({ message }) {
       this.setState({ trouble: { message } });
     }
@@ -80,14 +84,14 @@ class Versions extends Component {
   render(_, { versions, cursor, trouble }) {
     return html`
       <div class="version-side">
-        <ul class="version-list" aria-label="Versions, newest first" ref=${this.list}>
+        <ul class="version-list" aria-label=${text("memory.versions.list")} ref=${this.list}>
           ${versions.map((version) => html`<li key=${version.version}>${this.row(version)}</li>`)}
         </ul>
-        ${cursor && html`<button type="button" onClick=${() => this.load(cursor)}>Show earlier versions</button>`}
+        ${cursor && html`<button type="button" onClick=${() => this.load(cursor)}>${text("memory.versions.earlier")}</button>`}
       </div>
       <div class="grow">
         <${Trouble} ...${trouble} />
-        <section class="version-detail" aria-label="The version that is chosen" tabindex="0" ref=${this.detail}>
+        <section class="version-detail" aria-label=${text("memory.versions.chosen")} tabindex="0" ref=${this.detail}>
           ${versions.length > 0 && this.chosen()}
         </section>
       </div>
@@ -99,15 +103,13 @@ class Versions extends Component {
     const choose = () => this.setState({ chosen: version.version });
     const current = String(version.version === chosen);
     let badge = null;
-    if (version === versions[0]) badge = html`<span class="badge">newest</span>`;
+    if (version === versions[0]) badge = html`<span class="badge">${text("memory.versions.newest")}</span>`;
     else if (version.version === inReplies)
-      badge = html`
-        <span class="badge" title="Replies are written with this version and all that was said since">in replies</span>
-      `;
+      badge = html`<span class="badge" title=${text("memory.versions.in_use_means")}>${text("memory.versions.in_use")}</span>`;
     return html`
       <button type="button" class="version" aria-current=${current} onClick=${choose} onFocus=${choose}>
-        <span class="row"><strong>Version ${version.version}</strong>${badge}</span>
-        <span class="small muted">${dayName(version.created_at)} ${clock(version.created_at)}, ${author(version)}</span>
+        <span class="row"><strong>${text("memory.summary.version", version)}</strong>${badge}</span>
+        <span class="small muted">${when(version.created_at)}, ${author(version)}</span>
       </button>
     `;
   }
@@ -119,8 +121,8 @@ class Versions extends Component {
     const [version, before] = versions.slice(at);
     const since = sinceThen && version !== newest;
     const [from, to] = since ? [version, newest] : [before, version];
-    let title = before ? `What version ${chosen} changed` : `Version ${chosen}`;
-    if (since) title = `From version ${chosen} to the newest, ${newest.version}`;
+    let title = before ? text("memory.versions.changes", version) : text("memory.summary.version", version);
+    if (since) title = text("memory.versions.since", { version: chosen, newest: newest.version });
     const compare = (then, label) => html`
       <button type="button" aria-pressed=${since === then} onClick=${() => this.setState({ sinceThen: then })}>${label}</button>
     `;
@@ -130,8 +132,8 @@ class Versions extends Component {
       ${version !== newest &&
       html`
         <div class="row version-tools">
-          ${compare(false, "Against the one before")} ${compare(true, "Against the newest")}
-          <button type="button" onClick=${this.bringBack}>Bring this version back</button>
+          ${compare(false, text("memory.versions.against_before"))} ${compare(true, text("memory.versions.against_newest"))}
+          <button type="button" onClick=${this.restore}>${text("memory.versions.restore")}</button>
         </div>
       `}
       <${Differences} before=${from?.sections ?? EMPTY} after=${to.sections} />
@@ -140,20 +142,19 @@ class Versions extends Component {
 }
 
 function author({ author: who, model, restores }) {
-  if (who === "person") return "by you";
-  return who === "rollback" ? `version ${restores} brought back` : `by ${modelName(model)}`;
+  if (who === "person") return text("memory.summary.by_you");
+  if (who === "rollback") return text("memory.versions.restores", { version: restores });
+  return text("memory.versions.by_model", { model: modelName(model) });
 }
 
-function described(version) {
-  const made = `${moment(version.created_at)}, ${author(version)}`;
-  const parts = [made, `covers ${plural(version.through, "message")}`, `${number(version.tokens)} tokens`];
-  if (version.prompt) parts.push(`prompt ${version.prompt}`);
-  return parts.join(" · ");
+function described({ created_at: made, through: count, tokens, prompt }) {
+  const covers = `${moment(made)} · ${text("memory.versions.described", { count, tokens })}`;
+  return prompt ? `${covers} · ${text("memory.versions.prompt", { prompt })}` : covers;
 }
 
 /** What differs between two summaries, as a list for each section. */
 export function Differences({ before, after }) {
-  if (JSON.stringify(before) === JSON.stringify(after)) return html`<p class="notice">No difference.</p>`;
+  if (JSON.stringify(before) === JSON.stringify(after)) return html`<p class="notice">${text("memory.versions.same")}</p>`;
   return SECTIONS.map(([name, title]) => {
     const steps = lineSteps(linesOf(before, name), linesOf(after, name));
     return steps.length > 0 && html`<h4>${title}</h4><ul class="differences" aria-label=${title}>${steps.map(line)}</ul>`;
@@ -165,7 +166,10 @@ function line([kind, item]) {
   return html`
     <li class=${kind}>
       <span class="sign" aria-hidden="true">${SIGNS[kind]}</span>
-      <span><span class="visually-hidden">${NAMES[kind]}</span>${kind === "changed" ? item.map(mark) : mark([kind, item])}</span>
+      <span>
+        <span class="visually-hidden">${NAMES[kind]}</span>
+        ${kind === "changed" ? item.map(mark) : mark([kind, item])}
+      </span>
     </li>
   `;
 }

@@ -25,7 +25,7 @@ export function on(name, listener) {
 
 export function emit(name, detail = null) {
   dispatch(name, detail);
-  const { turn, by, ...told } = detail ?? {};
+  const { turn, ...told } = detail ?? {};
   if (SHARED.includes(name) && told.sessionId !== null) tabs.postMessage({ name, detail: told });
 }
 
