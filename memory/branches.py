@@ -20,7 +20,8 @@ from config import Settings
 from memory.domain import Message
 from memory.facts.corrections import withdraw
 from memory.sessions.head import show_newest
-from memory.sessions.messages import MessageDraft, append, title_from
+from memory.sessions.messages import MessageDraft, append
+from memory.sessions.titles import renaming
 from memory.summary.summaries import use_newest_left
 from models import REVISED, FactRow, MessageRow, SessionRow, SummaryRow, Transaction
 
@@ -36,12 +37,12 @@ def replace_from(
     first = _of_line(tx, row, MessageRow.position == position)
     assert first is not None, "there is nothing to replace"
     same = (draft.role, draft.content) == (first.role, first.content)
-    _forget_title(tx, row, position)
-    branch = _branch_off(tx, row, position)
-    row.facts_through = min(row.facts_through, position if same else position - 1)
-    if row.summary_version:
-        _take_back_summary(tx, row, position, branch, settings, now)
-    (message,) = append(tx, row, [draft], now)
+    with renaming(tx, row):
+        branch = _branch_off(tx, row, position)
+        row.facts_through = min(row.facts_through, position if same else position - 1)
+        if row.summary_version:
+            _take_back_summary(tx, row, position, branch, settings, now)
+        (message,) = append(tx, row, [draft], now)
     if same:
         tx.execute(update(FactRow).where(FactRow.source_message_id == first.id).values(source_message_id=message.id))
     replaced = select(MessageRow.id).where(MessageRow.session_id == row.id, MessageRow.branch == branch)
@@ -68,13 +69,6 @@ def _of_line(tx: Transaction, row: SessionRow, which: ColumnElement[bool]) -> Me
     """The first message of the session's current line that is so."""
     query = select(MessageRow).where(MessageRow.session_id == row.id, MessageRow.branch == 0, which)
     return tx.scalar(query.order_by(MessageRow.position).limit(1))
-
-
-def _forget_title(tx: Transaction, row: SessionRow, position: int) -> None:
-    """A title that was taken from a replaced message is taken anew; one that somebody gave stays."""
-    named_after = _of_line(tx, row, (MessageRow.role == "user") & MessageRow.erased_at.is_(None))
-    if named_after and named_after.position >= position and row.title == title_from(named_after.content):
-        row.title = ""
 
 
 def _take_back_summary(

@@ -94,13 +94,28 @@ def test_what_was_replaced_is_kept_word_for_word_on_its_branch(client: FlaskClie
     assert said(client, "s", branch=4) == []
 
 
-def test_a_title_goes_with_the_message_it_was_taken_from(client: FlaskClient) -> None:
-    (first,) = talk(client, "Tea in Kyoto")
+def test_a_title_goes_with_what_it_was_taken_from(client: FlaskClient, model_server: ModelServer) -> None:
+    def title(topic: str = "") -> Any:
+        if topic:
+            digest_with(model_server, client, topic=topic)
+        return good(client.get(URL))["title"]
+
+    first, third = talk(client, "Tea in Kyoto", "And cake?")
+    assert title() == "Tea in Kyoto"
+    assert title(topic="Tea houses") == "Tea houses"
+    talk(client, "And sweets?", replaces=third)
+    assert title() == "Tea in Kyoto", "its summary covered what was replaced"
+    assert title(topic="Tea and sweets") == "Tea and sweets"
+    talk(client, "How much are they?")
+    assert title(topic="Prices") == "Tea and sweets", "the first topic stays"
+    calls = [request.model for request in model_server.requests]
+    assert (calls.count("main"), calls.count("mini")) == (4, 3), "a title costs no call"
     (second,) = talk(client, "Coffee in Rome", replaces=first)
-    assert good(client.get(URL))["title"] == "Coffee in Rome"
+    assert title() == "Coffee in Rome"
     client.patch(URL, json={"title": "Drinks"})
+    assert title(topic="Coffee bars") == "Drinks"
     talk(client, "Water in Oslo", replaces=second)
-    assert good(client.get(URL))["title"] == "Drinks"
+    assert title(topic="Fountains") == "Drinks"
 
 
 def test_imported_messages_can_be_replaced_and_are_not_imported_again(client: FlaskClient) -> None:
