@@ -150,7 +150,8 @@ class MessageRow(Base):
     """One message, kept as it was said.
 
     `branch` is 0 on the session's current line.  Messages that were replaced together share a branch of their own and
-    keep their positions.  `indexed_in` is the index generation that knows the message: that holds it, or has removed it
+    keep their positions; `replaced_after` of the first one is the id of the message before it, 0 if there is none.
+    `indexed_in` is the index generation that knows the message: that holds it, or has removed it
     after it was replaced or erased.  It is None for a message that no index knows, and REVISED for a replaced or erased
     one that the index still has to remove.  An erased message (`erased_at`) keeps its position and loses its words.
     """
@@ -176,6 +177,7 @@ class MessageRow(Base):
     tokens: Mapped[int]
     extra: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))  # beside its words, as calls of tools
     indexed_in: Mapped[str | None] = mapped_column(String(32))
+    replaced_after: Mapped[int | None] = mapped_column(BigId)
     erased_at: Mapped[datetime | None]
 
 
