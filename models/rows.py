@@ -185,7 +185,8 @@ class TurnRow(Base):
     """A user message and its reply: how the prompt was made, what it cost, and the idempotency key of the request.
 
     `lease_token` is the session's lease under which the turn was last taken: while the session has that lease, the
-    turn is being answered.
+    turn is being answered.  `so_far` is what the model had said when the lease was last renewed; None when the reply is
+    there.
     """
 
     __tablename__ = "turns"
@@ -199,6 +200,7 @@ class TurnRow(Base):
     idempotency_key: Mapped[str | None] = mapped_column(String(256))
     fingerprint: Mapped[str | None] = mapped_column(String(64), index=True)  # of the request that began it
     lease_token: Mapped[str | None] = mapped_column(String(64))
+    so_far: Mapped[str | None] = mapped_column(Text)
     completion_id: Mapped[str | None] = mapped_column(String(64))
     finish_reason: Mapped[str | None] = mapped_column(String(32))
     model: Mapped[str | None] = mapped_column(String(128))

@@ -75,7 +75,7 @@ def _empty_turn(tx: Transaction, message: MessageRow) -> int:
     turn = tx.scalar(select(TurnRow).where(either))
     if turn is None:
         return 0
-    turn.fingerprint = None
+    turn.fingerprint = turn.so_far = None
     turn.idempotency_key = remains(turn.idempotency_key) if turn.idempotency_key else None
     if turn.reply_message_id == message.id:
         return 0

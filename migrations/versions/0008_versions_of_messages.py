@@ -1,4 +1,4 @@
-"""0008 versions of messages"""
+"""0008 versions of messages, and what was said so far of a reply"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -28,7 +28,9 @@ WHERE branch > 0 AND NOT EXISTS (
 def upgrade():
     op.add_column('messages', sa.Column('replaced_after', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=True))
     op.execute(FILL)
+    op.add_column('turns', sa.Column('so_far', sa.Text(), nullable=True))
 
 
 def downgrade():
+    op.drop_column('turns', 'so_far')
     op.drop_column('messages', 'replaced_after')
