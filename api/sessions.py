@@ -19,6 +19,7 @@ from schemas.sessions import (
     SessionPage,
     SessionQuery,
     Stopping,
+    VersionList,
 )
 
 blueprint = resource("sessions", "Conversations and their messages.")
@@ -127,6 +128,35 @@ def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> An
     database's files and the search index.
     """
     return services().erasing.message(caller(query["user_id"]), session_id, message_id)
+
+
+@blueprint.get("/sessions/<session_id>/messages/versions", errors={404: NOT_THERE})
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(200, VersionList)
+def list_message_versions(query: dict[str, Any], session_id: str) -> Any:
+    """List the messages that have other versions
+
+    A message that was replaced stays as a version of the one in its place, and all that followed it with it.
+    """
+    return {"items": services().branches.versions(caller(query["user_id"]), session_id)}
+
+
+@blueprint.post(
+    f"/sessions/<session_id>/messages/{ID % 'message_id'}/restore",
+    errors={
+        404: "The session does not exist or belongs to someone else, or it has no such version.",
+        409: "A reply is being written in the session. Nothing was changed.",
+    },
+)
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(200, Session)
+def restore_message(query: dict[str, Any], session_id: str, message_id: int) -> Any:
+    """Bring a version of a message back
+
+    It takes the place of the version that the session shows now, with all that followed it. What it replaces is kept
+    and can be brought back in the same way. The summary and the facts follow.
+    """
+    return services().branches.restore(caller(query["user_id"]), session_id, message_id)
 
 
 @blueprint.post("/sessions/<session_id>/stop", scope=CHAT, errors={404: NOT_THERE})

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
+UNREMEMBERED = {"memory": "off"}  # the `extra` of a message that is not remembered
 INTERRUPTED = "interrupted"  # the finish_reason of a reply that was stopped, or whose client left
 CUT_OFF = "cut_off"  # that of a reply in whose middle the model failed
 
@@ -31,7 +32,7 @@ class Message(NamedTuple):
     """One stored message.  `position` counts from 1 within its session's line; `id` is unique everywhere.
 
     `extra` is what it carries beside its words, as JSON's types: calls of tools, the call it answers, what stood for
-    an image.
+    an image, or that it is not `remembered`.
     """
 
     id: int
@@ -44,6 +45,11 @@ class Message(NamedTuple):
     name: str | None = None
     external_id: str | None = None
     extra: Mapping[str, Any] | None = None
+
+    @property
+    def remembered(self) -> bool:
+        """Whether it may be recalled in other sessions, and read for facts."""
+        return (self.extra or {}).get("memory") != "off"
 
 
 @dataclass(frozen=True)

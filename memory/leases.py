@@ -19,11 +19,11 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.exc import SQLAlchemyError
@@ -57,13 +57,20 @@ class Lease:
     token: str
 
 
+class _Held(NamedTuple):
+    """What stops the work of a lease, and what notes its progress in the transaction that renews it."""
+
+    stop: Callable[[], None] | None
+    note: Callable[[Transaction], None] | None
+
+
 class Leases:
     """Takes, renews and gives back leases, and stops turns.  Thread-safe."""
 
     def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
         self._database = database
         self._now = now
-        self._held: dict[Lease, Callable[[], None] | None] = {}  # with what stops the work
+        self._held: dict[Lease, _Held] = {}
         self._waiting: Counter[int] = Counter()  # requests, by the session's row
         self._changed = threading.Condition()
         self._closed = threading.Event()
@@ -88,10 +95,18 @@ class Leases:
         """Clear the lease in the caller's write transaction.  Call `ended` after it has committed."""
         row.lease_token = row.lease_until = None
 
-    def keep(self, lease: Lease, stop: Callable[[], None] | None = None) -> None:
-        """Renew `lease` until `release` or `ended`, and call `stop` when somebody asks for the end of its turn."""
+    def keep(
+        self,
+        lease: Lease,
+        stop: Callable[[], None] | None = None,
+        note: Callable[[Transaction], None] | None = None,
+    ) -> None:
+        """Renew `lease` until `release` or `ended`, and call `stop` when somebody asks for the end of its turn.
+
+        The transaction that renews the lease is given to `note`, every RENEW_SECONDS.
+        """
         with self._changed:
-            self._held[lease] = stop
+            self._held[lease] = _Held(stop, note)
             if self._keeper is None:
                 self._keeper = threading.Thread(target=self._keep_forever, name="recap-leases", daemon=True)
                 self._keeper.start()
@@ -104,7 +119,7 @@ class Leases:
                 return False
             row.stop_token = row.lease_token
         with self._changed:
-            here = [stop for lease, stop in self._held.items() if lease.token == row.stop_token and stop is not None]
+            here = [held.stop for lease, held in self._held.items() if lease.token == row.stop_token and held.stop]
         for stop in here:  # another process finds the note
             stop()
         return True
@@ -191,7 +206,7 @@ class Leases:
             with self._changed:
                 held = dict(self._held)
             # A turn that is over before the second look costs no query.
-            turns = {lease: stop for lease, stop in held.items() if stop is not None and lease in seen}
+            turns = {lease: one.stop for lease, one in held.items() if one.stop is not None and lease in seen}
             pause, seen = LOOK_SECONDS, set(held)
             try:
                 if time.monotonic() >= renewed + RENEW_SECONDS:
@@ -204,13 +219,15 @@ class Leases:
                 told = logs.fields(leases=len(held), error=logs.told(error))
                 log.error("leases could not be renewed; trying again", extra=told)
 
-    def _renew(self, held: Collection[Lease]) -> None:
+    def _renew(self, held: Mapping[Lease, _Held]) -> None:
         if not held:
             return
         with self._database.write(durable=False) as tx:
             until = self._now() + _LEASE  # read inside the transaction, since waiting for it takes time
-            for lease in held:
+            for lease, work in held.items():
                 _change(tx, lease, lease_until=until)
+                if work.note is not None:
+                    work.note(tx)
 
     def _stop_noted(self, turns: Mapping[Lease, Callable[[], None]]) -> None:
         with self._database.read() as tx:

@@ -18,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from config import Settings, SettingsError
 from memory.access.budgets import Budgets
 from memory.access.keys import Keys
+from memory.branches import Branches
 from memory.clients.relay import Relay
 from memory.domain import Message
 from memory.facts.facts import Facts
@@ -114,6 +115,7 @@ class Services:
         variables = [prompt_variables(first) for first in (True, False)]
         self.prompts = prompts = Prompts(database, settings.prompts_path, now, variables)
         self.sessions = sessions = Sessions(settings, database, outbox, leases, now)
+        self.branches = Branches(settings, database, sessions, leases, now)
         self.facts = facts = Facts(settings, database, now)
         self.items = items = Items(database, index, outbox, now)
         self.summaries = Summaries(settings, database, outbox, budgets, facts, now)

@@ -150,7 +150,8 @@ class MessageRow(Base):
     """One message, kept as it was said.
 
     `branch` is 0 on the session's current line.  Messages that were replaced together share a branch of their own and
-    keep their positions.  `indexed_in` is the index generation that knows the message: that holds it, or has removed it
+    keep their positions; `replaced_after` of the first one is the id of the message before it, 0 if there is none.
+    `indexed_in` is the index generation that knows the message: that holds it, or has removed it
     after it was replaced or erased.  It is None for a message that no index knows, and REVISED for a replaced or erased
     one that the index still has to remove.  An erased message (`erased_at`) keeps its position and loses its words.
     """
@@ -176,6 +177,7 @@ class MessageRow(Base):
     tokens: Mapped[int]
     extra: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))  # beside its words, as calls of tools
     indexed_in: Mapped[str | None] = mapped_column(String(32))
+    replaced_after: Mapped[int | None] = mapped_column(BigId)
     erased_at: Mapped[datetime | None]
 
 
@@ -183,7 +185,8 @@ class TurnRow(Base):
     """A user message and its reply: how the prompt was made, what it cost, and the idempotency key of the request.
 
     `lease_token` is the session's lease under which the turn was last taken: while the session has that lease, the
-    turn is being answered.
+    turn is being answered.  `so_far` is what the model had said when the lease was last renewed; None when the reply is
+    there.
     """
 
     __tablename__ = "turns"
@@ -197,6 +200,7 @@ class TurnRow(Base):
     idempotency_key: Mapped[str | None] = mapped_column(String(256))
     fingerprint: Mapped[str | None] = mapped_column(String(64), index=True)  # of the request that began it
     lease_token: Mapped[str | None] = mapped_column(String(64))
+    so_far: Mapped[str | None] = mapped_column(Text)
     completion_id: Mapped[str | None] = mapped_column(String(64))
     finish_reason: Mapped[str | None] = mapped_column(String(32))
     model: Mapped[str | None] = mapped_column(String(128))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, validate, validates_schema
+from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
 from memory.domain import Excerpt as ExcerptValue
 from memory.domain import Fact as FactValue
@@ -71,6 +71,13 @@ class ChatRequest(Input):
     stream = fields.Boolean(load_default=False)
     recall = one_of("auto", "always", "tools", "off", load_default=None, allow_none=True)
     model = optional_text(MODEL_CHARS, metadata=about("One of `GET /api/models`. Without it, the main model answers."))
+    remember = fields.Boolean(
+        load_default=True,
+        metadata=about(
+            "False: the reply looks at this session alone, and nothing of the turn comes up in others: no facts are "
+            "taken from it, and it is not recalled. A search still finds it."
+        ),
+    )
     timezone = TimeZone(load_default=UTC, metadata=about('The zone of words like "yesterday". The default is UTC.'))
     prompt = optional_text(64, metadata=about("The name of the prompt for this turn's summary."))
     system_prompt = optional_text(20_000)
@@ -82,6 +89,10 @@ class ChatRequest(Input):
         metadata=about("With `temporary`: the earlier messages of this chat, which Recap has not stored."),
     )
     replaces = integer(1, load_default=None, allow_none=True, metadata=about("The id of the message it replaces."))
+
+    @post_load
+    def _looks_at_this_session_alone(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return data if data["remember"] else {**data, "recall": "off"}
 
     @validates_schema
     def _fits(self, data: dict[str, Any], **_: Any) -> None:
@@ -208,6 +219,10 @@ class Turn(Schema):
             "`answering`; `finished`; `interrupted`: it was stopped, or the model failed in its middle, and the words "
             "so far are kept; or `broken_off`: no reply came, and sending the same message again continues the turn."
         )
+    )
+    so_far = fields.String(
+        allow_none=True,
+        metadata=about("While there is no reply: what the model had said of it a few seconds ago; null if nothing."),
     )
     model = fields.String(allow_none=True)
     finish_reason = fields.String(allow_none=True)

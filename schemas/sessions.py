@@ -101,6 +101,17 @@ class MessageQuery(PageQuery):
             raise ValidationError("Can be combined only with `limit`. Use its cursors to read on.", "around")
 
 
+class Versions(Schema):
+    """A message that has other versions: it was replaced before, or it replaced them."""
+
+    message_id = fields.Integer(metadata=about("The version that the session shows now."))
+    versions = fields.List(fields.Integer(), metadata=about("The ids of all versions, in the order they were said."))
+
+
+class VersionList(Schema):
+    items = fields.List(fields.Nested(Versions))
+
+
 class Stopping(Schema):
     stopping = fields.Boolean(metadata=about("False if no reply was being written."))
 

@@ -94,13 +94,28 @@ def test_what_was_replaced_is_kept_word_for_word_on_its_branch(client: FlaskClie
     assert said(client, "s", branch=4) == []
 
 
-def test_a_title_goes_with_the_message_it_was_taken_from(client: FlaskClient) -> None:
-    (first,) = talk(client, "Tea in Kyoto")
+def test_a_title_goes_with_what_it_was_taken_from(client: FlaskClient, model_server: ModelServer) -> None:
+    def title(topic: str = "") -> Any:
+        if topic:
+            digest_with(model_server, client, topic=topic)
+        return good(client.get(URL))["title"]
+
+    first, third = talk(client, "Tea in Kyoto", "And cake?")
+    assert title() == "Tea in Kyoto"
+    assert title(topic="Tea houses") == "Tea houses"
+    talk(client, "And sweets?", replaces=third)
+    assert title() == "Tea in Kyoto", "its summary covered what was replaced"
+    assert title(topic="Tea and sweets") == "Tea and sweets"
+    talk(client, "How much are they?")
+    assert title(topic="Prices") == "Tea and sweets", "the first topic stays"
+    calls = [request.model for request in model_server.requests]
+    assert (calls.count("main"), calls.count("mini")) == (4, 3), "a title costs no call"
     (second,) = talk(client, "Coffee in Rome", replaces=first)
-    assert good(client.get(URL))["title"] == "Coffee in Rome"
+    assert title() == "Coffee in Rome"
     client.patch(URL, json={"title": "Drinks"})
+    assert title(topic="Coffee bars") == "Drinks"
     talk(client, "Water in Oslo", replaces=second)
-    assert good(client.get(URL))["title"] == "Drinks"
+    assert title(topic="Fountains") == "Drinks"
 
 
 def test_imported_messages_can_be_replaced_and_are_not_imported_again(client: FlaskClient) -> None:
@@ -120,6 +135,69 @@ def test_turns_of_replaced_messages_are_kept_but_not_listed(app: Flask, client: 
     failed(client.get(f"{URL}/turns/{ids[1]}"), 404, "turn_not_found")
     with services_of(app).database.read() as tx:
         assert tx.query(TurnRow).filter(TurnRow.user_message_id == ids[1]).one().usage
+
+
+# -- versions
+
+
+def versions(client: FlaskClient) -> dict[int, list[int]]:
+    """The versions of the line's messages, by the ids of those in use."""
+    items = good(client.get(f"{URL}/messages/versions"))["items"]
+    return {item["message_id"]: item["versions"] for item in items}
+
+
+def restore(client: FlaskClient, message_id: int) -> dict[str, Any]:
+    session: dict[str, Any] = good(client.post(f"{URL}/messages/{message_id}/restore"))
+    return session
+
+
+def test_every_version_comes_back_with_what_followed_it(client: FlaskClient) -> None:
+    one, two, three = talk(client, "one", "two", "three")
+    assert versions(client) == {}
+    (deux,) = talk(client, "deux", replaces=two)
+    (zwei,) = talk(client, "zwei", replaces=deux)
+    assert versions(client) == {zwei: [two, deux, zwei]}
+    (eins,) = talk(client, "eins", replaces=one)
+    assert versions(client) == {eins: [one, eins]}, "what another version led to is no version here"
+    failed(client.post(f"{URL}/messages/{two}/restore"), 404, "version_not_found")
+    session = restore(client, one)
+    assert said(client, "s") == line("one", "zwei") and session["message_count"] == 4
+    assert versions(client) == {one: [one, eins], zwei: [two, deux, zwei]}
+    restore(client, two)
+    assert said(client, "s") == line("one", "two", "three")
+    assert [message["position"] for message in stored(client, "s")] == [1, 2, 3, 4, 5, 6]
+    assert restore(client, two)["tokens"] == sum(message["tokens"] for message in stored(client, "s"))
+    assert [turn["user_message_id"] for turn in read_all(client, f"{URL}/turns")] == [three, two, one]
+    talk(client, "four")
+    (drei,) = talk(client, "drei", replaces=three)
+    assert versions(client) == {one: [one, eins], two: [two, deux, zwei], drei: [three, drei]}
+    restore(client, zwei)
+    assert versions(client) == {one: [one, eins], zwei: [two, deux, zwei]}
+    good(client.delete(f"{URL}/messages/{deux}"))
+    assert versions(client) == {one: [one, eins], zwei: [two, zwei]}
+    restore(client, two)
+    assert said(client, "s") == line("one", "two", "drei")
+
+
+def test_what_comes_back_is_found_summarised_and_read_for_facts_again(
+    client: FlaskClient, model_server: ModelServer
+) -> None:
+    (first,) = talk(client, "I live in Bergen")
+    model_server.mini.queue(digest_of(fact("Lives in Bergen", 1, "I live in Bergen"), topic="Bergen"))
+    work(client)
+    talk(client, "I live in Oslo", replaces=first)
+    model_server.mini.queue(digest_of(fact("Lives in Oslo", 1, "I live in Oslo"), topic="Oslo"))
+    work(client)
+    assert set(facts(client)) == {"Lives in Oslo"} and found(client, "Bergen") == []
+    restore(client, first)
+    assert facts(client) == {} and found(client, "Oslo") == []
+    assert summary(client, "s")["state"] == "pending" and version(client)["sections"]["topic"] == ""
+    model_server.mini.queue(digest_of(fact("Lives in Bergen", 1, "I live in Bergen"), topic="Bergen"))
+    work(client)
+    assert set(facts(client)) == {"Lives in Bergen"} and version(client)["sections"]["topic"] == "Bergen"
+    assert set(found(client, "Bergen")) == {"I live in Bergen", "Answer to I live in Bergen"}
+    assert good(client.get(URL))["title"] == "Bergen"
+    assert all(one.consistent for one in services_of(client.application).indexing.verify())
 
 
 # -- what can't be replaced
@@ -364,7 +442,7 @@ def test_the_same_words_keep_their_facts_and_pins(client: FlaskClient, model_ser
 WORD = re.compile(r"\bw\d+\b")
 BACK = {"say": 0, "replace last": 1, "replace near": 3, "replace far": 9}  # messages of the person that are taken back
 ACTIONS = [*["say"] * 3, *["replace last"] * 2, "replace near", "replace far", "append"]
-ACTIONS += [*["summary"] * 3, "index", "roll back"]
+ACTIONS += [*["summary"] * 3, "index", "roll back", *["restore"] * 3]
 
 
 def listing(body: Body) -> Any:
@@ -385,7 +463,7 @@ def said_words(client: FlaskClient, **query: Any) -> list[str]:
 def test_prompts_summaries_facts_and_search_are_always_those_of_the_line(
     make_app: MakeApp, model_server: ModelServer, seed: int
 ) -> None:
-    """Messages are sent, replaced, summarised and rolled back; each has a word of its own."""
+    """Messages are sent, replaced, brought back, summarised and rolled back; each has a word of its own."""
     app = make_app(**at(model_server, tail_messages_max=5, tail_messages_min=2, summary_debounce=60.0))
     client = app.test_client()
     model_server.mini.default = listing
@@ -399,6 +477,9 @@ def test_prompts_summaries_facts_and_search_are_always_those_of_the_line(
             assert shown == set(said_words(client)[:-1]), "all but the reply, in the head or word for word"
         elif action == "append":
             append(client, "s", [words(f"w{number}0001"), words(f"w{number}0002", "assistant")])
+        elif action == "restore":
+            for current, ids in sorted(versions(client).items())[-1:]:
+                restore(client, next(id for id in ids if id != current))
         elif action != "roll back":
             work(client, action)
         elif latest := version(client):

@@ -115,7 +115,7 @@ def past(client: FlaskClient, model_server: ModelServer) -> FlaskClient:
     good(client.put("/api/sessions/s/summary", json={"sections": {"topic": f"{SENTINEL}, tea, and more"}}))
     chat(client, "Do you remember my secret?", session_id="later", user_id="ada")
     told(client, model_server, topic="Secrets")
-    assert good(client.get("/api/sessions/s"))["title"] == SECRET
+    assert good(client.get("/api/sessions/s"))["title"] == f"About {SENTINEL}"
     return client
 
 

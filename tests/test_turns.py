@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,14 +11,15 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from sqlalchemy import select, update
 
 from app import services_of
-from models import SessionRow
+from models import SessionRow, TurnRow
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer, Status
+from tests.model_server import Dictation, ModelServer, Status
 from tests.resources import an_app, append, good, read_all
 from tests.resources import said as words
-from tests.talking import answering, ask, at, chat, failed, stored
+from tests.talking import answering, ask, at, chat, failed, meanwhile, stored, stream
 
 TURNS = "/api/sessions/s/turns"
 
@@ -35,12 +37,43 @@ def client(app: Flask) -> FlaskClient:
 # -- how turns ended
 
 
+def test_what_is_said_so_far_can_be_read_while_a_reply_is_written(make_app: MakeApp, model_server: ModelServer) -> None:
+    """It stays when the reply breaks off, and goes when the message is erased."""
+    app = make_app(**at(model_server, model_timeout=60.0))
+    reply = Dictation()
+    model_server.main.queue(reply)
+
+    def turn() -> dict[str, Any]:
+        return dict(good(app.test_client().get(TURNS))["items"][0])
+
+    def reads(words: str) -> None:
+        began = time.monotonic()
+        while turn()["so_far"] != words and time.monotonic() < began + 15:
+            time.sleep(0.05)
+        assert (turn()["so_far"], turn()["state"]) == (words, "answering")
+
+    with meanwhile(lambda: stream(app.test_client(), "Hello", session_id="s")):
+        assert reply.asked.wait(20)
+        reply.say("Good ")
+        reads("Good ")
+        reply.say("morning")
+        reads("Good morning")
+        reply.end()
+    assert (turn()["so_far"], turn()["state"]) == (None, "finished")
+    with services_of(app).database.write() as tx:  # as if the server had been killed
+        tx.execute(update(TurnRow).values(so_far="Good mor", finished_at=None, reply_message_id=None))
+    assert (turn()["so_far"], turn()["state"]) == ("Good mor", "broken_off")
+    good(app.test_client().delete(f"/api/sessions/s/messages/{turn()['user_message_id']}"))
+    with services_of(app).database.read() as tx:
+        assert tx.scalar(select(TurnRow.so_far)) is None
+
+
 def test_a_finished_turn_says_what_its_reply_said(client: FlaskClient) -> None:
     answer = chat(client, "Hello", session_id="s")
     (turn,) = good(client.get(TURNS))["items"]
     same = {name: answer[name] for name in ("user_message_id", "message_id", "model", "usage")}
     times = {"started_at": turn["started_at"], "finished_at": turn["finished_at"]}
-    assert turn == {**same, **times, "state": "finished", "finish_reason": "stop"}
+    assert turn == {**same, **times, "state": "finished", "so_far": None, "finish_reason": "stop"}
     assert turn["started_at"] <= turn["finished_at"]
 
 

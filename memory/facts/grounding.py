@@ -97,6 +97,8 @@ class Grounding:
             raise Ungrounded(f"no message {draft.source} was shown")
         if source.position <= self._facts_through:
             raise Ungrounded(f"message {draft.source} was read before")
+        if not source.remembered:
+            raise Ungrounded(f"message {draft.source} is not to be remembered")
         if source.role != "user":
             raise Ungrounded(f"message {draft.source} is not the person's own")
         if not draft.text.strip() or len(draft.text) > TEXT_CHARS_MAX:

@@ -7,7 +7,7 @@ the same message sent again is not stored again.
 Guarantee: in one transaction everything made from its words goes with them: the facts taken from it (what they alone
 corrected holds again), the items of the store that rest on it, every version of the summary that was made from it or
 from such a version, also those that the person edited, and what its turn noted.  The newest version without it is in
-use again, and the summary goes on from there.  A title that was made from it is made anew.
+use again, and the summary goes on from there.  A title that was taken from it is taken from what is left.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from sqlalchemy import func, or_, select, update
 from config import Settings
 from memory.facts.corrections import withdraw
 from memory.sessions.head import show_newest
-from memory.sessions.messages import SAID, remains, title_from
+from memory.sessions.messages import remains
+from memory.sessions.titles import renaming
 from memory.store.documents import remove, resting_on
 from memory.summary.summaries import skip_erased, use_newest_left
 from models import REVISED, FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow
@@ -37,32 +38,34 @@ def erase_message(
     erased += remove(tx, tx.scalars(resting_on([message.id])).all())
     erased["turns"] = _empty_turn(tx, message)
     summaries = _made_from(tx, row, message)
-    named_after = title_from(message.content)
     if not message.branch:
         row.tokens -= message.tokens
         row.head_tokens -= message.tokens if message.position <= row.head_through else 0
+    with renaming(tx, row):
+        _empty(message, now)
+        for version in summaries:
+            tx.delete(version)
+        tx.flush()
+        versions = {version.version for version in summaries}
+        if row.summary_version in versions:
+            use_newest_left(tx, row, now, author="erasure")
+    if row.head_version in versions:
+        show_newest(tx, row, settings)
+    row.summary_through = skip_erased(tx, row, row.summary_through)
+    erased["summaries"] = len(summaries)
+    erased["edited_summaries"] = sum(version.author == "person" for version in summaries)
+    tx.execute(update(JobRow).where(JobRow.session_id == row.id).values(error=None))  # it may name its words
+    return erased
+
+
+def _empty(message: MessageRow, now: datetime) -> None:
+    """Leave of the message its place alone."""
     message.erased_at = now
     message.content = ""
     message.name = message.extra = None
     message.external_id = remains(message.external_id) if message.external_id else None
     message.tokens = 0
     message.indexed_in = REVISED  # until it is taken out of the index
-    for version in summaries:
-        tx.delete(version)
-    tx.flush()
-    erased["summaries"] = len(summaries)
-    erased["edited_summaries"] = sum(version.author == "person" for version in summaries)
-    versions = {version.version for version in summaries}
-    if row.summary_version in versions:
-        use_newest_left(tx, row, now, author="erasure")
-    if row.head_version in versions:
-        show_newest(tx, row, settings)
-    row.summary_through = skip_erased(tx, row, row.summary_through)
-    if message.role == "user" and row.title == named_after:
-        said = select(MessageRow.content).where(MessageRow.session_id == row.id, *SAID, MessageRow.role == "user")
-        row.title = title_from(tx.scalar(said.order_by(MessageRow.position).limit(1)) or "")
-    tx.execute(update(JobRow).where(JobRow.session_id == row.id).values(error=None))  # it may name its words
-    return erased
 
 
 def _empty_turn(tx: Transaction, message: MessageRow) -> int:
@@ -72,7 +75,7 @@ def _empty_turn(tx: Transaction, message: MessageRow) -> int:
     turn = tx.scalar(select(TurnRow).where(either))
     if turn is None:
         return 0
-    turn.fingerprint = None
+    turn.fingerprint = turn.so_far = None
     turn.idempotency_key = remains(turn.idempotency_key) if turn.idempotency_key else None
     if turn.reply_message_id == message.id:
         return 0

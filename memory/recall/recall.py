@@ -153,6 +153,7 @@ class Recall:
                 ids = latest(tx, past.owner_id, session, spans, query.limit, past.exclude)
                 near = load(tx, past.owner_id, ids, reach)
             hits = [Hit(one, 0, 1 / rank, {"time": 1.0}) for rank, one in enumerate(ids, 1)]
+        near = {id: one for id, one in near.items() if one.message.remembered or one.session_id == past.session_row_id}
         return fit(near, hits, budget=budget, reach=reach, exclude=past.exclude)
 
     def _find(

@@ -87,12 +87,12 @@ class Sessions:
             row = self.make(tx, caller, session_id)
             row.title = title[:200]
             row.system_prompt = system_prompt
-            return self._info(row)
+            return self.info(row)
 
     def get(self, caller: Caller, session_id: str) -> SessionInfo:
         """Raises NotFound."""
         with self.database.read() as tx:
-            return self._info(find_session(tx, caller, session_id))
+            return self.info(find_session(tx, caller, session_id))
 
     def page(
         self,
@@ -127,7 +127,7 @@ class Sessions:
         with self.database.read() as tx:
             rows = tx.scalars(query).all()
         page = page_of(rows, limit, lambda row: (row.updated_at, row.id))
-        return Page(tuple(self._info(row) for row in page.items), page.next_cursor)
+        return Page(tuple(self.info(row) for row in page.items), page.next_cursor)
 
     def change(self, caller: Caller, session_id: str, changes: dict[str, Any]) -> SessionInfo:
         """Set `title`, `system_prompt`, `pinned` or `archived`.  Raises NotFound."""
@@ -135,7 +135,7 @@ class Sessions:
             row = find_session(tx, caller, session_id)
             for name, value in changes.items():
                 setattr(row, name, value)
-            return self._info(row)
+            return self.info(row)
 
     def messages(
         self,
@@ -213,9 +213,9 @@ class Sessions:
             self.follow_up(tx, figures_of(row), index_delay=0.0)
         ids = known | {key: message.id for key, message in zip(new, stored, strict=True)}
         message_ids = tuple(ids[draft.external_id or place] for place, draft in enumerate(drafts))
-        return Appended(self._info(row), message_ids, created=len(new))
+        return Appended(self.info(row), message_ids, created=len(new))
 
-    def _info(self, row: SessionRow) -> SessionInfo:
+    def info(self, row: SessionRow) -> SessionInfo:
         return SessionInfo(
             id=row.public_id,
             user_id=row.owner.user_id,

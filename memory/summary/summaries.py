@@ -26,6 +26,7 @@ from memory.prompts.prompts import SYSTEM_TEXT
 from memory.sections import SECTIONS, Sections
 from memory.sessions.head import show_newest
 from memory.sessions.messages import SAID
+from memory.sessions.titles import name_after
 from memory.summary.digest import SUMMARY_TOKENS_MAX, item_text
 from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
 
@@ -181,6 +182,7 @@ def add_version(
     version = SummaryRow(session_id=row.id, version=row.summary_version, through=row.summary_through, **about)
     version.sections, version.tokens, version.created_at = sections.as_dict(), tokens.estimate(str(sections)), now
     tx.add(version)
+    name_after(tx, row, sections.topic)
     tx.flush()
 
 

@@ -21,7 +21,7 @@ from memory.branches import replace_from
 from memory.clients.arrival import carried_on, is_errand, opening, repeated, store
 from memory.clients.conversation import Sent
 from memory.clients.prompt import ClientView
-from memory.domain import INTERRUPTED, Caller, Message
+from memory.domain import INTERRUPTED, UNREMEMBERED, Caller, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases import Lease
 from memory.sessions.head import fold
@@ -125,7 +125,7 @@ def _begin(
         exchange, known = _exchange(line, last), True  # it may have been sent before
     else:
         parts.budgets.check(tx, row.owner_id)
-        draft = MessageDraft("user", request.message, request.name)
+        draft = MessageDraft("user", request.message, request.name, extra=None if request.remember else UNREMEMBERED)
         line = _line(tx, row)
         replaced = _to_replace(tx, row, request.replaces) if request.replaces is not None else None
         message = _unanswered(tx, row, request, turn, line, replaced)

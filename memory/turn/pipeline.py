@@ -25,7 +25,7 @@ from time import perf_counter
 from memory import tokens
 from memory.clients.arrival import opening
 from memory.clients.conversation import reply_extra, said
-from memory.domain import CUT_OFF, INTERRUPTED, Caller, Usage
+from memory.domain import CUT_OFF, INTERRUPTED, UNREMEMBERED, Caller, Usage
 from memory.errors import Conflict, ModelError, RecapError
 from memory.llm import (
     Call,
@@ -100,7 +100,7 @@ class ChatPipeline:
                 client=None if request.client is None else request.client.parameters,
                 cache_key=None if admitted.passed_on else admitted.session_id,
             )
-            answer = Answer(parts, question, tools, course.spent)
+            answer = Answer(parts, question, tools, course)
             if request.stream:
                 course.first_text = perf_counter()
             report = replace(prompt.started.memory, calls=answer.looked_back)
@@ -175,18 +175,19 @@ class Answer:
     and a client the error.  The last call is offered no tools, so that it must answer.  What a look back brings never
     makes the prompt larger than CONTEXT_TOKENS.
 
-    `end` has the usage of all calls together, and `spent` gets that of each.  `rate` is how many tokens the model
-    counts for one of our estimate.
+    `end` has the usage of all calls together; the turn's `course` gets that of each, and what was said so far.  `rate`
+    is how many tokens the model counts for one of our estimate.
     """
 
     end: Finish
 
-    def __init__(self, parts: Parts, request: ModelRequest, tools: Tools | None, spent: list[Usage]) -> None:
+    def __init__(self, parts: Parts, request: ModelRequest, tools: Tools | None, course: Course) -> None:
         self._settings = parts.settings
         self._model = parts.model
         self._tools = tools
-        self._spent = spent
+        self._spent = course.spent
         self.text = ""
+        course.so_far = lambda: self.text
         self.rate = 1.0
         self.interrupted = False
         self.looked_back: tuple[RecallCall, ...] = ()
@@ -322,7 +323,8 @@ def _store(parts: Parts, caller: Caller, admitted: Admitted, request: TurnReques
     """The stored reply's id."""
     lease, now, begun = admitted.lease, parts.now(), None
     assert lease is not None and admitted.turn_id is not None
-    draft = MessageDraft("assistant", finished.reply, extra=reply_extra(finished.calls) if finished.calls else None)
+    extra = reply_extra(finished.calls) if finished.calls else None
+    draft = MessageDraft("assistant", finished.reply, extra=extra if request.remember else UNREMEMBERED)
     if request.client is not None and request.session_id is None:
         line = [one.said for one in request.client.conversation.messages]
         begun = opening(caller, [*line, said(draft)])

@@ -64,11 +64,11 @@ def remember(
     sent: Mapping[int, Sent],
 ) -> Admitted:
     """What the session remembers for an answer to `exchange`.  Raises TooLarge."""
-    facts = parts.facts.current(tx, row)
-    if row.head_facts is None:
+    facts = parts.facts.current(tx, row) if request.remember else []
+    if row.head_facts is None and request.remember:
         row.head_facts = [fact.id for fact in parts.facts.ranking.for_head(facts, parts.now())]
     by_id = {fact.id: fact for fact in facts}
-    head_facts = tuple(by_id.pop(fact_id) for fact_id in row.head_facts if fact_id in by_id)
+    head_facts = tuple(by_id.pop(fact_id) for fact_id in row.head_facts or () if fact_id in by_id)
     summary, state, _, error, stored_prompt = of_head(tx, row)
     own = request.system_prompt or row.system_prompt or parts.settings.system_prompt
     explained = request.client is None and not own  # Recap's own prompt tells how to read remembered text

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -15,8 +16,10 @@ from memory.errors import ModelError, RecapError
 from memory.llm import Call
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
+from memory.turn import turns
 from memory.turn.parts import Parts
 from memory.turn.values import Admitted, TurnFinished, TurnRequest
+from models import Transaction
 
 log = logging.getLogger(__name__)
 
@@ -32,12 +35,14 @@ class Course(AbstractContextManager["Course"]):
     def __init__(self, parts: Parts, caller: Caller, request: TurnRequest) -> None:
         self.spent: list[Usage] = []  # by each call of the model
         self.ended: dict[str, float] = {}  # when each phase ended, by `time.perf_counter`
+        self.so_far: Callable[[], str] = str  # what the model has said
         self.first_text: float | None = None  # when the first text of a streamed reply was there
         self._parts = parts
         self._caller = caller
         self._request = request
         self._turn: Admitted | None = None
         self._over = False
+        self._noted = 0  # characters
         self._began = time.perf_counter()
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
@@ -62,7 +67,14 @@ class Course(AbstractContextManager["Course"]):
         self.ended["admit"] = time.perf_counter()
         self._turn = turn
         if turn.lease is not None:
-            self._parts.leases.keep(turn.lease, call.stop)
+            self._parts.leases.keep(turn.lease, call.stop, self._note)
+
+    def _note(self, tx: Transaction) -> None:
+        """Keep what was said so far for pages that do not hear it, in any process."""
+        said, turn = self.so_far(), self._turn
+        if len(said) > self._noted and turn is not None and turn.lease is not None and turn.turn_id is not None:
+            turns.note(tx, turn.turn_id, turn.lease, said)
+            self._noted = len(said)
 
     def give_up(self) -> None:
         """Give the lease back, and charge for the calls of a turn that stores no reply."""

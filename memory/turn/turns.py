@@ -35,20 +35,23 @@ from models import Database, FactRow, MessageRow, SessionRow, Transaction, TurnR
 _T = TurnRow.__table__
 _INSERT = insert(_T).returning(_T.c.id)
 _UPDATE = update(_T).where(_T.c.id == bindparam("turn"))
+_NOTE = _UPDATE.where(_T.c.lease_token == bindparam("token")).values(so_far=bindparam("said"))
 
 
 @dataclass(frozen=True)
 class TurnInfo:
     """A turn as it is shown.
 
-    `state` is `answering`, `finished`, `interrupted` (the reply is what was said until then), or `broken_off`: no
-    reply came, and the same message sent again takes the turn up.  A turn without a reply has no `message_id`,
-    `model`, `finish_reason`, `usage` and `finished_at`.  `memory` is there where a single turn is read.
+    `state` is `answering`, `finished`, `interrupted` (the reply is what was said until then), or `broken_off`: no reply
+    came, and the same message sent again takes the turn up.  A turn without a reply has no `message_id`, `model`,
+    `finish_reason`, `usage` and `finished_at`, but what was said `so_far`, a few seconds ago.  `memory` is there where
+    a single turn is read.
     """
 
     user_message_id: int
     message_id: int | None
     state: str
+    so_far: str | None
     model: str | None
     finish_reason: str | None
     usage: TurnUsage | None
@@ -108,6 +111,7 @@ class Turns:
             user_message_id=turn.user_message_id,
             message_id=turn.reply_message_id,
             state=self._state(turn, row),
+            so_far=turn.so_far,
             model=turn.model,
             finish_reason=turn.finish_reason,
             usage=TurnUsage.from_stored(turn.usage) if turn.usage is not None else None,
@@ -169,7 +173,7 @@ def begin(
 
     The Idempotency-Key of the request, which began the turn `keyed`, belongs to it from now on.
     """
-    begun: dict[str, Any] = {"started_at": now, "lease_token": lease.token}
+    begun: dict[str, Any] = {"started_at": now, "lease_token": lease.token, "so_far": None}
     if request.idempotency_key is not None:
         begun["idempotency_key"] = request.idempotency_key
     if request.idempotency_key is not None or request.client is not None:
@@ -184,10 +188,16 @@ def begin(
     return tx.scalars(_INSERT, begun).one()
 
 
+def note(tx: Transaction, turn_id: int, lease: Lease, said: str) -> None:
+    """Store what the model has said so far, unless the turn was taken from this lease."""
+    tx.execute(_NOTE, {"turn": turn_id, "token": lease.token, "said": said})
+
+
 def finish(tx: Transaction, turn_id: int, reply_id: int, finished: TurnFinished, now: datetime) -> None:
     """Store how a turn ended."""
     ended = {
         "reply_message_id": reply_id,
+        "so_far": None,
         "completion_id": finished.started.completion_id,
         "finish_reason": finished.finish_reason,
         "model": finished.model,

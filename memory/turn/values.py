@@ -24,11 +24,12 @@ class TurnRequest:
     """A message to answer.  `recall` None means the setting RECALL, and `model` None the main model.  `timezone` is
     where the person's days begin.
 
-    `replaces` is the id of the user message of this session that this one replaces, with all after it.  `unheard` says
-    what becomes of the reply when its listener leaves: it is finished, or interrupted and kept so far.  `history` is
-    what was said before in a temporary chat, which nobody else keeps.  `client` is the whole request of an OpenAI
-    client, whose last user message is `message`.  `patience` is how many seconds each write waits for the database, if
-    not for the database's own limit.
+    A turn that is not to `remember` is answered from its session alone, and nothing of it comes up in another: no fact
+    is taken from it, and it is not recalled.  `replaces` is the id of the user message of this session that this one
+    replaces, with all after it.  `unheard` says what becomes of the reply when its listener leaves: it is finished, or
+    interrupted and kept so far.  `history` is what was said before in a temporary chat, which nobody else keeps.
+    `client` is the whole request of an OpenAI client, whose last user message is `message`.  `patience` is how many
+    seconds each write waits for the database, if not for the database's own limit.
     """
 
     message: str
@@ -36,6 +37,7 @@ class TurnRequest:
     name: str | None = None
     recall: str | None = None
     model: str | None = None
+    remember: bool = True
     prompt: str | None = None
     system_prompt: str | None = None
     stream: bool = False

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browsing import accessibility
 from tests.live import Live
-from tests.model_server import ModelServer
+from tests.model_server import Dictation, ModelServer
 
 ME = "me"  # whose memory the page shows unless told otherwise
 
@@ -38,6 +38,16 @@ def chat(page: Page, server: ModelServer, text: str, reply: str = "Noted.", show
     send(page, text)
     expect(messages(page).last).to_contain_text(shows or reply)
     expect(page.get_by_role("button", name=re.compile("Why this answer")).last).to_be_visible()
+
+
+def begin(page: Page, server: ModelServer, text: str, said: str) -> Dictation:
+    """A turn whose reply is being written, and shows what was `said` so far."""
+    reply = Dictation()
+    server.main.queue(reply)
+    send(page, text)
+    reply.say(said)
+    expect(messages(page).last).to_contain_text(said.strip())
+    return reply
 
 
 def open_chat(page: Page, title: str) -> None:

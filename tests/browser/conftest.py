@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.browsing import PROGRAMS, USUAL, Screen, Watch, close, find_chromium, launch, open_page, watch_of
 from tests.conftest import MakeApp
 from tests.live import Live
-from tests.model_server import ModelServer
+from tests.model_server import Body, ModelServer, digest
 from tests.serving import Server, migrated_server, model_settings
 from tests.talking import at
 
@@ -60,6 +60,17 @@ def chromium() -> Iterator[Browser]:
         browser = launch(playwright, program)
         yield browser
         browser.close()
+
+
+@pytest.fixture(autouse=True)
+def topics(model_server: ModelServer) -> None:
+    """Leave chats their first words as titles, unless a test has the mini model name a topic."""
+
+    def without_topic(body: Body) -> Any:
+        made = digest(body)
+        return {**made, "summary": {**made["summary"], "topic": ""}}
+
+    model_server.mini.default = without_topic
 
 
 @pytest.fixture

@@ -7,11 +7,25 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chatting import box, chat, messages, open_chat, send, session_shown, stored, talk
+from tests.browser.chatting import (
+    ME,
+    begin,
+    box,
+    chat,
+    known,
+    messages,
+    open_chat,
+    send,
+    session_shown,
+    state,
+    stored,
+    talk,
+)
 from tests.browser.conftest import Browse, Serve
 from tests.browsing import watch_of
 from tests.live import Live
-from tests.model_server import Dictation, ModelServer, Status, Text
+from tests.model_server import ModelServer, Status, Text
+from tests.resources import digest_of, fact
 
 
 def done(page: Page) -> None:
@@ -36,12 +50,8 @@ def test_a_first_chat_from_the_empty_page(page: Page, live: Live, model_server: 
 
 
 def test_a_reply_shows_as_it_is_written_and_can_be_stopped(page: Page, live: Live, model_server: ModelServer) -> None:
-    reply = Dictation()
-    model_server.main.queue(reply)
     page.goto("/")
-    send(page, "Tell me a story")
-    reply.say("Once upon ")
-    expect(messages(page).last).to_contain_text("Once upon")
+    reply = begin(page, model_server, "Tell me a story", "Once upon ")
     reply.say("a time")
     expect(messages(page).last).to_contain_text("Once upon a time")
     page.get_by_role("button", name="Stop", exact=True).click()
@@ -128,19 +138,69 @@ def test_a_draft_outlives_a_reload_and_a_look_at_another_chat(page: Page, live: 
     expect(box(page)).to_have_value("Half a thought")
 
 
-def test_changing_the_last_message_replaces_it_and_its_reply(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_any_message_is_edited_and_its_versions_come_back(page: Page, live: Live, model_server: ModelServer) -> None:
     page.goto("/")
-    chat(page, model_server, "I live in Lyon")
-    page.get_by_role("button", name="Edit", exact=True).click()
+    chat(page, model_server, "I live in Lyon", "A fine city.")
+    chat(page, model_server, "And I like tea", "Green, then.")
+    messages(page).first.get_by_role("button", name="Edit").click()
     words = page.get_by_role("textbox", name="Your message, changed")
     expect(words).to_be_focused()
     words.fill("I live in Lille")
-    model_server.main.queue(Text("Lille it is."))
+    model_server.main.queue("Lille it is.")
     words.press("Enter")
     expect(messages(page).last).to_contain_text("Lille it is.")
-    done(page)
     expect(messages(page)).to_have_count(2)
+    expect(messages(page).first).to_contain_text("2/2")
+    before = page.get_by_role("button", name="Previous version")
+    after = page.get_by_role("button", name="Next version")
+    expect(after).to_be_disabled()
+    before.click()
+    expect(messages(page)).to_have_count(4)
+    expect(messages(page).first).to_contain_text("I live in Lyon")
+    expect(messages(page).last).to_contain_text("Green, then.")
+    assert [text for _, text in stored(live, session_shown(page))][:2] == ["I live in Lyon", "A fine city."]
+    page.reload()
+    expect(before).to_be_disabled()
+    after.click()
+    expect(messages(page)).to_have_count(2)
+    expect(before).to_be_enabled()
     assert stored(live, session_shown(page)) == [("user", "I live in Lille"), ("assistant", "Lille it is.")]
+
+
+def test_what_a_turn_brought_to_memory_is_told_under_its_reply_and_undone(
+    page: Page, live: Live, model_server: ModelServer
+) -> None:
+    page.goto("/")
+    model_server.mini.queue(digest_of(fact("Likes lilies", 1, "I like lilies"), topic="Flowers"))
+    chat(page, model_server, "Hello, I like lilies", "Nice.")
+    told = messages(page).last.get_by_text("Remembered: Likes lilies")
+    expect(told).to_be_visible()
+    chats = page.get_by_role("navigation", name="Chats")
+    expect(chats.get_by_role("button", name=re.compile("^Flowers"))).to_be_visible()  # the topic is its title now
+    expect(page).to_have_title("Flowers · Recap")
+    page.reload()
+    expect(told).to_be_visible()
+    page.get_by_role("button", name="Forget this: Likes lilies").click()
+    expect(told).to_have_count(0)
+    assert known(live) == []
+
+
+def test_with_memory_off_a_chat_neither_uses_nor_feeds_it(page: Page, live: Live, model_server: ModelServer) -> None:
+    state(live, "Likes lilies")
+    page.goto("/")
+    switch = page.get_by_role("button", name="Memory on")
+    switch.click()
+    off = page.get_by_role("button", name="Memory off")
+    chat(page, model_server, "What flowers do I like?", "I can't tell.")
+    assert "lilies" not in str(model_server.requests[0].body["messages"])
+    assert live.client.get(f"/api/sessions/{session_shown(page)}/messages?user_id={ME}").json["items"][0]["extra"]
+    page.reload()
+    expect(off).to_be_visible()  # it is kept for this chat
+    page.get_by_role("button", name="New chat", exact=True).click()
+    expect(switch).to_be_visible()
+    chat(page, model_server, "What flowers do I like?", "Lilies.")
+    mains = [request.body["messages"] for request in model_server.requests if request.model == "main"]
+    assert "lilies" in str(mains[-1])
 
 
 def test_a_long_history_loads_as_one_scrolls(page: Page, live: Live) -> None:

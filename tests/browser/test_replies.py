@@ -7,11 +7,11 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chatting import box, chat, messages, send, session_shown, stored
+from tests.browser.chatting import begin, box, chat, messages, send, session_shown, stored
 from tests.browser.conftest import Browse, Serve
 from tests.browsing import PHONE, USUAL, WIDE, Screen, watch_of
 from tests.live import Live
-from tests.model_server import Dictation, ModelServer, Text
+from tests.model_server import ModelServer, Text
 from tests.serving import Server
 
 SENDS = 30
@@ -55,14 +55,9 @@ def test_every_reply_is_in_view_when_it_is_there(serve: Serve, browse: Browse, s
 
 
 def test_who_reads_further_up_is_left_there_while_a_reply_is_written(page: Page, model_server: ModelServer) -> None:
-    reply = Dictation()
-    model_server.main.queue("A long answer.\n\n" * 60, reply)
     page.goto("/")
-    send(page, "Begin")
-    expect(page.get_by_role("button", name=WHY)).to_be_visible()
-    send(page, "Go on")
-    reply.say("First line")
-    expect(messages(page).last).to_contain_text("First line")
+    chat(page, model_server, "Begin", "A long answer.\n\n" * 60, shows="A long answer.")
+    reply = begin(page, model_server, "Go on", "First line")
     messages(page).first.hover()
     page.mouse.wheel(0, -600)
     expect(messages(page).last).not_to_be_in_viewport()
@@ -110,12 +105,8 @@ def test_in_a_temporary_chat_each_reply_has_its_own_explanation(page: Page, mode
 def test_a_reload_in_mid_stream_shows_the_text_so_far_and_stop(
     page: Page, live: Live, model_server: ModelServer, stopped: bool
 ) -> None:
-    reply = Dictation()
-    model_server.main.queue(reply)
     page.goto("/")
-    send(page, "Take your time")
-    reply.say("Half of it, ")
-    expect(messages(page).last).to_contain_text("Half of it")
+    reply = begin(page, model_server, "Take your time", "Half of it, ")
     page.reload()
     expect(messages(page).last).to_contain_text("Half of it")
     expect(messages(page).last).to_contain_text("Waiting for the rest")
@@ -126,7 +117,9 @@ def test_a_reload_in_mid_stream_shows_the_text_so_far_and_stop(
         expect(messages(page).last).to_contain_text("Stopped here")
     else:
         expect(stop).to_be_visible()
-        reply.say("and the rest.")
+        reply.say("and ")
+        expect(messages(page).last).to_contain_text("Half of it, and")  # it grows
+        reply.say("the rest.")
         reply.end()
         expect(messages(page).last).to_contain_text("Half of it, and the rest.")
     expect(stop).to_be_hidden()
@@ -135,12 +128,8 @@ def test_a_reload_in_mid_stream_shows_the_text_so_far_and_stop(
 
 
 def test_a_reply_that_the_model_breaks_off_stays_and_is_marked(page: Page, model_server: ModelServer) -> None:
-    reply = Dictation()
-    model_server.main.queue(reply)
     page.goto("/")
-    send(page, "Tell me a story")
-    reply.say("Once upon a time")
-    reply.break_off()
+    begin(page, model_server, "Tell me a story", "Once upon a time").break_off()
     for _ in range(2):
         expect(messages(page).last).to_contain_text("Once upon a time")
         expect(messages(page).last).to_contain_text("The model broke off here")
@@ -155,14 +144,10 @@ def test_a_reply_that_the_model_breaks_off_stays_and_is_marked(page: Page, model
 def test_a_server_killed_in_mid_stream_loses_no_words(
     gunicorn: Server, browse: Browse, model_server: ModelServer
 ) -> None:
-    reply = Dictation()
-    model_server.main.queue(reply)
     page = browse(gunicorn)
     watch_of(page).expect("ERR_")
     page.goto("/")
-    send(page, "Remember the blue door")
-    reply.say("I remember ")
-    expect(messages(page).last).to_contain_text("I remember")
+    begin(page, model_server, "Remember the blue door", "I remember ")
     gunicorn.kill()
     expect(messages(page).last).to_contain_text("The connection to Recap broke off.")
     expect(messages(page).last).to_contain_text("I remember")
@@ -185,12 +170,10 @@ def test_two_tabs_on_one_chat_show_the_same(page: Page, live: Live, model_server
     other = page.context.new_page()
     other.goto(page.url)
     expect(messages(other)).to_have_count(2)
-    reply = Dictation()
-    model_server.main.queue(reply)
-    send(page, "And the lilies?")
-    reply.say("They ")
+    reply = begin(page, model_server, "And the lilies?", "They ")
     expect(messages(other)).to_have_count(4)
-    expect(messages(other).last).to_contain_text("A reply is being written")
+    expect(messages(other).last).to_contain_text("They")  # the other tab has heard nothing of it itself
+    expect(messages(other).last).to_contain_text("Waiting for the rest")
     expect(other.get_by_role("button", name="Stop", exact=True)).to_be_visible()
     reply.say("do too.")
     reply.end()

@@ -6,7 +6,7 @@
 import * as api from "../page/api.js";
 import { button, byId, el, svg } from "../page/dom.js";
 import { on, settings, shown } from "../page/state.js";
-import { number } from "../page/words.js";
+import { number, text } from "../page/texts.js";
 
 const PAGE = 500; // the maximum of turns in one call
 const ROOM = "(min-width: 761px) and (min-height: 800px)"; // screens on which the chart opens by itself
@@ -18,7 +18,7 @@ const BOTTOM = 16;
 function tokenChart(turns) {
   const points = pointsOf(turns);
   if (points.length < 2) {
-    return el("p.token-none.muted", {}, "The chart begins with the second turn.");
+    return el("p.token-none.muted", {}, text("chat.chart.begins"));
   }
   const plot = el("div.token-plot");
   let drawn = 0;
@@ -34,10 +34,10 @@ function tokenChart(turns) {
       { class: "token-key", viewBox: "0 0 18 8", "aria-hidden": "true" },
       svg("path", { class: `line-${kind}`, d: "M0 4H18" }),
     );
-  const caption = el("figcaption.token-reading", {}, el("span", {}, key("sent"), "sent"), el("span", {}, key("full"), "full history"));
+  const caption = el("figcaption.token-reading", {}, el("span", {}, key("sent"), text("chat.chart.sent")), el("span", {}, key("full"), text("chat.chart.full")));
   return el(
     "figure.token-chart",
-    { "aria-label": "Tokens sent, and tokens of the full history" },
+    { "aria-label": text("chat.chart.label") },
     caption,
     plot,
     table(points),
@@ -51,9 +51,9 @@ const pointsOf = (turns) =>
     .map((turn) => ({ sent: turn.usage.prompt_tokens, full: turn.usage.full_history_tokens }));
 
 function compared({ sent, full }) {
-  if (sent === full) return "the same";
+  if (sent === full) return text("chat.chart.same");
   const share = number((100 * Math.abs(full - sent)) / Math.max(1, full));
-  return `${share} % ${sent < full ? "less" : "more"}`;
+  return text(sent < full ? "chat.chart.less" : "chat.chart.more", { share });
 }
 
 /** Draw the chart at a width. */
@@ -66,7 +66,7 @@ function draw(points, width) {
   const line = (series) =>
     points.map((point, index) => `${index ? "L" : "M"}${x(index).toFixed(1)} ${y(point[series]).toFixed(1)}`).join("");
   const area = (series) => `${line(series)}L${right} ${y(0)}L${left} ${y(0)}Z`;
-  const label = (text, attributes) => svg("text", { class: "token-label", ...attributes }, text);
+  const label = (words, attributes) => svg("text", { class: "token-label", ...attributes }, words);
 
   return svg(
     "svg",
@@ -77,8 +77,8 @@ function draw(points, width) {
     svg("path", { class: "area-sent", d: area("sent") }),
     svg("path", { class: "line-full", d: line("full") }),
     svg("path", { class: "line-sent", d: line("sent") }),
-    label("turn 1", { x: left, y: HEIGHT - 2 }),
-    label(`turn ${number(points.length)}`, { x: right, y: HEIGHT - 2, "text-anchor": "end" }),
+    label(text("chat.chart.turn", { number: 1 }), { x: left, y: HEIGHT - 2 }),
+    label(text("chat.chart.turn", { number: points.length }), { x: right, y: HEIGHT - 2, "text-anchor": "end" }),
   );
 }
 
@@ -92,7 +92,8 @@ function scale(most) {
 }
 
 function table(points) {
-  const heads = ["Turn", "Sent", "Full history", "Difference"].map((name) => el("th", { scope: "col" }, name));
+  const heads = ["chat.chart.head_turn", "chat.chart.head_sent", "chat.chart.head_full", "chat.chart.head_difference"]
+    .map((name) => el("th", { scope: "col" }, text(name)));
   const rows = points.map((point, index) =>
     el(
       "tr",
@@ -107,7 +108,7 @@ function table(points) {
     el(
       "table",
       {},
-      el("caption", {}, "Tokens of each turn"),
+      el("caption", {}, text("chat.chart.table")),
       el("thead", {}, el("tr", {}, heads)),
       el("tbody", {}, rows),
     ),
@@ -124,7 +125,7 @@ export function startChart() {
   let saved = false;
   const open = () => (settings.chart ? settings.chart === "shown" : saved && matchMedia(ROOM).matches);
   const fold = button(
-    "Tokens",
+    text("chat.chart.tokens"),
     () => {
       settings.chart = open() ? "hidden" : "shown";
       unfold();
@@ -137,7 +138,7 @@ export function startChart() {
   };
   const strip = el(
     "section.token-strip",
-    { "aria-label": "Tokens", hidden: true },
+    { "aria-label": text("chat.chart.tokens"), hidden: true },
     el("div.token-head", {}, fold, line),
     body,
   );
@@ -164,7 +165,7 @@ export function startChart() {
       unfold();
       show(total(sent, full), points.length ? tokenChart(turns) : null);
     } catch (error) {
-      if (mine === asked) show("The figures can't be read", el("p.token-none", {}, `${error.message} `, button("Try again", read)));
+      if (mine === asked) show(text("chat.chart.unreadable"), el("p.token-none", {}, `${error.message} `, button(text("chat.message.retry"), read)));
     }
   };
   on("session", () => {
@@ -186,6 +187,6 @@ async function turnsOf(sessionId) {
 const sums = (points) => points.reduce((sum, { sent, full }) => ({ sent: sum.sent + sent, full: sum.full + full }), { sent: 0, full: 0 });
 
 function total(sent, full) {
-  if (sent < full) return `${number(sent)} sent instead of ${number(full)}, ${compared({ sent, full })}`;
-  return `${number(sent)} sent; the full history would be ${number(full)}`;
+  if (sent < full) return text("chat.chart.saved", { sent, full, difference: compared({ sent, full }) });
+  return text("chat.chart.unsaved", { sent, full });
 }

@@ -1,13 +1,16 @@
 // The box for writing messages.  Guarantee: typed text is never lost.  A draft survives a reload and a change of chat,
-// and is deleted only when the server has stored the message.
+// and is deleted only when the server has stored the message.  Whether the memory is on is kept for each chat.
 
 import { byId, sends } from "../page/dom.js";
+import { keep, stored as kept } from "../page/state.js";
+import { text } from "../page/texts.js";
 import { tooLong } from "../page/words.js";
 
 const CHARS_MAX = 100_000; // the server's limit for a message
 const box = byId("message-box");
 const stop = byId("stop");
 const send = byId("send");
+const memory = byId("memory-switch");
 const trouble = byId("composer-error");
 let place = null; // the name of the draft in the box; null until the page has opened a chat
 
@@ -24,6 +27,23 @@ box.addEventListener("keydown", (event) => {
     byId("composer").requestSubmit();
   }
 });
+
+memory.addEventListener("click", () => {
+  keep(memorySlot(place), remembers() ? "off" : "");
+  showMemory();
+});
+
+const memorySlot = (name) => `memory.${name}`;
+
+/** Whether the memory is on in the chat on display. */
+export const remembers = () => kept(memorySlot(place), "") !== "off";
+
+function showMemory() {
+  const state = remembers() ? "on" : "off";
+  memory.textContent = text(`chat.composer.memory.${state}`);
+  memory.title = text(`chat.composer.memory_means.${state}`);
+  memory.setAttribute("aria-pressed", String(remembers()));
+}
 
 /** Call `onSubmit(text)` to send a message, and `onHalt()` to stop the reply. */
 export function startComposer(onSubmit, onHalt) {
@@ -43,13 +63,18 @@ export function openDraft(name) {
   box.value = [draft, typed].filter(Boolean).join("\n");
   if (typed) sessionStorage.setItem(slot(place), box.value);
   complain(tooMuch(box.value));
+  showMemory();
   fit();
 }
 
 /** Empty the box, and keep the sent text as the draft of the session `name` until `stored(name)` is called. */
-export function sending(name, text) {
+export function sending(name, words) {
   sessionStorage.removeItem(slot(place));
-  sessionStorage.setItem(slot(name), text);
+  sessionStorage.setItem(slot(name), words);
+  if (place !== name) {
+    keep(memorySlot(name), kept(memorySlot(place), "")); // a new chat has got its id
+    keep(memorySlot(place), "");
+  }
   place = name;
   box.value = "";
   fit();

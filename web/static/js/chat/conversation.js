@@ -3,8 +3,9 @@
 // `draw` renders three things: the loaded `thread`, the turn in progress, and the last failure.  The element of a
 // message is created once and reused.
 
-import { announce, button, byId, el, put, sends } from "../page/dom.js";
+import { announce, button, byId, el, put } from "../page/dom.js";
 import * as composer from "./composer.js";
+import { editor } from "./editor.js";
 import { emptyState } from "./empty.js";
 import { eraseButton } from "./erase.js";
 import { body, messageItem, replyInProgress } from "./message.js";
@@ -12,8 +13,10 @@ import { icon } from "../page/icons.js";
 import { saveChat } from "./markdown_file.js";
 import { emit, on, settings, shown } from "../page/state.js";
 import { Thread } from "./thread.js";
-import { followTurn, forgetPart, liveTurn, partOf, takeTurn } from "./turns.js";
+import { text } from "../page/texts.js";
+import { followTurn, forgetPart, heardOf, liveTurn, takeTurn } from "./turns.js";
 import { dayKey, dayName, randomId, shortened } from "../page/words.js";
+import { versionSteps } from "./versions.js";
 import { onShow } from "./why.js";
 
 const NEAR_END = 80; // pixels from the end within which the view follows new text
@@ -23,6 +26,7 @@ let thread = null; // null: not loaded yet; a new or temporary chat has a thread
 let failure = null; // {message}: of the last turn, shown under the thread
 let editing = null; // the id of the message being edited
 let elements = new Map(); // by message id
+let facts = new Map(); // that apply to the chat, by the message that they were taken from
 let pressed = null; // a text submitted before the page or the thread was loaded; it is sent afterwards
 let writing = null; // {of, reply}: the turn in progress, and the element of its reply
 let following = true; // whether the view stays at the end while text arrives
@@ -43,7 +47,12 @@ export function startConversation() {
   new ResizeObserver(() => following && toEnd()).observe(list);
   on("turn", turnEnded);
   on("begun", refresh);
-  on("sessions", (detail) => detail && (detail.erased ? leaveOut(detail) : refresh(detail)));
+  on("sessions", (detail) => detail && !detail.by && (detail.erased ? leaveOut(detail) : refresh(detail)));
+  on("summarised", renamed);
+  on("facts", (found) => {
+    facts = Map.groupBy(found, (fact) => fact.source_message_id);
+    if (thread) draw();
+  });
   on("person", () => newChat());
   byId("save-chat").append(icon("save"));
   byId("save-chat").addEventListener("click", () => saveChat(shown.sessionId).catch(complain));
@@ -149,9 +158,21 @@ function show(loaded) {
   elements = new Map();
   writing = null;
   const busy = thread.session?.busy;
-  const turn = liveTurn(shown.sessionId) ?? (busy ? followTurn(thread.sessionId, thread.unanswered) : null);
+  const waiting = thread.unanswered;
+  const turn = liveTurn(shown.sessionId) ?? (busy ? followTurn(thread.sessionId, waiting, partOf(waiting)) : null);
   if (turn) turn.changed = progress;
   draw();
+}
+
+/** What is known of the reply to a message that has none. */
+const partOf = (message) => heardOf(thread.sessionId, message?.id, thread.turns.get(message?.id)?.so_far);
+
+/** Show the title that the chat on display has now. */
+async function renamed({ sessionId }) {
+  const mine = thread;
+  if (mine?.sessionId !== sessionId) return;
+  await mine.readSession().catch(() => null);
+  if (mine === thread) head();
 }
 
 /** Show what has changed in the chat on display without this tab. */
@@ -178,23 +199,24 @@ async function loadMore(edge) {
 
 // -- turns
 
-function submit(text, { replaces = null, resumes = null } = {}) {
-  if (!thread) pressed = text;
+function submit(words, { replaces = null, resumes = null } = {}) {
+  if (!thread) pressed = words;
   if (!thread || liveTurn(shown.sessionId)) return; // loading or replying: the text stays in the box
   if (!shown.sessionId && !shown.temporary) {
     shown.sessionId = thread.sessionId = randomId();
     setAddress(shown.sessionId);
   }
   composer.complain("");
-  if (!replaces && !resumes) composer.sending(draftName(), text);
+  if (!replaces && !resumes) composer.sending(draftName(), words);
   failure = editing = null;
   const history = shown.temporary ? thread.items.map(({ role, content }) => ({ role, content })) : null;
-  if (thread.newer) openSession(shown.sessionId);
-  const turn = takeTurn({ sessionId: shown.temporary ? null : shown.sessionId, text, replaces, resumes, history });
+  const sessionId = shown.temporary ? null : shown.sessionId;
+  const turn = takeTurn({ sessionId, text: words, replaces, resumes, history, remember: composer.remembers() });
   turn.changed = progress;
   following = true;
-  draw();
-  announce("Sent");
+  if (thread.newer) openSession(sessionId);
+  else draw();
+  announce(text("chat.thread.sent"));
 }
 
 function progress() {
@@ -212,9 +234,9 @@ async function turnEnded({ sessionId, turn }) {
   const mine = opening;
   if (!turn.error) {
     composer.stored(draftName(), turn.text);
-    if (turn.messageId || turn.temporary) thread.add(turn);
+    if (turn.temporary || (turn.messageId && !turn.replaces)) thread.add(turn);
     else await refresh({ sessionId });
-    if (!thread.unanswered) announce("The reply is complete");
+    if (!thread.unanswered) announce(text("chat.thread.complete"));
   } else if (turn.temporary) {
     composer.giveBack(draftName(), turn.text);
     composer.complain(turn.error.message);
@@ -246,10 +268,10 @@ function draw() {
   const height = list.scrollHeight;
   const top = list.scrollTop;
   const firstBefore = list.querySelector("article")?.dataset.id;
-  const cut = turn?.replaces ? thread.items.findIndex((message) => message.id === turn.replaces) : -1;
-  const items = cut >= 0 ? thread.items.slice(0, cut) : thread.items;
+  const cut = turn?.replaces && !thread.holds(turn.userMessageId); // what is replaced and follows is no longer shown
+  const items = cut ? thread.items.slice(0, Math.max(0, thread.items.findIndex(({ id }) => id === turn.replaces))) : thread.items;
   const nodes = [];
-  if (thread.older) nodes.push(el("div.earlier", { dataset: { edge: "older" } }, "Loading earlier messages"));
+  if (thread.older) nodes.push(el("div.earlier", { dataset: { edge: "older" } }, text("chat.thread.earlier")));
   let day = null;
   for (const message of items) {
     if (dayKey(message.created_at) !== day) {
@@ -259,13 +281,14 @@ function draw() {
     nodes.push(element(message));
   }
   if (thread.newer) {
-    nodes.push(el("div.earlier", { dataset: { edge: "newer" } }, "Loading later messages"));
-    nodes.push(el("div.to-latest", {}, button("Back to the newest", () => openSession(thread.sessionId), { kind: "primary" })));
+    nodes.push(el("div.earlier", { dataset: { edge: "newer" } }, text("chat.thread.later")));
+    nodes.push(el("div.to-latest", {}, button(text("chat.thread.to_newest"), () => openSession(thread.sessionId), { kind: "primary" })));
   }
   nodes.push(...ending(turn));
   if (!nodes.length) nodes.push(emptyState({ temporary: shown.temporary, write: composer.write }));
   put(list, nodes);
   composer.replying(turn);
+  list.classList.toggle("replying", Boolean(turn));
   head();
   if (following) toEnd();
   else if (firstBefore && list.querySelector("article")?.dataset.id !== firstBefore && list.querySelector(`article[data-id="${firstBefore}"]`)) {
@@ -278,7 +301,7 @@ function ending(turn) {
   if (turn) {
     if (writing?.of !== turn) writing = { of: turn, reply: replyInProgress() };
     writing.reply.show(turn);
-    const own = el("article.message.user", { "aria-label": "You" }, body("user", turn.text));
+    const own = el("article.message.user", { "aria-label": text("chat.message.you") }, body("user", turn.text));
     return turn.resumes || thread.holds(turn.userMessageId) ? [writing.reply.item] : [own, writing.reply.item];
   }
   writing = null;
@@ -287,42 +310,47 @@ function ending(turn) {
     forgetPart(thread.sessionId);
     return [];
   }
-  const part = partOf(thread.sessionId, waiting.id);
-  const why = failure?.message ?? (part ? "The reply broke off here." : "This message has no reply yet.");
+  const part = partOf(waiting);
+  const why = failure?.message ?? text(part ? "chat.thread.broke_off" : "chat.thread.unanswered");
   return [
-    ...(part ? [el("article.message.assistant", { "aria-label": "Recap, broken off" }, body("assistant", part))] : []),
-    trouble(`${why} Your message is kept.`, () => submit(waiting.content, { resumes: waiting.id }), failure?.told),
+    ...(part ? [el("article.message.assistant", { "aria-label": text("chat.message.broken_off") }, body("assistant", part))] : []),
+    trouble(text("chat.thread.kept", { why }), () => submit(waiting.content, { resumes: waiting.id }), failure?.told),
   ];
 }
 
 /** An error within the thread.  `told` is what the server said of it, for whoever runs it. */
-function trouble(text, retry, told = "") {
-  return el("div.thread-error", { role: "alert" }, el("span", {}, text), button("Try again", retry),
-    told && el("details", {}, el("summary", {}, "For whoever runs this Recap"), told));
+function trouble(words, retry, told = "") {
+  return el("div.thread-error", { role: "alert" }, el("span", {}, words), button(text("chat.message.retry"), retry),
+    told && el("details", {}, el("summary", {}, text("chat.thread.for_operators")), told));
 }
 
 /** The element of a message.  It is made once, and again when its actions change: drawing has to be fast in long chats. */
 function element(message) {
-  const last = thread.newer === null ? thread.items.at(-1) : null;
+  const stored = !shown.temporary;
+  if (editing === message.id && !liveTurn(shown.sessionId)) return editor(message, { send: replaceWith(message), complain: composer.complain, leave: () => edit(null) });
+  const last = thread.newer === null && message === thread.items.at(-1);
+  const lastOwn = last && message.role === "assistant" && stored && thread.items.findLast((one) => one.role === "user");
+  const turn = thread.turns.get(message.id);
+  const brought = (turn?.message_id === message.id && facts.get(turn.user_message_id)) || [];
+  const versions = thread.versions.get(message.id) ?? [];
+  const wanted = [lastOwn && "retry", ...brought.map((fact) => `${fact.id} ${fact.text}`), ...versions].join();
   const key = message.id ?? message;
-  const free = last && !liveTurn(shown.sessionId) && !shown.temporary;
-  const lastOwn = thread.items.findLast((one) => one.role === "user");
-  const edits = free && message === lastOwn;
-  if (edits && editing === message.id) return editor(message);
-  const retries = free && message === last && message.role === "assistant" && lastOwn;
-  const wanted = edits ? "edit" : retries ? "retry" : "";
   const kept = elements.get(key);
-  if (kept?.dataset.actions === wanted) return kept;
+  if (kept?.dataset.wanted === wanted) return kept;
+  const free = { kind: "quiet when-free" };
   const actions = [
-    edits && button("Edit", () => edit(message.id), { kind: "quiet" }),
-    retries && button("Try again", () => submit(lastOwn.content, { replaces: lastOwn.id }), { kind: "quiet", title: "Replace this reply with a new one" }),
-    !shown.temporary && eraseButton(thread.sessionId, message, complain),
+    versions.length && versionSteps(thread.sessionId, message, versions, { show: (id) => jumpTo(shown.sessionId, id), failed: complain }),
+    message.role === "user" && stored && button(text("chat.message.edit"), () => edit(message.id), free),
+    lastOwn && button(text("chat.message.retry"), () => replaceWith(lastOwn)(lastOwn.content), { ...free, title: text("chat.message.retry_means") }),
+    stored && eraseButton(thread.sessionId, message, complain),
   ];
-  const made = messageItem(message, { turn: thread.turns.get(message.id), actions: actions.filter(Boolean) });
-  made.dataset.actions = wanted;
+  const made = messageItem(message, { turn, facts: brought, actions: actions.filter(Boolean) });
+  made.dataset.wanted = wanted;
   elements.set(key, made);
   return made;
 }
+
+const replaceWith = (message) => (words) => submit(words, { replaces: message.id });
 
 const complain = (error) => composer.complain(error.message);
 
@@ -340,30 +368,6 @@ function edit(messageId) {
   list.querySelector(".edit textarea")?.focus();
 }
 
-/** A form to edit the person's last message.  Sending it replaces the message and its reply. */
-function editor(message) {
-  const words = el("textarea", { value: message.content, rows: 4, "aria-label": "Your message, changed" });
-  const leave = () => edit(null);
-  const save = () => {
-    const text = composer.typed(words);
-    composer.complain(composer.tooMuch(text));
-    if (text && !composer.tooMuch(text)) submit(text, { replaces: message.id });
-  };
-  words.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") {
-      event.stopPropagation();
-      leave();
-    }
-    if (sends(event)) {
-      event.preventDefault();
-      save();
-    }
-  });
-  return el("article.message.user", { "aria-label": "You, editing" },
-    el("div.edit", {}, words,
-      el("div.row.end", {}, el("span.muted.small.grow", {}, "The reply below is replaced."), button("Cancel", leave), button("Send", save, { kind: "primary" }))));
-}
-
 function showTrouble(error, retry) {
   thread = new Thread(shown.sessionId);
   emit("session", shown.sessionId);
@@ -372,14 +376,13 @@ function showTrouble(error, retry) {
 
 function head() {
   const first = thread.items.find((message) => message.role === "user");
-  const title = shown.temporary ? "Temporary chat" : thread.session?.title || (first ? shortened(first.content) : "New chat");
-  byId("title").textContent = title;
+  const title = shown.temporary ? text("chat.thread.temporary") : thread.session?.title || (first && shortened(first.content));
+  byId("title").textContent = title || text("chat.thread.new");
   byId("save-chat").hidden = !thread.session;
-  document.title = title === "New chat" ? "Recap" : `${title} · Recap`;
+  document.title = title ? `${title} · Recap` : "Recap";
   byId("conversation").classList.toggle("temporary", shown.temporary);
-  byId("composer-hint").textContent = shown.temporary
-    ? "Nothing of this chat is stored. What is remembered is used."
-    : settings.user === "me" ? "" : `Remembered for ${settings.user}.`;
+  const person = settings.user === "me" ? "" : text("chat.composer.person", { person: settings.user });
+  byId("composer-hint").textContent = shown.temporary ? text("chat.composer.temporary") : person;
 }
 
 /** Show an element, and stay there when text arrives below it. */

@@ -1,27 +1,23 @@
 // What a chat shows before its first message: a short introduction to Recap.
 
 import { button, el } from "../page/dom.js";
+import { text } from "../page/texts.js";
 
-const TRIES = [
-  "My name is Ada, I live in Tallinn and I am allergic to peanuts.",
-  "We are moving the shop to PostgreSQL by 12 March. MySQL is ruled out.",
-  "What do you know about me?",
+const STEPS = [
+  ["chat.empty.talk", "chat.empty.talk_how"],
+  ["chat.empty.watch", "chat.empty.watch_how"],
+  ["chat.empty.back", "chat.empty.back_how"],
 ];
+const TRIES = ["chat.empty.try_name", "chat.empty.try_work", "chat.empty.try_ask"];
 
 /** `write(text)` puts an example into the message box. */
 export function emptyState({ temporary, write }) {
   if (temporary) {
-    return el("section.empty", {},
-      el("h2", {}, "A temporary chat"),
-      el("p", {}, "It uses what is remembered about you, and nothing of it is stored: no message, no summary, no fact. It is gone when you leave or reload."));
+    return el("section.empty", {}, el("h2", {}, text("chat.empty.temporary_title")), el("p", {}, text("chat.empty.temporary_how")));
   }
   return el("section.empty", {},
-    el("h2", {}, "Say something worth remembering."),
-    el("ol", {},
-      el("li", {}, el("span", {}, el("strong", {}, "Talk. "), "Tell it what matters: names, dates, decisions, what you ruled out.")),
-      el("li", {}, el("span", {}, el("strong", {}, "Watch. "), "A summary and facts appear under Memory. Each fact leads back to the words it came from; pin it, correct it, or forget it.")),
-      el("li", {}, el("span", {}, el("strong", {}, "Come back. "), "In another chat, ask about it. Under each reply, “Why this answer” shows what was found, and how many tokens it took.")),
-    ),
-    el("div.tries", {}, TRIES.map((text) => button(text, () => write(text)))),
+    el("h2", {}, text("chat.empty.title")),
+    el("ol", {}, STEPS.map(([name, how]) => el("li", {}, el("span", {}, el("strong", {}, text(name)), " ", text(how))))),
+    el("div.tries", {}, TRIES.map((key) => button(text(key), () => write(text(key))))),
   );
 }

@@ -4,11 +4,10 @@ import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { announce, button } from "../page/dom.js";
 import { emit } from "../page/state.js";
+import { text } from "../page/texts.js";
 
-export const ERASES =
-  "This permanently erases the message, the facts taken from it, and the versions of the summary made from it, " +
-  "including those you wrote. Recap then writes a new summary. ";
-const STAYS = { user: "The reply to it stays and may repeat its words; if so, erase the reply too.", assistant: "Your own message stays." };
+export const ERASES = `${text("chat.erase.means")} `;
+const STAYS = { user: text("chat.erase.user_stays"), assistant: text("chat.erase.assistant_stays") };
 
 /** Erase a message of a session.  Throws ApiError. */
 export async function eraseMessage(sessionId, messageId) {
@@ -20,15 +19,15 @@ export async function eraseMessage(sessionId, messageId) {
 
 /** A button that erases a message of a session.  Calls `failed(error)` on failure. */
 export function eraseButton(sessionId, message, failed) {
-  return button("Erase", async () => {
-    const text = ERASES + (STAYS[message.role] ?? "");
-    if (!(await confirmed("Erase this message?", text, "Erase"))) return;
+  return button(text("chat.erase.erase"), async () => {
+    const means = ERASES + (STAYS[message.role] ?? "");
+    if (!(await confirmed(text("chat.erase.title"), means, text("chat.erase.erase")))) return;
     try {
       await eraseMessage(sessionId, message.id);
     } catch (error) {
       return void failed(error);
     }
-    announce("The message is erased");
+    announce(text("chat.erase.done"));
     emit("memory");
-  }, { kind: "quiet", title: "Erase this message for good" });
+  }, { kind: "quiet", title: text("chat.erase.hint") });
 }

@@ -2,6 +2,7 @@
 
 import * as api from "../page/api.js";
 import { saveFile } from "../page/dom.js";
+import { text } from "../page/texts.js";
 import { moment, speaker } from "../page/words.js";
 
 /** Throws ApiError. */
@@ -9,6 +10,6 @@ export async function saveChat(sessionId) {
   const path = api.sessionPath(sessionId);
   const [{ title }, messages] = await Promise.all([api.get(path), api.all(`${path}/messages`)]);
   const parts = messages.map((message) => `## ${speaker(message)}, ${moment(message.created_at)}\n\n${message.content}\n`);
-  const name = title.replace(/[\s\\/:*?"<>|\p{Cc}]+/gu, " ").trim() || "chat"; // without what file systems forbid
-  saveFile(new Blob([[`# ${title || "Untitled chat"}\n`, ...parts].join("\n")], { type: "text/markdown" }), `${name}.md`);
+  const name = title.replace(/[\s\\/:*?"<>|\p{Cc}]+/gu, " ").trim() || text("chat.thread.file"); // without what file systems forbid
+  saveFile(new Blob([[`# ${title || text("chat.thread.untitled")}\n`, ...parts].join("\n")], { type: "text/markdown" }), `${name}.md`);
 }

@@ -1,50 +1,67 @@
-// Displays one message: its text, its time, and its actions.
+// Displays one message: its text, its time, what Recap remembered of it, and its actions.
 
+import * as api from "../page/api.js";
 import { announce, button, el } from "../page/dom.js";
 import { render } from "../page/markdown.js";
-import { clock, modelName, moment, number, speaker } from "../page/words.js";
+import { emit } from "../page/state.js";
+import { text, textParts } from "../page/texts.js";
+import { clock, modelName, moment, speaker } from "../page/words.js";
 import { whyButton } from "./why.js";
 
-const ENDS = {
-  interrupted: "Stopped here",
-  length: "Cut at the model's limit",
-  cut_off: "The model broke off here",
-};
+const ENDS = ["interrupted", "length", "cut_off"]; // reasons that are told under a reply
 
 /**
- * A stored message.  `turn` is the turn of a reply, with its cost and recall; `actions` are additional buttons.
+ * A stored message.  `turn` is the turn of a reply, with its cost and recall, and `facts` are those that its turn
+ * brought; `actions` are additional buttons.
  */
-export function messageItem(message, { turn = null, actions = [] } = {}) {
+export function messageItem(message, { turn = null, facts = [], actions = [] } = {}) {
   const own = message.role === "user" || message.role === "assistant";
+  const label = text("chat.message.label", { speaker: speaker(message), time: clock(message.created_at) });
   const item = el(
     `article.message.${own ? message.role : "other"}`,
-    { "aria-label": `${speaker(message)}, ${clock(message.created_at)}`, dataset: { id: message.id } },
+    { "aria-label": label, dataset: { id: message.id } },
     own && !message.name ? null : el("div.who", {}, speaker(message)),
     body(message.role, message.content),
   );
+  if (facts.length) item.append(el("p.remembered", {}, textParts("chat.message.remembered", { facts: facts.map(remembered) })));
   const meta = el("div.meta", {}, el("time", { dateTime: message.created_at, title: moment(message.created_at) }, clock(message.created_at)));
-  if (turn?.finish_reason in ENDS) meta.append(el("span.badge.warn", {}, ENDS[turn.finish_reason]));
-  if (turn?.model) meta.append(el("span", { title: "The model that wrote this" }, modelName(turn.model)));
+  if (ENDS.includes(turn?.finish_reason)) meta.append(el("span.badge.warn", {}, text(`chat.message.ends.${turn.finish_reason}`)));
+  if (turn?.model) meta.append(el("span", { title: text("chat.message.model") }, modelName(turn.model)));
   if (turn?.usage) meta.append(whyButton(turn, item, message.content));
   meta.append(copyButton(message.content), ...actions);
   item.append(meta);
   return item;
 }
 
+/** A fact with a button that forgets it. */
+function remembered(fact) {
+  const trouble = el("span.trouble", { role: "alert" });
+  const undo = button(text("chat.message.undo"), async () => {
+    try {
+      await api.del(`/api/facts/${fact.id}`);
+    } catch (error) {
+      if (error.status !== 404) return void (trouble.textContent = error.message); // 404: it is already forgotten
+    }
+    announce(text("chat.message.forgotten"));
+    emit("memory");
+  }, { kind: "link", "aria-label": text("chat.message.undo_means", { fact: fact.text }), title: text("chat.message.undo_means", { fact: fact.text }) });
+  return el("span.fact-new", {}, fact.text, " ", undo, trouble);
+}
+
 const FENCED = /\n?^```[^\n]*\n([^]*?)\n?^```[^\S\n]*$\n?/m; // one block of code
 
 /** The text: replies are rendered as Markdown.  All other messages are shown as typed, with their blocks of code. */
-export function body(role, text) {
-  if (role === "assistant") return el("div.body.md", {}, render(text));
-  const code = (words) => el("pre", { tabIndex: 0 }, el("code", {}, words));
-  return el("div.body.typed", {}, text.split(FENCED).map((words, part) => (part % 2 ? code(words) : words)));
+export function body(role, words) {
+  if (role === "assistant") return el("div.body.md", {}, render(words));
+  const code = (block) => el("pre", { tabIndex: 0 }, el("code", {}, block));
+  return el("div.body.typed", {}, words.split(FENCED).map((part, at) => (at % 2 ? code(part) : part)));
 }
 
 /** A reply in progress: `{item, show(turn)}`. */
 export function replyInProgress() {
   const words = el("div.body.md", { hidden: true });
   const waiting = el("div.body.waiting.dots", {});
-  const item = el("article.message.assistant", { "aria-label": "Recap, writing", "aria-busy": "true" }, words, waiting);
+  const item = el("article.message.assistant", { "aria-label": text("chat.message.writing"), "aria-busy": "true" }, words, waiting);
   let drawn = null;
   let due = false;
   const draw = () => {
@@ -68,24 +85,24 @@ export function replyInProgress() {
 }
 
 function doing({ lost, stopping, heard, reply, memory }) {
-  if (lost) return "The connection to Recap broke off. What you read so far is kept. Trying again";
-  if (stopping) return "Stopping";
-  if (!heard) return reply ? "Waiting for the rest of the reply" : "A reply is being written";
-  if (!memory) return "Looking back";
+  if (lost) return text("chat.message.lost");
+  if (stopping) return text("chat.message.stopping");
+  if (!heard) return reply ? text("chat.message.waiting_for_rest") : text("chat.message.waiting_for_reply");
+  if (!memory) return text("chat.message.looking_back");
   const found = memory.excerpts.length;
-  return found ? `Found ${number(found)} earlier ${found === 1 ? "passage" : "passages"}, writing` : "Writing";
+  return found ? text("chat.message.found", { count: found }) : text("chat.message.replying");
 }
 
-function copyButton(text) {
-  return button("Copy", async (event) => {
+function copyButton(words) {
+  return button(text("chat.message.copy"), async (event) => {
     const pressed = event.currentTarget;
     try {
-      await navigator.clipboard.writeText(text);
-      pressed.textContent = "Copied";
-      announce("Copied");
+      await navigator.clipboard.writeText(words);
+      pressed.textContent = text("chat.message.copied");
+      announce(text("chat.message.copied"));
     } catch {
-      pressed.textContent = "The browser blocked this";
+      pressed.textContent = text("chat.message.copy_blocked");
     }
-    setTimeout(() => (pressed.textContent = "Copy"), 1500);
+    setTimeout(() => (pressed.textContent = text("chat.message.copy")), 1500);
   }, { kind: "quiet" });
 }

@@ -8,7 +8,8 @@ import { confirmed } from "../page/dialog.js";
 import { announce, arrowKeys, button, byId, el, isEnter, put } from "../page/dom.js";
 import { icon } from "../page/icons.js";
 import { emit, on, shown, timezone } from "../page/state.js";
-import { clock, dayName, plural, speaker, when } from "../page/words.js";
+import { LOCALE, text } from "../page/texts.js";
+import { clock, dayName, speaker, when } from "../page/words.js";
 
 const PAGE = 30;
 const LETTER = "[\\p{sc=Latn}\\p{sc=Cyrl}\\p{sc=Grek}\\p{N}]"; // of scripts that part words by spaces
@@ -23,9 +24,9 @@ let archived = false; // whether the list shows the archived chats
 let renaming = null;
 const selected = new Set(); // ids of sessions
 const count = el("span.grow", { role: "status" });
-const archive = button("Archive", () => change([...selected], (path) => api.patch(path, { archived: !archived })));
+const archive = button(text("chat.sessions.archive"), () => change([...selected], (path) => api.patch(path, { archived: !archived })));
 const bar = el("div.row.session-bar", { hidden: true }, count, archive,
-  button("Delete", () => erase(sessions.filter(({ id }) => selected.has(id))), { kind: "danger" }));
+  button(text("chat.sessions.delete"), () => erase(sessions.filter(({ id }) => selected.has(id))), { kind: "danger" }));
 let asked = 0; // counts requests, to ignore responses to earlier ones
 let settleKeys = () => {};
 const rowsMade = new Map(); // by session: {says, item}
@@ -37,7 +38,7 @@ export function startSessions() {
   byId("archived-chats").addEventListener("click", ({ currentTarget }) => {
     archived = !archived;
     currentTarget.setAttribute("aria-pressed", String(archived));
-    archive.textContent = archived ? "Restore" : "Archive";
+    archive.textContent = text(archived ? "chat.sessions.restore" : "chat.sessions.archive");
     sessions = [];
     search.value = "";
     read();
@@ -58,7 +59,7 @@ export function startSessions() {
     if (more && list.scrollHeight - list.scrollTop - list.clientHeight < 200) readMore();
   });
   settleKeys = arrowKeys(list, stops);
-  for (const event of ["begun", "turn", "sessions", "person"]) on(event, () => search.value.trim() || read());
+  for (const event of ["begun", "turn", "sessions", "summarised", "person"]) on(event, () => search.value.trim() || read());
   on("session", () => search.value.trim() || draw());
   read();
 }
@@ -102,13 +103,12 @@ function draw() {
   for (const id of selected) if (!sessions.some((session) => session.id === id)) selected.delete(id);
   tally();
   if (!sessions.length) {
-    const none = archived ? "No chat is archived." : "No chats yet. The first one begins with your first message.";
-    list.replaceChildren(el("p.list-note", {}, none));
+    list.replaceChildren(el("p.list-note", {}, text(archived ? "chat.sessions.none_archived" : "chat.sessions.none")));
     return;
   }
   const groups = [];
   for (const session of sessions) {
-    const name = session.pinned ? "Pinned" : groupName(session.updated_at);
+    const name = session.pinned ? text("chat.sessions.pinned") : groupName(session.updated_at);
     if (groups.at(-1)?.name !== name) groups.push({ name, items: [] });
     groups.at(-1).items.push(session);
   }
@@ -127,15 +127,18 @@ function group(name, items) {
 
 function groupName(iso) {
   const name = dayName(iso);
-  if (name === "Today" || name === "Yesterday") return name;
+  if (isRecent(iso)) return name;
   const days = (Date.now() - new Date(iso)) / 86_400_000;
-  return days < 7 ? "This week" : days < 31 ? "This month" : new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric" }).format(new Date(iso));
+  if (days < 31) return text(days < 7 ? "chat.sessions.this_week" : "chat.sessions.this_month");
+  return new Intl.DateTimeFormat(LOCALE, { month: "long", year: "numeric" }).format(new Date(iso));
 }
 
+const isRecent = (iso) => [text("page.today"), text("page.yesterday")].includes(dayName(iso));
+
 /** The time of day for chats under "Today" and "Yesterday", else the day. */
-function said(iso) {
-  return ["Today", "Yesterday"].includes(dayName(iso)) ? clock(iso) : when(iso);
-}
+const said = (iso) => (isRecent(iso) ? clock(iso) : when(iso));
+
+const named = (session) => session.title || text("chat.thread.untitled");
 
 /** The row of a session.  It is reused while its content is the same, so that it keeps focus and clicks. */
 function row(session) {
@@ -151,21 +154,22 @@ function row(session) {
 }
 
 function newRow(session) {
-  const title = session.title || "Untitled chat";
-  const box = el("input", { type: "checkbox", "aria-label": `Select ${title}` });
+  const title = named(session);
+  const label = (action) => ({ title: action, "aria-label": text("chat.sessions.of_chat", { action, title }) });
+  const box = el("input", { type: "checkbox", ...label(text("chat.sessions.select")) });
   box.addEventListener("change", () => {
     if (box.checked) selected.add(session.id);
     else selected.delete(session.id);
     tally();
   });
-  const pin = session.pinned ? "Unpin" : "Pin";
+  const pin = text(session.pinned ? "chat.sessions.unpin" : "chat.sessions.pin");
   return el("li.session", { dataset: { id: session.id } },
     el("button.session-open", { type: "button", title, onclick: () => openSession(session.id) },
-      el("span", {}, title), el("span.when", {}, `${said(session.updated_at)}${session.busy ? " · replying" : ""}`)),
+      el("span", {}, title), el("span.when", {}, session.busy ? text("chat.sessions.replying", { time: said(session.updated_at) }) : said(session.updated_at))),
     el("span.session-tools", {},
-      button(icon("edit"), () => rename(session), { kind: "icon", "aria-label": `Rename ${title}`, title: "Rename" }),
-      button(icon("pin"), () => change([session.id], (path) => api.patch(path, { pinned: !session.pinned })), { kind: "icon", "aria-label": `${pin} ${title}`, title: pin }),
-      button(icon("forget"), () => erase([session]), { kind: "icon", "aria-label": `Delete ${title}`, title: "Delete" })),
+      button(icon("edit"), () => rename(session), { kind: "icon", ...label(text("chat.sessions.rename")) }),
+      button(icon("pin"), () => change([session.id], (path) => api.patch(path, { pinned: !session.pinned })), { kind: "icon", ...label(pin) }),
+      button(icon("forget"), () => erase([session]), { kind: "icon", ...label(text("chat.sessions.delete")) })),
     box,
   );
 }
@@ -174,7 +178,7 @@ function rename(session) {
   renaming = session.id;
   const { item } = rowsMade.get(session.id);
   rowsMade.delete(session.id); // the row is created again after renaming
-  const box = el("input", { type: "text", value: session.title, maxLength: 200, "aria-label": "Name of this chat" });
+  const box = el("input", { type: "text", value: session.title, maxLength: 200, "aria-label": text("chat.sessions.name") });
   const leave = () => {
     renaming = null;
     draw();
@@ -213,7 +217,7 @@ function rename(session) {
 
 function tally() {
   bar.hidden = !selected.size;
-  count.textContent = plural(selected.size, "chat");
+  count.textContent = text("chat.sessions.selected", { count: selected.size });
   list.classList.toggle("selecting", selected.size > 0);
 }
 
@@ -226,7 +230,7 @@ async function change(ids, deed) {
       });
       selected.delete(id);
     }
-    announce("Done");
+    announce(text("chat.sessions.done"));
   } catch (error) {
     return trouble(error, read);
   }
@@ -234,11 +238,11 @@ async function change(ids, deed) {
 }
 
 async function erase(chats) {
-  const title = chats.length === 1 ? "Delete this chat?" : `Delete ${plural(chats.length, "chat")}?`;
+  const title = text("chat.sessions.delete_title", { count: chats.length });
   const what = chats.length === 1
-    ? `“${chats[0].title || "Untitled chat"}” is erased with its ${plural(chats[0].message_count, "message")}, its summary and the facts taken from it.`
-    : "They are erased with their messages, their summaries and the facts taken from them.";
-  if (!(await confirmed(title, `${what} This can't be undone.`, "Delete"))) return;
+    ? text("chat.sessions.delete_one", { title: named(chats[0]), count: chats[0].message_count })
+    : text("chat.sessions.delete_many");
+  if (!(await confirmed(title, what, text("chat.sessions.delete")))) return;
   const ids = chats.map(({ id }) => id);
   await change(ids, api.del);
   if (ids.includes(shown.sessionId)) newChat();
@@ -260,20 +264,20 @@ async function find() {
 
 function found(titles, hits) {
   if (!titles.length && !hits.length) {
-    list.replaceChildren(el("p.list-note", { role: "status" }, "No chat mentions that. Try other words."));
+    list.replaceChildren(el("p.list-note", { role: "status" }, text("chat.sessions.not_found")));
     return;
   }
   list.replaceChildren(
-    ...(titles.length ? [el("h3", {}, "Chats"), el("ul.session-list", {}, titles.map(row))] : []),
-    ...(hits.length ? [el("h3", {}, "Messages"), el("ul.session-list", {}, hits.map((hit) => el("li", {}, hitButton(hit))))] : []),
+    ...(titles.length ? [el("h3", {}, text("chat.sessions.chats")), el("ul.session-list", {}, titles.map(row))] : []),
+    ...(hits.length ? [el("h3", {}, text("chat.sessions.messages")), el("ul.session-list", {}, hits.map((hit) => el("li", {}, hitButton(hit))))] : []),
   );
   settleKeys();
 }
 
 function hitButton(hit) {
   return el("button.hit", { type: "button", onclick: () => jumpTo(hit.session_id, hit.message_id) },
-    el("span.hit-title", {}, hit.title || "Untitled chat"),
-    el("span.when", {}, `${speaker(hit)}, ${when(hit.created_at)}`), el("span.hit-text", {}, marked(hit)));
+    el("span.hit-title", {}, named(hit)),
+    el("span.when", {}, text("chat.message.label", { speaker: speaker(hit), time: when(hit.created_at) })), el("span.hit-text", {}, marked(hit)));
 }
 
 /** The text from a little before the first word that was found, with these words marked. */
@@ -286,5 +290,5 @@ function marked({ content, highlights }) {
 }
 
 function trouble(error, retry) {
-  list.replaceChildren(el("p.list-note", { role: "alert" }, error.message, " ", button("Try again", retry, { kind: "link" })));
+  list.replaceChildren(el("p.list-note", { role: "alert" }, error.message, " ", button(text("chat.message.retry"), retry, { kind: "link" })));
 }

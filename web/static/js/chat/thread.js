@@ -10,7 +10,8 @@ export class Thread {
   items = []; // messages, oldest first
   older = null; // cursors to the messages before and after; null: there are none
   newer = null;
-  turns = new Map(); // by the reply's message id
+  turns = new Map(); // by the reply's message id, or without a reply by that of the message
+  versions = new Map(); // the ids of all versions of a message that has several, by its id
   session = null;
 
   constructor(sessionId) {
@@ -25,9 +26,10 @@ export class Thread {
   static async latest(sessionId) {
     const thread = new Thread(sessionId);
     const [, page] = await Promise.all([
-      thread.#readSession(),
+      thread.readSession(),
       api.get(`${thread.path}/messages`, { order: "desc", limit: PAGE }),
       thread.#readTurns(),
+      thread.#readVersions(),
     ]);
     thread.items = page.items.reverse();
     thread.older = page.next_cursor;
@@ -38,9 +40,10 @@ export class Thread {
   static async around(sessionId, messageId) {
     const thread = new Thread(sessionId);
     const [, page] = await Promise.all([
-      thread.#readSession(),
+      thread.readSession(),
       api.get(`${thread.path}/messages`, { around: messageId, limit: PAGE }),
       thread.#readTurns(),
+      thread.#readVersions(),
     ]);
     thread.items = page.items;
     thread.older = page.previous_cursor;
@@ -81,7 +84,6 @@ export class Thread {
 
   /** Add a successful turn without reloading. */
   add(turn) {
-    if (turn.replaces) this.cutFrom(turn.replaces);
     const { userMessageId, usage, memory, model } = turn;
     const id = turn.messageId ?? randomId(); // a temporary reply has none
     const said = { session_id: this.sessionId, name: null };
@@ -92,27 +94,26 @@ export class Thread {
     this.turns.set(id, { ...said, message_id: id, user_message_id: userMessageId, usage, memory, model, finish_reason: turn.finishReason });
   }
 
-  /** Remove a message and all later ones. */
-  cutFrom(messageId) {
-    const at = this.items.findIndex((message) => message.id === messageId);
-    if (at >= 0) this.items.length = at;
-  }
-
   /** Remove an erased message, and reload the session and the turns, which may have shown it. */
   async leaveOut(messageId) {
     this.items = this.items.filter((message) => message.id !== messageId);
     this.turns.clear();
-    await Promise.all([this.#readSession(), this.#readTurns()]);
+    await Promise.all([this.readSession(), this.#readTurns()]);
   }
 
-  async #readSession() {
+  async readSession() {
     this.session = await api.get(this.path);
   }
 
   async #readTurns() {
     const page = await api.get(`${this.path}/turns`, { limit: TURNS });
     for (const turn of page.items) {
-      if (turn.message_id) this.turns.set(turn.message_id, { ...turn, session_id: this.sessionId });
+      this.turns.set(turn.message_id ?? turn.user_message_id, { ...turn, session_id: this.sessionId });
     }
+  }
+
+  async #readVersions() {
+    const { items } = await api.get(`${this.path}/messages/versions`);
+    this.versions = new Map(items.map((item) => [item.message_id, item.versions]));
   }
 }

@@ -20,10 +20,14 @@ export const liveTurn = (sessionId) => live.get(sessionId ?? TEMPORARY);
 
 const slot = (sessionId) => `recap.reply.${sessionId}`; // in sessionStorage, so it ends with the tab
 
-/** What this tab has read of the reply to a stored message; the server stores a reply when it is complete. */
-export function partOf(sessionId, messageId) {
+/**
+ * What is known of the reply to a stored message: what this tab has read of it, or if that is more what the server
+ * has kept, `soFar`.  The server keeps it every few seconds.
+ */
+export function heardOf(sessionId, messageId, soFar) {
   const part = JSON.parse(sessionStorage.getItem(slot(sessionId)) ?? "{}");
-  return part.of === messageId ? part.text : "";
+  const read = part.of === messageId ? part.text : "";
+  return soFar?.length > read.length ? soFar : read;
 }
 
 export const forgetPart = (sessionId) => sessionStorage.removeItem(slot(sessionId));
@@ -44,8 +48,8 @@ class Turn {
   #abort = new AbortController();
 
   /** `resumes`: the id of the stored message to answer; `replaces`: the id of the message to replace. */
-  constructor({ sessionId, text, replaces = null, resumes = null, history = null }) {
-    Object.assign(this, { sessionId, text, replaces, resumes, history });
+  constructor({ sessionId, text, replaces = null, resumes = null, history = null, remember = true }) {
+    Object.assign(this, { sessionId, text, replaces, resumes, history, remember });
     this.startedAt = new Date().toISOString();
     this.asked = chosenModel();
     const before = failed.get(sessionId ?? TEMPORARY);
@@ -93,7 +97,9 @@ class Turn {
       this.changed();
       await new Promise((resolve) => setTimeout(resolve, POLL));
       try {
-        ({ busy } = await api.get(api.sessionPath(this.sessionId)));
+        const { items } = await api.get(`${api.sessionPath(this.sessionId)}/turns`, { limit: 1 });
+        busy = items[0]?.state === "answering";
+        if (busy && items[0].so_far?.length > this.reply.length) this.reply = items[0].so_far;
         this.lost = false;
       } catch (error) {
         if (error.status === 404) return; // erased meanwhile
@@ -137,6 +143,7 @@ class Turn {
       ...(this.temporary ? { temporary: true, history: this.history.slice(-HISTORY) } : { session_id: this.sessionId }),
       ...(this.temporary && shown.systemPrompt ? { system_prompt: shown.systemPrompt } : {}),
       ...(this.asked ? { model: this.asked } : {}),
+      ...(this.remember ? {} : { remember: false }),
       ...(settings.recall ? { recall: settings.recall } : {}),
       ...(settings.prompt ? { prompt: settings.prompt } : {}),
       ...(this.replaces ? { replaces: this.replaces } : {}),
@@ -167,10 +174,10 @@ export function takeTurn(request) {
   return turn;
 }
 
-/** Begin to wait for the reply to a stored message that the server is writing for another page. */
-export function followTurn(sessionId, message) {
+/** Begin to wait for the reply to a stored message that the server is writing for another page; `part` is known of it. */
+export function followTurn(sessionId, message, part) {
   const turn = new Turn({ sessionId, text: message?.content ?? "", resumes: message?.id ?? true });
-  turn.reply = partOf(sessionId, message?.id);
+  turn.reply = part;
   turn.take(() => turn.follow());
   return turn;
 }

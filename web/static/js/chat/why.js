@@ -3,11 +3,8 @@
 
 import * as api from "../page/api.js";
 import { button, el, svg } from "../page/dom.js";
-import { date, number, plural, shortened, speaker, when } from "../page/words.js";
-
-// Labels for the parts of a score, by their names in the API.
-const PARTS = { words: "words", meaning: "meaning", neighbours: "messages around it", session: "its chat", time: "time" };
-const FACT_PARTS = { importance: "importance", recency: "recency", use: "use", relevance: "fits the message" };
+import { hasText, number, text } from "../page/texts.js";
+import { date, shortened, speaker, when } from "../page/words.js";
 
 const NEAREST = 2; // messages of the chat that are shown
 const QUOTED = 300; // characters of each
@@ -24,13 +21,13 @@ export function onShow({ jumpTo, bringIntoView }) {
 /** The button under a reply that opens the explanation inside `item`. */
 export function whyButton(turn, item, reply) {
   let shown = null;
-  const label = `Why this answer · ${number(turn.usage.prompt_tokens)} tokens sent`;
+  const label = text("chat.why.button", { tokens: turn.usage.prompt_tokens });
   const toggle = button(label, async () => {
     if (shown) {
       shown.remove();
       shown = null;
     } else {
-      shown = el("section.why", { "aria-label": "Why this answer" }, el("p.muted.dots", {}, "Reading"));
+      shown = el("section.why", { "aria-label": text("chat.why.title") }, el("p.muted.dots", {}, text("chat.why.reading")));
       item.append(shown);
       const panel = shown;
       reveal(panel);
@@ -61,7 +58,7 @@ async function nearest(turn, reply) {
   const earlier = results.filter((hit) => hit.highlights.length && hit.message_id < turn.user_message_id).slice(0, NEAREST);
   return earlier.map((hit) => {
     const message = { ...hit, id: hit.message_id, content: shortened(hit.content, QUOTED) };
-    return { ...hit, title: "Go to this message", messages: [message], hits: [message.id] };
+    return { ...hit, title: text("chat.why.to_message"), messages: [message], hits: [message.id] };
   });
 }
 
@@ -69,16 +66,17 @@ function thisChat(memory, near) {
   const { head_version: version } = memory.summary;
   const { messages, dropped } = memory.tail;
   const held = [
-    messages && `${plural(messages, "earlier message")} word for word`,
-    version && `version ${version} of the summary`,
+    messages && text("chat.why.read_messages", { count: messages }),
+    version && text("chat.why.read_summary", { version }),
   ].filter(Boolean);
+  const what = held.length > 1 ? text("chat.why.read_both", { messages: held[0], summary: held[1] }) : held[0];
   return el(
     "div",
     {},
-    el("h4", {}, "From this chat"),
-    el("p", {}, held.length ? `The model read ${held.join(" and ")}.` : "The model read only your message: nothing came before it."),
-    dropped > 0 && el("p", {}, `${plural(dropped, "earlier message")} did not fit.`),
-    near.length > 0 && [el("p", {}, "Your words that are closest to this reply:"), passages(near)],
+    el("h4", {}, text("chat.why.this_chat")),
+    el("p", {}, what ? text("chat.why.read", { what }) : text("chat.why.read_nothing")),
+    dropped > 0 && el("p", {}, text("chat.why.dropped", { count: dropped })),
+    near.length > 0 && [el("p", {}, text("chat.why.nearest")), passages(near)],
   );
 }
 
@@ -87,22 +85,26 @@ const passages = (excerpts) => el("ul", {}, excerpts.map((excerpt) => el("li", {
 function recall(memory) {
   const { excerpts } = memory;
   const calls = memory.recall.calls ?? [];
-  const reason = `${/^(has|refers|points|speaks) /.test(memory.recall.reason) ? "your message " : ""}${memory.recall.reason}`;
+  const told = memory.recall.reason;
+  const reason = /^(has|refers|points|speaks) /.test(told) ? text("chat.why.your_message", { reason: told }) : told;
   return el(
     "div",
     {},
-    el("h4", {}, "From further back"),
-    el("p", {}, excerpts.length ? `Recalled ${plural(excerpts.length, "passage")}: ${reason}.` : `Nothing was recalled: ${reason}.`),
+    el("h4", {}, text("chat.why.further_back")),
+    el("p", {}, text(excerpts.length ? "chat.why.recalled" : "chat.why.nothing_recalled", { reason, count: excerpts.length })),
     calls.length > 0 && el("ul", {}, calls.map(call)),
     excerpts.length > 0 && passages(excerpts),
   );
 }
 
 function call(made) {
-  const range = [made.after && `from ${date(made.after)}`, made.before && `to ${date(made.before)}`].filter(Boolean).join(" ");
-  const words = made.query ? ` for “${made.query}”` : "";
-  const found = made.error ? made.error : plural(made.excerpts, "passage");
-  return el("li.muted", {}, `The model looked back itself${words} ${range}: ${found}`);
+  const asked = [
+    made.query && text("chat.why.query", { words: made.query }),
+    made.after && text("chat.why.from", { day: date(made.after) }),
+    made.before && text("chat.why.to", { day: date(made.before) }),
+  ].filter(Boolean).join(" ");
+  const found = made.error ? made.error : text("chat.why.passages", { count: made.excerpts });
+  return el("li.muted", {}, text("chat.why.looked_back", { asked, found }));
 }
 
 function passage(excerpt) {
@@ -113,13 +115,13 @@ function passage(excerpt) {
     "div.excerpt",
     {},
     el("div.row", {},
-      button(excerpt.title || "A chat", () => jump(excerpt.session_id, first.id), { kind: "link", title: "Go to these words" }),
+      button(excerpt.title || text("chat.why.a_chat"), () => jump(excerpt.session_id, first.id), { kind: "link", title: text("chat.why.to_words") }),
       el("span.muted.small", {}, when(first.created_at)),
     ),
     el("blockquote", {}, excerpt.messages.map((message) =>
       el("div", {}, el("span.muted", {}, `${speaker(message)}: `), hits.has(message.id) ? el("mark", {}, message.content) : message.content),
     )),
-    el("div.parts", {}, el("span", {}, `score ${excerpt.score.toFixed(2)}`), parts.map(([name, value]) => el("span", {}, `${PARTS[name] ?? name} ${value.toFixed(2)}`))),
+    el("div.parts", {}, el("span", {}, `${text("chat.why.score")} ${excerpt.score.toFixed(2)}`), parts.map(scorePart)),
   );
 }
 
@@ -128,34 +130,40 @@ function facts(memory) {
   return [el(
     "details",
     {},
-    el("summary", {}, `${plural(memory.facts.length, "fact")} in the prompt`),
+    el("summary", {}, text("chat.why.facts", { count: memory.facts.length })),
     el("ul", {}, memory.facts.map((fact) => {
-      const parts = Object.entries(fact.score ?? {}).filter(([name, value]) => name in FACT_PARTS && value > 0.005);
+      const parts = Object.entries(fact.score ?? {}).filter(([name, value]) => name !== "total" && value > 0.005);
       return el("li", {},
-        fact.source_message_id ? button(fact.text, () => jump(fact.session_id, fact.source_message_id), { kind: "link", title: "Go to the message it came from" }) : fact.text,
-        fact.pinned && [" ", el("span.badge", {}, "pinned")],
-        el("div.parts", {}, parts.map(([name, value]) => el("span", {}, `${FACT_PARTS[name]} ${value.toFixed(2)}`))),
+        fact.source_message_id ? button(fact.text, () => jump(fact.session_id, fact.source_message_id), { kind: "link", title: text("chat.why.to_source") }) : fact.text,
+        fact.pinned && [" ", el("span.badge", {}, text("chat.why.pinned"))],
+        el("div.parts", {}, parts.map(scorePart)),
       );
     })),
   )];
+}
+
+/** A part of a score, by its name in the API. */
+function scorePart([name, value]) {
+  const key = `chat.why.parts.${name}`;
+  return el("span", {}, `${hasText(key) ? text(key) : name} ${value.toFixed(2)}`);
 }
 
 function tokens(usage) {
   const most = Math.max(usage.prompt_tokens, usage.full_history_tokens, 1);
   const share = usage.saved_tokens / Math.max(1, usage.full_history_tokens);
   const saved = usage.saved_tokens > 0
-    ? `${number(usage.saved_tokens)} tokens saved, ${number(share * 100)} % of the full history.`
-    : "While a chat is short, memory takes more tokens than the full history; it saves tokens as the chat grows.";
+    ? text("chat.why.saved", { tokens: usage.saved_tokens, share: share * 100 })
+    : text("chat.why.unsaved");
   const bar = (kind, value) => svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
     svg("rect", { class: kind, width: String((100 * value) / most), height: "10", rx: "1" }));
   return el(
     "div",
     {},
-    el("h4", {}, usage.estimated ? "Tokens (estimated: the model gave no figures)" : "Tokens"),
+    el("h4", {}, text(usage.estimated ? "chat.why.tokens_estimated" : "chat.why.tokens")),
     el("div.tokens", {},
-      el("span", {}, "Sent"), bar("bar-sent", usage.prompt_tokens), el("span", {}, number(usage.prompt_tokens)),
-      el("span", {}, "Full history"), bar("bar-full", usage.full_history_tokens), el("span", {}, number(usage.full_history_tokens)),
+      el("span", {}, text("chat.why.sent")), bar("bar-sent", usage.prompt_tokens), el("span", {}, number(usage.prompt_tokens)),
+      el("span", {}, text("chat.why.full")), bar("bar-full", usage.full_history_tokens), el("span", {}, number(usage.full_history_tokens)),
     ),
-    el("p.muted", {}, `${saved} The reply took ${number(usage.completion_tokens)}.`),
+    el("p.muted", {}, `${saved} ${text("chat.why.reply_took", { tokens: usage.completion_tokens })}`),
   );
 }

@@ -47,8 +47,10 @@ export function startMemory() {
 
 /** Draw the panel with these changes. */
 function show(changes) {
+  const before = panel.facts;
   panel = { ...panel, ...changes };
   render(html`<${Panel} ...${panel} />`, body);
+  if (panel.facts !== before) emit("facts", panel.facts);
 }
 
 // -- reading
@@ -130,6 +132,7 @@ async function look(mine) {
     const before = id === panel.sessionId ? (panel.summary?.latest?.version ?? 0) : 0;
     const facts = (summary.latest?.version ?? 0) === before ? panel.facts : await readFacts(id);
     if (mine !== watching) return;
+    if (facts !== panel.facts) emit("summarised", { sessionId: id });
     show({ sessionId: id, summary, facts, known: true, trouble: {} });
     if (settled(summary)) return stopWatching();
   } catch (error) {

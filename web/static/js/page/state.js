@@ -6,13 +6,15 @@
 //   turn       a turn succeeded or failed (detail: {sessionId, turn?}; without `turn` it was another tab's turn);
 //              the summary and facts may change from now on
 //   sessions   a session was renamed or erased, or its message `erased` (detail: {sessionId, erased?}, or null for all)
+//   summarised the mini model updated a summary, and perhaps the chat's title and the facts (detail: {sessionId})
+//   facts      the facts that apply to the chat on display were read (detail: the facts)
 //   memory     the person changed the summary or a fact, in any panel
 //   models     an administrator set another model server
 //   person     another person's memory is shown, so all panels reload
 //
 // Other tabs hear of what changed on the server, without the details that only this tab has.
 
-const SHARED = ["begun", "turn", "sessions", "memory", "models"];
+const SHARED = ["begun", "turn", "sessions", "summarised", "memory", "models"];
 const bus = new EventTarget();
 const tabs = new BroadcastChannel("recap");
 tabs.addEventListener("message", ({ data }) => dispatch(data.name, data.detail));
