@@ -8,6 +8,7 @@ turn        one turn, from a message to its reply: admission, recall, prompt, an
 clients     conversations as clients of the OpenAI protocol send them
 branches    messages in the place of others
 recall      finding again what was said before, whether to look, and feeding the search index
+longterm    what goes with a person from one conversation to the next: the profile
 summary     the versioned summary: written, checked, tried, compared
 facts       ranked statements, each with its source
 sessions    threads of messages, and which of them a prompt shows word for word

@@ -84,6 +84,7 @@ class OwnerRow(Base):
     kind: Mapped[str] = mapped_column(String(8))
     name: Mapped[str] = mapped_column(String(256))
     created_at: Mapped[datetime]
+    profile_through: Mapped[int] = mapped_column(BigId, default=0, server_default="0")  # the last fact it was made from
 
     @property
     def user_id(self) -> str | None:
@@ -135,6 +136,7 @@ class SessionRow(Base):
     head_through: Mapped[int] = mapped_column(default=0)
     head_tokens: Mapped[int] = mapped_column(default=0)  # of all messages up to head_through
     head_facts: Mapped[list[int] | None] = mapped_column(default=None)  # None: not chosen yet
+    head_at: Mapped[datetime | None]  # when they were chosen, and with them the documents of long-term memory
 
     lease_token: Mapped[str | None] = mapped_column(String(64))
     lease_until: Mapped[datetime | None]
@@ -214,8 +216,9 @@ class SummaryRow(Base):
     """One version of a session's summary.  It covers the messages up to position `through`.
 
     `author` is `model`, `person` (an edit), `correction` (the new words of a fact that the person edited), or
-    `rollback`, `replacement` or `erasure`: a copy of version `restores`, or an empty summary without it.  A replacement or an erasure takes the place of a version that covered messages which
-    were replaced or erased.  `branch` is 0, or the branch of the replaced messages that the version covers.
+    `rollback`, `replacement` or `erasure`: a copy of version `restores`, or an empty summary without it.  A replacement
+    or an erasure takes the place of a version that covered messages which were replaced or erased.  `branch` is 0, or
+    the branch of the replaced messages that the version covers.
     """
 
     __tablename__ = "summaries"

@@ -66,7 +66,8 @@ def remember(
     """What the session remembers for an answer to `exchange`.  Raises TooLarge."""
     facts = parts.facts.current(tx, row) if request.remember else []
     if row.head_facts is None and request.remember:
-        row.head_facts = [fact.id for fact in parts.facts.ranking.for_head(facts, parts.now())]
+        row.head_at = parts.now()
+        row.head_facts = [fact.id for fact in parts.facts.ranking.for_head(facts, row.head_at)]
     by_id = {fact.id: fact for fact in facts}
     head_facts = tuple(by_id.pop(fact_id) for fact_id in row.head_facts or () if fact_id in by_id)
     summary, state, _, error, stored_prompt = of_head(tx, row)
