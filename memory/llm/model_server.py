@@ -40,12 +40,12 @@ SHOWN_CHARS, KEY_CHARS_MIN = 4, 16  # of a key's end, and of a key whose end say
 REPLY_CHARS = 300  # that are shown of the answer to a try
 
 BY_ENVIRONMENT = (
-    "The server's environment sets OPENAI_API_KEY or OPENAI_BASE_URL, and that holds. Nothing was stored. Change it "
-    "there and restart, or remove both to set the model server here."
+    "The server's environment sets OPENAI_API_KEY or OPENAI_BASE_URL, and that holds. Change it there "
+    "and restart, or remove both to set the model server here."
 )
 NO_ENCRYPTION_KEY = (
-    "The key of a model server is only stored encrypted, and this server has no ENCRYPTION_KEY for that. Nothing was "
-    'stored. Make one with `.venv/bin/python -c "from cryptography.fernet import Fernet; '
+    "The key of a model server is only stored encrypted, and this server has no ENCRYPTION_KEY for that. "
+    'Make one with `.venv/bin/python -c "from cryptography.fernet import Fernet; '
     'print(Fernet.generate_key().decode())"`, put it into `.env` as ENCRYPTION_KEY, and restart.'
 )
 UNREADABLE = (
@@ -145,11 +145,16 @@ class ModelServer:
         with self._lock:
             if stored != self._in_use[0]:
                 self._in_use = stored, self._made(stored)
-                self.tell()
+                self._log()
             return self._in_use[1]
 
     def tell(self) -> None:
-        """Log which models are in use."""
+        """Log which models are in use, unless they have just changed, which is logged anyway."""
+        before, now = self._in_use[1], self.models
+        if now is before:
+            self._log()
+
+    def _log(self) -> None:
         models = self._in_use[1]
         if models.endpoint is None:
             log.warning("%s", models.notice)
@@ -188,7 +193,7 @@ class ModelServer:
         """Store a model server, and use it from now on.  Raises Conflict where none can be stored, InvalidRequest."""
         refusal = self._refusal()
         if refusal is not None:
-            raise Conflict("model_server_not_storable", refusal)
+            raise Conflict("model_server_not_storable", f"{refusal} Nothing was stored.")
         settings = self._drafted(draft)
         self._checked(settings)
         key = settings.openai_api_key
