@@ -12,6 +12,7 @@ const stop = byId("stop");
 const send = byId("send");
 const memory = byId("memory-switch");
 const trouble = byId("composer-error");
+let hint = ""; // said below the box while the memory is on
 let place = null; // the name of the draft in the box; null until the page has opened a chat
 
 const slot = (name) => `recap.draft.${name}`; // in sessionStorage, so a draft ends with its tab
@@ -43,6 +44,13 @@ function showMemory() {
   memory.textContent = text(`chat.composer.memory.${state}`);
   memory.title = text(`chat.composer.memory_means.${state}`);
   memory.setAttribute("aria-pressed", String(remembers()));
+  byId("composer-hint").textContent = remembers() ? hint : memory.title;
+}
+
+/** Show a sentence about this chat below the box. */
+export function say(words) {
+  hint = words;
+  showMemory();
 }
 
 /** Call `onSubmit(text)` to send a message, and `onHalt()` to stop the reply. */

@@ -12,6 +12,7 @@ import { body, messageItem, replyInProgress } from "./message.js";
 import { icon } from "../page/icons.js";
 import { saveChat } from "./markdown_file.js";
 import { emit, on, settings, shown } from "../page/state.js";
+import { bringIntoView, follow, keepEnd, startScrolling } from "./scrolling.js";
 import { Thread } from "./thread.js";
 import { text } from "../page/texts.js";
 import { followTurn, forgetPart, heardOf, liveTurn, takeTurn } from "./turns.js";
@@ -19,18 +20,14 @@ import { dayKey, dayName, randomId, shortened } from "../page/words.js";
 import { versionSteps } from "./versions.js";
 import { onShow } from "./why.js";
 
-const NEAR_END = 80; // pixels from the end within which the view follows new text
-
 const list = byId("messages");
 let thread = null; // null: not loaded yet; a new or temporary chat has a thread without a session
 let failure = null; // {message}: of the last turn, shown under the thread
-let editing = null; // the id of the message being edited
+let editing = null; // {id, form}: the message being edited
 let elements = new Map(); // by message id
 let facts = new Map(); // that apply to the chat, by the message that they were taken from
 let pressed = null; // a text submitted before the page or the thread was loaded; it is sent afterwards
 let writing = null; // {of, reply}: the turn in progress, and the element of its reply
-let following = true; // whether the view stays at the end while text arrives
-let lastRoom = 0; // how far the view could be scrolled when this was last looked at
 let opening = 0; // counts opened sessions, to ignore responses for earlier ones
 
 export function startConversation() {
@@ -43,8 +40,7 @@ export function startConversation() {
     watch.disconnect();
     for (const edge of edges()) watch.observe(edge);
   }).observe(list, { childList: true });
-  list.addEventListener("scroll", scrolled);
-  new ResizeObserver(() => following && toEnd()).observe(list);
+  startScrolling();
   on("turn", turnEnded);
   on("begun", refresh);
   on("sessions", (detail) => detail && !detail.by && (detail.erased ? leaveOut(detail) : refresh(detail)));
@@ -142,7 +138,7 @@ function accept(loaded, { end = true } = {}) {
     composer.stored(draftName(), waiting.content); // the message was stored, although sending it seemed to fail
     composer.openDraft(draftName());
   }
-  following = end;
+  follow(end);
   show(loaded);
   emit("session", shown.sessionId);
   if (pressed !== null && composer.holds(pressed)) submit(pressed);
@@ -213,7 +209,7 @@ function submit(words, { replaces = null, resumes = null } = {}) {
   const sessionId = shown.temporary ? null : shown.sessionId;
   const turn = takeTurn({ sessionId, text: words, replaces, resumes, history, remember: composer.remembers() });
   turn.changed = progress;
-  following = true;
+  follow(true);
   if (thread.newer) openSession(sessionId);
   else draw();
   announce(text("chat.thread.sent"));
@@ -225,7 +221,7 @@ function progress() {
   if (turn.userMessageId) composer.stored(draftName(), turn.text);
   composer.replying(turn);
   writing?.reply.show(turn);
-  if (following) requestAnimationFrame(() => following && toEnd()); // after the reply is drawn
+  requestAnimationFrame(keepEnd); // after the reply is drawn
 }
 
 async function turnEnded({ sessionId, turn }) {
@@ -236,7 +232,7 @@ async function turnEnded({ sessionId, turn }) {
     composer.stored(draftName(), turn.text);
     if (turn.temporary || (turn.messageId && !turn.replaces)) thread.add(turn);
     else await refresh({ sessionId });
-    if (!thread.unanswered) announce(text("chat.thread.complete"));
+    if (mine === opening && !thread.unanswered) announce(text("chat.thread.complete"));
   } else if (turn.temporary) {
     composer.giveBack(draftName(), turn.text);
     composer.complain(turn.error.message);
@@ -290,8 +286,7 @@ function draw() {
   composer.replying(turn);
   list.classList.toggle("replying", Boolean(turn));
   head();
-  if (following) toEnd();
-  else if (firstBefore && list.querySelector("article")?.dataset.id !== firstBefore && list.querySelector(`article[data-id="${firstBefore}"]`)) {
+  if (!keepEnd() && firstBefore && list.querySelector("article")?.dataset.id !== firstBefore && list.querySelector(`article[data-id="${firstBefore}"]`)) {
     list.scrollTop = top + list.scrollHeight - height; // keep the visible messages in place
   }
 }
@@ -327,7 +322,7 @@ function trouble(words, retry, told = "") {
 /** The element of a message.  It is made once, and again when its actions change: drawing has to be fast in long chats. */
 function element(message) {
   const stored = !shown.temporary;
-  if (editing === message.id && !liveTurn(shown.sessionId)) return editor(message, { send: replaceWith(message), complain: composer.complain, leave: () => edit(null) });
+  if (editing?.id === message.id) return editing.form;
   const last = thread.newer === null && message === thread.items.at(-1);
   const lastOwn = last && message.role === "assistant" && stored && thread.items.findLast((one) => one.role === "user");
   const turn = thread.turns.get(message.id);
@@ -340,7 +335,7 @@ function element(message) {
   const free = { kind: "quiet when-free" };
   const actions = [
     versions.length && versionSteps(thread.sessionId, message, versions, { show: (id) => jumpTo(shown.sessionId, id), failed: complain }),
-    message.role === "user" && stored && button(text("chat.message.edit"), () => edit(message.id), free),
+    message.role === "user" && stored && button(text("chat.message.edit"), () => edit(message), free),
     lastOwn && button(text("chat.message.retry"), () => replaceWith(lastOwn)(lastOwn.content), { ...free, title: text("chat.message.retry_means") }),
     stored && eraseButton(thread.sessionId, message, complain),
   ];
@@ -362,10 +357,16 @@ async function leaveOut({ sessionId, erased }) {
   draw();
 }
 
-function edit(messageId) {
-  editing = messageId;
+function edit(message) {
+  const form = editor(message, { send: replaceWith(message), complain: composer.complain, leave });
+  editing = { id: message.id, form };
   draw();
-  list.querySelector(".edit textarea")?.focus();
+  form.querySelector("textarea").focus();
+}
+
+function leave() {
+  editing = null;
+  draw();
 }
 
 function showTrouble(error, retry) {
@@ -382,25 +383,5 @@ function head() {
   document.title = title ? `${title} · Recap` : "Recap";
   byId("conversation").classList.toggle("temporary", shown.temporary);
   const person = settings.user === "me" ? "" : text("chat.composer.person", { person: settings.user });
-  byId("composer-hint").textContent = shown.temporary ? text("chat.composer.temporary") : person;
-}
-
-/** Show an element, and stay there when text arrives below it. */
-function bringIntoView(element, block = "nearest") {
-  following = false;
-  element.scrollIntoView({ block });
-}
-
-/** Show the newest message; what greets a new chat is read from its beginning. */
-function toEnd() {
-  lastRoom = list.scrollHeight - list.clientHeight;
-  list.scrollTop = list.querySelector(".empty") ? 0 : lastRoom;
-}
-
-/** Follow new text while its end is in view.  When the room has changed, the browser scrolled and not the person. */
-function scrolled() {
-  const room = list.scrollHeight - list.clientHeight;
-  if (room - list.scrollTop < NEAR_END) following = true;
-  else if (room === lastRoom) following = false;
-  lastRoom = room;
+  composer.say(shown.temporary ? text("chat.composer.temporary") : person);
 }

@@ -19,7 +19,7 @@ export function versionSteps(sessionId, message, versions, { show, failed }) {
       await show(versions[to]);
     }, { kind: "quiet", "aria-label": label, title: label, disabled: versions[to] === undefined });
   const place = text("chat.message.version", { number: at + 1, count: versions.length });
-  return el("span.versions.when-free", { role: "group", "aria-label": place, title: place },
+  return el("span.version-steps.when-free", { role: "group", "aria-label": place, title: place },
     step(at - 1, "‹", text("chat.message.version_before")), `${at + 1}/${versions.length}`,
     step(at + 1, "›", text("chat.message.version_after")));
 }
