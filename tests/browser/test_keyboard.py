@@ -1,4 +1,4 @@
-"""Without a mouse: from the first message to a renamed chat."""
+"""Without a mouse: from the first message to a renamed chat, and in the list of facts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chatting import ME, box, messages, talk
+from tests.browser.chatting import ME, box, messages, state, talk
 from tests.browsing import PHONE
 from tests.live import Live
 from tests.model_server import ModelServer, Text
@@ -66,3 +66,20 @@ def test_on_a_phone_enter_begins_a_line(page: Page, model_server: ModelServer) -
     expect(messages(page)).to_have_count(0)
     page.get_by_role("button", name="Send", exact=True).click()
     expect(messages(page)).to_have_count(2)
+
+
+def test_a_row_of_facts_keeps_the_focus_where_it_goes(page: Page, live: Live) -> None:
+    for text in ("Lives in Bristol", "Likes swimming", "Has a cat"):
+        state(live, text)
+    page.goto("/")
+    facts = page.get_by_role("list", name="Facts", exact=True).get_by_role("listitem")
+    expect(facts).to_contain_text(["Has a cat", "Likes swimming", "Lives in Bristol"])
+    facts.first.focus()
+    page.keyboard.press("End")
+    page.keyboard.press("p")
+    expect(facts.first).to_contain_text("Lives in Bristol")
+    expect(facts.first).to_be_focused()
+    page.keyboard.press("Delete")
+    page.keyboard.press("Enter")
+    expect(facts).to_have_count(2)
+    expect(facts.first).to_be_focused()  # the neighbour of what is gone

@@ -122,6 +122,18 @@ def test_an_update_takes_neither_the_focus_nor_what_is_being_written(
     expect(words).to_have_value("Lives in Bath")
 
 
+def test_what_is_being_written_outlasts_another_chat(page: Page, live: Live, porto: list[int]) -> None:
+    talk(live.client, "garden", "The roses need water.", "Noted.")
+    page.goto("/#/porto")
+    items(page, "Constraints").first.focus()
+    page.keyboard.press("e")
+    panel(page).get_by_role("textbox", name="The item").fill("At most 950 euros")
+    page.goto("/#/garden")
+    expect(panel(page).get_by_role("textbox", name="The item")).to_have_count(0)
+    page.goto("/#/porto")
+    expect(panel(page).get_by_role("textbox", name="The item")).to_have_value("At most 950 euros")
+
+
 # -- a fact
 
 
@@ -274,7 +286,9 @@ def test_versions_show_what_changed_and_one_is_brought_back_when_confirmed(
     assert summary(live, "porto")["version"] == 2
     back.click()
     page.get_by_role("dialog", name="Restore version 1?").get_by_role("button", name="Restore", exact=True).click()
-    expect(dialog.get_by_role("list", name="Versions").get_by_role("button").first).to_contain_text("version 1 restored")
+    expect(dialog.get_by_role("list", name="Versions").get_by_role("button").first).to_contain_text(
+        "version 1 restored"
+    )
     page.keyboard.press("Escape")
     expect(items(page, "Open questions")).to_have_text(["Who looks after the cat?"])
     assert summary(live, "porto")["sections"] == SECTIONS

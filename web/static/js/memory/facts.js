@@ -71,6 +71,8 @@ class Fact extends Component {
       this.row.current.scrollIntoView({ block: "nearest" });
     });
 
+  history = () => this.setState(({ past }) => ({ past: !past }));
+
   forget = () => this.attempt(() => forgetFacts([this.props.fact]));
 
   close = () => this.props.edit(this.props.fact.id, null);
@@ -115,13 +117,7 @@ class Fact extends Component {
             <${Dots} importance=${fact.importance} />
             ${fact.category !== "other" && html`<span>${CATEGORIES[fact.category] ?? fact.category}</span>`}
             ${fact.scope === "user" && html`<span>${text("memory.fact.all_chats")}</span>`}
-            <button
-              type="button"
-              class="link"
-              title=${text("memory.history.title")}
-              aria-expanded=${past}
-              onClick=${() => this.setState({ past: !past })}
-            >
+            <button class="link" title=${text("memory.history.title")} aria-expanded=${past} onClick=${this.history}>
               ${text("memory.fact.since", { time: when(fact.valid_from) })}
             </button>
           </div>
@@ -150,7 +146,7 @@ function Source({ fact: { session_id: session, source_message_id: message, quote
       ${message === null
         ? html`<span>${words || text("memory.fact.added_by_you")}</span>`
         : html`
-            <button type="button" class="link quote" title=${text("memory.fact.show_message")} onClick=${show}>
+            <button class="link quote" title=${text("memory.fact.show_message")} onClick=${show}>
               ${words || text("memory.fact.show_message")}
             </button>
           `}

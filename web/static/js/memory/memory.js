@@ -203,12 +203,12 @@ function Panel({ sessionId, temporary, summary, facts, known, allShown, adding, 
     <section class="memory-part" aria-labelledby="facts-heading">
       <header class="memory-head">
         <h3 id="facts-heading">
-          <button type="button" class="heading" onClick=${toFacts}>
+          <button class="heading" onClick=${toFacts}>
             ${text("memory.facts")} <span class="muted">${facts.length ? number(facts.length) : ""}</span>
           </button>
         </h3>
         <div class="memory-tools">
-          <button type="button" class="quiet" ref=${addButton} hidden=${adding} onClick=${() => show({ adding: true })}>
+          <button class="quiet" ref=${addButton} hidden=${adding} onClick=${() => show({ adding: true })}>
             ${text("memory.add")}
           </button>
         </div>
@@ -222,7 +222,7 @@ function Panel({ sessionId, temporary, summary, facts, known, allShown, adding, 
       `}
       <${FactList} label=${text("memory.facts")} facts=${few} changed=${factChanged} />
       ${few.length < facts.length &&
-      html`<button type="button" onClick=${showAll}>${text("memory.show_all", { count: facts.length })}</button>`}
+      html`<button onClick=${showAll}>${text("memory.show_all", { count: facts.length })}</button>`}
     </section>
   `;
 }

@@ -61,8 +61,7 @@ export function Row({ keys, place, children, ...rest }) {
 }
 
 /** A button of a row: "edit", "forget" or "pin".  `of`: the text of the row, for people who hear only the button. */
-export const RowButton = ({ name, of, ...rest }) => html`
-  <button type="button" class="icon fact-${name}" aria-label=${text(`memory.row_${name}`, { row: shortened(of) })} ...${rest}>
-    <${Icon} name=${name} />
-  </button>
-`;
+export function RowButton({ name, of, ...rest }) {
+  const label = text(`memory.row_${name}`, { row: shortened(of) });
+  return html`<button class="icon fact-${name}" title=${label} aria-label=${label} ...${rest}><${Icon} name=${name} /></button>`;
+}

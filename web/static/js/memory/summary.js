@@ -36,34 +36,26 @@ export class Summary extends Component {
 
   render({ sessionId, temporary, summary, known, changed, refresh }, { forms }) {
     const { whole } = forms.get(sessionId) ?? NO_FORMS;
-    const notice = problemOf(summary);
+    const edit = () => this.setForms(sessionId, { whole: true });
+    const compare = () => openVersions(summary, changed);
     return html`
       <section class="memory-part" aria-labelledby="summary-heading">
         <header class="memory-head">
           <h3 id="summary-heading">${text("memory.summary.title")}</h3>
           <div class="memory-tools" hidden=${!summary || whole}>
-            <button
-              type="button"
-              class="quiet"
-              aria-label=${text("memory.summary.edit")}
-              ref=${this.editButton}
-              onClick=${() => this.setForms(sessionId, { whole: true })}
-            >
+            <button class="quiet" aria-label=${text("memory.summary.edit")} ref=${this.editButton} onClick=${edit}>
               ${text("memory.edit")}
             </button>
-            <button
-              type="button"
-              class="quiet"
-              aria-label=${text("memory.summary.versions_of")}
-              hidden=${!summary?.latest}
-              onClick=${() => openVersions(summary, changed)}
-            >
-              ${text("memory.summary.versions")}
-            </button>
+            ${summary?.latest &&
+            html`
+              <button class="quiet" aria-label=${text("memory.summary.versions_of")} onClick=${compare}>
+                ${text("memory.summary.versions")}
+              </button>
+            `}
           </div>
         </header>
         <p class="memory-about"><${Standing} ...${{ temporary, known, summary, refresh }} /></p>
-        <${Trouble} ...${notice} again=${refresh} />
+        <${Trouble} ...${problemOf(summary)} again=${refresh} />
         ${[...new Set([...forms.keys(), sessionId])].map((id) => this.body(id))}
       </section>
     `;
@@ -219,7 +211,7 @@ function Standing({ temporary, known, summary, refresh }) {
     parts.push(html`<span class="dots">${latest ? text("memory.summary.updating") : text("memory.summary.writing")}</span>`);
   } else if (state === "pending" && !job) {
     parts.push(text("memory.summary.behind", { count: said - through }));
-    parts.push(html`<button type="button" class="link" onClick=${refresh}>${text("memory.summary.update_now")}</button>`);
+    parts.push(html`<button class="link" onClick=${refresh}>${text("memory.summary.update_now")}</button>`);
   } else if (state === "pending" && !error) {
     parts.push(latest ? text("memory.summary.updates_soon") : text("memory.summary.appears_soon"));
   } else if (!latest && !error) {

@@ -6,7 +6,7 @@ import { confirmed } from "../page/dialog.js";
 import { Component, html } from "../page/html.js";
 import { EditForm } from "./edit_form.js";
 import { Trouble } from "./trouble.js";
-import { EMPTY, isLine, linesOf, mergedLines, problemWith, sectionOf } from "./sections.js";
+import { EMPTY, linesOf, mergedLines, problemWith, sectionOf } from "./sections.js";
 import { text } from "../page/texts.js";
 import { SECTIONS } from "../page/words.js";
 
@@ -65,7 +65,7 @@ export class SummaryForm extends Component {
               <textarea
                 name=${name}
                 aria-label=${title}
-                rows=${isLine(name) ? 2 : 1}
+                rows=${texts[name].split("\n").length}
                 value=${texts[name]}
                 onInput=${write}
               />

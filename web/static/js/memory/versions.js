@@ -87,7 +87,7 @@ class Versions extends Component {
         <ul class="version-list" aria-label=${text("memory.versions.list")} ref=${this.list}>
           ${versions.map((version) => html`<li key=${version.version}>${this.row(version)}</li>`)}
         </ul>
-        ${cursor && html`<button type="button" onClick=${() => this.load(cursor)}>${text("memory.versions.earlier")}</button>`}
+        ${cursor && html`<button onClick=${() => this.load(cursor)}>${text("memory.versions.earlier")}</button>`}
       </div>
       <div class="grow">
         <${Trouble} ...${trouble} />
@@ -107,7 +107,7 @@ class Versions extends Component {
     else if (version.version === inReplies)
       badge = html`<span class="badge" title=${text("memory.versions.in_use_means")}>${text("memory.versions.in_use")}</span>`;
     return html`
-      <button type="button" class="version" aria-current=${current} onClick=${choose} onFocus=${choose}>
+      <button class="version" aria-current=${current} onClick=${choose} onFocus=${choose}>
         <span class="row"><strong>${text("memory.summary.version", version)}</strong>${badge}</span>
         <span class="small muted">${when(version.created_at)}, ${author(version)}</span>
       </button>
@@ -124,7 +124,7 @@ class Versions extends Component {
     let title = before ? text("memory.versions.changes", version) : text("memory.summary.version", version);
     if (since) title = text("memory.versions.since", { version: chosen, newest: newest.version });
     const compare = (then, label) => html`
-      <button type="button" aria-pressed=${since === then} onClick=${() => this.setState({ sinceThen: then })}>${label}</button>
+      <button aria-pressed=${since === then} onClick=${() => this.setState({ sinceThen: then })}>${label}</button>
     `;
     return html`
       <h3>${title}</h3>
@@ -133,7 +133,7 @@ class Versions extends Component {
       html`
         <div class="row version-tools">
           ${compare(false, text("memory.versions.against_before"))} ${compare(true, text("memory.versions.against_newest"))}
-          <button type="button" onClick=${this.restore}>${text("memory.versions.restore")}</button>
+          <button onClick=${this.restore}>${text("memory.versions.restore")}</button>
         </div>
       `}
       <${Differences} before=${from?.sections ?? EMPTY} after=${to.sections} />
