@@ -79,7 +79,8 @@ def inert(page: Page) -> None:
     """Nothing of an attack became an element that acts, and no link leads anywhere but to the web or to mail."""
     page.wait_for_load_state("networkidle")
     acting = (
-        "iframe, object, embed, form:not(#composer), video, audio, marquee, style, base, template, math, body script"
+        "iframe, object, embed, form:not(#composer), video, audio, marquee, style, base, template, math, "
+        "body script:not(#texts)"
     )
     assert page.locator(acting).count() == 0
     assert (

@@ -1,7 +1,8 @@
 // Displays one message: its text, its time, what Recap remembered of it, and its actions.
 
 import * as api from "../page/api.js";
-import { announce, button, el } from "../page/dom.js";
+import { codeBlock, colour } from "../page/code.js";
+import { announce, button, copyButton, el } from "../page/dom.js";
 import { render } from "../page/markdown.js";
 import { emit } from "../page/state.js";
 import { text, textParts } from "../page/texts.js";
@@ -48,13 +49,19 @@ function remembered(fact) {
   return el("span.fact-new", {}, fact.text, " ", undo, trouble);
 }
 
-const FENCED = /\n?^```[^\n]*\n([^]*?)\n?^```[^\S\n]*$\n?/m; // one block of code
+const FENCED = /\n?^```[^\S\n]*(\S*)[^\n]*\n([^]*?)\n?^```[^\S\n]*$\n?/m; // one block of code, its language and its text
 
 /** The text: replies are rendered as Markdown.  All other messages are shown as typed, with their blocks of code. */
 export function body(role, words) {
-  if (role === "assistant") return el("div.body.md", {}, render(words));
-  const code = (block) => el("pre", { tabIndex: 0 }, el("code", {}, block));
-  return el("div.body.typed", {}, words.split(FENCED).map((part, at) => (at % 2 ? code(part) : part)));
+  const reply = role === "assistant";
+  const element = el(`div.body.${reply ? "md" : "typed"}`, {}, reply ? render(words) : typed(words));
+  colour(element);
+  return element;
+}
+
+function typed(words) {
+  const parts = words.split(FENCED); // words, then language, code and words again and again
+  return parts.map((part, at) => (at % 3 === 0 ? part : at % 3 === 2 && codeBlock(part, parts[at - 1])));
 }
 
 /** A reply in progress: `{item, show(turn)}`. */
@@ -91,18 +98,4 @@ function doing({ lost, stopping, heard, reply, memory }) {
   if (!memory) return text("chat.message.looking_back");
   const found = memory.excerpts.length;
   return found ? text("chat.message.found", { count: found }) : text("chat.message.replying");
-}
-
-function copyButton(words) {
-  return button(text("chat.message.copy"), async (event) => {
-    const pressed = event.currentTarget;
-    try {
-      await navigator.clipboard.writeText(words);
-      pressed.textContent = text("chat.message.copied");
-      announce(text("chat.message.copied"));
-    } catch {
-      pressed.textContent = text("chat.message.copy_blocked");
-    }
-    setTimeout(() => (pressed.textContent = text("chat.message.copy")), 1500);
-  }, { kind: "quiet" });
 }

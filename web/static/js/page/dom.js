@@ -1,4 +1,6 @@
-// Creates elements.  Strings become text nodes; only markdown.js creates elements from HTML.
+// Creates elements.  Strings become text nodes; only safe_html.js creates elements from HTML.
+
+import { text } from "./texts.js";
 
 /**
  * `el("button.primary", {type: "button", onclick}, "Save")` creates an element with classes, properties and children.
@@ -22,6 +24,21 @@ export function el(name, properties = {}, ...children) {
 export function button(label, onclick, properties = {}) {
   const { kind = "", ...rest } = properties;
   return el(`button${kind && `.${kind.replaceAll(" ", ".")}`}`, { type: "button", onclick, ...rest }, label);
+}
+
+/** A button that copies `words`. */
+export function copyButton(words) {
+  const label = text("page.copy");
+  return button(label, async ({ currentTarget: pressed }) => {
+    try {
+      await navigator.clipboard.writeText(words);
+      pressed.textContent = text("page.copied");
+      announce(text("page.copied"));
+    } catch {
+      pressed.textContent = text("page.copy_blocked");
+    }
+    setTimeout(() => (pressed.textContent = label), 1500);
+  }, { kind: "quiet" });
 }
 
 /** Have the browser save a file. */

@@ -1,34 +1,35 @@
-// Renders Markdown as safe HTML.  Guarantee: the result contains no script, style, frame or form, and loads nothing.
-// Raw HTML in the text stays text, images become links, and DOMPurify passes only the elements named here.
+// Renders Markdown as elements.  Raw HTML in the text stays text, and images become links.
 
-import "../../vendor/dompurify.mjs"; // defines the global DOMPurify
+import footnotes from "../../vendor/markdown-it-footnote.mjs";
 import MarkdownIt from "../../vendor/markdown-it.mjs";
+import { codeBlock } from "./code.js";
+import { button, el } from "./dom.js";
+import { fragmentOf } from "./safe_html.js";
+import { text as said } from "./texts.js";
 
-const markdown = new MarkdownIt("default", { html: false, linkify: true, breaks: true });
+const markdown = new MarkdownIt("default", { html: false, linkify: true, breaks: true }).use(footnotes);
+markdown.disable("footnote_inline"); // ^[a-z] is more often a regular expression
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false }); // do not turn "file.py" into a link
 
+const { rules } = markdown.renderer;
+
 // Images become links: fetching an image would tell its server that the message was read.
-markdown.renderer.rules.image = (tokens, index) => {
+rules.image = (tokens, index) => {
   const { escapeHtml } = markdown.utils;
   const token = tokens[index];
-  return `<a href="${escapeHtml(token.attrGet("src") ?? "")}">${escapeHtml(token.content || "image")}</a>`;
+  return `<a href="${escapeHtml(token.attrGet("src") ?? "")}">${escapeHtml(token.content || said("page.image"))}</a>`;
 };
 
-const ALLOWED = {
-  ALLOWED_TAGS: [
-    "p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a",
-    "h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td",
-  ],
-  ALLOWED_ATTR: ["href", "start"],
-  ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
-  ALLOW_DATA_ATTR: false,
-  ALLOW_ARIA_ATTR: false,
-  RETURN_DOM_FRAGMENT: true,
+// The page's policy allows no style attributes, so a column is aligned by a class.
+rules.th_open = rules.td_open = (tokens, index, options, env, renderer) => {
+  const token = tokens[index];
+  token.attrs = token.attrs?.map(([, style]) => ["class", style.replace("text-align:", "align-")]) ?? null;
+  return renderer.renderToken(tokens, index, options);
 };
 
 /** Render `text` as a document fragment. */
 export function render(text) {
-  const fragment = DOMPurify.sanitize(markdown.render(text), ALLOWED);
+  const fragment = fragmentOf(markdown.render(text));
   for (const link of fragment.querySelectorAll("a[href]")) {
     link.target = "_blank";
     link.rel = "noopener noreferrer";
@@ -37,6 +38,37 @@ export function render(text) {
     heading.setAttribute("role", "heading"); // headings in a text rank below those of the page
     heading.setAttribute("aria-level", "4");
   }
-  for (const scroller of fragment.querySelectorAll("pre, table")) scroller.tabIndex = 0; // so that wide ones can be scrolled by keyboard
+  for (const table of fragment.querySelectorAll("table")) table.tabIndex = 0; // so that a wide one can be scrolled by keyboard
+  for (const code of fragment.querySelectorAll("pre > code")) {
+    code.parentElement.replaceWith(codeBlock(code.textContent.replace(/\n$/, ""), code.className.replace("language-", "")));
+  }
+  for (const item of fragment.querySelectorAll("li")) tick(item);
+  linkFootnotes(fragment);
   return fragment;
+}
+
+/** Make an item that begins with [ ] or [x] one of a task list. */
+function tick(item) {
+  const words = (item.querySelector(":scope > p") ?? item).firstChild;
+  const [mark] = /^\s*\[[ xX]\]\s/.exec(words?.nodeType === Node.TEXT_NODE ? words.data : "") ?? [];
+  if (!mark) return;
+  const checked = !mark.includes("[ ]");
+  words.data = words.data.slice(mark.length);
+  words.before(el("input", { type: "checkbox", disabled: true, checked, "aria-label": said(checked ? "page.task_done" : "page.task_open") }));
+  item.className = "task";
+}
+
+/** Lead from each number to its footnote and back.  No ids or addresses: those are the page's own. */
+function linkFootnotes(fragment) {
+  const notes = [...fragment.querySelectorAll("li.footnote-item")];
+  for (const place of fragment.querySelectorAll("sup.footnote-ref")) {
+    const number = parseInt(place.textContent.slice(1), 10); // [2], or [2:1] where it is named again
+    const note = notes[number - 1];
+    if (!note) continue;
+    const there = button(String(number), () => note.focus(), { kind: "link", "aria-label": said("page.footnote", { number }) });
+    place.replaceChildren(there);
+    note.tabIndex = -1;
+    const back = note.querySelector("a.footnote-backref");
+    back?.replaceWith(button("↩", () => there.focus(), { kind: "link", "aria-label": said("page.footnote_back", { number }) }));
+  }
 }
