@@ -3,66 +3,54 @@
 // Guarantee: data is erased only after the person has typed a word to confirm.  Then the page shows the receipt.
 
 import * as api from "../page/api.js";
-import { backlog } from "./backlog.js";
 import { confirmed, openDialog } from "../page/dialog.js";
 import { button, el, saveFile } from "../page/dom.js";
 import { emit, settings } from "../page/state.js";
-import { moment, number, plural } from "../page/words.js";
+import { hasText, LOCALE, number, text, textParts } from "../page/texts.js";
+import { moment } from "../page/words.js";
+import { backlogElement, showBacklog } from "./backlog.js";
+import { importElement, importFiles } from "./import.js";
 
-// The server's names of the things it counts, and labels for them, in display order.
-const NAMES = {
-  sessions: ["chat", "chats"],
-  messages: ["message", "messages"],
-  facts: ["fact", "facts"],
-  summaries: ["version of a summary", "versions of summaries"],
-  edited_summaries: ["summary you wrote", "summaries you wrote"],
-  turns: ["turn", "turns"],
-  fact_revisions: ["wording of a fact", "wordings of facts"],
-  jobs: ["waiting job", "waiting jobs"],
-  index_documents: ["entry in the search index", "entries in the search index"],
-  search_index: ["the search index"],
-  database_files: ["the database's files"],
-};
-const ORDER = Object.keys(NAMES);
-
-const named = (key, count = 1) => {
-  const [one, many = one] = NAMES[key] ?? [key.replaceAll("_", " ")];
-  return count === 1 ? one : many;
-};
-const place = (key) => (ORDER.includes(key) ? ORDER.indexOf(key) : ORDER.length);
-const inOrder = (counted) => Object.entries(counted).sort(([a], [b]) => place(a) - place(b));
-const person = () => api.personPath(settings.user);
+// What the server counts, in display order.
+const ORDER = ["sessions", "messages", "facts", "summaries", "edited_summaries", "turns", "fact_revisions", "jobs", "index_documents"];
 const NO_USER = { user: false }; // the path names the person
+
+const person = () => api.personPath(settings.user);
+const place = (key) => (ORDER.includes(key) ? ORDER.indexOf(key) : ORDER.length);
+
+function label(key) {
+  const known = `dialogs.person_data.labels.${key}`;
+  return hasText(known) ? text(known) : key.replaceAll("_", " ");
+}
 
 /** The row of buttons.  `close()` closes the dialog around it. */
 export function personData(close) {
   const note = el("div.person-note", { role: "status" });
-  const left = backlog();
   const file = el("input", {
     type: "file",
-    accept: ".json,application/json",
+    accept: ".json,.zip,application/json,application/zip",
+    multiple: true,
     hidden: true,
-    "aria-label": "File to import",
+    "aria-label": text("dialogs.import.file"),
   });
   const buttons = [
-    button("Export", () => run("Collecting everything", exportAll)),
-    button("Import a file", () => file.click(), { title: "An export of Recap, or conversations.json of ChatGPT" }),
+    button(text("dialogs.person_data.export"), () => run("dialogs.person_data.exporting", exportAll)),
+    button(text("dialogs.import.choose"), () => file.click(), { title: text("dialogs.import.accepted") }),
     button(
-      "Erase everything",
-      () => run("Counting", () => eraseAll({ counted: () => note.replaceChildren(), close })),
+      text("dialogs.person_data.erase"),
+      () => run("dialogs.person_data.counting", () => eraseAll({ counted: () => note.replaceChildren(), close })),
       { kind: "danger" },
     ),
   ];
   file.addEventListener("change", () => {
-    const [chosen] = file.files;
-    if (chosen) run(`Importing ${chosen.name}`, () => importFile(chosen)).then(() => left.show());
+    importFiles([...file.files]);
     file.value = ""; // so that the same file can be chosen again
   });
 
   async function run(doing, deed) {
     for (const one of buttons) one.disabled = true;
     const focused = document.activeElement;
-    note.replaceChildren(el("p.muted.small.dots", {}, doing));
+    note.replaceChildren(el("p.muted.small.dots", {}, text(doing)));
     try {
       note.replaceChildren(...[await deed()].filter(Boolean));
     } catch (error) {
@@ -72,77 +60,36 @@ export function personData(close) {
     if (document.activeElement === document.body && focused?.isConnected) focused.focus();
   }
 
-  left.show();
-  return el(
-    "div.person",
-    {},
-    el(
-      "div.row.wrap",
-      {},
-      el("p.grow", {}, "All that is remembered for ", el("strong", {}, settings.user), ", from every chat."),
-      buttons,
-      file,
-    ),
-    note,
-    left.element,
-  );
+  showBacklog();
+  const whose = textParts("dialogs.person_data.whose", { user: el("strong", {}, settings.user) });
+  return el("div.person", {}, el("div.row.wrap", {}, el("p.grow", {}, whose), buttons, file), note, importElement, backlogElement);
 }
 
 async function exportAll() {
   const { blob, name } = await api.download(`${person()}/export`, NO_USER);
   saveFile(blob, name);
-  return el("p.small", {}, `Saved as ${name}, ${size(blob.size)}: every chat, summary and fact, as JSON.`);
+  return el("p.small", {}, text("dialogs.person_data.exported", { name, size: size(blob.size) }));
 }
 
 function size(bytes) {
-  if (bytes < 1000) return `${number(bytes)} bytes`;
-  return bytes < 1_000_000
-    ? `${number(bytes / 1000)} kB`
-    : `${new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 }).format(bytes / 1_000_000)} MB`;
+  const [unit, of] = [["byte", 1], ["kilobyte", 1e3], ["megabyte", 1e6]].findLast(([, least]) => bytes >= least) ?? ["byte", 1];
+  return new Intl.NumberFormat(LOCALE, { style: "unit", unit, maximumFractionDigits: 1 }).format(bytes / of);
 }
-
-async function importFile(file) {
-  const done = await api.post("/api/import", file, { user: false, query: { user_id: settings.user } });
-  emit("sessions");
-  emit("memory");
-  const [created, known] = [counts(done.created), counts(done.known)];
-  const renamed = Object.keys(done.renamed).length;
-  return el(
-    "div.notice.done",
-    {},
-    el(
-      "p",
-      {},
-      created ? `${file.name} was imported: ${created} are new.` : `Everything in ${file.name} was here already.`,
-    ),
-    created && known && el("p", {}, `Already here, and unchanged: ${known}.`),
-    renamed > 0 && el("p", {}, `${plural(renamed, "chat")} got a new id, because the old one is taken.`),
-    done.created.messages > 0 &&
-      el("p", {}, "You can search all of it now. It was only stored: no model has read it."),
-  );
-}
-
-/** The counts above zero as text: "3 chats, 120 messages". */
-const counts = (counted) =>
-  inOrder(counted)
-    .filter(([, count]) => count > 0)
-    .map(([key, count]) => `${number(count)} ${named(key, count)}`)
-    .join(", ");
 
 async function eraseAll({ counted, close }) {
   let kept;
+  const user = settings.user;
   try {
     kept = await api.get(person(), {}, NO_USER);
   } catch (error) {
-    if (error.status === 404) return el("p.small", {}, `Nothing is kept for “${settings.user}”.`);
+    if (error.status === 404) return el("p.small", {}, text("dialogs.person_data.nothing", { user }));
     throw error;
   }
   counted();
-  const chats = `${plural(kept.sessions, "chat")} with ${plural(kept.messages, "message")}`;
-  const text =
-    `Everything kept for “${settings.user}” is erased: ${chats}, ${plural(kept.facts, "fact")} and every summary. ` +
-    "This can't be undone. Export the data first if you may need it.";
-  if (!(await confirmed("Erase everything?", text, "Erase everything", { typed: "erase" }))) return null;
+  const counts = ["sessions", "messages", "facts"].map((kind) => text(`dialogs.import.counts.${kind}`, { count: kept[kind] })).join(", ");
+  const erase = text("dialogs.person_data.erase");
+  const typed = text("dialogs.person_data.erase_typed");
+  if (!(await confirmed(text("dialogs.person_data.erase_title"), text("dialogs.person_data.erase_means", { user, counts }), erase, { typed }))) return null;
   const receipt = await api.del(person(), NO_USER);
   emit("person"); // removes the data from the page
   await showReceipt(receipt);
@@ -152,39 +99,28 @@ async function eraseAll({ counted, close }) {
 }
 
 function showReceipt(receipt) {
-  const rows = inOrder(receipt.erased).map(([key, count]) =>
-    el("tr", {}, el("th", { scope: "row" }, capital(named(key, 2))), el("td", {}, number(count))),
-  );
+  const rows = Object.entries(receipt.erased)
+    .sort(([a], [b]) => place(a) - place(b))
+    .map(([key, count]) => el("tr", {}, el("th", { scope: "row" }, label(key)), el("td", {}, number(count))));
   const pending = receipt.pending ?? [];
   const name = `recap-erased-${receipt.erased_at.slice(0, 10)}.json`;
   const keep = () => saveFile(new Blob([JSON.stringify(receipt, null, 2)], { type: "application/json" }), name);
-  return openDialog("Everything is erased", (close) => [
-    el("p", {}, `What was kept for “${receipt.user_id}” was erased on ${moment(receipt.erased_at)}:`),
+  const heading = (key) => el("th", { scope: "col" }, text(key));
+  return openDialog(text("dialogs.person_data.erased_title"), (close) => [
+    el("p", {}, text("dialogs.person_data.erased", { user: receipt.user_id, at: moment(receipt.erased_at) })),
     el(
       "table.receipt",
       {},
-      el("caption.visually-hidden", {}, "What was erased"),
-      el(
-        "thead.visually-hidden",
-        {},
-        el("tr", {}, el("th", { scope: "col" }, "What"), el("th", { scope: "col" }, "How many")),
-      ),
+      el("caption.visually-hidden", {}, text("dialogs.person_data.receipt")),
+      el("thead.visually-hidden", {}, el("tr", {}, heading("dialogs.person_data.what"), heading("dialogs.person_data.how_many"))),
       el("tbody", {}, rows),
     ),
-    pending.length > 0 &&
-      el(
-        "p.notice",
-        {},
-        `Traces may remain in ${pending.map((key) => named(key)).join(" and ")}, which was in use. ` +
-          "Recap removes them as soon as possible.",
-      ),
+    pending.length > 0 && el("p.notice", {}, text("dialogs.person_data.pending", { places: pending.map(label).join(", ") })),
     el(
       "div.row.end",
       {},
-      button("Download this receipt", keep),
-      button("Done", () => close(), { kind: "primary", autofocus: true }),
+      button(text("dialogs.person_data.download_receipt"), keep),
+      button(text("dialogs.person_data.close_receipt"), () => close(), { kind: "primary", autofocus: true }),
     ),
   ]);
 }
-
-const capital = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
