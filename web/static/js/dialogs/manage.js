@@ -12,7 +12,7 @@ import { FactList } from "../memory/facts.js";
 import { forgetFacts } from "../memory/forget.js";
 import { personData } from "./person_data.js";
 import { emit, on, settings } from "../page/state.js";
-import { number, plural } from "../page/words.js";
+import { text } from "../page/texts.js";
 
 const PAGE = 100;
 const SEARCH_DELAY = 200; // milliseconds after the last key before a search starts
@@ -25,7 +25,7 @@ let opened = null; // the open dialog
 
 export async function openManage() {
   opened = new Manager();
-  await openDialog("Manage memories", (close) => opened.nodes(close), { wide: true });
+  await openDialog(text("page.manage_memories"), (close) => opened.nodes(close), { wide: true });
   opened = null;
 }
 
@@ -35,7 +35,7 @@ class Manager {
   #facts = []; // newest first, as the API returns them
   #cursor = null; // to facts that are not loaded yet
   #room = PAGE; // the maximum number of facts shown
-  #total = null; // of all the person's facts, without filters
+  #total = null; // how many facts match; null if that is not known
   #titles = new Map(); // of chats, by id
   #selected = new Set();
   #shown = [];
@@ -44,30 +44,30 @@ class Manager {
 
   #search = el("input", {
     type: "search",
-    placeholder: "Search facts",
-    "aria-label": "Search facts",
+    placeholder: text("dialogs.manage.search"),
+    "aria-label": text("dialogs.manage.search"),
     autocomplete: "off",
     maxLength: 2000,
     autofocus: true,
   });
   #category = choice(
-    "Category",
-    [["", "All categories"], ...Object.entries(CATEGORIES).map(([value, label]) => [value, capital(label)])],
+    text("dialogs.manage.category"),
+    [["", text("dialogs.manage.all_categories")], ...Object.entries(CATEGORIES).map(([value, label]) => [value, capital(label)])],
     () => this.read(),
   );
   #order = choice(
-    "Order",
+    text("dialogs.manage.order"),
     [
-      ["newest", "Newest first"],
-      ["importance", "Most important first"],
+      ["newest", text("dialogs.manage.newest")],
+      ["importance", text("dialogs.manage.most_important")],
     ],
     () => this.read(),
   );
   #all = el("input", { type: "checkbox", onchange: () => this.#selectAll() });
-  #forget = button("Forget", () => this.#forgetSelected(), { kind: "danger", disabled: true });
+  #forget = button(text("dialogs.manage.forget"), () => this.#forgetSelected(), { kind: "danger", disabled: true });
   #count = el("p.muted.small", { role: "status" });
   #note = el("div.manage-note", {});
-  #more = button("Show more", () => this.#showMore(), { hidden: true });
+  #more = button(text("dialogs.manage.show_more"), () => this.#showMore(), { hidden: true });
   #list = el("div");
 
   nodes(close) {
@@ -89,7 +89,7 @@ class Manager {
         "div.manage-tools",
         {},
         el("div.manage-filters", {}, this.#search, this.#category, this.#order),
-        el("div.row", {}, el("label.check", {}, this.#all, "Select all shown"), el("span.grow", {}), this.#forget),
+        el("div.row", {}, el("label.check", {}, this.#all, text("dialogs.manage.select_all")), el("span.grow", {}), this.#forget),
       ),
       this.#count,
       this.#note,
@@ -108,7 +108,7 @@ class Manager {
       this.#selected.clear();
     }
     this.#say();
-    if (!this.#facts.length) this.#count.textContent = "Reading…";
+    if (!this.#facts.length) this.#count.textContent = text("dialogs.manage.loading");
     try {
       const found = [];
       let cursor;
@@ -118,7 +118,8 @@ class Manager {
         found.push(...page.items);
         cursor = page.next_cursor;
       } while (cursor && (found.length < this.#room || this.#order.value !== "newest"));
-      this.#total = this.#filtered() || !cursor ? null : await this.#countAll();
+      if (!cursor) this.#total = found.length;
+      else this.#total = this.#filtered() ? null : await this.#countAll();
       if (mine !== this.#asked) return;
       this.#facts = found;
       this.#cursor = cursor;
@@ -127,7 +128,7 @@ class Manager {
       if (mine === this.#asked)
         this.#say(
           error.message,
-          button("Try again", () => this.read({ keep: true })),
+          button(text("page.try_again"), () => this.read({ keep: true })),
         );
     }
   }
@@ -180,7 +181,7 @@ class Manager {
     while (missing.size) {
       const page = await api.get("/api/sessions", { limit: 100, cursor });
       for (const session of page.items) {
-        this.#titles.set(session.id, session.title || "Untitled chat");
+        this.#titles.set(session.id, session.title || text("dialogs.manage.untitled_chat"));
         missing.delete(session.id);
       }
       cursor = page.next_cursor;
@@ -196,24 +197,25 @@ class Manager {
     const ids = new Set(facts.map((fact) => fact.id));
     for (const id of this.#selected) if (!ids.has(id)) this.#selected.delete(id);
     this.#more.hidden = !this.#cursor && this.#facts.length <= this.#room;
-    const some = this.#filtered() ? "shown" : this.#total ? `of ${number(this.#total)} shown` : "shown";
-    const which = this.#order.value === "newest" ? "newest" : "most important";
-    if (!facts.length) this.#count.textContent = "";
-    else
-      this.#count.textContent = this.#more.hidden
-        ? plural(facts.length, "fact")
-        : `The ${number(facts.length)} ${which} ${some}`;
+    this.#count.textContent = facts.length ? this.#counted(facts.length) : "";
     if (!facts.length) this.#sayEmpty();
     else this.#say();
     this.#tally();
   }
 
+  #counted(shown) {
+    if (this.#more.hidden) return text("dialogs.manage.count", { count: shown });
+    if (this.#total === null) return text("dialogs.manage.newest_found", { shown });
+    const key = this.#order.value === "newest" ? "dialogs.manage.newest_of" : "dialogs.manage.most_important_of";
+    return text(key, { shown, total: this.#total });
+  }
+
   #drawList() {
     const list = html`
       <${FactList}
-        label="Facts of all chats"
+        label=${text("dialogs.manage.facts")}
         facts=${this.#shown}
-        sessionTitle=${(id) => this.#titles.get(id) ?? "a chat"}
+        sessionTitle=${(id) => this.#titles.get(id) ?? text("dialogs.manage.untitled_chat")}
         before=${(fact) => this.#checkBox(fact)}
         leave=${() => this.#close()}
         changed=${(fact) => this.#changed(fact)}
@@ -222,13 +224,13 @@ class Manager {
     render(list, this.#list);
   }
 
-  #checkBox({ id, text }) {
+  #checkBox({ id, text: fact }) {
     const choose = ({ target }) => {
       if (target.checked) this.#selected.add(id);
       else this.#selected.delete(id);
       this.#tally();
     };
-    const label = `Select: ${text}`;
+    const label = text("dialogs.manage.select", { fact });
     return html`<input type="checkbox" class="fact-check" checked=${this.#selected.has(id)} aria-label=${label} onChange=${choose} />`;
   }
 
@@ -253,7 +255,7 @@ class Manager {
     this.#all.checked = chosen > 0 && chosen === this.#shown.length;
     this.#all.indeterminate = chosen > 0 && chosen < this.#shown.length;
     this.#forget.disabled = !chosen;
-    this.#forget.textContent = chosen ? `Forget ${plural(chosen, "fact")}` : "Forget";
+    this.#forget.textContent = chosen ? text("dialogs.manage.forget_selected", { count: chosen }) : text("dialogs.manage.forget");
   }
 
   async #forgetSelected() {
@@ -267,8 +269,8 @@ class Manager {
     }
   }
 
-  #say(text = "", ...more) {
-    this.#note.replaceChildren(...(text ? [el("p.notice.error", { role: "alert" }, text, " ", more)] : []));
+  #say(words = "", ...more) {
+    this.#note.replaceChildren(...(words ? [el("p.notice.error", { role: "alert" }, words, " ", more)] : []));
   }
 
   #sayEmpty() {
@@ -277,18 +279,14 @@ class Manager {
         ? el(
             "div.manage-empty",
             {},
-            el("p", {}, "No fact matches."),
-            button("Show all facts", () => this.#clear()),
+            el("p", {}, text("dialogs.manage.no_match")),
+            button(text("dialogs.manage.show_all"), () => this.#clear()),
           )
         : el(
             "div.manage-empty",
             {},
-            el("p", {}, `Nothing is remembered for “${settings.user}” yet.`),
-            el(
-              "p.muted.small",
-              {},
-              "Facts appear here as you chat: say something worth keeping, or state a fact under Memory.",
-            ),
+            el("p", {}, text("dialogs.manage.empty", { person: settings.user })),
+            el("p.muted.small", {}, text("dialogs.manage.empty_hint")),
           ),
     );
   }
@@ -306,6 +304,6 @@ function choice(label, options, onchange) {
   return el(
     "select",
     { "aria-label": label, onchange },
-    options.map(([value, text]) => el("option", { value }, text)),
+    options.map(([value, label]) => el("option", { value }, label)),
   );
 }

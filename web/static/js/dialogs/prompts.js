@@ -10,57 +10,44 @@ import { html, render } from "../page/html.js";
 import { EMPTY } from "../memory/sections.js";
 import { Differences } from "../memory/versions.js";
 import { settings, shown } from "../page/state.js";
-import { modelName, number } from "../page/words.js";
+import { text } from "../page/texts.js";
+import { modelName } from "../page/words.js";
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 const NO_USER = { user: false }; // prompts belong to no person
 
-// For each kind of prompt its purpose and its variables.
-const OTHERS = {
-  system: ["is the beginning of the main model's prompt", "It has no variables."],
-  memory: [
-    "follows an application's own system prompt, and tells the main model how to read what is remembered",
-    "It has no variables.",
-  ],
-  repair: ["asks the mini model to repair an unusable answer", "It may use {{ problem }}."],
-};
-const SUMMARY = [
-  "tells the mini model what a summary contains",
-  "It may use {{ max_words }}, {% if first %}, and {% for section in sections %} with {{ section.name }} and " +
-    "{{ section.about }}.",
-];
-const SOURCES = { packaged: "comes with Recap", file: "from a file", stored: "saved here" };
+const OTHERS = ["system", "memory", "repair"]; // all others are summary prompts
 
 const drafts = new Map(); // unsaved text by prompt name, kept when the dialog closes
 
-export const summaryPrompts = ({ items }) => items.filter((prompt) => !(prompt.name in OTHERS));
+export const summaryPrompts = ({ items }) => items.filter((prompt) => !OTHERS.includes(prompt.name));
 
 /** Open the editor with a prompt, by default `summary`.  Resolves when it is closed. */
 export function openPrompts(name = "") {
   const editor = new Editor(name || "summary");
-  return openDialog("Prompts", () => editor.nodes(), { wide: true }).finally(() => editor.leave());
+  return openDialog(text("dialogs.prompts.title"), () => editor.nodes(), { wide: true }).finally(() => editor.leave());
 }
 
 class Editor {
   #saved = new Map(); // by name
   #name;
   #trying = null; // the AbortController of the preview in progress
-  #list = el("ul.prompt-list", { "aria-label": "Prompts" });
+  #list = el("ul.prompt-list", { "aria-label": text("dialogs.prompts.title") });
   #about = el("p.muted.small", { id: "prompt-about" });
   #field = el("textarea.mono", {
     rows: 14,
     spellcheck: false,
     disabled: true,
-    "aria-label": "The prompt's text",
+    "aria-label": text("dialogs.prompts.text"),
     "aria-describedby": "prompt-about prompt-note",
     oninput: () => this.#typed(),
   });
   #note = el("p.small", { id: "prompt-note", role: "status" });
-  #save = button("Save", () => this.#store(), { kind: "primary", disabled: true });
-  #back = button("Back to the saved text", () => this.#takeBack(), { hidden: true });
-  #delete = button("Delete", () => this.#remove(), { kind: "danger", hidden: true });
-  #try = button("Try it on this chat", () => this.#preview(), { "aria-describedby": "try-note" });
-  #cancel = button("Cancel", () => this.#trying?.abort(), { hidden: true });
+  #save = button(text("page.save"), () => this.#store(), { kind: "primary", disabled: true });
+  #back = button("", () => this.#takeBack(), { hidden: true });
+  #delete = button(text("page.delete"), () => this.#remove(), { kind: "danger", hidden: true });
+  #try = button(text("dialogs.prompts.try"), () => this.#preview(), { "aria-describedby": "try-note" });
+  #cancel = button(text("page.cancel"), () => this.#trying?.abort(), { hidden: true });
   #tryNote = el("p.muted.small", { id: "try-note", role: "status" });
   #result = el("div.prompt-result", {});
   #settle;
@@ -104,7 +91,7 @@ class Editor {
     } catch (error) {
       this.#complain(
         error.message,
-        button("Try again", () => this.#read(), { kind: "link" }),
+        button(text("page.try_again"), () => this.#read(), { kind: "link" }),
       );
       return;
     }
@@ -130,8 +117,7 @@ class Editor {
 
   #show() {
     const name = this.#name;
-    const [purpose, variables] = OTHERS[name] ?? SUMMARY;
-    this.#about.textContent = `“${name}” ${purpose}. ${variables}`;
+    this.#about.textContent = text(`dialogs.prompts.about.${OTHERS.includes(name) ? name : "summary"}`, { name });
     this.#field.value = this.#text(name);
     this.#field.disabled = false;
     this.#say("");
@@ -144,9 +130,11 @@ class Editor {
     this.#list.replaceChildren(
       ...this.#names().map((name) => {
         const saved = this.#saved.get(name);
-        const detail = saved
-          ? `${SOURCES[saved.source] ?? saved.source}${saved.version ? `, version ${saved.version}` : ""}`
-          : "new";
+        const details = [
+          saved ? text(`dialogs.prompts.source.${saved.source}`) : text("dialogs.prompts.new"),
+          saved?.version ? text("dialogs.prompts.version", saved) : "",
+          drafts.has(name) ? text("dialogs.prompts.unsaved") : "",
+        ];
         return el(
           "li",
           {},
@@ -154,7 +142,7 @@ class Editor {
             "button.prompt-name",
             { type: "button", "aria-current": name === this.#name ? "true" : null, onclick: () => this.#choose(name) },
             el("span", {}, name),
-            el("span.muted.small", {}, drafts.has(name) ? `${detail}, not saved` : detail),
+            el("span.muted.small", {}, details.filter(Boolean).join(", ")),
           ),
         );
       }),
@@ -180,17 +168,15 @@ class Editor {
         onsubmit: (event) => {
           event.preventDefault();
           const name = field.value.trim();
-          const there = this.#names().includes(name);
-          problem.textContent = there
-            ? "There is one of this name."
-            : NAME.test(name)
-              ? ""
-              : "Small letters, digits, - and _ only, beginning with a letter or a digit.";
+          problem.textContent = "";
+          if (!NAME.test(name)) problem.textContent = text("dialogs.prompts.name_rules");
+          else if (this.#names().includes(name)) problem.textContent = text("dialogs.prompts.exists");
           if (problem.textContent) return;
-          drafts.set(name, this.#text(this.#name in OTHERS ? "summary" : this.#name));
+          const copied = OTHERS.includes(this.#name) ? "summary" : this.#name;
+          drafts.set(name, this.#text(copied));
           field.value = "";
           this.#choose(name);
-          this.#say("This is a copy. Change it, try it, and save it.");
+          this.#say(text("dialogs.prompts.copied", { name: copied }));
           this.#field.focus();
           this.#field.setSelectionRange(0, 0);
           this.#field.scrollTop = 0;
@@ -199,8 +185,8 @@ class Editor {
       el(
         "div.row.bottom",
         {},
-        el("label.field.grow", {}, "A new one, called", field),
-        el("button", { type: "submit" }, "Add"),
+        el("label.field.grow", {}, text("dialogs.prompts.name"), field),
+        el("button", { type: "submit" }, text("dialogs.prompts.add")),
       ),
       problem,
     );
@@ -226,16 +212,15 @@ class Editor {
 
   async #store() {
     const name = this.#name;
-    const text = this.#field.value;
+    const words = this.#field.value;
     this.#save.disabled = true;
     try {
-      const saved = await api.put(`/api/prompts/${encodeURIComponent(name)}`, { text }, NO_USER);
+      const saved = await api.put(`/api/prompts/${encodeURIComponent(name)}`, { text: words }, NO_USER);
       this.#saved.set(name, saved);
-      if (drafts.get(name) === text) drafts.delete(name);
+      if (drafts.get(name) === words) drafts.delete(name);
       if (name !== this.#name) return this.#drawList();
       this.#show();
-      const used = name in OTHERS ? "" : " To use it, choose it as the summary prompt in Settings.";
-      this.#say(`Saved as version ${number(saved.version)}.${used}`);
+      this.#say(text(OTHERS.includes(name) ? "dialogs.prompts.saved" : "dialogs.prompts.saved_summary", saved));
       this.#field.focus(); // the Save button is now disabled
     } catch (error) {
       if (name === this.#name) this.#complain(error.message);
@@ -245,8 +230,8 @@ class Editor {
 
   async #remove() {
     const name = this.#name;
-    const text = "All its saved versions are deleted, for everyone who uses this server. If Recap comes with a prompt of this name, that text is used again.";
-    if (!(await confirmed(`Delete the prompt “${name}”?`, text, "Delete"))) return;
+    const question = text("dialogs.prompts.delete_named", { name });
+    if (!(await confirmed(question, text("dialogs.prompts.delete_means"), text("page.delete")))) return;
     try {
       await api.del(`/api/prompts/${encodeURIComponent(name)}`, NO_USER);
     } catch (error) {
@@ -258,15 +243,15 @@ class Editor {
     this.#field.focus();
   }
 
-  #say(text) {
+  #say(words) {
     this.#note.className = "small";
-    this.#note.textContent = text;
+    this.#note.textContent = words;
     this.#field.removeAttribute("aria-invalid");
   }
 
-  #complain(text, ...more) {
+  #complain(words, ...more) {
     this.#note.className = "small problem";
-    this.#note.replaceChildren(text, " ", ...more);
+    this.#note.replaceChildren(words, " ", ...more);
     if (!more.length) this.#field.setAttribute("aria-invalid", "true");
   }
 
@@ -276,15 +261,11 @@ class Editor {
     this.#save.disabled = !draft;
     this.#back.hidden = !draft;
     this.#delete.hidden = this.#saved.get(this.#name)?.source !== "stored";
-    this.#back.textContent = this.#saved.has(this.#name) ? "Back to the saved text" : "Discard it";
-    const why =
-      this.#name in OTHERS
-        ? "Only summary prompts can be tried."
-        : shown.temporary
-          ? "A temporary chat has no summary to try it on."
-          : shown.sessionId === null
-            ? "Open a chat first, to try the prompt on it."
-            : "";
+    this.#back.textContent = text(this.#saved.has(this.#name) ? "dialogs.prompts.undo" : "dialogs.prompts.discard");
+    let why = "";
+    if (OTHERS.includes(this.#name)) why = text("dialogs.prompts.only_summaries");
+    else if (shown.temporary) why = text("dialogs.prompts.temporary");
+    else if (shown.sessionId === null) why = text("dialogs.prompts.no_chat");
     this.#try.disabled = why !== "" || this.#trying !== null || this.#field.disabled; // disabled while the text is loading
     this.#cancel.hidden = this.#trying === null;
     if (!this.#trying) this.#tryNote.textContent = why;
@@ -299,25 +280,23 @@ class Editor {
     this.#state();
     this.#cancel.focus();
     this.#tryNote.className = "muted small dots";
-    this.#tryNote.textContent = "The mini model reads this chat";
+    this.#tryNote.textContent = text("dialogs.prompts.trying");
     this.#result.replaceChildren();
-    let said = "Nothing was stored.";
+    let said = text("dialogs.prompts.nothing_stored");
     let failed = false;
     try {
-      const text = this.#field.value;
       const options = { signal: trying.signal };
       const [current, preview, ready] = await Promise.all([
         api.get(path, {}, options),
-        api.post(`${path}/preview`, { text }, options),
+        api.post(`${path}/preview`, { text: this.#field.value }, options),
         api.get("/health/ready", {}, NO_USER),
       ]);
-      if (ready.model.builtin)
-        said = "The built-in model follows no instructions, so every prompt gives the same result. Nothing was stored.";
+      if (ready.model.builtin) said = text("dialogs.prompts.builtin");
       this.#result.append(comparison(current.latest, preview));
       this.#result.scrollIntoView({ block: "nearest" });
     } catch (error) {
       failed = error.name !== "AbortError";
-      said = failed ? error.message : "Cancelled. Nothing was stored.";
+      said = failed ? error.message : text("dialogs.prompts.cancelled");
     }
     const focused = document.activeElement === this.#cancel;
     this.#trying = null;
@@ -329,18 +308,18 @@ class Editor {
 }
 
 function comparison(latest, preview) {
-  const from = preview.since ? `going on from version ${number(preview.since)}` : "from the first message on";
-  const now = latest ? `version ${number(latest.version)}, ${origin(latest)}, ${number(latest.tokens)} tokens` : "no summary yet";
+  const title = text("dialogs.prompts.result");
+  const about = text("dialogs.prompts.result_about", {
+    model: modelName(preview.model),
+    start: preview.since ? text("dialogs.prompts.from_version", { version: preview.since }) : text("dialogs.prompts.from_start"),
+    tokens: preview.tokens,
+    current: latest ? text("dialogs.prompts.current", latest) : text("dialogs.prompts.no_summary"),
+  });
   const changes = el("div.stack");
   render(html`<${Differences} before=${latest?.sections ?? EMPTY} after=${preview.sections} />`, changes);
-  return el("section.stack", { "aria-label": "The summary with this prompt" },
-    el("h3", {}, "The summary with this prompt"),
-    el("p.muted.small", {}, `By ${modelName(preview.model)}, ${from}, ${number(preview.tokens)} tokens. Marked is what differs from now: ${now}.`),
+  return el("section.stack", { "aria-label": title },
+    el("h3", {}, title),
+    el("p.muted.small", {}, about),
     changes,
   );
-}
-
-function origin({ author, prompt, restores }) {
-  if (author === "person") return "written by you";
-  return author === "rollback" ? `which brought version ${number(restores)} back` : `prompt ${prompt}`;
 }
