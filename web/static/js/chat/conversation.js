@@ -232,7 +232,8 @@ async function turnEnded({ sessionId, turn }) {
     composer.stored(draftName(), turn.text);
     if (turn.temporary || (turn.messageId && !turn.replaces)) thread.add(turn);
     else await refresh({ sessionId });
-    if (mine === opening && !thread.unanswered) announce(text("chat.thread.complete"));
+    const last = thread.items.at(-1);
+    if (mine === opening && last?.role === "assistant") announce(body(last.role, last.content).textContent);
   } else if (turn.temporary) {
     composer.giveBack(draftName(), turn.text);
     composer.complain(turn.error.message);

@@ -147,7 +147,7 @@ function row(session) {
   const { item } = rowsMade.get(session.id);
   const current = session.id === shown.sessionId;
   item.classList.toggle("current", current);
-  item.lastChild.checked = selected.has(session.id);
+  item.querySelector("input").checked = selected.has(session.id);
   if (current) item.firstChild.setAttribute("aria-current", "true");
   else item.firstChild.removeAttribute("aria-current");
   return item;
@@ -170,7 +170,7 @@ function newRow(session) {
       button(icon("edit"), () => rename(session), { kind: "icon", ...label(text("chat.sessions.rename")) }),
       button(icon("pin"), () => change([session.id], (path) => api.patch(path, { pinned: !session.pinned })), { kind: "icon", ...label(pin) }),
       button(icon("forget"), () => erase([session]), { kind: "icon", ...label(text("chat.sessions.delete")) })),
-    box,
+    el("label.check", {}, box),
   );
 }
 
