@@ -106,9 +106,10 @@ def states(page: Page, model_server: ModelServer) -> Iterator[str]:
     page.keyboard.press("Escape")
     open_panel("sessions", "#open-settings")
     press("#open-settings")
-    expect(page.locator("dialog .part select")).to_be_enabled()
+    prompts = page.locator("dialog .part", has=page.locator(".prompt-preview"))
+    expect(prompts.locator("select")).to_be_enabled()
     yield "the settings"
-    page.locator("dialog .part", has=page.locator("select")).locator("button").click()
+    prompts.locator("button").click()
     expect(page.locator("dialog textarea.mono")).to_be_enabled()
     model_server.mini.queue(digest_of(topic="Ein Garten"))
     page.locator("dialog textarea.mono").fill("Kurz.")

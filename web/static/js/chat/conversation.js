@@ -378,8 +378,8 @@ function showTrouble(error, retry) {
 
 function head() {
   const first = thread.items.find((message) => message.role === "user");
-  const title = shown.temporary ? text("chat.thread.temporary") : thread.session?.title || (first && shortened(first.content));
-  byId("title").textContent = title || text("chat.thread.new");
+  const title = shown.temporary ? text("page.temporary_chat") : thread.session?.title || (first && shortened(first.content));
+  byId("title").textContent = title || text("page.new_chat");
   byId("save-chat").hidden = !thread.session;
   document.title = title ? `${title} · Recap` : "Recap";
   byId("conversation").classList.toggle("temporary", shown.temporary);

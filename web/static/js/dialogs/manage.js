@@ -166,7 +166,7 @@ class Facts extends Component {
         <${FactList}
           label=${text("dialogs.manage.facts")}
           facts=${facts ?? []}
-          sessionTitle=${(id) => this.titles.get(id) || text("dialogs.manage.untitled_chat")}
+          sessionTitle=${(id) => this.titles.get(id) || text("page.untitled_chat")}
           before=${this.checkBox}
           leave=${leave}
           changed=${this.changed}
