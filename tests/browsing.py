@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Error, Page, Playwright, expect
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
-LOCALE, TIME_ZONE = "en-GB", "Europe/Tallinn"  # not the server's UTC, so that a time shown in the wrong zone shows
+TIME_ZONE = "Europe/Tallinn"  # not the server's UTC, so that a time shown in the wrong zone shows
 SECONDS_MAX = 10.0  # for anything to appear: a busy machine's, not what a visitor should wait
 
 expect.set_options(timeout=SECONDS_MAX * 1000)
@@ -64,13 +64,18 @@ class Screen:
     dark: bool = False
     still: bool = True  # prefers-reduced-motion
     touch: bool = False  # a phone: it also needs the page to say how wide it wants to be
+    locale: str = "en-GB"
 
     def __str__(self) -> str:
-        return f"{self.width}x{self.height}{' dark' * self.dark}{' moving' * (not self.still)}"
+        return f"{self.locale} {self.width}x{self.height}{' dark' * self.dark}{' moving' * (not self.still)}"
 
     @property
     def at_night(self) -> Screen:
         return replace(self, dark=True)
+
+    @property
+    def in_german(self) -> Screen:
+        return replace(self, locale="de-DE")
 
 
 USUAL = Screen()
@@ -147,7 +152,7 @@ def open_page(browser: Browser, url: str, screen: Screen = USUAL) -> Page:
         reduced_motion="reduce" if screen.still else "no-preference",
         has_touch=screen.touch,
         is_mobile=screen.touch,
-        locale=LOCALE,
+        locale=screen.locale,
         timezone_id=TIME_ZONE,
     )
     context.set_default_timeout(SECONDS_MAX * 1000)
@@ -171,17 +176,12 @@ def _axe() -> str:
     return files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
 
 
-def accessibility(page: Page, *, least: str = "serious") -> list[str]:
-    """What axe-core finds on the page as it is now, of this impact and worse: rule, its meaning, and where.
-
-    `least` is `minor`, `moderate`, `serious` or `critical`.
-    """
-    impacts = ("minor", "moderate", "serious", "critical")
+def accessibility(page: Page) -> list[str]:
+    """What axe-core finds on the page as it is now, of any impact: rule, its meaning, and where."""
     page.evaluate(_axe())
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{rule['id']} ({rule['impact']}): {rule['help']}: {node['target']} {node['html'][:160]}"
         for rule in found["violations"]
-        if impacts.index(rule["impact"]) >= impacts.index(least)
         for node in rule["nodes"]
     ]

@@ -52,9 +52,8 @@ blueprint = Blueprint("web", __name__, template_folder="templates", static_folde
 @blueprint.route("/")
 def page() -> Response:
     """Serve the page in the language that the browser prefers."""
-    wanted = [
-        tag.partition("-")[0].lower() for tag in request.accept_languages.values()
-    ]  # best_match ranks de over en-GB
+    # Not `best_match`: for en-GB,de;q=0.5 it finds de, because an exact match counts above a language with a region.
+    wanted = [tag.partition("-")[0].lower() for tag in request.accept_languages.values()]
     language = next((name for name in wanted if name in LANGUAGES), LANGUAGES[0])
     sections = [(part.name, part.kind) for part in SECTIONS]
     response = make_response(render_template("page.html", language=language, texts=TEXTS[language], sections=sections))

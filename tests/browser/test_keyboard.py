@@ -1,4 +1,4 @@
-"""Without a mouse: from the first message to a renamed chat, and in the list of facts."""
+"""Without a mouse, on a phone, and by ear: from the first message to a renamed chat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.chatting import ME, box, messages, state, talk
 from tests.browsing import PHONE
 from tests.live import Live
-from tests.model_server import ModelServer, Text
+from tests.model_server import Dictation, ModelServer, Text
 
 
 def test_a_chat_by_keyboard_alone(page: Page, live: Live, model_server: ModelServer) -> None:
@@ -53,6 +53,31 @@ def test_enter_that_ends_the_composition_of_a_word_sends_nothing(page: Page) -> 
     assert box(page).evaluate(COMPOSES), "the page took the key press"
     expect(messages(page)).to_have_count(0)
     expect(box(page)).to_have_value("日本")
+
+
+HEARS = """() => {
+    window.heard = [];
+    const announcer = document.querySelector("[role=status]#announcer");
+    new MutationObserver(() => heard.push(announcer.textContent)).observe(announcer, { childList: true });
+}"""
+
+
+def test_screen_readers_hear_a_reply_once_when_it_is_complete(page: Page, model_server: ModelServer) -> None:
+    page.goto("/")
+    page.evaluate(HEARS)
+    reply = Dictation()
+    model_server.main.queue(reply)
+    box(page).fill("When?")
+    box(page).press("Enter")
+    for piece in ("Water the **roses** ", "in the evening."):
+        reply.say(piece)
+        expect(messages(page).last).to_contain_text(piece.split()[-1].strip("*"))
+        assert page.evaluate("heard") == ["Sent"]
+    expect(messages(page).last).to_have_attribute("aria-busy", "true")
+    reply.end()
+    page.wait_for_function("heard.length > 1")
+    assert page.evaluate("heard.slice(1)") == ["Water the roses in the evening.\n"]
+    expect(page.get_by_role("log", name="Messages")).to_have_attribute("aria-live", "off")  # or it would be read twice
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)

@@ -1,58 +1,156 @@
-"""On every screen and in both looks: nothing runs out of the window, and axe-core finds nothing serious."""
+"""On every screen, in both looks and both languages: nothing runs out of the window, and axe-core finds nothing."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chatting import ME, box, chat, fits, messages, talk
-from tests.browsing import PHONE, WIDE, accessibility
+from tests.browser.chatting import ME, messages, misfits, talk
+from tests.browser.conftest import Browse
+from tests.browsing import PHONE, USUAL, Screen
 from tests.live import Live
 from tests.model_server import ModelServer
+from tests.resources import digest_of, fact
 
-LONG = "A" * 300 + " word " * 40
-REPLY = f"""# A heading
+LONG = "A" * 300 + " Wort " * 40
+REPLY = f"""### Überschrift
 
-Text with `code` and **weight**.
+Text mit `code` und **Gewicht**.
+
+# Noch eine
 
 | a | b |
 |---|---|
-| 1 | {"wide " * 40} |
+| 1 | {"breit " * 40} |
 
 ```
 {"x" * 400}
 ```"""
+SCREENS = (PHONE, PHONE.at_night.in_german, USUAL.in_german, USUAL.at_night)
 
 
-@pytest.mark.parametrize("page", [PHONE, WIDE.at_night], indirect=True, ids=str)
-def test_a_chat_with_memory_fits_and_is_accessible(page: Page, live: Live, model_server: ModelServer) -> None:
-    talk(live.client, "garden", f"The roses need water. {LONG}", REPLY)
-    for number, pinned in enumerate((True, False, False)):
-        body = {"user_id": ME, "text": f"Fact {number}. {LONG}"[:400], "pinned": pinned, "importance": number + 2}
-        assert live.client.post("/api/facts", json=body).status_code == 201
+@pytest.fixture
+def garden(live: Live, model_server: ModelServer) -> Live:
+    """A chat with a long message, a summary and facts; its words are German."""
+    digest = digest_of(
+        fact("Rosen trinken viel", 1, "Die Rosen brauchen Wasser"), topic="Garten", constraints=[LONG[:390]]
+    )
+    model_server.mini.queue(digest)
+    talk(live.client, "garten", f"Die Rosen brauchen Wasser. {LONG}", REPLY)
     live.settle()
-    page.goto("/#/garden")
-    expect(messages(page)).to_have_count(2)
-    chat(page, model_server, "And now?", REPLY, shows="A heading")
-    page.get_by_role("button", name=re.compile("Why this answer")).last.click()
-    expect(page.get_by_role("region", name="Why this answer")).to_contain_text("Full history")
-    fits(page)
-    if page.get_by_role("button", name="Memory", exact=True).is_visible():
-        page.get_by_role("button", name="Memory", exact=True).click()
-    expect(page.get_by_role("complementary", name="Memory")).to_contain_text("Fact 0.")
-    fits(page)
-    page.keyboard.press("Escape")
-    expect(box(page)).to_be_visible()
+    for number, pinned in enumerate((True, False)):
+        body = {"user_id": ME, "text": f"Fakt {number}. {LONG}"[:400], "pinned": pinned, "importance": number + 2}
+        assert live.client.post("/api/facts", json=body).status_code == 201
+    return live
 
 
-@pytest.mark.parametrize("page", [PHONE, WIDE.at_night], indirect=True, ids=str)
-def test_the_empty_page_fits_and_is_accessible(page: Page) -> None:
+def states(page: Page, model_server: ModelServer) -> Iterator[str]:
+    """Walk through the page and stop in each of its states.  Finds its way by places, as names differ by language."""
+
+    def open_panel(name: str, inside: str) -> None:
+        if not page.locator(inside).is_visible():
+            page.locator(f"[data-open-panel={name}]").click()
+
+    def press(place: str) -> None:
+        page.locator(place).first.click()
+
     page.goto("/")
-    expect(page.get_by_role("heading", name="Say something worth remembering.")).to_be_visible()
-    fits(page)
-    assert accessibility(page, least="moderate") == []
+    expect(page.locator("section.empty")).to_be_visible()
+    yield "a new chat"
+    open_panel("sessions", "#temporary-chat")
+    press("#temporary-chat")
+    expect(page.locator(".conversation.temporary section.empty")).to_be_visible()
+    yield "a temporary chat"
+    page.goto("/#/garten")
+    expect(page.locator("article")).to_have_count(2)
+    model_server.main.queue(REPLY)
+    page.locator("#message-box").fill("Und heute?")
+    press("#send")
+    expect(page.locator("article")).to_have_count(4)
+    page.locator("article .meta [aria-expanded]").click()
+    expect(page.locator(".why .tokens")).to_be_visible()
+    yield "a reply and why it is so"
+    open_panel("memory", "#memory")
+    expect(page.locator("#memory .fact")).to_have_count(3)
+    expect(page.locator("#memory .summary-item").first).to_be_visible()
+    yield "the memory panel"
+    page.locator("#memory .fact").first.press("e")
+    expect(page.locator("#memory .fact textarea")).to_be_focused()
+    yield "a fact that is edited"
+    page.keyboard.press("Escape")
+    press("#memory .memory-tools button")
+    expect(page.locator(".summary-form")).to_be_visible()
+    yield "a summary that is edited"
+    page.keyboard.press("Escape")
+    page.locator("#memory .memory-tools button").nth(1).click()
+    expect(page.locator("dialog .version-detail h4").first).to_be_visible()
+    yield "the versions of the summary"
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    open_panel("sessions", "#open-manage")
+    press("#open-manage")
+    expect(page.locator("dialog .fact")).to_have_count(3)
+    page.locator("dialog .fact input").first.check()
+    yield "all facts"
+    press("dialog .manage-tools button.danger")
+    expect(page.locator("dialog")).to_have_count(2)
+    yield "whether facts are forgotten"
+    page.keyboard.press("Escape")
+    page.locator("dialog .person button.danger").click()
+    expect(page.locator("dialog")).to_have_count(2)
+    yield "whether everything is erased"
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    open_panel("sessions", "#open-settings")
+    press("#open-settings")
+    prompts = page.locator("dialog .part", has=page.locator(".prompt-preview"))
+    expect(prompts.locator("select")).to_be_enabled()
+    yield "the settings"
+    prompts.locator("button").click()
+    expect(page.locator("dialog textarea.mono")).to_be_enabled()
+    model_server.mini.queue(digest_of(topic="Ein Garten"))
+    page.locator("dialog textarea.mono").fill("Kurz.")
+    page.locator("dialog [aria-describedby=try-note]").click()
+    expect(page.locator("dialog .stack > h4").first).to_be_visible()
+    yield "a prompt that is tried"
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    open_panel("sessions", "#search")
+    page.locator("#search").fill("Rosen")
+    expect(page.locator(".hit").first).to_be_visible()
+    yield "what a search found"
+    page.locator("#search").fill("")
+    press("#archived-chats")
+    expect(page.locator("#archived-chats")).to_have_attribute("aria-pressed", "true")
+    yield "the archived chats"
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=str)
+def test_every_state_fits_and_is_accessible(
+    browse: Browse, garden: Live, model_server: ModelServer, screen: Screen
+) -> None:
+    page = browse(garden, screen)
+    found: dict[str, str] = {}  # the state in which each problem was seen first
+    for state in states(page, model_server):
+        problems = misfits(page)
+        if screen.touch:
+            problems += small_targets(page)
+        found = dict.fromkeys(problems, state) | found
+    assert not found, "\n".join(f"{state}: {problem}" for problem, state in found.items())
+
+
+def small_targets(page: Page) -> list[str]:
+    """What a finger would miss: controls below 44 pixels.  Links within a text are exempt."""
+    small: list[str] = page.evaluate("""() =>
+        [...document.querySelectorAll("button, input, select, textarea, summary")]
+            .filter((one) => one.checkVisibility({ visibilityProperty: true }) && !one.closest("[inert]"))
+            .map((one) => one.closest("label") ?? one)
+            .filter((one) => Math.min(one.offsetWidth, one.offsetHeight) < 44)
+            .map((one) => `too small: ${one.offsetWidth}x${one.offsetHeight} ${one.outerHTML.slice(0, 160)}`)""")
+    return small
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)

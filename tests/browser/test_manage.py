@@ -21,7 +21,7 @@ from tests.resources import digest_of, fact, said
 
 def facts(page: Page) -> Locator:
     """The facts that are listed, in order."""
-    return page.get_by_role("list", name="Facts of all chats").get_by_role("listitem")
+    return page.get_by_role("list", name="Facts from all chats").get_by_role("listitem")
 
 
 def select(page: Page, text: str) -> None:
@@ -51,7 +51,7 @@ def test_searching_and_filtering_leave_what_fits(page: Page, household: Live) ->
     page.keyboard.type("walnut")
     expect(facts(page)).to_have_text([re.compile("Allergic to walnuts")])
     manage.get_by_label("Category").select_option("Preference")
-    expect(manage.get_by_text("No fact matches.")).to_be_visible()
+    expect(manage.get_by_text("No facts match your search.")).to_be_visible()
     expect(facts(page)).to_have_count(0)
     manage.get_by_role("button", name="Show all facts").click()
     expect(facts(page)).to_have_count(4)
@@ -83,8 +83,8 @@ def test_a_long_list_is_shown_bit_by_bit(page: Page, live: Live) -> None:
         state(live, f"Fact number {number}.", importance=5 if number == 7 else 3)
     page.goto("/")
     manage = open_manage(page)
-    count = manage.get_by_role("status").filter(has_text="shown")
-    expect(count).to_have_text("The 100 newest of 230 shown")
+    count = manage.get_by_role("status").filter(has_text="newest")
+    expect(count).to_have_text("Showing the 100 newest of 230 facts")
     expect(facts(page)).to_have_count(100)
     manage.get_by_role("button", name="Show more").click()
     expect(facts(page)).to_have_count(200)

@@ -42,7 +42,7 @@ def prompts(page: Page) -> Locator:
 
 
 def add(page: Page, name: str) -> None:
-    page.get_by_role("textbox", name="A new one, called").fill(name)
+    page.get_by_role("textbox", name="Name of a new prompt").fill(name)
     page.get_by_role("button", name="Add", exact=True).click()
 
 
@@ -79,9 +79,9 @@ def test_a_new_prompt_begins_as_a_copy_and_can_then_be_chosen(page: Page, live: 
     editor = open_prompts(page)
     expect(text(page)).to_be_enabled()
     add(page, "Not a Name")
-    expect(editor.get_by_role("alert")).to_contain_text("Small letters, digits")
+    expect(editor.get_by_role("alert").filter(has_text="Use only lower-case letters")).to_be_visible()
     add(page, "summary")
-    expect(editor.get_by_role("alert")).to_contain_text("There is one of this name.")
+    expect(editor.get_by_role("alert").filter(has_text="There is already a prompt with this name.")).to_be_visible()
     add(page, "brief")
     expect(text(page)).to_be_focused()
     expect(text(page)).to_have_value(stored(live, "summary")[1])
@@ -141,7 +141,7 @@ def test_a_prompt_is_tried_beside_the_current_summary_and_nothing_is_stored(
     model_server.mini.queue(digest_of(**TRIED))
     editor.get_by_role("button", name="Try it on this chat").click()
     expect(editor).to_contain_text(re.compile(r"By mini-model, from the first message on, \d+ tokens"))
-    expect(editor).to_contain_text("from now: version 1, prompt summary")
+    expect(editor).to_contain_text("current summary are marked (version 1, ")
     expect(tried(page, "Topic")).to_have_text(["A weekend in Porto"])
     expect(tried(page, "Constraints")).to_have_text(
         [

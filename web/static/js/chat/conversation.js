@@ -232,7 +232,8 @@ async function turnEnded({ sessionId, turn }) {
     composer.stored(draftName(), turn.text);
     if (turn.temporary || (turn.messageId && !turn.replaces)) thread.add(turn);
     else await refresh({ sessionId });
-    if (mine === opening && !thread.unanswered) announce(text("chat.thread.complete"));
+    const last = thread.items.at(-1);
+    if (mine === opening && last?.role === "assistant") announce(body(last.role, last.content).textContent);
   } else if (turn.temporary) {
     composer.giveBack(draftName(), turn.text);
     composer.complain(turn.error.message);
@@ -377,8 +378,8 @@ function showTrouble(error, retry) {
 
 function head() {
   const first = thread.items.find((message) => message.role === "user");
-  const title = shown.temporary ? text("chat.thread.temporary") : thread.session?.title || (first && shortened(first.content));
-  byId("title").textContent = title || text("chat.thread.new");
+  const title = shown.temporary ? text("page.temporary_chat") : thread.session?.title || (first && shortened(first.content));
+  byId("title").textContent = title || text("page.new_chat");
   byId("save-chat").hidden = !thread.session;
   document.title = title ? `${title} · Recap` : "Recap";
   byId("conversation").classList.toggle("temporary", shown.temporary);

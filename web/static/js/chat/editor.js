@@ -25,5 +25,5 @@ export function editor(message, { send, complain, leave }) {
   return el("article.message.user", { "aria-label": text("chat.message.editing") },
     el("div.edit", {}, words,
       el("div.row.end", {}, el("span.muted.small.grow", {}, text("chat.message.edit_means")),
-        button(text("chat.message.cancel"), leave), button(text("chat.message.send"), save, { kind: "primary" }))));
+        button(text("page.cancel"), leave), button(text("page.send"), save, { kind: "primary" }))));
 }

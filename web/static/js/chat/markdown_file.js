@@ -11,5 +11,5 @@ export async function saveChat(sessionId) {
   const [{ title }, messages] = await Promise.all([api.get(path), api.all(`${path}/messages`)]);
   const parts = messages.map((message) => `## ${speaker(message)}, ${moment(message.created_at)}\n\n${message.content}\n`);
   const name = title.replace(/[\s\\/:*?"<>|\p{Cc}]+/gu, " ").trim() || text("chat.thread.file"); // without what file systems forbid
-  saveFile(new Blob([[`# ${title || text("chat.thread.untitled")}\n`, ...parts].join("\n")], { type: "text/markdown" }), `${name}.md`);
+  saveFile(new Blob([[`# ${title || text("page.untitled_chat")}\n`, ...parts].join("\n")], { type: "text/markdown" }), `${name}.md`);
 }

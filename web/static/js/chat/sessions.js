@@ -26,7 +26,7 @@ const selected = new Set(); // ids of sessions
 const count = el("span.grow", { role: "status" });
 const archive = button(text("chat.sessions.archive"), () => change([...selected], (path) => api.patch(path, { archived: !archived })));
 const bar = el("div.row.session-bar", { hidden: true }, count, archive,
-  button(text("chat.sessions.delete"), () => erase(sessions.filter(({ id }) => selected.has(id))), { kind: "danger" }));
+  button(text("page.delete"), () => erase(sessions.filter(({ id }) => selected.has(id))), { kind: "danger" }));
 let asked = 0; // counts requests, to ignore responses to earlier ones
 let settleKeys = () => {};
 const rowsMade = new Map(); // by session: {says, item}
@@ -138,7 +138,7 @@ const isRecent = (iso) => [text("page.today"), text("page.yesterday")].includes(
 /** The time of day for chats under "Today" and "Yesterday", else the day. */
 const said = (iso) => (isRecent(iso) ? clock(iso) : when(iso));
 
-const named = (session) => session.title || text("chat.thread.untitled");
+const named = (session) => session.title || text("page.untitled_chat");
 
 /** The row of a session.  It is reused while its content is the same, so that it keeps focus and clicks. */
 function row(session) {
@@ -147,7 +147,7 @@ function row(session) {
   const { item } = rowsMade.get(session.id);
   const current = session.id === shown.sessionId;
   item.classList.toggle("current", current);
-  item.lastChild.checked = selected.has(session.id);
+  item.querySelector("input").checked = selected.has(session.id);
   if (current) item.firstChild.setAttribute("aria-current", "true");
   else item.firstChild.removeAttribute("aria-current");
   return item;
@@ -169,8 +169,8 @@ function newRow(session) {
     el("span.session-tools", {},
       button(icon("edit"), () => rename(session), { kind: "icon", ...label(text("chat.sessions.rename")) }),
       button(icon("pin"), () => change([session.id], (path) => api.patch(path, { pinned: !session.pinned })), { kind: "icon", ...label(pin) }),
-      button(icon("forget"), () => erase([session]), { kind: "icon", ...label(text("chat.sessions.delete")) })),
-    box,
+      button(icon("forget"), () => erase([session]), { kind: "icon", ...label(text("page.delete")) })),
+    el("label.check", {}, box),
   );
 }
 
@@ -242,7 +242,7 @@ async function erase(chats) {
   const what = chats.length === 1
     ? text("chat.sessions.delete_one", { title: named(chats[0]), count: chats[0].message_count })
     : text("chat.sessions.delete_many");
-  if (!(await confirmed(title, what, text("chat.sessions.delete")))) return;
+  if (!(await confirmed(title, what, text("page.delete")))) return;
   const ids = chats.map(({ id }) => id);
   await change(ids, api.del);
   if (ids.includes(shown.sessionId)) newChat();

@@ -73,7 +73,7 @@ function thisChat(memory, near) {
   return el(
     "div",
     {},
-    el("h4", {}, text("chat.why.this_chat")),
+    el("h2", {}, text("chat.why.this_chat")),
     el("p", {}, what ? text("chat.why.read", { what }) : text("chat.why.read_nothing")),
     dropped > 0 && el("p", {}, text("chat.why.dropped", { count: dropped })),
     near.length > 0 && [el("p", {}, text("chat.why.nearest")), passages(near)],
@@ -90,7 +90,7 @@ function recall(memory) {
   return el(
     "div",
     {},
-    el("h4", {}, text("chat.why.further_back")),
+    el("h2", {}, text("chat.why.further_back")),
     el("p", {}, text(excerpts.length ? "chat.why.recalled" : "chat.why.nothing_recalled", { reason, count: excerpts.length })),
     calls.length > 0 && el("ul", {}, calls.map(call)),
     excerpts.length > 0 && passages(excerpts),
@@ -159,7 +159,7 @@ function tokens(usage) {
   return el(
     "div",
     {},
-    el("h4", {}, text(usage.estimated ? "chat.why.tokens_estimated" : "chat.why.tokens")),
+    el("h2", {}, text(usage.estimated ? "chat.why.tokens_estimated" : "chat.why.tokens")),
     el("div.tokens", {},
       el("span", {}, text("chat.why.sent")), bar("bar-sent", usage.prompt_tokens), el("span", {}, number(usage.prompt_tokens)),
       el("span", {}, text("chat.why.full")), bar("bar-full", usage.full_history_tokens), el("span", {}, number(usage.full_history_tokens)),

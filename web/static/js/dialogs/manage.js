@@ -5,182 +5,100 @@
 
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
-import { button, el } from "../page/dom.js";
-import { html, render } from "../page/html.js";
+import { el } from "../page/dom.js";
+import { Component, createRef, html, render } from "../page/html.js";
 import { CATEGORIES } from "../memory/fact_form.js";
 import { FactList } from "../memory/facts.js";
 import { forgetFacts } from "../memory/forget.js";
+import { Trouble } from "../memory/trouble.js";
 import { personData } from "./person_data.js";
 import { emit, on, settings } from "../page/state.js";
-import { number, plural } from "../page/words.js";
+import { text } from "../page/texts.js";
 
 const PAGE = 100;
 const SEARCH_DELAY = 200; // milliseconds after the last key before a search starts
-const ORDERS = {
-  newest: (facts) => [...facts].sort((a, b) => b.id - a.id),
-  importance: (facts) => [...facts].sort((a, b) => b.importance - a.importance || b.id - a.id),
-};
+const ALL = { q: "", category: "" };
 
-let opened = null; // the open dialog
+let opened = null; // the facts in the open dialog
 
 export async function openManage() {
-  opened = new Manager();
-  await openDialog("Manage memories", (close) => opened.nodes(close), { wide: true });
-  opened = null;
+  const facts = el("div.stack");
+  const fill = (close) => {
+    render(html`<${Facts} leave=${close} />`, facts);
+    return [personData(close), facts];
+  };
+  await openDialog(text("page.manage_memories"), fill, { wide: true });
+  render(null, facts);
 }
 
-for (const event of ["memory", "turn", "person"]) on(event, () => opened?.read({ keep: true }));
+for (const event of ["memory", "turn", "person"]) on(event, () => opened?.read());
 
-class Manager {
-  #facts = []; // newest first, as the API returns them
-  #cursor = null; // to facts that are not loaded yet
-  #room = PAGE; // the maximum number of facts shown
-  #total = null; // of all the person's facts, without filters
-  #titles = new Map(); // of chats, by id
-  #selected = new Set();
-  #shown = [];
-  #asked = 0; // counts requests, to ignore responses to earlier ones
-  #close;
+class Facts extends Component {
+  search = createRef();
+  list = createRef();
+  titles = new Map(); // of chats, by id
+  asked = 0; // counts requests, to ignore responses to earlier ones
+  state = {
+    ...ALL,
+    order: "newest", // or "importance"
+    room: PAGE, // the maximum number of facts shown
+    facts: null, // null: not loaded yet
+    total: null, // how many facts match; null if that is not known
+    selected: new Set(), // ids; some may not be visible any more
+    trouble: {}, // {message, again}
+  };
 
-  #search = el("input", {
-    type: "search",
-    placeholder: "Search facts",
-    "aria-label": "Search facts",
-    autocomplete: "off",
-    maxLength: 2000,
-    autofocus: true,
-  });
-  #category = choice(
-    "Category",
-    [["", "All categories"], ...Object.entries(CATEGORIES).map(([value, label]) => [value, capital(label)])],
-    () => this.read(),
-  );
-  #order = choice(
-    "Order",
-    [
-      ["newest", "Newest first"],
-      ["importance", "Most important first"],
-    ],
-    () => this.read(),
-  );
-  #all = el("input", { type: "checkbox", onchange: () => this.#selectAll() });
-  #forget = button("Forget", () => this.#forgetSelected(), { kind: "danger", disabled: true });
-  #count = el("p.muted.small", { role: "status" });
-  #note = el("div.manage-note", {});
-  #more = button("Show more", () => this.#showMore(), { hidden: true });
-  #list = el("div");
-
-  nodes(close) {
-    this.#close = close;
-    let timer;
-    this.#search.addEventListener("input", () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => this.read(), SEARCH_DELAY);
-    });
-    this.#list.addEventListener("keydown", (event) => {
-      if (event.key !== " " || !event.target.matches("li")) return;
-      event.preventDefault();
-      event.target.querySelector("input[type=checkbox]")?.click();
-    });
+  componentDidMount() {
+    opened = this;
     this.read();
-    return [
-      personData(close),
-      el(
-        "div.manage-tools",
-        {},
-        el("div.manage-filters", {}, this.#search, this.#category, this.#order),
-        el("div.row", {}, el("label.check", {}, this.#all, "Select all shown"), el("span.grow", {}), this.#forget),
-      ),
-      this.#count,
-      this.#note,
-      this.#list,
-      el("div.row.center", {}, this.#more),
-    ];
+  }
+
+  componentWillUnmount() {
+    opened = null;
+  }
+
+  componentDidUpdate(props, { room }) {
+    if (this.state.room > room) this.list.current.querySelectorAll("[data-fact]")[room]?.focus();
   }
 
   // -- reading
 
-  /** Reload the facts.  With `keep`, the number of facts shown and the selection stay the same. */
-  async read({ keep = false } = {}) {
-    const mine = ++this.#asked;
-    if (!keep) {
-      this.#room = PAGE;
-      this.#selected.clear();
-    }
-    this.#say();
-    if (!this.#facts.length) this.#count.textContent = "Reading…";
+  /** Load the facts, and show as many as there is `room` for. */
+  read = async (room = this.state.room) => {
+    const mine = ++this.asked;
     try {
-      const found = [];
-      let cursor;
-      do {
-        const page = await this.#page(cursor);
-        if (mine !== this.#asked) return;
-        found.push(...page.items);
-        cursor = page.next_cursor;
-      } while (cursor && (found.length < this.#room || this.#order.value !== "newest"));
-      this.#total = this.#filtered() || !cursor ? null : await this.#countAll();
-      if (mine !== this.#asked) return;
-      this.#facts = found;
-      this.#cursor = cursor;
-      await this.#draw(mine);
-    } catch (error) {
-      if (mine === this.#asked)
-        this.#say(
-          error.message,
-          button("Try again", () => this.read({ keep: true })),
-        );
+      const loaded = await this.load(room);
+      if (mine === this.asked) this.setState({ ...loaded, room, trouble: {} });
+    } catch ({ message }) {
+      if (mine === this.asked) this.setState({ trouble: { message, again: () => this.read(room) } });
     }
-  }
+  };
 
-  #page(cursor) {
-    return api.get("/api/facts", { q: this.#search.value.trim(), category: this.#category.value, limit: PAGE, cursor });
-  }
-
-  async #countAll() {
-    const kept = await api.get(api.personPath(settings.user), {}, { user: false });
-    return kept.facts;
-  }
-
-  #filtered() {
-    return this.#search.value.trim() !== "" || this.#category.value !== "";
-  }
-
-  async #showMore() {
-    const mine = ++this.#asked;
-    const last = this.#shown.at(-1);
-    this.#more.disabled = true;
-    try {
-      if (this.#cursor && this.#facts.length <= this.#room) {
-        const page = await this.#page(this.#cursor);
-        if (mine !== this.#asked) return;
-        this.#facts.push(...page.items);
-        this.#cursor = page.next_cursor;
-      }
-      this.#room += PAGE;
-      await this.#draw(mine);
-      const next = this.#shown[this.#shown.findIndex((fact) => fact.id === last?.id) + 1];
-      this.#list.querySelector(`[data-fact="${next?.id}"]`)?.focus();
-    } catch (error) {
-      if (mine === this.#asked) this.#say(error.message);
-    } finally {
-      this.#more.disabled = false;
-    }
-  }
-
-  async #draw(mine) {
-    const facts = ORDERS[this.#order.value](this.#facts).slice(0, this.#room);
-    await this.#readTitles(facts);
-    if (mine === this.#asked) this.#drawn(facts);
+  async load(room) {
+    const { q, category, order } = this.state;
+    let facts = [];
+    let cursor;
+    do {
+      const page = await api.get("/api/facts", { q: q.trim(), category, limit: PAGE, cursor });
+      facts.push(...page.items);
+      cursor = page.next_cursor;
+    } while (cursor && (facts.length < room || order === "importance"));
+    let total = facts.length;
+    if (cursor) total = this.filtered ? null : (await api.get(api.personPath(settings.user), {}, { user: false })).facts;
+    if (order === "importance") facts.sort((a, b) => b.importance - a.importance || b.id - a.id);
+    facts = facts.slice(0, room);
+    await this.readTitles(facts);
+    return { facts, total };
   }
 
   /** Load the titles of the facts' chats.  Both lists begin with the newest, so a few calls are enough. */
-  async #readTitles(facts) {
-    const missing = new Set(facts.map((fact) => fact.session_id).filter((id) => id && !this.#titles.has(id)));
+  async readTitles(facts) {
+    const missing = new Set(facts.map((fact) => fact.session_id).filter((id) => id && !this.titles.has(id)));
     let cursor;
     while (missing.size) {
       const page = await api.get("/api/sessions", { limit: 100, cursor });
       for (const session of page.items) {
-        this.#titles.set(session.id, session.title || "Untitled chat");
+        this.titles.set(session.id, session.title);
         missing.delete(session.id);
       }
       cursor = page.next_cursor;
@@ -188,124 +106,172 @@ class Manager {
     }
   }
 
-  // -- what is shown and selected
-
-  #drawn(facts) {
-    this.#shown = facts;
-    this.#drawList();
-    const ids = new Set(facts.map((fact) => fact.id));
-    for (const id of this.#selected) if (!ids.has(id)) this.#selected.delete(id);
-    this.#more.hidden = !this.#cursor && this.#facts.length <= this.#room;
-    const some = this.#filtered() ? "shown" : this.#total ? `of ${number(this.#total)} shown` : "shown";
-    const which = this.#order.value === "newest" ? "newest" : "most important";
-    if (!facts.length) this.#count.textContent = "";
-    else
-      this.#count.textContent = this.#more.hidden
-        ? plural(facts.length, "fact")
-        : `The ${number(facts.length)} ${which} ${some}`;
-    if (!facts.length) this.#sayEmpty();
-    else this.#say();
-    this.#tally();
+  get filtered() {
+    return this.state.q.trim() !== "" || this.state.category !== "";
   }
 
-  #drawList() {
-    const list = html`
-      <${FactList}
-        label="Facts of all chats"
-        facts=${this.#shown}
-        sessionTitle=${(id) => this.#titles.get(id) ?? "a chat"}
-        before=${(fact) => this.#checkBox(fact)}
-        leave=${() => this.#close()}
-        changed=${(fact) => this.#changed(fact)}
-      />
-    `;
-    render(list, this.#list);
+  /** Show other facts, as a search or a filter says, with none selected. */
+  filter(changes, delay = 0) {
+    this.setState({ ...changes, selected: new Set() });
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.read(PAGE), delay);
   }
 
-  #checkBox({ id, text }) {
-    const choose = ({ target }) => {
-      if (target.checked) this.#selected.add(id);
-      else this.#selected.delete(id);
-      this.#tally();
-    };
-    const label = `Select: ${text}`;
-    return html`<input type="checkbox" class="fact-check" checked=${this.#selected.has(id)} aria-label=${label} onChange=${choose} />`;
+  showAll = () => {
+    this.filter(ALL);
+    this.search.current.focus();
+  };
+
+  // -- selecting and forgetting
+
+  select(ids, wanted) {
+    const selected = new Set(this.state.selected);
+    for (const id of ids) wanted ? selected.add(id) : selected.delete(id);
+    this.setState({ selected });
   }
 
-  #changed(fact) {
-    this.#facts = this.#facts.map((one) => (one.id === fact.id ? fact : one));
-    this.#drawn(ORDERS[this.#order.value](this.#facts).slice(0, this.#room));
-    emit("memory");
+  get chosen() {
+    return (this.state.facts ?? []).filter((fact) => this.state.selected.has(fact.id));
   }
 
-  #selectAll() {
-    for (const { id } of this.#shown) {
-      if (this.#all.checked) this.#selected.add(id);
-      else this.#selected.delete(id);
-    }
-    this.#drawList();
-    this.#tally();
-  }
-
-  #tally() {
-    const chosen = this.#selected.size;
-    this.#all.disabled = !this.#shown.length;
-    this.#all.checked = chosen > 0 && chosen === this.#shown.length;
-    this.#all.indeterminate = chosen > 0 && chosen < this.#shown.length;
-    this.#forget.disabled = !chosen;
-    this.#forget.textContent = chosen ? `Forget ${plural(chosen, "fact")}` : "Forget";
-  }
-
-  async #forgetSelected() {
-    const facts = this.#shown.filter((fact) => this.#selected.has(fact.id));
+  forget = async () => {
     try {
-      if (!(await forgetFacts(facts))) return;
-      this.#selected.clear();
-      this.#search.focus();
-    } catch (error) {
-      this.#say(error.message);
+      if (await forgetFacts(this.chosen)) this.search.current.focus();
+    } catch ({ message }) {
+      this.setState({ trouble: { message } });
     }
+  };
+
+  keys = (event) => {
+    if (event.key !== " " || !event.target.matches("li")) return;
+    event.preventDefault();
+    event.target.querySelector("input[type=checkbox]")?.click();
+  };
+
+  changed = (fact) => {
+    this.setState(({ facts }) => ({ facts: facts.map((one) => (one.id === fact.id ? fact : one)) }));
+    emit("memory");
+  };
+
+  // -- what is shown
+
+  render({ leave }, { facts, room, total, trouble }) {
+    const more = facts?.length === room && total !== room;
+    return html`
+      ${this.tools()}
+      <p class="muted small" role="status">${this.counted(more)}</p>
+      <${Trouble} ...${trouble} />
+      ${facts?.length === 0 && this.empty()}
+      <div ref=${this.list} onKeyDown=${this.keys}>
+        <${FactList}
+          label=${text("dialogs.manage.facts")}
+          facts=${facts ?? []}
+          sessionTitle=${(id) => this.titles.get(id) || text("page.untitled_chat")}
+          before=${this.checkBox}
+          leave=${leave}
+          changed=${this.changed}
+        />
+      </div>
+      ${more &&
+      html`
+        <div class="row center">
+          <button type="button" onClick=${() => this.read(room + PAGE)}>${text("dialogs.manage.show_more")}</button>
+        </div>
+      `}
+    `;
   }
 
-  #say(text = "", ...more) {
-    this.#note.replaceChildren(...(text ? [el("p.notice.error", { role: "alert" }, text, " ", more)] : []));
+  tools() {
+    const { q, category, order, facts } = this.state;
+    const { length } = this.chosen;
+    const label = text("dialogs.manage.search");
+    const all = (facts ?? []).map((fact) => fact.id);
+    return html`
+      <div class="manage-tools">
+        <div class="manage-filters">
+          <input
+            type="search"
+            ref=${this.search}
+            value=${q}
+            placeholder=${label}
+            aria-label=${label}
+            autocomplete="off"
+            maxlength="2000"
+            autofocus
+            onInput=${(event) => this.filter({ q: event.target.value }, SEARCH_DELAY)}
+          />
+          <select
+            aria-label=${text("dialogs.manage.category")}
+            value=${category}
+            onChange=${(event) => this.filter({ category: event.target.value })}
+          >
+            <option value="">${text("dialogs.manage.all_categories")}</option>
+            ${Object.entries(CATEGORIES).map(([value, name]) => html`<option value=${value}>${capital(name)}</option>`)}
+          </select>
+          <select
+            aria-label=${text("dialogs.manage.order")}
+            value=${order}
+            onChange=${(event) => this.filter({ order: event.target.value })}
+          >
+            <option value="newest">${text("dialogs.manage.newest")}</option>
+            <option value="importance">${text("dialogs.manage.most_important")}</option>
+          </select>
+        </div>
+        <div class="row">
+          <label class="check">
+            <input
+              type="checkbox"
+              disabled=${!all.length}
+              checked=${length > 0 && length === all.length}
+              indeterminate=${length > 0 && length < all.length}
+              onChange=${(event) => this.select(all, event.target.checked)}
+            />
+            ${text("dialogs.manage.select_all")}
+          </label>
+          <span class="grow"></span>
+          <button type="button" class="danger" disabled=${!length} onClick=${this.forget}>
+            ${length ? text("dialogs.manage.forget_selected", { count: length }) : text("dialogs.manage.forget")}
+          </button>
+        </div>
+      </div>
+    `;
   }
 
-  #sayEmpty() {
-    this.#note.replaceChildren(
-      this.#filtered()
-        ? el(
-            "div.manage-empty",
-            {},
-            el("p", {}, "No fact matches."),
-            button("Show all facts", () => this.#clear()),
-          )
-        : el(
-            "div.manage-empty",
-            {},
-            el("p", {}, `Nothing is remembered for “${settings.user}” yet.`),
-            el(
-              "p.muted.small",
-              {},
-              "Facts appear here as you chat: say something worth keeping, or state a fact under Memory.",
-            ),
-          ),
-    );
+  counted(more) {
+    const { facts, order, total, trouble } = this.state;
+    if (!facts) return !trouble.message && text("dialogs.manage.loading");
+    const shown = facts.length;
+    if (!more) return shown > 0 && text("dialogs.manage.count", { count: shown });
+    if (total === null) return text("dialogs.manage.newest_found", { shown });
+    return text(order === "newest" ? "dialogs.manage.newest_of" : "dialogs.manage.most_important_of", { shown, total });
   }
 
-  #clear() {
-    this.#search.value = this.#category.value = "";
-    this.#search.focus();
-    this.read();
+  checkBox = ({ id, text: fact }) => html`
+    <label class="check">
+      <input
+        type="checkbox"
+        checked=${this.state.selected.has(id)}
+        aria-label=${text("dialogs.manage.select", { fact })}
+        onChange=${(event) => this.select([id], event.target.checked)}
+      />
+    </label>
+  `;
+
+  empty() {
+    if (this.filtered)
+      return html`
+        <div class="manage-empty">
+          <p>${text("dialogs.manage.no_match")}</p>
+          <button type="button" onClick=${this.showAll}>${text("dialogs.manage.show_all")}</button>
+        </div>
+      `;
+    return html`
+      <div class="manage-empty">
+        <p>${text("dialogs.manage.empty", { person: settings.user })}</p>
+        <p class="muted small">${text("dialogs.manage.empty_hint")}</p>
+      </div>
+    `;
   }
 }
 
-const capital = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
-
-function choice(label, options, onchange) {
-  return el(
-    "select",
-    { "aria-label": label, onchange },
-    options.map(([value, text]) => el("option", { value }, text)),
-  );
-}
+const capital = (words) => `${words[0].toUpperCase()}${words.slice(1)}`;

@@ -72,7 +72,7 @@ class ModelServer extends Component {
         <div class="row end wrap">
           <button type="button" hidden=${source !== "stored"} disabled=${busy} onClick=${this.forget}>${text("dialogs.model_server.forget")}</button>
           <button type="button" disabled=${busy} onClick=${this.test}>${text("dialogs.model_server.test")}</button>
-          <button type="submit" class="primary" disabled=${busy || refusal !== null}>${text("dialogs.model_server.save")}</button>
+          <button type="submit" class="primary" disabled=${busy || refusal !== null}>${text("page.save")}</button>
         </div>
       </form>`;
   }

@@ -51,7 +51,7 @@ export async function openSettings() {
   // Escape closes the dialog without a change event of the field that is being edited.
   await user.apply();
   for (let problem = await system.save(); problem; problem = await system.save()) {
-    if (!(await confirmed(text("dialogs.settings.system_unsaved"), problem, text("dialogs.settings.try_again")))) return;
+    if (!(await confirmed(text("dialogs.settings.system_unsaved"), problem, text("page.try_again")))) return;
   }
 }
 
@@ -144,7 +144,7 @@ function systemPromptField() {
     "aria-label": text("dialogs.settings.titles.system"),
     "aria-describedby": "system-help",
   });
-  const retry = button(text("dialogs.settings.try_again"), () => show(), { hidden: true });
+  const retry = button(text("page.try_again"), () => show(), { hidden: true });
   let path = null; // of the stored chat; null before its first message
   let kept = "";
   let asked = 0;
@@ -204,7 +204,7 @@ function systemPromptField() {
 
 function promptPicker(usual) {
   const note = el("p.small", { role: "status" });
-  const words = el("pre.prompt-text", { tabIndex: 0, "aria-label": text("dialogs.settings.prompt_text") });
+  const words = el("pre.prompt-text", { tabIndex: 0, "aria-label": text("dialogs.prompts.text") });
   const preview = el("details.prompt-preview", { hidden: true }, el("summary", {}, text("dialogs.settings.prompt_read")), words);
   const select = el("select", { disabled: true });
   let prompts = [];
@@ -218,7 +218,7 @@ function promptPicker(usual) {
     try {
       prompts = summaryPrompts(await api.get("/api/prompts", {}, { user: false }));
     } catch (error) {
-      note.replaceChildren(`${error.message} `, button(text("dialogs.settings.try_again"), read, { kind: "link" }));
+      note.replaceChildren(`${error.message} `, button(text("page.try_again"), read, { kind: "link" }));
       return;
     }
     const chosen = settings.prompt || usual;

@@ -6,6 +6,7 @@
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
 import { byId, el } from "../page/dom.js";
+import { text, textParts } from "../page/texts.js";
 
 export function startSignIn() {
   const out = byId("sign-out");
@@ -24,7 +25,7 @@ export function startSignIn() {
 
 function ask(refused) {
   return openDialog(
-    "Sign in",
+    text("dialogs.sign_in.title"),
     (close) => {
       const problem = el("p.notice.error", { id: "key-problem", role: "alert", hidden: true });
       const field = el("input", {
@@ -35,8 +36,8 @@ function ask(refused) {
         maxLength: 1000,
         "aria-describedby": "key-problem",
       });
-      const say = (text) => {
-        problem.textContent = text;
+      const say = (words) => {
+        problem.textContent = words;
         problem.hidden = false;
         field.setAttribute("aria-invalid", "true");
       };
@@ -47,28 +48,25 @@ function ask(refused) {
           onsubmit: (event) => {
             event.preventDefault();
             const key = field.value.trim();
-            if (!key) say("Type or paste the key first.");
-            else if (!sendable(key))
-              say("This can't be a key: it contains characters that keys never have. Copy it once more.");
+            if (!key) say(text("dialogs.sign_in.missing"));
+            else if (!sendable(key)) say(text("dialogs.sign_in.unsendable"));
             else close(key);
           },
         },
         el(
           "p",
           {},
-          "This server asks for an API key. Ask the operator of the server for one. Operators create keys with ",
-          el("code", {}, "flask keys create"),
-          ", or set them in ",
-          el("code", {}, "RECAP_API_KEYS"),
-          ".",
+          textParts("dialogs.sign_in.explanation", {
+            command: el("code", {}, "flask keys create"),
+            setting: el("code", {}, "RECAP_API_KEYS"),
+          }),
         ),
         problem,
-        el("label.field", {}, "API key", field),
-        el("p.muted.small", {}, "The key is stored only in this tab, until you close the tab or sign out."),
-        el("div.row.end", {}, el("button.primary", { type: "submit" }, "Sign in")),
+        el("label.field", {}, text("dialogs.sign_in.key"), field),
+        el("p.muted.small", {}, text("dialogs.sign_in.key_stays")),
+        el("div.row.end", {}, el("button.primary", { type: "submit" }, text("dialogs.sign_in.title"))),
       );
-      if (refused)
-        say("The server did not take that key. Check that all of it was copied; it may also have been replaced.");
+      if (refused) say(text("dialogs.sign_in.refused"));
       return form;
     },
     { locked: true },

@@ -42,14 +42,14 @@ export class EditForm extends Component {
     }
   };
 
-  render({ action = text("memory.save"), cancel, children, ...rest }, { trouble }) {
+  render({ action = text("page.save"), cancel, children, ...rest }, { trouble }) {
     return html`
       <form noValidate ...${rest} ref=${this.form} onSubmit=${this.submit} onKeyDown=${this.keys}>
         ${children}
         <div class="form-foot">
           <p class="trouble" role="alert" hidden=${!trouble}>${trouble}</p>
           <div class="row end">
-            <button type="button" onClick=${cancel}>${text("memory.cancel")}</button>
+            <button type="button" onClick=${cancel}>${text("page.cancel")}</button>
             <button type="submit" class="primary">${action}</button>
           </div>
         </div>

@@ -20,7 +20,7 @@ export async function forgetFacts(facts) {
     sources.size > 0 &&
       el("p", {}, text("memory.forget.words_stay"), " ", text("memory.forget.erases", { count: sources.size })),
     el("div.row.wrap.end", {},
-      button(text("memory.cancel"), () => close()),
+      button(text("page.cancel"), () => close()),
       sources.size > 0 && button(text("memory.forget.erase_too"), () => close("words"), { kind: "danger" }),
       button(text(one ? "memory.forget.fact" : "memory.forget.facts"), () => close("facts"), {
         kind: "primary",

@@ -4,7 +4,7 @@ import { html } from "../page/html.js";
 import { text } from "../page/texts.js";
 
 /** With `again` there is a button to try again.  `kind`: what the notice looks like. */
-export const Trouble = ({ message, again, action = text("memory.try_again"), kind = "error" }) => html`
+export const Trouble = ({ message, again, action = text("page.try_again"), kind = "error" }) => html`
   <div role="alert">
     ${message &&
     html`

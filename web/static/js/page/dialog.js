@@ -1,6 +1,7 @@
 // Modal dialogs.  Escape closes them, and focus returns to where it was.
 
 import { button, el } from "./dom.js";
+import { text } from "./texts.js";
 
 let count = 0;
 
@@ -27,7 +28,7 @@ export function openDialog(title, fill, { wide = false, locked = false } = {}) {
       resolve(value);
     });
     dialog.append(
-      el("header.dialog-head", {}, el("h2", { id }, title), !locked && button("✕", () => close(), { kind: "icon", "aria-label": `Close ${title}` })),
+      el("header.dialog-head", {}, el("h2", { id }, title), !locked && button("✕", () => close(), { kind: "icon", "aria-label": text("page.close_named", { name: title }) })),
       el("div.dialog-body", {}, fill(close)),
     );
     document.body.append(dialog);
@@ -36,18 +37,18 @@ export function openDialog(title, fill, { wide = false, locked = false } = {}) {
 }
 
 /** Ask for confirmation.  With `typed`, the person must type that text.  Resolves to true or false. */
-export async function confirmed(title, text, action, { typed = "" } = {}) {
+export async function confirmed(title, question, action, { typed = "" } = {}) {
   const answer = await openDialog(title, (close) => {
     const go = button(action, () => close(true), { kind: "danger", disabled: typed !== "" });
     const box = typed
-      ? el("label.field", {}, `Type “${typed}” to go on`, el("input", {
+      ? el("label.field", {}, text("page.type_to_confirm", { word: typed }), el("input", {
           type: "text",
           autocomplete: "off",
           autofocus: true,
           oninput: (event) => (go.disabled = event.target.value.trim() !== typed),
         }))
       : null;
-    return [el("p", {}, text), box, el("div.row.end", {}, button("Cancel", () => close(false)), go)];
+    return [el("p", {}, question), box, el("div.row.end", {}, button(text("page.cancel"), () => close(false)), go)];
   });
   return answer === true;
 }

@@ -34,9 +34,13 @@ export function render(text) {
     link.target = "_blank";
     link.rel = "noopener noreferrer";
   }
+  const outer = []; // the ranks of the headings around one; they come below the page's, and no level is left out
   for (const heading of fragment.querySelectorAll("h1, h2, h3, h4, h5, h6")) {
-    heading.setAttribute("role", "heading"); // headings in a text rank below those of the page
-    heading.setAttribute("aria-level", "4");
+    const rank = heading.localName[1];
+    while (outer.at(-1) >= rank) outer.pop();
+    outer.push(rank);
+    heading.setAttribute("role", "heading");
+    heading.setAttribute("aria-level", outer.length + 1);
   }
   for (const table of fragment.querySelectorAll("table")) table.tabIndex = 0; // so that a wide one can be scrolled by keyboard
   for (const code of fragment.querySelectorAll("pre > code")) {

@@ -2,6 +2,7 @@
 // Guarantee: at most one sliding panel is open.  Focus moves into it and returns afterwards, and Escape closes it.
 
 import { byId, el } from "./dom.js";
+import { text } from "./texts.js";
 
 const PANELS = ["sessions", "conversation", "memory"];
 let opened = null; // {panel, from}: the open panel, and the button that opened it
@@ -31,7 +32,7 @@ function open(name, from) {
   const panel = byId(name);
   panel.classList.add("open");
   from?.setAttribute("aria-expanded", "true");
-  const scrim = el("button.scrim", { type: "button", id: "scrim", tabIndex: -1, "aria-label": "Close this panel", onclick: close });
+  const scrim = el("button.scrim", { type: "button", id: "scrim", tabIndex: -1, "aria-label": text("page.close_panel"), onclick: close });
   byId("panels").append(scrim);
   for (const other of PANELS) if (other !== name) byId(other).inert = true;
   opened = { panel, from };

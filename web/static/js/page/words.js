@@ -37,22 +37,21 @@ export function when(iso) {
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 
 /** What to say of a text that is too long; empty if it is not.  Boxes keep such a text: `maxLength` would cut it off. */
-export function tooLong(text, most) {
-  const over = [...text].length - most;
-  return over > 0 ? `This text is ${plural(over, "character")} longer than the ${number(most)} that fit. Nothing was cut off: shorten it, or send it in parts.` : "";
+export function tooLong(words, most) {
+  const count = [...words].length - most;
+  return count > 0 ? text("page.too_long", { count, most }) : "";
 }
 
 /** The beginning of a text, as a label for it. */
-export function shortened(text, most = 60) {
-  const letters = [...text];
-  return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
+export function shortened(words, most = 60) {
+  const letters = [...words];
+  return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : words;
 }
 
-const SPEAKERS = { user: "You", assistant: "Recap", system: "System", tool: "Tool" };
-export const speaker = (message) => message.name || SPEAKERS[message.role] || message.role;
+export const speaker = ({ name, role }) => name || text(`page.speakers.${role}`);
 
 /** The name of a model; the built-in one has another in the API. */
-export const modelName = (name) => (name === "recap-extractive" ? "built-in model" : name);
+export const modelName = (name) => (name === "recap-extractive" ? text("page.builtin_model") : name);
 
 /** The sections of a summary in order, as [name, title, kind]; the kind is "line", "items" or "options". */
 export const SECTIONS = JSON.parse(document.body.dataset.sections).map(([name, kind]) => [name, text(`memory.sections.${name}`), kind]);
