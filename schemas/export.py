@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, fields, post_load, validate
+from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, validate
 
 from memory.domain import FACT_CATEGORIES, Usage
 from memory.domain import Fact as FactValue
@@ -36,7 +36,7 @@ from schemas.fields import (
     one_of,
     optional_text,
 )
-from schemas.sessions import MessageToAppend
+from schemas.sessions import Extra, MessageToAppend
 from schemas.store import TTL, JsonValue, Namespace
 from schemas.summaries import Sections
 
@@ -51,32 +51,10 @@ class _Record(ValueSchema):
         unknown = EXCLUDE
 
 
-_CALL: dict[str, fields.Field] = {"function": fields.Dict(allow_none=True)}
-_EXTRA = Schema.from_dict(  # what Recap reads of what a message holds besides its text
-    {
-        "tool_calls": Items(fields.Nested(_CALL, unknown=INCLUDE), PARTS_MAX, allow_none=True),
-        "function_call": fields.Dict(allow_none=True),
-        "tool_call_id": Text(allow_none=True),
-        "attachments": Items(Text(), PARTS_MAX, allow_none=True),
-    }
-)(unknown=INCLUDE)
-
-
-class _Extra(fields.Dict):
-    """What a message holds besides its text: checked, and kept as it is."""
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        extra = super()._deserialize(value, attr, data, **kwargs)
-        _EXTRA.load(extra)
-        whole = json.dumps(extra, ensure_ascii=False)  # with NUL as its escape
-        Text().deserialize(whole.replace("\\u0000", "\0"))
-        return extra
-
-
 class ExportedMessage(_Record, MessageToAppend):
     content = Text(required=True)
     created_at = UtcDateTime(required=True)
-    extra = _Extra(**_OPTIONAL, metadata=about("What the message holds besides its text."))
+    extra = Extra(**_OPTIONAL, metadata=about("What the message holds besides its text."))
     erased_at = UtcDateTime(**_OPTIONAL, metadata=about("When it was erased. Then only its place is left, no text."))
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, validate, validates_schema
+from marshmallow import INCLUDE, Schema, ValidationError, fields, validate, validates_schema
 
-from memory.sessions.messages import MessageDraft
+from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from schemas.fields import (
     INT32_MAX,
+    PARTS_MAX,
     CallerQuery,
     Input,
     Items,
@@ -25,6 +28,9 @@ from schemas.fields import (
     page_of,
 )
 
+_EXTRA_KEPT = about(
+    "What it holds besides its text, kept as it is. Models get `tool_calls`, `function_call` and `tool_call_id` of it."
+)
 ROLES = ("user", "assistant", "system", "tool")
 MESSAGES_MAX = 1000
 
@@ -116,6 +122,37 @@ class Stopping(Schema):
     stopping = fields.Boolean(metadata=about("False if no reply was being written."))
 
 
+_CALL: dict[str, fields.Field] = {"function": fields.Dict(allow_none=True)}
+_EXTRA = Schema.from_dict(  # what Recap reads of what a message holds besides its text
+    {
+        "tool_calls": Items(fields.Nested(_CALL, unknown=INCLUDE), PARTS_MAX, allow_none=True),
+        "function_call": fields.Dict(allow_none=True),
+        "tool_call_id": Text(allow_none=True),
+        "attachments": Items(Text(), PARTS_MAX, allow_none=True),
+    }
+)(unknown=INCLUDE)
+
+
+class Extra(fields.Dict):
+    """What a message holds besides its text: checked, and kept as it is.  As JSON it has at most `most` characters."""
+
+    def __init__(self, most: int = sys.maxsize, **options: Any) -> None:
+        self.most = most
+        super().__init__(**options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        extra = super()._deserialize(value, attr, data, **kwargs)
+        _EXTRA.load(extra)
+        try:
+            whole = json.dumps(extra, ensure_ascii=False, allow_nan=False)  # with NUL as its escape
+        except ValueError:
+            raise ValidationError("Has a number that is not finite.") from None
+        if len(whole) > self.most:
+            raise ValidationError(f"Has {len(whole):,} characters as JSON, but at most {self.most:,} are allowed.")
+        Text().deserialize(whole.replace("\\u0000", "\0"))
+        return extra
+
+
 class MessageToAppend(ValueSchema):
     value = MessageDraft
 
@@ -124,6 +161,7 @@ class MessageToAppend(ValueSchema):
     name = optional_text(128)
     created_at = UtcDateTime(load_default=None, allow_none=True)
     external_id = optional_text(256, metadata=about("The application's own id: a session stores one message for each."))
+    extra = Extra(MESSAGE_CHARS_MAX, load_default=None, allow_none=True, metadata=_EXTRA_KEPT)
 
 
 class Append(CallerQuery):

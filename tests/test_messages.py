@@ -139,6 +139,10 @@ def test_the_order_is_the_one_sent_whatever_the_times_say(client: FlaskClient) -
         ({"messages": []}, "messages"),
         ({"messages": [said("x"), "y"]}, "messages.1"),
         *(
+            ({"messages": [said("x", extra=extra)]}, "messages.0.extra")
+            for extra in ([], {"a": "nul\0"}, {"a": float("inf")}, {"a": "x" * 100_000})
+        ),
+        *(
             ({"messages": [said("x"), said("y", created_at=sent)]}, "messages.1.created_at")
             for sent in ("0001-01-01T00:00:00+14:00", "2023-02-29T00:00:00Z", "yesterday", "", 1_700_000_000)
         ),

@@ -1,0 +1,133 @@
+"""RecapSession: the history of an agent of the OpenAI Agents SDK, kept as a session of a Recap server.
+
+Each item of the SDK is a message: its words are summarised, recalled and searched like those of any conversation, and
+the item itself is kept beside them as it was, so that the agent gets back exactly what it had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, TypeVar, cast
+from urllib.parse import quote
+
+from agents.items import TResponseInputItem
+from agents.memory import SessionSettings
+
+from recap_client.http import Recap, RecapError
+
+PAGE = 100
+BATCH_MAX = 1000  # messages that Recap takes in one call
+ITEM = "agents_item"  # what a message holds besides its words
+_ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
+_T = TypeVar("_T")
+
+
+class RecapSession:
+    """The SDK's Session protocol.  Give it to a run: `Runner.run(agent, "Hello", session=RecapSession(...))`.
+
+    The session is made with its first item, as the person's of `user_id`.  A key needs the scopes `chat` and `read`,
+    and `admin` to pop an item or to clear the session, which erases.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        base_url: str,
+        api_key: str | None = None,
+        user_id: str | None = None,
+        *,
+        session_settings: SessionSettings | None = None,
+    ) -> None:
+        self.session_id = session_id
+        self.session_settings = session_settings
+        self._recap = Recap(base_url, api_key, user_id)
+        self._address = f"/api/sessions/{quote(session_id, safe='')}"
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """All items in their order, or the latest `limit`.  A message that holds no item of the SDK's, such as one that
+        was written elsewhere, counts as a plain message; what can't be read is left out."""
+        if limit is None and self.session_settings is not None:
+            limit = self.session_settings.limit
+        if limit is not None and limit <= 0:
+            return []
+        return await asyncio.to_thread(lambda: list(islice(self._latest(), limit))[::-1])
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Append items, all of them or none.  Raises RecapError, also for more than BATCH_MAX."""
+        if items:
+            messages = [_message(cast(dict[str, Any], item)) for item in items]
+            await asyncio.to_thread(self._recap.post, f"{self._address}/messages", messages=messages)
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Erase the latest item and return it; None when there is none."""
+        return await asyncio.to_thread(self._pop)
+
+    async def clear_session(self) -> None:
+        """Erase the session, with its summary and facts."""
+        await asyncio.to_thread(_unless_missing, lambda: self._recap.delete(self._address), None)
+
+    def close(self) -> None:
+        """Close the connections to the server."""
+        self._recap.close()
+
+    def _pop(self) -> TResponseInputItem | None:
+        for message in self._messages():
+            erase = f"{self._address}/messages/{message['id']}"
+            erased = _unless_missing(lambda address=erase: self._recap.delete(address), None)
+            item = _item(message)
+            if erased is not None and item is not None:  # else another program took it, or it can't be read
+                return item
+        return None
+
+    def _latest(self) -> Iterator[TResponseInputItem]:
+        """The items, the latest first."""
+        return (item for message in self._messages() if (item := _item(message)) is not None)
+
+    def _messages(self) -> Iterator[dict[str, Any]]:
+        """The messages, the latest first, page by page."""
+        nothing: dict[str, Any] = {"items": [], "next_cursor": None}
+        query: dict[str, Any] = {"order": "desc", "limit": PAGE}
+        while True:
+            page = _unless_missing(lambda: self._recap.get(f"{self._address}/messages", **query), nothing)
+            yield from page["items"]
+            if page["next_cursor"] is None:
+                return
+            query["cursor"] = page["next_cursor"]
+
+
+def _unless_missing(call: Any, otherwise: _T) -> _T:
+    """What a call answers, or `otherwise` where nothing is there."""
+    try:
+        return cast(_T, call())
+    except RecapError as error:
+        if error.status == 404:
+            return otherwise
+        raise
+
+
+def _message(item: dict[str, Any]) -> dict[str, Any]:
+    """An item as a message to store."""
+    kind = str(item.get("type", "message"))
+    role = "tool" if kind.endswith("_output") else _ROLES.get(str(item.get("role", "assistant")), "assistant")
+    return {"role": role, "content": _words(item) or f"[{kind}]", "extra": {ITEM: item}}
+
+
+def _words(item: dict[str, Any]) -> str:
+    """What an item says, as text."""
+    if "arguments" in item:
+        return f"{item.get('name', '')}({item['arguments']})"
+    content = item.get("content", item.get("output", item.get("summary")))
+    if isinstance(content, list):
+        content = "\n".join(str(part["text"]) for part in content if isinstance(part, dict) and part.get("text"))
+    return content if isinstance(content, str) else json.dumps(content) if content else ""
+
+
+def _item(message: dict[str, Any]) -> TResponseInputItem | None:
+    """The item that a message holds; None for one that is no item."""
+    extra = message.get("extra") or {}
+    item = extra.get(ITEM, {"role": message["role"], "content": message["content"]})
+    readable = isinstance(item, dict) and ("role" in item or "type" in item)
+    return cast(TResponseInputItem, item) if readable and item.get("role") != "tool" else None

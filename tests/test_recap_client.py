@@ -1,0 +1,200 @@
+"""The Python client over HTTP: LangGraph's store beside its own in memory, and a session of the OpenAI Agents SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents import Agent, RunConfig, Runner, function_tool
+from agents.memory import Session, SessionSettings
+from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op, PutOp, SearchOp
+from langgraph.store.memory import InMemoryStore
+from recap_client import RecapError
+from recap_client.agents import RecapSession
+from recap_client.langgraph import RecapStore
+
+from app import services_of
+from tests.live import Live
+from tests.resources import an_app, append, good, said
+
+LABELS = st.sampled_from(["a", "b", "a-b", "é"])
+NAMESPACES = st.lists(LABELS, min_size=1, max_size=3).map(tuple)
+KEYS = st.sampled_from(["k", "l", "m"])
+LEAVES = st.none() | st.text("xyz", max_size=2) | st.integers(2, 9) | st.floats(2, 9)  # to Python, True is 1
+VALUES = st.dictionaries(
+    st.sampled_from(["n", "m"]), LEAVES | st.dictionaries(KEYS, LEAVES, max_size=2) | st.lists(LEAVES, max_size=2)
+)
+NUMBERED = st.fixed_dictionaries({"size": st.integers(2, 9)}, optional={"n": LEAVES})
+ORDERED = st.dictionaries(st.sampled_from(["$gt", "$gte", "$lt", "$lte"]), st.integers(2, 9), min_size=1, max_size=2)
+EQUAL = st.dictionaries(st.sampled_from(["$eq", "$ne"]), LEAVES, min_size=1, max_size=2)
+FILTERS = st.fixed_dictionaries({}, optional={"size": ORDERED, "n": EQUAL | LEAVES, "m": LEAVES})
+PATHS = st.lists(LABELS | st.just("*"), min_size=1, max_size=2).map(tuple)
+CONDITIONS = st.tuples(PATHS, PATHS).map(
+    lambda both: (MatchCondition("prefix", both[0]), MatchCondition("suffix", both[1]))
+)
+PUTS = st.tuples(NAMESPACES, KEYS, st.builds(dict.__or__, VALUES, NUMBERED) | st.none())
+SEARCHES = st.tuples(st.lists(LABELS, max_size=2).map(tuple), st.none() | FILTERS, st.just(1000))
+LISTINGS = st.tuples(st.none() | CONDITIONS, st.none() | st.integers(1, 3), st.integers(1, 5), st.integers(0, 2))
+OPS: st.SearchStrategy[Op] = st.one_of(
+    PUTS.map(lambda given: PutOp(*given)),
+    st.tuples(NAMESPACES, KEYS).map(lambda given: GetOp(*given)),
+    SEARCHES.map(lambda given: SearchOp(*given)),
+    LISTINGS.map(lambda given: ListNamespacesOp(*given)),
+)
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Live]:
+    with an_app(tmp_path_factory.mktemp("clients"), migrated) as app:
+        running = Live(lambda: app)
+        yield running
+        running.stop()
+
+
+@pytest.fixture
+def name() -> str:
+    """A person whom no other test knows."""
+    return f"p-{uuid.uuid4().hex}"
+
+
+# -- LangGraph
+
+
+def plain(result: Any) -> Any:
+    """A result without times; items of a search in no order, which LangGraph leaves to each store."""
+    if isinstance(result, Item):
+        return result.namespace, result.key, result.value
+    if isinstance(result, list) and result and isinstance(result[0], Item):
+        return sorted(map(plain, result), key=repr)
+    return result
+
+
+def expected(other: InMemoryStore, ops: list[Op]) -> list[Any]:
+    """What the store in memory answers, with listings by a copy: it lists namespaces that it was only asked for too."""
+    copy = InMemoryStore()
+    for item in other.search((), limit=1000):
+        copy.put(item.namespace, item.key, item.value)
+    listed = copy.batch([op for op in ops if isinstance(op, ListNamespacesOp)])
+    rest = other.batch([op for op in ops if not isinstance(op, ListNamespacesOp)])
+    return [listed.pop(0) if isinstance(op, ListNamespacesOp) else plain(rest.pop(0)) for op in ops]
+
+
+@settings(max_examples=100)
+@given(batches=st.lists(st.lists(OPS, min_size=1, max_size=6), min_size=1, max_size=6), sync=st.booleans())
+def test_the_store_does_what_langgraphs_own_does(live: Live, batches: list[list[Op]], sync: bool) -> None:
+    store, other = RecapStore(live.url, user_id=f"p-{uuid.uuid4().hex}"), InMemoryStore()
+    for ops in batches:
+        found = store.batch(ops) if sync else asyncio.run(store.abatch(ops))
+        assert list(map(plain, found)) == expected(other, ops), ops
+    store.close()
+
+
+def test_a_store_pages_expires_and_answers_queries(live: Live, name: str) -> None:
+    store = RecapStore(live.url, user_id=name, fields=["notes[*].text"])
+    for number in range(5):
+        store.put(("docs",), str(number), {"n": number, "notes": [{"text": f"tea number {number}"}], "other": "jam"})
+    pages = [[item.key for item in store.search(("docs",), limit=2, offset=at)] for at in (0, 2, 4)]
+    assert pages == [["4", "3"], ["2", "1"], ["0"]], "the newest first"
+    (found,) = store.search((), query="tea number 3", limit=1)
+    assert found.key == "3" and found.score and store.search((), query="jam") == []
+    store.put(("docs",), "short", {}, ttl=5)
+    first = good(live.client.get(f"/api/store/items?namespace=docs&key=short&user_id={name}&refresh=false"))
+    assert store.get(("docs",), "short", refresh_ttl=False) is not None and first["refresh_on_read"]
+    assert store.get(("docs",), "short") is not None
+    second = good(live.client.get(f"/api/store/items?namespace=docs&key=short&user_id={name}&refresh=false"))
+    assert second["expires_at"] > first["expires_at"], "reading it begins its time anew"
+    with pytest.raises(RecapError) as refused:
+        store.batch([PutOp(("docs",), "fine", {}), PutOp(("docs",), "large", {"text": "x" * 70_000})])
+    assert (refused.value.status, refused.value.code) == (422, "invalid_fields")
+    assert store.get(("docs",), "fine") is None
+
+
+def test_a_wrong_key_is_refused_in_words(live: Live) -> None:
+    store = RecapStore(f"{live.url}/nowhere")
+    with pytest.raises(RecapError, match="There is nothing at this address"):
+        store.get(("a",), "k")
+
+
+# -- the OpenAI Agents SDK
+
+
+@function_tool
+def boil(litres: int) -> str:
+    """Boil water."""
+    return f"{litres} litres boil"
+
+
+def run(model: ScriptedModel, words: str, session: RecapSession, **more: Any) -> str:
+    agent = Agent(name="Tea", model=model, tools=[boil])
+    config = RunConfig(tracing_disabled=True, **more)
+    return str(asyncio.run(Runner.run(agent, words, session=session, run_config=config)).final_output)
+
+
+def test_an_agent_goes_on_where_it_stopped_and_its_words_are_remembered(live: Live, name: str) -> None:
+    model = ScriptedModel(
+        [
+            ModelStep(output=[function_call("boil", {"litres": 2}, call_id="c1")]),
+            ModelStep(output=[assistant_message("The water boils.")]),
+            ModelStep(output=[assistant_message("Green tea, as always.")]),
+        ]
+    )
+    assert run(model, "Boil water for my oolong.", RecapSession("tea", live.url, user_id=name)) == "The water boils."
+    session = RecapSession("tea", live.url, user_id=name)
+    assert isinstance(session, Session)
+    assert run(model, "And now?", session) == "Green tea, as always."
+    sent: Any = model.calls[-1].input
+    assert [item.get("type", item.get("role")) for item in sent] == [
+        "user",
+        "function_call",
+        "function_call_output",
+        "message",
+        "user",
+    ]
+    assert sent[1]["call_id"] == sent[2]["call_id"] == "c1" and sent[2]["output"] == "2 litres boil"
+    assert asyncio.run(session.get_items())[: len(sent)] == sent, "each item is what it was"
+    messages = good(live.client.get("/api/sessions/tea/messages"))["items"]
+    assert [(one["role"], one["content"]) for one in messages][:4] == [
+        ("user", "Boil water for my oolong."),
+        ("assistant", 'boil({"litres":2})'),
+        ("tool", "2 litres boil"),
+        ("assistant", "The water boils."),
+    ]
+    assert good(live.client.get(f"/api/search?q=oolong&user_id={name}"))["results"]
+
+
+def test_the_latest_items_come_in_their_order_and_a_corrupt_one_hides_no_other(live: Live, name: str) -> None:
+    session = RecapSession(name, live.url, user_id=name)
+    items: list[Any] = [{"role": "user", "content": f"Message {number}"} for number in range(130)]
+    assert asyncio.run(session.get_items()) == []
+    asyncio.run(session.add_items(items[:-1]))
+    corrupt = [said("odd", extra={"agents_item": 7}), said("odder", extra={"agents_item": {"n": 1}}), said("x", "tool")]
+    append(live.client, name, [*corrupt, said("from elsewhere", "assistant")], user_id=name)
+    asyncio.run(session.add_items(items[-1:]))
+    items.insert(129, {"role": "assistant", "content": "from elsewhere"})
+    for limit in (0, 1, 2, 3, 101, 500):
+        assert asyncio.run(session.get_items(limit)) == (items[-limit:] if limit else [])
+    assert asyncio.run(session.get_items()) == items
+    shorter = RecapSession(name, live.url, user_id=name, session_settings=SessionSettings(limit=2))
+    assert asyncio.run(shorter.get_items()) == items[-2:]
+    assert [asyncio.run(session.pop_item()) for _ in range(3)] == items[:-4:-1]
+    assert asyncio.run(session.get_items(1)) == items[127:128]
+
+
+def test_a_batch_is_stored_whole_or_not_at_all_and_a_session_can_be_cleared(live: Live, name: str) -> None:
+    session = RecapSession(name, live.url, user_id=name)
+    with pytest.raises(RecapError) as refused:
+        asyncio.run(session.add_items([{"role": "user", "content": "fine"}, {"role": "user", "content": "nul\0"}]))
+    assert refused.value.status == 422 and asyncio.run(session.get_items()) == []
+    asyncio.run(session.add_items([]))
+    asyncio.run(session.add_items([{"role": "user", "content": "fine"}]))
+    for _ in range(2):
+        asyncio.run(session.clear_session())
+        assert asyncio.run(session.get_items()) == [] and asyncio.run(session.pop_item()) is None
+    assert services_of(live.app).database.damaged() is False
