@@ -7,7 +7,7 @@ CONVERSATIONS ?= benchmarks/conversation.json
 ENV := PYTHONDONTWRITEBYTECODE=1
 
 .PHONY: help run test test-slow test-all test-faults check audit format bench bench-scale bench-concurrency bench-fairness bench-replay bench-recall \
-	bench-prefix setup clean
+	bench-prefix bench-store setup clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -64,6 +64,9 @@ bench-recall: $(VENV)/.dev  ## Measure how well each ranking finds answers: make
 
 bench-prefix: $(VENV)/.dev  ## Measure how much of each prompt repeats the previous prompt: make bench-prefix CONVERSATIONS=folder OPTIONS="--limit 50"
 	$(BIN)/python -m benchmarks.prefix $(CONVERSATIONS) $(OPTIONS)
+
+bench-store: $(VENV)/.dev  ## Measure the store with up to a million items beside LangGraph's SqliteStore, a quarter of an hour or more: make bench-store OPTIONS="--items 1000 10000"
+	PYTHONPATH=clients/python $(BIN)/python -m benchmarks.store $(OPTIONS)
 
 setup: $(VENV)/.dev  ## Only create the virtual environment
 

@@ -16,7 +16,6 @@ from schemas.fields import (
     INT64_MAX,
     UNSTORABLE,
     CallerQuery,
-    Input,
     Items,
     Text,
     UtcDateTime,
@@ -32,35 +31,27 @@ from schemas.fields import (
 BATCH_MAX = 1000
 TTL = validate.Range(0, 10 * 366 * 24 * 60.0, min_inclusive=False)  # minutes
 _SCALARS = (str, int, float, bool, type(None))
-_OF_NAMESPACE = "1 to 8 parts, none empty or with a dot, and 256 characters together."
+_OF_NAMESPACE = "1 to 8 parts, none empty or with a dot, and 256 characters together: a list, or a text with dots."
 
 
-def checked(parts: list[str]) -> tuple[str, ...]:
-    """A namespace, or part of one.  Raises ValidationError."""
-    if len(parts) > PARTS_MAX:
-        raise ValidationError(f"Has {len(parts)} parts, but at most {PARTS_MAX} are allowed.")
-    if not all(parts) or any("." in part for part in parts):
-        raise ValidationError("No part may be empty or have a dot.")
-    if len(".".join(parts)) > NAME_CHARS:
-        raise ValidationError(f"Is longer than {NAME_CHARS} characters.")
-    return tuple(parts)
-
-
-class Namespace(Items):
-    """The parts of a namespace as a list."""
+class Namespace(fields.Field):
+    """The parts of a namespace: a list or, as in a query, a text with dots between them."""
 
     def __init__(self, least: int = 1, **options: Any) -> None:
-        super().__init__(Text(), PARTS_MAX, least=least, **options)
+        self.length = validate.Length(least)
+        super().__init__(**options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        return checked(super()._deserialize(value, attr, data, **kwargs))
-
-
-class DottedNamespace(Text):
-    """A namespace in a query: its parts joined with dots."""
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        return checked(super()._deserialize(value, attr, data, **kwargs).split("."))
+        parts = value.split(".") if isinstance(value, str) else value
+        if not isinstance(parts, list) or len(parts) > PARTS_MAX:
+            raise ValidationError(f"Must be a list of at most {PARTS_MAX} texts, or one text with dots between them.")
+        self.length(parts)
+        parts = [Text().deserialize(part) for part in parts]
+        if not all(parts) or any("." in part for part in parts):
+            raise ValidationError("No part may be empty or have a dot.")
+        if len(".".join(parts)) > NAME_CHARS:
+            raise ValidationError(f"Is longer than {NAME_CHARS} characters.")
+        return tuple(parts)
 
 
 class JsonValue(fields.Raw):
@@ -116,7 +107,6 @@ def _version(description: str) -> fields.Integer:
 
 _EXPECTED = "Only in the place of this version; 0: only where there is no item. Otherwise the answer is 409."
 _REFRESH = about("False: reading does not postpone when an item expires.")
-_DOTTED = about("Its parts joined with dots.")
 _PREFIX = about("Only what is in this namespace, or below it.")
 _FILTER = about(
     'Keys of the value, nested as it is, and what they are: `{"size": {"$gt": 3}, "by": {"name": "Ada"}}`. The '
@@ -139,12 +129,17 @@ class Item(Schema):
     score = fields.Float(allow_none=True, metadata=about("How well it answers the `query` of a search."))
 
 
-def _call(operation: type[Operation]) -> Any:
-    """What a call loads: the person whose items they are, and the operation."""
-    return staticmethod(lambda user_id, **given: (user_id, operation(**given)))
+class _Call(CallerQuery, ValueSchema):
+    """One operation.  It loads the person whose items they are, and the operation."""
 
 
-class _Put(Input):
+def _loading(operation: type[Operation]) -> Any:
+    return staticmethod(lambda user_id=None, **given: (user_id, operation(**given)))
+
+
+class PutItem(_Call):
+    value = _loading(values.Put)
+
     namespace = Namespace(required=True, metadata=about(_OF_NAMESPACE))
     key = _key()
     value_ = JsonValue(
@@ -160,27 +155,25 @@ class _Put(Input):
     refreshes = fields.Boolean(data_key="refresh_on_read", load_default=False)
 
 
-class PutItem(_Put, CallerQuery, ValueSchema):
-    value = _call(values.Put)
+class GetItem(_Call):
+    value = _loading(values.Get)
 
-
-class GetItem(CallerQuery, ValueSchema):
-    value = _call(values.Get)
-
-    namespace = DottedNamespace(required=True, metadata=_DOTTED)
+    namespace = Namespace(required=True, metadata=about(_OF_NAMESPACE))
     key = _key()
     refresh = fields.Boolean(load_default=True, metadata=_REFRESH)
 
 
-class DeleteItem(CallerQuery, ValueSchema):
-    value = _call(values.Delete)
+class DeleteItem(_Call):
+    value = _loading(values.Delete)
 
-    namespace = DottedNamespace(required=True, metadata=_DOTTED)
+    namespace = Namespace(required=True, metadata=about(_OF_NAMESPACE))
     key = _key()
     version = number(0, INT32_MAX, load_default=None, metadata=about("Only this version."))
 
 
-class _Search(Input):
+class SearchItems(_Call):
+    value = _loading(values.Search)
+
     namespace = Namespace(least=0, data_key="namespace_prefix", load_default=(), metadata=_PREFIX)
     filter = Filter(load_default=dict, metadata=_FILTER)
     query = optional_text(2000, metadata=about("Find items by words and meaning, the best first."))
@@ -197,15 +190,11 @@ class _Search(Input):
     refresh = fields.Boolean(load_default=True, metadata=_REFRESH)
 
 
-class SearchItems(_Search, CallerQuery, ValueSchema):
-    value = _call(values.Search)
+class ListNamespaces(_Call):
+    value = _loading(values.ListNamespaces)
 
-
-class ListNamespaces(CallerQuery, ValueSchema):
-    value = _call(values.ListNamespaces)
-
-    prefix = DottedNamespace(load_default=(), metadata=about("How they begin, joined with dots; `*` is any part."))
-    suffix = DottedNamespace(load_default=(), metadata=about("How they end, joined with dots; `*` is any part."))
+    prefix = Namespace(load_default=(), metadata=about("How they begin; `*` is any part."))
+    suffix = Namespace(load_default=(), metadata=about("How they end; `*` is any part."))
     max_depth = number(1, PARTS_MAX, load_default=None, metadata=about("Cut them to so many parts."))
     limit = limit(100, 1000)
     offset = number(0, INT32_MAX, load_default=0)
@@ -221,47 +210,15 @@ class NamespaceList(Schema):
 
 # -- several operations in one call
 
-
-class _PutOperation(_Put, ValueSchema):
-    value = values.Put
-
-
-class _GetOperation(ValueSchema):
-    value = values.Get
-
-    namespace = Namespace(required=True)
-    key = _key()
-    refresh = fields.Boolean(load_default=True)
-
-
-class _DeleteOperation(ValueSchema):
-    value = values.Delete
-
-    namespace = Namespace(required=True)
-    key = _key()
-    version = _version("Only this version.")
-
-
-class _SearchOperation(_Search, ValueSchema):
-    value = values.Search
-
-
-class _NamespacesOperation(ValueSchema):
-    value = values.ListNamespaces
-
-    prefix = Namespace(least=0, load_default=())
-    suffix = Namespace(least=0, load_default=())
-    max_depth = integer(1, PARTS_MAX, load_default=None, allow_none=True)
-    limit = integer(1, 1000, load_default=100)
-    offset = integer(0, INT32_MAX, load_default=0)
-
-
-_OPERATIONS: dict[str, ValueSchema] = {
-    "put": _PutOperation(),
-    "get": _GetOperation(),
-    "delete": _DeleteOperation(),
-    "search": _SearchOperation(),
-    "namespaces": _NamespacesOperation(),
+_OPERATIONS: dict[str, _Call] = {
+    name: schema(exclude=("user_id",))
+    for name, schema in {
+        "put": PutItem,
+        "get": GetItem,
+        "delete": DeleteItem,
+        "search": SearchItems,
+        "namespaces": ListNamespaces,
+    }.items()
 }
 
 
@@ -273,7 +230,8 @@ class _Operation(fields.Dict):
         name = given.pop("op", None)
         if not isinstance(name, str) or name not in _OPERATIONS:
             raise ValidationError({"op": [f"Must be one of: {', '.join(_OPERATIONS)}."]})
-        return _OPERATIONS[name].load(given)
+        _, operation = _OPERATIONS[name].load(given)
+        return operation
 
 
 class Batch(CallerQuery):
@@ -284,8 +242,7 @@ class Batch(CallerQuery):
     operations = Items(
         _Operation(
             metadata=about(
-                f"`op` is one of {', '.join(_OPERATIONS)}; the rest are the fields of that call's body. The fields of "
-                "get, delete and namespaces are those of their queries, with namespaces as lists."
+                f"`op` is one of {', '.join(_OPERATIONS)}; the rest are the fields of that call, but for `user_id`."
             )
         ),
         BATCH_MAX,

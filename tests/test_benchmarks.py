@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import concurrency, fairness, filling, prefix, recall, replay, scale, turns
+from benchmarks import concurrency, fairness, filling, prefix, recall, replay, scale, store, turns
 from benchmarks.conversation import Conversation, Question
 from benchmarks.rankings import RECIPES, Corpus, Judge
 from benchmarks.serving import ROOT
@@ -57,6 +57,20 @@ def test_a_turns_cost_is_measured_on_a_server_of_its_own(run: Run) -> None:
     for said in ("one conversation, 8 turns", "2 at once, 2 turns each", "a model of 100 ms", "model alone"):
         assert said in printed
     assert "SUMMARY_DEBOUNCE=0.1, WEB_THREADS=8" in printed and "Measured on" in printed
+
+
+# -- make bench-store
+
+
+@pytest.mark.slow
+def test_the_store_stands_beside_langgraphs_at_each_size(run: Run) -> None:
+    results, printed = run(store, "--items", "200", "600", "--calls", "5")
+    for name in ("recap", "sqlite_store"):
+        assert [figures["items"] for figures in results[name]] == [200, 600]
+        for figures in results[name]:
+            assert set(store.KINDS) - set(figures) == ({"query"} if name == "sqlite_store" else set())
+            assert all(figures[kind]["per_second"] > 0 for kind in store.KINDS if kind in figures)
+    assert "SqliteStore" in printed and "Measured on" in printed
 
 
 # -- make bench-scale

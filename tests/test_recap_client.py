@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
+
+from app import services_of
 from recap_client import RecapError
 from recap_client.agents import RecapSession
 from recap_client.langgraph import RecapStore
-
-from app import services_of
 from tests.live import Live
 from tests.resources import an_app, append, good, said
 

@@ -22,6 +22,7 @@ from memory.services import Services
 from memory.store import documents
 from memory.store.items import Items
 from memory.store.values import Delete, Get, Item, Put, Search
+from models import ItemRow
 from tests.jobbing import Bench
 from tests.resources import an_app, append, derived, good, rows_of, said
 
@@ -153,6 +154,15 @@ def test_items_expire_live_on_when_they_are_read_and_leave_no_row(bench: Bench) 
     clock.tick(9 * 60)
     bench.services.outbox.run_due(["expire"])
     assert rows_of(bench.services)["items"] == 2, "of `kept`, whose time is up again, nothing is left"
+
+
+def test_a_search_in_a_namespace_does_not_go_through_all_that_the_owner_has(services: Services) -> None:
+    now = services.items.now()
+    query = documents.ITEMS.where(ItemRow.owner_id == 1, documents.below(("a", "b")), documents.alive(now))
+    with services.database.connect() as connection:
+        sql = query.order_by(ItemRow.updated_at.desc()).compile(connection, compile_kwargs={"literal_binds": True})
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}").fetchall()
+    assert "(owner_id=? AND namespace>? AND namespace<?)" in str(plan)
 
 
 # -- what the engine derives from messages

@@ -187,7 +187,8 @@ def below(namespace: Namespace) -> ColumnElement[bool]:
     if not namespace:
         return ~below((OWN,))
     name = joined(namespace)
-    return or_(_I.namespace == name, (_I.namespace > f"{name}.") & (_I.namespace < f"{name}/"))  # "/" follows "."
+    near = (_I.namespace >= name) & (_I.namespace < f"{name}/")  # "/" follows "."; one range, which an index serves
+    return near & or_(_I.namespace == name, _I.namespace > f"{name}.")
 
 
 def alive(now: datetime) -> ColumnElement[bool]:

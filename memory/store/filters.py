@@ -12,7 +12,7 @@ import json
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -44,24 +44,10 @@ _ORDER: Mapping[str, Callable[[Any, Any], Any]] = {
 OPERATORS = ("$eq", "$ne", "$in", *_ORDER)
 
 
-class _Place(Protocol):
-    """One place in the values of all items.  `kind` is the database's name for what stands there, never NULL."""
-
-    @property
-    def kind(self) -> ColumnElement[str]: ...
-    @property
-    def number(self) -> ColumnElement[Any]: ...
-    @property
-    def text(self) -> ColumnElement[str]: ...
-    @property
-    def boolean(self) -> ColumnElement[bool]: ...
-    @property
-    def length(self) -> ColumnElement[int]: ...
-    def at(self, key: str | int) -> _Place: ...
-
-
 @dataclass(frozen=True)
 class _OnSQLite:
+    """One place in the values of all items.  `kind` is the database's name for what stands there, never NULL."""
+
     path: str = "$"
 
     @property
@@ -85,6 +71,8 @@ class _OnSQLite:
 
 @dataclass(frozen=True)
 class _OnPostgreSQL:
+    """The same place on the other database."""
+
     there: Any
 
     @property
@@ -113,9 +101,12 @@ class _OnPostgreSQL:
         return _OnPostgreSQL(self.there[key])
 
 
+_Place = _OnSQLite | _OnPostgreSQL
+
+
 def condition(wanted: Mapping[str, Any], dialect: str) -> ColumnElement[bool]:
     """What the rows of items have to meet.  Raises InvalidRequest for a filter that is none."""
-    root = _OnSQLite() if dialect == "sqlite" else _OnPostgreSQL(ItemRow.value)
+    root: _Place = _OnSQLite() if dialect == "sqlite" else _OnPostgreSQL(ItemRow.value)
     return _Filter().keys(root, wanted)
 
 

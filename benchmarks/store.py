@@ -1,0 +1,146 @@
+"""How fast the store is with many items, beside LangGraph's SqliteStore.
+
+    make bench-store                                      # up to a million items: a quarter of an hour or more
+    make bench-store OPTIONS="--items 1000 10000"         # a minute
+
+Both are driven by the same calls of LangGraph's BaseStore, from one thread, one call after the other.  Recap's is
+RecapStore, over HTTP to a server with one worker; every write is on the disk before it is acknowledged.  SqliteStore
+works in the process of the benchmark, without a server.  All items belong to one owner, 100 to a namespace, and are
+stored in batches of 500.  At each size the benchmark measures:
+
+    filled            items stored in a second
+    put, get          of one item
+    search            in one namespace, by a filter on a number, 10 items
+    search everywhere by a filter that no item meets: both look at every value
+    query             in one namespace by words and meaning, 10 items: Recap alone, SqliteStore needs a model for that
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from langgraph.store.base import BaseStore, PutOp
+from langgraph.store.sqlite import SqliteStore
+
+from benchmarks.command import Command, about_now, breaking_off, progress
+from benchmarks.results import load_line, machine_line, percentiles, rows
+from benchmarks.serving import temporary_server
+from recap_client.langgraph import RecapStore
+
+ITEMS = (1_000, 100_000, 1_000_000)
+TO_A_NAMESPACE = 100
+BATCH = 500
+CALLS = 300
+SLOW_CALLS = 5  # of a kind that looks at every value
+WORDS = ("tea", "coffee", "kettle", "garden", "river", "piano", "winter", "lamp", "bread", "letter", "harbour", "cloud")
+
+Figures = dict[str, Any]
+
+KINDS = ("put", "get", "search", "search everywhere", "query")
+ROWS = (
+    ("items", "{:,}", ("items",)),
+    ("filled a second", "{:,.0f}", ("filled_per_second",)),
+    *(
+        row
+        for kind in KINDS
+        for row in (
+            (f"{kind}: a second", "{:,.0f}", (kind, "per_second")),
+            ("  p95, ms", "{:,.2f}", (kind, "ms", "p95")),
+        )
+    ),
+)
+
+
+def name_of(number: int) -> tuple[tuple[str, ...], str]:
+    """The namespace and the key of an item."""
+    return ("notes", f"n{number // TO_A_NAMESPACE}"), f"item-{number}"
+
+
+def value_of(number: int) -> dict[str, Any]:
+    """A note of some words, and numbers to filter by."""
+    words = random.Random(number).choices(WORDS, k=12)  # nosec B311
+    return {"text": " ".join(words), "size": number % TO_A_NAMESPACE, "number": number}
+
+
+def fill(store: BaseStore, begin: int, end: int) -> float:
+    """Store the items from `begin` to `end`; how many in a second."""
+    began = time.monotonic()
+    with progress(end - begin, "item") as bar:
+        for first in range(begin, end, BATCH):
+            numbers = range(first, min(first + BATCH, end))
+            store.batch([PutOp(*name_of(number), value_of(number)) for number in numbers])
+            bar.update(len(numbers))
+    return (end - begin) / (time.monotonic() - began)
+
+
+def timed(calls: int, call: Callable[[int], object], numbers: Sequence[int]) -> Figures:
+    """Make a call for each of the first `calls` numbers."""
+    times = []
+    for number in numbers[:calls]:
+        began = time.perf_counter()
+        call(number)
+        times.append((time.perf_counter() - began) * 1000)
+    return {"per_second": round(1000 * len(times) / sum(times), 1), "ms": percentiles(times)}
+
+
+def measured(store: BaseStore, items: int, calls: int, *, queries: bool) -> Figures:
+    """The figures of a store with so many items."""
+    numbers = random.Random(items).choices(range(items), k=calls)  # nosec B311
+    figures = {
+        "get": timed(calls, lambda number: store.get(*name_of(number)), numbers),
+        "put": timed(calls, lambda number: store.put(*name_of(number), value_of(number)), numbers),
+        "search": timed(calls, lambda at: store.search(name_of(at)[0], filter={"size": {"$gt": at % 90}}), numbers),
+        "search everywhere": timed(SLOW_CALLS, lambda at: store.search((), filter={"number": -1 - at}), numbers),
+    }
+    if queries:
+        figures["query"] = timed(calls, lambda at: store.search(name_of(at)[0], query=WORDS[at % len(WORDS)]), numbers)
+    return figures
+
+
+def grown(store: BaseStore, sizes: Sequence[int], calls: int, *, queries: bool = False) -> list[Figures]:
+    """The figures at each size, as the store grows."""
+    found, before = list[Figures](), 0
+    for items in sizes:
+        rate = fill(store, before, items)
+        found.append(
+            {"items": items, "filled_per_second": round(rate, 1), **measured(store, items, calls, queries=queries)}
+        )
+        before = items
+    return found
+
+
+def table(results: Mapping[str, Any]) -> str:
+    """The figures of both stores, size by size, as text."""
+    lines = [f"{'':28}" + "".join(name.rjust(14) for _ in results["items"] for name in ("Recap", "SqliteStore"))]
+    columns = [one for pair in zip(results["recap"], results["sqlite_store"], strict=True) for one in pair]
+    lines += rows(ROWS, columns, 28, 14)
+    return "\n".join([*lines, load_line(results["load"]), machine_line(results["machine"])])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the benchmark, store its results and print them."""
+    command = Command("store", __doc__)
+    command.add_argument("--items", type=int, nargs="+", default=list(ITEMS), help="sizes (default: %(default)s)")
+    command.add_argument("--calls", type=int, default=CALLS, help="calls of each kind (default: %(default)s)")
+    options = command.parse_args(arguments)
+    sizes = sorted(options.items)
+    results: Figures = about_now() | {"items": sizes}
+    with breaking_off(), TemporaryDirectory(prefix="recap-bench-") as folder:
+        with SqliteStore.from_conn_string(str(Path(folder) / "store.db")) as other:
+            other.setup()
+            results["sqlite_store"] = grown(other, sizes, options.calls)
+        with temporary_server(WEB_WORKERS="1") as server:
+            store = RecapStore(server.url)
+            results["recap"] = grown(store, sizes, options.calls, queries=True)
+            store.close()
+    command.publish(options.results, results, table)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
