@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, validate
+from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from memory.store import values
 from memory.store.values import NAME_CHARS, PARTS_MAX, VALUE_BYTES, VALUE_DEPTH, Operation
@@ -29,6 +29,8 @@ from schemas.fields import (
 )
 
 BATCH_MAX = 1000
+FOUND_MAX = 1000  # items that the searches of one call return
+LOOKS_MAX, QUERIES_MAX = 100, 10  # searches and listings of a batch; those with a query
 TTL = validate.Range(0, 10 * 366 * 24 * 60.0, min_inclusive=False)  # minutes
 _SCALARS = (str, int, float, bool, type(None))
 _OF_NAMESPACE = "1 to 8 parts, none empty or with a dot, and 256 characters together: a list, or a text with dots."
@@ -146,12 +148,7 @@ class PutItem(_Call):
         required=True, allow_none=True, data_key="value", attribute="value", metadata=about("At most 64 KB as JSON.")
     )
     version = _version(_EXPECTED)
-    ttl = fields.Float(
-        load_default=None,
-        allow_none=True,
-        validate=TTL,
-        metadata=about("Minutes to live."),
-    )
+    ttl = fields.Float(load_default=None, allow_none=True, validate=TTL, metadata=about("Minutes to live."))
     refreshes = fields.Boolean(data_key="refresh_on_read", load_default=False)
 
 
@@ -185,7 +182,7 @@ class SearchItems(_Call):
         load_default=(),
         metadata=about("Where the `query` looks: paths such as `title` or `notes[*].text`. None: in all texts."),
     )
-    limit = integer(1, 1000, load_default=10)
+    limit = integer(1, FOUND_MAX, load_default=10)
     offset = integer(0, INT32_MAX, load_default=0)
     refresh = fields.Boolean(load_default=True, metadata=_REFRESH)
 
@@ -249,6 +246,17 @@ class Batch(CallerQuery):
         least=1,
         required=True,
     )
+
+    @validates_schema
+    def _not_too_much(self, data: dict[str, Any], **_: Any) -> None:
+        searches = [one for one in data["operations"] if isinstance(one, values.Search)]
+        listings = sum(isinstance(one, values.ListNamespaces) for one in data["operations"])
+        if len(searches) + listings > LOOKS_MAX:
+            raise ValidationError(f"At most {LOOKS_MAX} may be searches or listings.", "operations")
+        if sum(one.query is not None for one in searches) > QUERIES_MAX:
+            raise ValidationError(f"At most {QUERIES_MAX} may have a query.", "operations")
+        if sum(one.limit for one in searches) > FOUND_MAX:
+            raise ValidationError(f"The limits of all searches may add up to {FOUND_MAX:,}.", "operations")
 
 
 class Result(Schema):

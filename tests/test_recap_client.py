@@ -40,7 +40,7 @@ CONDITIONS = st.tuples(PATHS, PATHS).map(
     lambda both: (MatchCondition("prefix", both[0]), MatchCondition("suffix", both[1]))
 )
 PUTS = st.tuples(NAMESPACES, KEYS, st.builds(dict.__or__, VALUES, NUMBERED) | st.none())
-SEARCHES = st.tuples(st.lists(LABELS, max_size=2).map(tuple), st.none() | FILTERS, st.just(1000))
+SEARCHES = st.tuples(st.lists(LABELS, max_size=2).map(tuple), st.none() | FILTERS, st.just(100))
 LISTINGS = st.tuples(st.none() | CONDITIONS, st.none() | st.integers(1, 3), st.integers(1, 5), st.integers(0, 2))
 OPS: st.SearchStrategy[Op] = st.one_of(
     PUTS.map(lambda given: PutOp(*given)),

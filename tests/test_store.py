@@ -165,6 +165,16 @@ def test_a_search_in_a_namespace_does_not_go_through_all_that_the_owner_has(serv
     assert "(owner_id=? AND namespace>? AND namespace<?)" in str(plan)
 
 
+def test_reading_never_postpones_the_end_of_a_value_that_took_the_place(bench: Bench) -> None:
+    items, put = bench.services.items, Put(("a",), "k", 1, ttl=1, refreshes=True)
+    items.run(ADA, [put])
+    read = items.get(ADA, Get(("a",), "k"))
+    items.run(ADA, [Put(("a",), "k", "for good")])
+    with bench.services.database.write() as tx:
+        documents.store_expiry(tx, [read])
+    assert items.get(ADA, Get(("a",), "k")).expires_at is None
+
+
 # -- what the engine derives from messages
 
 

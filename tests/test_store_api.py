@@ -172,6 +172,24 @@ def test_what_is_out_of_bounds_is_refused_and_nothing_stored(client: FlaskClient
     assert rows_of(services_of(client.application))["items"] == 0
 
 
+@pytest.mark.parametrize(
+    "operations",
+    [
+        [{"op": "search", "limit": 501}] * 2,
+        [{"op": "search", "query": "tea", "limit": 1}] * 11,
+        [{"op": "namespaces"}] * 101,
+        [{"op": "get", "namespace": "a", "key": "k"}] * 1001,
+        [{"op": "drop"}],
+        [{"op": "get", "namespace": "a", "key": "k", "user_id": "bob"}],
+        [],
+    ],
+)
+def test_a_batch_that_asks_for_too_much_is_refused(client: FlaskClient, operations: list[Body]) -> None:
+    body = {"operations": [*operations, {"op": "put", "namespace": "a", "key": "k", "value": 1}] if operations else []}
+    assert error(client.post("/api/store/batch", json=body), 422)["param"].startswith("operations")
+    assert search(client) == []
+
+
 def test_the_largest_value_and_the_longest_names_fit(client: FlaskClient) -> None:
     value = {"é": "x" * ((1 << 16) - 9), "deep": 0}
     value.pop("deep")

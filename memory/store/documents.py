@@ -88,9 +88,10 @@ def refreshed(item: Item, now: datetime) -> Item:
 
 
 def store_expiry(tx: Transaction, items: Iterable[Item]) -> None:
-    """Store when these items, which were read, expire now."""
+    """Store when these items, which were read, expire now; not of one that was replaced since."""
     for item in items:
-        tx.execute(update(ItemRow.__table__).where(_I.id == item.id).values(expires_at=item.expires_at))
+        as_read = _I.id == item.id, _I.version == item.version
+        tx.execute(update(ItemRow.__table__).where(*as_read).values(expires_at=item.expires_at))
 
 
 def remove(tx: Transaction, item_ids: Collection[int]) -> Counter[str]:
