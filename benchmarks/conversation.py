@@ -11,8 +11,9 @@ of other categories have no answer in the conversation.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,31 @@ class Conversation:
         for one in self.said:
             sessions.setdefault(one.session, []).append(one)
         return sessions
+
+    def in_first_person(self) -> list[Conversation]:
+        """The conversation as each of two speakers would have had it with an assistant, with the questions about them.
+
+        A question is about the speaker it names first, else about the user: "What did Ana buy?" becomes "What did I
+        buy?", and the other one "you".
+        """
+        user, other = dict.fromkeys(one.name for one in self.said)
+        asked: dict[str, list[Question]] = {user: [], other: []}
+        for question in self.questions:
+            found = re.search(rf"\b(?:{re.escape(user)}|{re.escape(other)})\b", question.text)
+            me = found[0] if found else user
+            text = question.text
+            for name, pronoun, own in ((me, "I", "my"), (other if me == user else user, "you", "your")):
+                named = rf"\b{re.escape(name)}"
+                text = re.sub(rf"{named}\b", pronoun, re.sub(rf"{named}['\u2019]s\b", own, text))
+            asked[me].append(replace(question, text=text))
+        return [
+            Conversation(
+                f"{self.name} as {me}",
+                tuple(replace(one, role="user" if one.name == me else "assistant") for one in self.said),
+                tuple(questions),
+            )
+            for me, questions in asked.items()
+        ]
 
     def user_turns(self, count: int) -> list[str]:
         """The first `count` messages of the user, repeated if the conversation has fewer."""

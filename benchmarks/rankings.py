@@ -18,7 +18,8 @@ from memory.domain import Message
 from memory.languages import analysis_in
 from memory.recall.excerpts import HIT_TOKENS, NEIGHBOUR_TOKENS, cost_of
 from memory.recall.times import time_ranges
-from search_index import Document, Embedder, Hit, Query, Recipe, SearchIndex
+from memory.recall.triggers import about
+from search_index import RECIPES, Document, Embedder, Hit, Query, Recipe, SearchIndex
 from search_index.vectors import PACKED_BYTES, cosines, lengths_of, packed
 
 ENGLISH = analysis_in("en")
@@ -26,29 +27,18 @@ BATCH = 200  # messages in one commit, as in `memory.recall.indexing`
 BUDGETS = (500, 1_000, 2_000)  # prompt tokens
 
 _DEFAULTS = Settings()
-DEFAULT = Recipe(
-    meaning=_DEFAULTS.rank_meaning,
-    neighbours=_DEFAULTS.rank_neighbours,
-    session=_DEFAULTS.rank_session,
-    time=_DEFAULTS.rank_time,
-    fusion=_DEFAULTS.fusion,
-    formula=_DEFAULTS.ranking,
-)
+DEFAULT = RECIPES["context"]
 """The recipe of the default settings."""
 
 MEANING_ALONE = "WordLlama alone"
-RECIPES = {
-    "fuzzy (the study's)": Recipe(formula="fuzzy"),
-    "BM25": Recipe(),
-    "BM25 + meaning": Recipe(meaning=DEFAULT.meaning),
-    "BM25 + meaning, rrf": Recipe(meaning=1.0, fusion="rrf"),
-    "BM25 + context": Recipe(neighbours=DEFAULT.neighbours, session=DEFAULT.session),
+COMPARED = {
+    "fuzzy (the study's)": RECIPES["fuzzy"],
+    "BM25": RECIPES["words"],
+    "BM25 + meaning, rrf": replace(DEFAULT.only("words", "meaning"), fusion="rrf"),
+    "BM25 + context": DEFAULT.only("words", "neighbours", "session"),
     "all by rrf": replace(DEFAULT, fusion="rrf"),
     "default": DEFAULT,
-    "  without meaning": replace(DEFAULT, meaning=0.0),
-    "  without neighbours": replace(DEFAULT, neighbours=0.0),
-    "  without session": replace(DEFAULT, session=0.0),
-    "  without time": replace(DEFAULT, time=0.0),
+    **{f"  without {part.name}": DEFAULT.weighing(**{part.name: 0.0}) for part in DEFAULT.parts},
 }
 
 Search = Callable[[Query], list[int]]
@@ -63,17 +53,27 @@ class Corpus:
     documents: tuple[Document, ...]
 
     @classmethod
-    def of(cls, conversation: Conversation) -> Corpus:
+    def of(cls, conversation: Conversation, *, named: bool = True) -> Corpus:
         numbers = {name: number for number, name in enumerate(conversation.sessions, 1)}
         return cls(
             conversation,
             tuple(
                 Document(
-                    at, numbers[one.session], one.role, datetime.fromisoformat(one.created_at), one.content, one.name
+                    at,
+                    numbers[one.session],
+                    one.role,
+                    datetime.fromisoformat(one.created_at),
+                    one.content,
+                    one.name if named else None,
                 )
                 for at, one in enumerate(conversation.said, 1)
             ),
         )
+
+    @classmethod
+    def first_person(cls, conversation: Conversation) -> list[Corpus]:
+        """The conversation as each speaker would have had it with an assistant: nobody has a name, and they ask "I"."""
+        return [cls.of(one, named=False) for one in conversation.in_first_person()]
 
     @property
     def owner(self) -> str:
@@ -86,8 +86,8 @@ class Corpus:
     def query(self, question: Question, limit: int) -> Query:
         """The query of a question that is asked the day after the last message, with the times it names."""
         last = max(document.created_at.replace(tzinfo=UTC) for document in self.documents)
-        times = time_ranges(question.text, last + timedelta(days=1), UTC)
-        return Query(question.text, limit, times=[(time.after, time.before) for time in times])
+        times = [(time.after, time.before) for time in time_ranges(question.text, last + timedelta(days=1), UTC)]
+        return Query(question.text, limit, times=times, about=about(question.text))
 
     def _name(self, message_id: int) -> str:
         return self.conversation.said[message_id - 1].external_id
@@ -114,7 +114,7 @@ def by_index(root: Path, recipe: Recipe, embedder: Embedder | None, owner: str) 
 
 def by_meaning(embedder: Embedder, documents: Sequence[Document]) -> Search:
     """A search by cosine alone, for comparison with services that only use embeddings.  No recipe does this."""
-    vectors = packed(embedder, [one.spoken for one in documents])
+    vectors = packed(embedder, [f"{one.name}: {one.content}" for one in documents])
     rows = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, PACKED_BYTES)
     lengths = lengths_of(rows)
     ids = np.array([one.message_id for one in documents])

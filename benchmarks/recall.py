@@ -3,7 +3,8 @@
     python -m benchmarks.recall CONVERSATION.json | FOLDER ...
 
 The benchmark indexes each conversation as one owner, in a temporary directory, and asks its questions as of the day
-after its last message.  It needs no server and no network.
+after its last message.  Below, the same in the first person: nobody has a name, one speaker is the user, the other the
+assistant, and each asks what is asked about them.  It needs no server and no network.
 
     recall@k      share of a question's evidence messages among the first k, averaged over questions of categories 1-4
     Hit@1         how often the session of the first message found contains evidence, over all questions
@@ -25,10 +26,10 @@ from benchmarks.conversation import ANSWERABLE, CATEGORIES
 from benchmarks.latency import SCALES, latencies
 from benchmarks.rankings import (
     BUDGETS,
+    COMPARED,
     DEFAULT,
     ENGLISH,
     MEANING_ALONE,
-    RECIPES,
     Corpus,
     Judge,
     by_index,
@@ -37,7 +38,7 @@ from benchmarks.rankings import (
 )
 from benchmarks.resources import folder_bytes
 from benchmarks.results import machine_line, percentiles
-from benchmarks.tuning import GRID, leave_one_out
+from benchmarks.tuning import STEPS, leave_one_out
 from search_index import Recipe, SearchIndex, WordLlamaEmbedder
 
 LIMIT = 10  # results of a timed search
@@ -53,8 +54,8 @@ _COLUMNS = (
 )
 
 
-def compare(corpora: Sequence[Corpus], root: Path) -> dict[str, Any]:
-    """The figures of each ranking over all questions, and the size and speed of the indexes."""
+def compare(corpora: Sequence[Corpus], root: Path, recipes: Mapping[str, Recipe]) -> dict[str, Any]:
+    """The figures of each of `recipes` over all questions, and the size and speed of the indexes."""
     embedder = WordLlamaEmbedder()
     embedder.embed(["loaded before anything is timed"])
     # The index with vectors is timed, so it comes first: the other then reuses its cached text analysis.
@@ -66,10 +67,10 @@ def compare(corpora: Sequence[Corpus], root: Path) -> dict[str, Any]:
         feed(SearchIndex(roots[False], analysis=ENGLISH), corpus.owner, corpus.documents)
     asked = sum(len(corpus.conversation.questions) for corpus in corpora)
     figures = {}
-    with progress((len(RECIPES) + 1) * asked, "question") as bar:
-        for name in (MEANING_ALONE, *RECIPES):
+    with progress((len(recipes) + 1) * asked, "question") as bar:
+        for name in (MEANING_ALONE, *recipes):
             bar.set_postfix_str(name.strip())
-            figures[name] = _measured(corpora, RECIPES.get(name), roots, embedder, bar)
+            figures[name] = _measured(corpora, recipes.get(name), roots, embedder, bar)
     return {
         "messages": messages,
         "questions": asked,
@@ -95,7 +96,7 @@ def _measured(
         if recipe is None:
             search = by_meaning(embedder, corpus.documents)
         else:
-            with_vectors = bool(recipe.meaning)
+            with_vectors = recipe.uses("meaning")
             search = by_index(roots[with_vectors], recipe, embedder if with_vectors else None, corpus.owner)
         for question in corpus.conversation.questions:
             begun = perf_counter()
@@ -122,12 +123,11 @@ def _mean(scores: Sequence[Mapping[str, float]], name: str) -> float:
 def table(results: Mapping[str, Any]) -> str:
     """A row for each ranking.  Below them the chosen weights and the latencies, if they were measured."""
     categories = ", ".join(f"c{key} {name}" for key, name in CATEGORIES.items())
-    lines = [f"{'':22}" + "".join(title.rjust(9) for title, _, _ in _COLUMNS)]
-    for name, figures in results["rankings"].items():
-        cells = [shape.format(figures[key]) if key in figures else "-" for _, shape, key in _COLUMNS]
-        lines.append(f"{name:22}" + "".join(cell.rjust(9) for cell in cells))
     index = results["index"]
-    lines += [
+    lines = [
+        *ranking_lines("", results["rankings"]),
+        "",
+        *ranking_lines("first person", results["first person"]),
         "",
         f"{results['messages']:,} messages, {results['questions']:,} questions; {categories}.",
         f"Index: {index['bytes_per_message']:,} bytes a message, {index['bytes_per_message_without_vectors']:,} without"
@@ -140,11 +140,20 @@ def table(results: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def ranking_lines(title: str, rankings: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """The figures of each ranking."""
+    lines = [f"{title:22}" + "".join(title.rjust(9) for title, _, _ in _COLUMNS)]
+    for name, figures in rankings.items():
+        cells = [shape.format(figures[key]) if key in figures else "-" for _, shape, key in _COLUMNS]
+        lines.append(f"{name:22}" + "".join(cell.rjust(9) for cell in cells))
+    return lines
+
+
 def tuning_lines(tuned: Mapping[str, Any]) -> list[str]:
     """For each conversation the weights chosen on the others, and the figures with these weights."""
-    lines = ["", f"Weights chosen on all conversations but one, of {GRID}:"]
+    lines = ["", f"Weights chosen on all conversations but one, each the default or that times one of {STEPS}:"]
     for name, chosen in tuned["chosen"].items():
-        weights = ", ".join(f"{part} {value:g}" for part, value in chosen["weights"].items())
+        weights = ", ".join(f"{part} {value:g}" for part, value in chosen.items())
         lines.append(f"  left out {name:>12}: {weights}")
     for title in ("held out", "defaults"):
         figures = ", ".join(f"{name} {value:g}" for name, value in tuned[title].items())
@@ -176,7 +185,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command.error("--leave-one-out needs more than one conversation")
     results = about_now()
     with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder:
-        results |= compare(corpora, Path(folder))
+        results |= compare(corpora, Path(folder), COMPARED)
+        first_person = [as_one for corpus in corpora for as_one in Corpus.first_person(corpus.conversation)]
+        compared = {name: recipe for name, recipe in COMPARED.items() if name == "default" or name.startswith(" ")}
+        results["first person"] = compare(first_person, Path(folder) / "first person", compared)["rankings"]
         if options.leave_one_out:
             results["leave_one_out"] = leave_one_out(corpora, Path(folder) / "vectors")
     if options.scale is not None:

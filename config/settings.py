@@ -32,7 +32,6 @@ def _from_text(parse: Callable[[str], Any]) -> BeforeValidator:
 Choice = Annotated[T, _from_text(str.lower)]
 Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
 Days = Annotated[float, Field(ge=0, le=36_500, allow_inf_nan=False)]
-Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 
 
 class SettingsError(ValueError):
@@ -194,23 +193,11 @@ class Settings(BaseModel):
     made again."""
 
     ranking: Choice[Literal["context", "words", "fuzzy"]] = "context"
-    """How search results are ranked: `context` by words, meaning and surrounding messages; `words` by BM25; `fuzzy` for
-    comparison."""
+    """How search results are ranked: `context` by words, meaning, surrounding messages and who said what; `words` by
+    BM25; `fuzzy` for comparison."""
 
     fusion: Choice[Literal["weighted", "rrf"]] = "weighted"
     """How the parts of the ranking are added: `weighted` by value, or `rrf` by rank, which finds less."""
-
-    rank_meaning: Weight = 0.8
-    """The weight of meaning; words have 1. Without it recall@10 is 1.2 lower."""
-
-    rank_neighbours: Weight = 1.0
-    """The weight of the neighbouring messages. Without it recall@10 is 3.8 lower."""
-
-    rank_session: Weight = 1.0
-    """The weight of the whole session. Without it recall@10 is 1.8 lower."""
-
-    rank_time: Weight = 1.5
-    """The weight of a time that the message names. Without it recall@10 is 1.5 lower."""
 
     recall_tokens: int = Field(600, ge=0)
     """Tokens of recalled excerpts in a prompt. A message that tells more than it asks gets two fifths of them, one that

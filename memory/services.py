@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -53,7 +53,7 @@ from memory.turn.turns import Turns
 from models import Database
 from models.errors import Trouble, trouble_of
 from models.schema import revision_of
-from search_index import Embedder, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index import RECIPES, Embedder, Recipe, SearchIndex, WordLlamaEmbedder
 
 if TYPE_CHECKING:
     from memory.llm.client import Endpoint
@@ -215,16 +215,8 @@ def stated_facts(messages: Sequence[Message]) -> tuple[str, ...]:
 
 
 def _recipe(settings: Settings) -> Recipe:
-    if settings.ranking == "words":
-        return Recipe()
-    return Recipe(
-        meaning=settings.rank_meaning if settings.embeddings != "off" else 0.0,
-        neighbours=settings.rank_neighbours,
-        session=settings.rank_session,
-        time=settings.rank_time,
-        fusion=settings.fusion,
-        formula=settings.ranking,
-    )
+    recipe = RECIPES[settings.ranking]
+    return replace(recipe, fusion=settings.fusion) if settings.ranking == "context" else recipe
 
 
 def _embedder(settings: Settings, endpoint: Endpoint | None) -> Embedder | None:

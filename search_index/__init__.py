@@ -7,13 +7,14 @@ A damaged index is deleted and a new, empty generation takes its place.
 
 from search_index.arrays import Document
 from search_index.index import Hit, Prepared, Query, SearchIndex
-from search_index.ranking import Recipe
+from search_index.ranking import RECIPES, Recipe
 from search_index.store import NO_INDEX, IndexBusy, IndexLost
 from search_index.vectors import DIMENSIONS, Embedder, EmbeddingUnavailable, WordLlamaEmbedder
 
 __all__ = [
     "DIMENSIONS",
     "NO_INDEX",
+    "RECIPES",
     "Document",
     "Embedder",
     "EmbeddingUnavailable",

@@ -129,6 +129,10 @@ class Analysis:
                 found[word] = None
         return list(found)
 
+    def without(self, text: str, terms: Collection[str]) -> str:
+        """`text` without the words that have one of `terms`."""
+        return _WRITTEN.sub(lambda word: word[0] if set(self.terms(word[0])).isdisjoint(terms) else "", text)
+
     def folded(self, text: str) -> str:
         """`text` in the spelling in which terms are compared, but not stemmed."""
         return (text if text.isascii() else _normalised(text)).casefold()

@@ -8,6 +8,7 @@ message are its neighbours, and every sum is the same to the last bit wherever a
 from __future__ import annotations
 
 import hashlib
+import re
 import zlib
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -24,12 +25,20 @@ from search_index.vectors import PACKED_BYTES, cosines, lengths_of
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-# A message's numbers: `created` in microseconds since 1970, `role` as a hash, the number of its terms, the sum of their
-# squared counts, and the checksum of all its columns.
-ROW = np.dtype([(name, "<i8") for name in ("id", "session", "created", "role", "length", "squares", "checksum")])
+# A message's numbers: `created` in microseconds since 1970; `role`, and the first term of the `speaker`'s name, as
+# hashes (0: no name); the number of its terms, and the sum of their squared counts; which share of its text `asks`, and
+# whether it `names` something; and the checksum of all its columns.
+ROW = np.dtype(
+    [(name, "<i8") for name in ("id", "session", "created", "role", "speaker")]
+    + [("length", "<i4"), ("squares", "<f4"), ("asks", "<f2"), ("names", "<f2"), ("checksum", "<u4")]
+)
 POSTING = np.dtype([("code", "<i8"), ("count", "<i8")])  # a term of a message as a hash, and how often it has it
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = np.iinfo(np.int64).max
+# A sentence with the marks that end it; and a name of something: a capitalised word that neither begins nor ends a
+# sentence, where speech has the name of who is spoken to.
+_SENTENCES = re.compile(r"[^.!?。！？\n]++[.!?。！？\s]*+|[.!?。！？\s]++")
+_NAME = re.compile(r"(?<=[\w;'’)\"] )[A-ZÀ-ÞЀ-Я][a-zß-ÿа-џ]++(?!\w*+[!,?.])")
 _OBJECT_BYTES = 400  # what Python takes for an entry beside its arrays and text
 
 
@@ -45,11 +54,6 @@ class Document(NamedTuple):
     created_at: datetime
     content: str
     name: str | None = None
-
-    @property
-    def spoken(self) -> str:
-        """What was said, and by whom."""
-        return f"{self.name}: {self.content}" if self.name else self.content
 
 
 @cached(16_384)
@@ -76,12 +80,15 @@ class Entry(NamedTuple):
     vector: bytes
 
     @classmethod
-    def of(cls, document: Document, terms: list[str], vector: bytes) -> Entry:
+    def of(cls, document: Document, terms: list[str], vector: bytes, speaker: int = 0) -> Entry:
         """`vector` is packed (see `vectors`)."""
-        counts = Counter(terms)
-        squares = sum(count * count for count in counts.values())
-        created, role = microseconds(document.created_at), code(document.role)
-        row = np.array((document.message_id, document.session_id, created, role, len(terms), squares, 0), ROW)
+        content, counts = document.content, Counter(terms)
+        row = np.zeros((), ROW)
+        row["id"], row["session"] = document.message_id, document.session_id
+        row["created"], row["role"], row["speaker"] = microseconds(document.created_at), code(document.role), speaker
+        row["length"], row["squares"] = len(terms), sum(count * count for count in counts.values())
+        questions = sum(len(sentence) for sentence in _SENTENCES.findall(content) if sentence.rstrip()[-1:] in "?？")
+        row["asks"], row["names"] = questions / max(len(content), 1), _NAME.search(content) is not None
         bag = np.array([(code(term), count) for term, count in counts.items()], POSTING).tobytes()
         row["checksum"] = checksum(row.tobytes(), bag, vector)
         return cls(document, terms, row.tobytes(), bag, vector)
@@ -94,20 +101,24 @@ class Entry(NamedTuple):
 
 def checksum(row: bytes, bag: bytes, vector: bytes) -> int:
     """Of all columns of a message, without the checksum at the end of its row."""
-    return zlib.crc32(vector, zlib.crc32(bag, zlib.crc32(row[:-8])))
+    return zlib.crc32(vector, zlib.crc32(bag, zlib.crc32(row[:-4])))
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
     """n messages: their `rows`, and their packed `vectors` (n x 256, zeros where there is none) with their lengths.
 
-    The postings of all their terms are sorted by `codes`: at which `places` among the messages, with which `counts`.
+    Each has `sizes` distinct terms; message by message, `terms` are their numbers in the sorted `vocabulary`.  Term by
+    term, `places` are the messages that have it, with `counts`, up to where it `ends`.
     """
 
     rows: NDArray[Any]
     vectors: NDArray[np.int8]
     lengths: NDArray[np.float32]
-    codes: Ints
+    vocabulary: Ints
+    sizes: Ints
+    terms: NDArray[np.int32]
+    ends: Ints
     places: NDArray[np.int32]
     counts: NDArray[np.float32]
 
@@ -120,31 +131,72 @@ class Block:
         """The messages with these columns."""
         packed = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, PACKED_BYTES)
         postings = np.frombuffer(b"".join(bags), POSTING)
-        places = np.arange(len(rows), dtype=np.int32).repeat([len(bag) // POSTING.itemsize for bag in bags])
-        order = postings["code"].argsort(kind="stable")
-        codes, counts = postings["code"][order], postings["count"][order].astype(np.float32)
-        return cls(np.frombuffer(b"".join(rows), ROW), packed, lengths_of(packed), codes, places[order], counts)
+        sizes = np.array([len(bag) // POSTING.itemsize for bag in bags], np.int64)
+        vocabulary, terms = np.unique(postings["code"], return_inverse=True)
+        order = terms.argsort(kind="stable")
+        return cls(
+            rows=np.frombuffer(b"".join(rows), ROW),
+            vectors=packed,
+            lengths=lengths_of(packed),
+            vocabulary=vocabulary,
+            sizes=sizes,
+            terms=terms.astype(np.int32),
+            ends=np.bincount(terms, minlength=len(vocabulary)).cumsum(),
+            places=np.arange(len(rows), dtype=np.int32).repeat(sizes)[order],
+            counts=postings["count"][order].astype(np.float32),
+        )
 
 
 EMPTY = Block.of((), (), ())
 
 
-class Candidates(NamedTuple):
-    """The messages to rank, as `rows` by session and then by id, and how often each has the query's terms.
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The messages to rank, as `rows` by session and then by id: those of `blocks`, laid end to end, at `order`.
 
-    `likeness` is the cosine of each message's vector with the query's, 0 where either is missing.  The query asks for
-    `asked` terms; `counts` has a row for each that any message has, and a column for each message.
+    The query asks for `asked` terms; `counts` has a row for each that any message has, and a column for each message.
     """
 
+    blocks: Sequence[Block]
+    order: Ints
     rows: NDArray[Any]
-    likeness: Floats
     asked: int
     counts: Floats
 
+    def likeness(self, vector: bytes) -> Floats:
+        """The cosine of each message's vector with the packed `vector`, 0 where either is missing."""
+        found = [cosines(block.vectors, vector, block.lengths) for block in self.blocks]
+        return np.concatenate(found)[self.order]
 
-def gather(
-    indexed: Sequence[Block], waiting: Block, terms: Sequence[str], vector: bytes, exclude: Collection[int] = ()
-) -> Candidates:
+    def rarest(self, most: int) -> Ints:
+        """In how many messages the rarest terms of each are: `most` columns, the rarest first, 0 where it has fewer."""
+        starts = np.cumsum([0, *(len(block.rows) for block in self.blocks)])
+        shown = np.zeros(starts[-1], bool)
+        shown[self.order] = True
+        vocabulary = self.blocks[0].vocabulary
+        if len(self.blocks) > 1:
+            vocabulary = np.unique(np.concatenate([block.vocabulary for block in self.blocks]))
+        holders = np.zeros(len(vocabulary) + 1, np.int64)  # the last stands for no term
+        where = [vocabulary.searchsorted(block.vocabulary) for block in self.blocks]
+        for block, start, at in zip(self.blocks, starts, where, strict=False):
+            here = shown[start : start + len(block.rows)]
+            terms = block.terms if here.all() else block.terms[here.repeat(block.sizes)]
+            holders[at] += np.bincount(terms, minlength=len(at))
+        by_rank = holders[:-1].argsort(kind="stable")
+        ranks = np.empty(len(vocabulary), np.int32)
+        ranks[by_rank] = np.arange(len(vocabulary))
+        found = np.full((starts[-1], most), len(vocabulary))
+        for block, start, at in zip(self.blocks, starts, where, strict=False):
+            held = block.sizes > 0
+            sizes, rank = block.sizes[held], ranks[at][block.terms]
+            for column in range(most if len(rank) else 0):
+                least = np.minimum.reduceat(rank, sizes.cumsum() - sizes)
+                found[start : start + len(block.rows)][held, column] = least
+                rank[rank == least.repeat(sizes)] = len(vocabulary)
+        return holders[np.append(by_rank, len(vocabulary))][found[self.order]]
+
+
+def gather(indexed: Sequence[Block], waiting: Block, terms: Sequence[str], exclude: Collection[int] = ()) -> Candidates:
     """The messages of all blocks; of one that is both `indexed` and `waiting` the waiting one counts.
 
     Indexed messages with an id in `exclude` are left out, as if they had never been said.
@@ -159,20 +211,17 @@ def gather(
     order = order[shown[order]]
     place = np.full(len(rows), -1)  # of each message among those shown
     place[order] = np.arange(len(order))
-    likeness = cosines(
-        np.concatenate([block.vectors for block in blocks]),
-        vector,
-        np.concatenate([block.lengths for block in blocks]),
-    )
 
     codes = np.fromiter(map(code, terms), np.int64, len(terms))
     term, at, times, base = [], [], [], 0
     for block in blocks:
-        begins, ends = block.codes.searchsorted(codes), block.codes.searchsorted(codes, "right")
-        many = ends - begins
-        found = (ends - many.cumsum()).repeat(many)  # the runs of all terms, one after the other
+        number = block.vocabulary.searchsorted(codes)
+        there = np.append(block.vocabulary, 0)[number] == codes
+        number = number[there]
+        many = block.ends[number] - np.append(0, block.ends)[number]
+        found = (block.ends[number] - many.cumsum()).repeat(many)  # the runs of all terms, one after the other
         found += np.arange(len(found))
-        term.append(np.arange(len(codes)).repeat(many))
+        term.append(there.nonzero()[0].repeat(many))
         at.append(block.places[found] + base)
         times.append(block.counts[found])
         base += len(block.rows)
@@ -182,4 +231,4 @@ def gather(
     held = np.bincount(which, minlength=len(codes)) > 0
     counts = np.zeros((int(held.sum()), len(order)))
     counts[(held.cumsum() - 1)[which], where[there]] = np.concatenate(times)[there]
-    return Candidates(rows[order], likeness[order], len(terms), counts)
+    return Candidates(blocks, order, rows[order], len(terms), counts)

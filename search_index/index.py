@@ -25,7 +25,7 @@ from search_index import operators
 from search_index.analysis import ENGLISH, Analysis
 from search_index.arrays import EMPTY, Block, Candidates, Document, Entry, code, gather, microseconds
 from search_index.caches import SizedCache, clear_all
-from search_index.ranking import Recipe, rank
+from search_index.ranking import WORDS, Asked, Recipe, rank
 from search_index.store import FORMAT, NO_INDEX, IndexBusy, IndexLost, Store, best, blocks_of, matching
 from search_index.vectors import NO_VECTOR, Embedder, EmbeddingUnavailable, packed
 
@@ -44,7 +44,7 @@ class Query:
 
     `after` is inclusive, `before` exclusive.  `exclude` are ids of messages that count as not there: a question that
     was just asked would be its own best answer.  `times` are half-open ranges the text speaks of: what was said then is
-    preferred, the rest is found all the same.
+    preferred, the rest is found all the same.  So is what has the role `about`, unless the text names a speaker.
     """
 
     text: str
@@ -55,13 +55,15 @@ class Query:
     before: datetime | None = None
     exclude: Collection[int] = ()
     times: Sequence[tuple[datetime, datetime]] = ()
+    about: str | None = None
     operators: bool = False
 
 
 class Prepared(NamedTuple):
-    """A query, the terms to rank by, the vector of its text, and its operators if it has any."""
+    """A query, its plain text, the terms to rank by, the vector of the text, and the operators if it has any."""
 
     query: Query
+    text: str
     terms: list[str]
     vector: bytes
     operators: operators.Operators | None
@@ -96,7 +98,7 @@ class SearchIndex(Store):
         root: Path,
         busy_after: float = 10.0,
         *,
-        recipe: Recipe = Recipe(),  # noqa: B008 - frozen
+        recipe: Recipe = WORDS,
         embedder: Embedder | None = None,
         analysis: Analysis = ENGLISH,
     ) -> None:
@@ -111,7 +113,9 @@ class SearchIndex(Store):
         self._embedder = embedder
         self._analysis = analysis
         # A service would take too long for messages that wait: they are compared by their words.
-        self._quick_embedder = embedder if embedder is not None and embedder.instant and recipe.meaning else None
+        self._quick_embedder = (
+            embedder if embedder is not None and embedder.instant and recipe.uses("meaning") else None
+        )
         self._snapshots, self._entries = SizedCache(ARRAYS_BYTES), SizedCache(ENTRIES_BYTES)
         self._notice_file = root / ".forget"  # written anew when all processes must clear their caches
         self._notice = b""
@@ -137,12 +141,12 @@ class SearchIndex(Store):
         """The query, ready for `search`.  May call an embedding service; `search` never does."""
         text, typed = operators.parsed(query.text, self._analysis) if query.operators else (query.text, None)
         terms, vector = self._analysis.query_terms(text), NO_VECTOR
-        if self._embedder is not None and self._recipe.meaning and terms:
+        if self._embedder is not None and self._recipe.uses("meaning") and terms:
             try:
                 (vector,) = packed(self._embedder, [text])
             except EmbeddingUnavailable as error:
                 log.warning("searching by words alone: %s", error)
-        return Prepared(query, terms, vector, typed)
+        return Prepared(query, text, terms, vector, typed)
 
     def search(
         self, owner: str, prepared: Prepared, generation: str, waiting: Sequence[Document], gone: Collection[int] = ()
@@ -154,7 +158,7 @@ class SearchIndex(Store):
         index is of another generation by now, is damaged, or can't be read: then search again with NO_INDEX and all
         messages.
         """
-        query, _, vector, typed = prepared
+        query, _, _, _, typed = prepared
         required = typed is not None and bool(typed.required)
         if query.limit < 1 or not (prepared.terms or required):  # exclusions alone ask for nothing
             return []
@@ -165,9 +169,8 @@ class SearchIndex(Store):
             columns = ([one.row for one in entries], [one.bag for one in entries], [one.vector for one in entries])
             unindexed = Block.of(*columns)
         blocks, accepted = self._indexed(owner, generation, prepared) if generation != NO_INDEX else ([], set())
-        candidates = gather(blocks, unindexed, prepared.terms, vector, exclude)
-        times = [(microseconds(after), microseconds(before)) for after, before in query.times]
-        ranked = rank(candidates, self._recipe, time_ns() // 1_000, times)
+        candidates = gather(blocks, unindexed, prepared.terms, exclude)
+        ranked = rank(self._asked(prepared, candidates), self._recipe)
         eligible = _passing(query, candidates)
         if typed is not None:
             accepted.difference_update(one.message_id for one in waiting)
@@ -175,13 +178,29 @@ class SearchIndex(Store):
             eligible &= np.isin(candidates.rows["id"], np.fromiter(accepted, np.int64, len(accepted)))
         if not required:
             eligible &= ranked.eligible
-        at, limit = eligible.nonzero()[0], min(query.limit, ranked.most)
+        at, limit = eligible.nonzero()[0], min(query.limit, self._recipe.most)
         if len(at) > limit:  # of thousands, only the best are worth sorting
             at = at[ranked.total[at] >= np.partition(ranked.total[at], -limit)[-limit]]
         at = at[np.lexsort((-candidates.rows["id"][at], -ranked.total[at]))[:limit]]
-        why = [dict(zip(ranked.names, parts, strict=True)) for parts in ranked.parts.take(at, axis=1).T.tolist()]
+        names = [part.name for part in self._recipe.parts]
+        why = [dict(zip(names, parts, strict=True)) for parts in ranked.parts.take(at, axis=1).T.tolist()]
         found = candidates.rows["id"][at], candidates.rows["session"][at], ranked.total[at]
         return list(map(Hit, *[column.tolist() for column in found], why))
+
+    def _asked(self, prepared: Prepared, candidates: Candidates) -> Asked:
+        """The query beside its candidates.  Who is named is not what is meant: the vector leaves the speakers out."""
+        query, vector, speakers = prepared.query, prepared.vector, candidates.rows["speaker"]
+        named = [term for term in prepared.terms if (speakers == code(term)).any()]
+        if named and self._quick_embedder is not None:
+            (vector,) = packed(self._quick_embedder, [self._analysis.without(prepared.text, named)])
+        return Asked(
+            candidates,
+            candidates.likeness(vector),
+            time_ns() // 1_000,
+            [(microseconds(after), microseconds(before)) for after, before in query.times],
+            code(named[0]) if len(named) == 1 else 0,
+            code(query.about) if query.about else 0,
+        )
 
     def highlights(self, prepared: Prepared, text: str) -> list[str]:
         """The words of `text` that a query looked for, as they are written there, in their order."""
@@ -247,10 +266,12 @@ class SearchIndex(Store):
         kept = embedder is not None
         entries = [self._entries.get((one.message_id, kept)) for one in documents]
         new = [at for at, entry in enumerate(entries) if entry is None or entry.document != documents[at]]
-        spoken = [documents[at].spoken for at in new]
-        for at, vector in zip(new, packed(embedder, spoken) if embedder else [NO_VECTOR] * len(new), strict=True):
+        said = [documents[at].content for at in new]
+        for at, vector in zip(new, packed(embedder, said) if embedder else [NO_VECTOR] * len(new), strict=True):
             one = documents[at]
-            entries[at] = entry = Entry.of(one, self._analysis.terms(one.content, one.name, singles=True), vector)
+            name = self._analysis.terms(one.name or "")
+            terms = self._analysis.terms(one.content, one.name, singles=True)
+            entries[at] = entry = Entry.of(one, terms, vector, code(name[0]) if name else 0)
             self._entries.put((one.message_id, kept), entry)
         return entries
 

@@ -43,7 +43,7 @@ from search_index.vectors import PACKED_BYTES
 
 log = logging.getLogger(__name__)
 
-FORMAT = 6  # how an index is written: one that was written otherwise counts as none
+FORMAT = 7  # how an index is written: one that was written otherwise counts as none
 NO_INDEX = "none"  # the generation of an owner who has no index
 
 TEXT_FIELD = "content"

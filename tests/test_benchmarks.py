@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from benchmarks import concurrency, fairness, filling, prefix, recall, replay, scale, store, turns
-from benchmarks.conversation import Conversation, Question
-from benchmarks.rankings import RECIPES, Corpus, Judge
+from benchmarks.conversation import Conversation, Question, Said
+from benchmarks.rankings import COMPARED, Corpus, Judge
 from benchmarks.serving import ROOT
 
 OURS = ROOT / "benchmarks" / "conversation.json"
@@ -178,7 +178,7 @@ def test_all_rankings_stand_in_one_table_and_in_json(run: Run, tmp_path: Path) -
         shutil.copy(OURS, talks / f"{name}.json")
     results, printed = run(recall, str(talks), "--leave-one-out")
     figures = results["rankings"]
-    assert set(RECIPES) < set(figures) and all(name in printed for name in figures)
+    assert set(COMPARED) < set(figures) and all(name in printed for name in figures)
     for one in figures.values():
         assert 0 <= one["recall@5"] <= one["recall@10"] <= one["recall@20"] <= 100
         assert 0 <= one["in 500"] <= one["in 1000"] <= one["in 2000"] <= 100
@@ -189,6 +189,18 @@ def test_all_rankings_stand_in_one_table_and_in_json(run: Run, tmp_path: Path) -
     assert set(tuned["chosen"]) == {"one", "two"}
     assert tuned["defaults"]["recall@10"] == pytest.approx(figures["default"]["recall@10"], abs=0.01)
     assert "left out" in printed
+    assert results["first person"]["default"]["recall@10"] > 50 and "first person" in printed
+
+
+def test_a_question_about_a_speaker_becomes_one_in_the_first_person() -> None:
+    said = (Said("1", "s", "user", "Ana", "Hi", "2024-05-01"), Said("2", "s", "assistant", "Ben", "Ho", "2024-05-01"))
+    texts = ("What did Ana buy?", "What is Ben's dog called?", "What did Ben tell Ana?", "Who barks?")
+    talk = Conversation("talk", said, tuple(Question(text, frozenset("1"), 1) for text in texts))
+    ana, ben = talk.in_first_person()
+    assert [one.role for one in ben.said] == ["assistant", "user"]
+    assert [one.text for one in ana.questions] == ["What did I buy?", "Who barks?"]
+    assert [one.text for one in ben.questions] == ["What is my dog called?", "What did I tell you?"]
+    assert {one.name for one in Corpus.first_person(talk)[0].documents} == {None}
 
 
 # -- make bench-prefix

@@ -14,24 +14,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config import Settings
-from memory.services import _recipe
-from search_index import Document, Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index import RECIPES, Document, Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
 from search_index.analysis import ENGLISH
-from search_index.arrays import Block, Candidates, Entry, gather
-from search_index.ranking import BESIDE, GRACE_DAYS, Ranked, rank
+from search_index.arrays import Block, Entry, gather
+from search_index.ranking import BESIDE, GRACE_DAYS, Asked, Ranked, rank
 from search_index.vectors import packed
 from tests.searching import T0, WORDS, Rows, message
 from tests.searching import search as asked
 
-DEFAULT = _recipe(Settings())
-PARTS = ("meaning", "neighbours", "session", "time")
+DEFAULT, WORDS_ALONE = RECIPES["context"], RECIPES["words"]
 EMBEDDER = WordLlamaEmbedder()
 
 
-def candidates(
-    texts: Sequence[str], query: str, sessions: Sequence[int] = (), ages: Sequence[float] = ()
-) -> Candidates:
+def compared(texts: Sequence[str], query: str, sessions: Sequence[int] = (), ages: Sequence[float] = ()) -> Asked:
     """`texts` as messages with the ids 1, 2, ..., said so many hours before 1970."""
     entries = []
     for at, (text, vector) in enumerate(zip(texts, packed(EMBEDDER, texts), strict=True)):
@@ -39,15 +34,12 @@ def candidates(
         document = message(at + 1, text, sessions[at] if sessions else 1, created_at=said)
         entries.append(Entry.of(document, ENGLISH.terms(text), vector))
     block = Block.of(*([getattr(one, column) for one in entries] for column in ("row", "bag", "vector")))
-    return gather([], block, ENGLISH.query_terms(query), packed(EMBEDDER, [query])[0])
+    found = gather([], block, ENGLISH.query_terms(query))
+    return Asked(found, found.likeness(packed(EMBEDDER, [query])[0]))
 
 
 def ranked(recipe: Recipe, query: str, texts: Sequence[str], **more: Any) -> Ranked:
-    return rank(candidates(texts, query, **more), recipe, 0)
-
-
-def parts_of(result: Ranked) -> dict[str, list[float]]:
-    return dict(zip(result.names, result.parts.tolist(), strict=True))
+    return rank(compared(texts, query, **more), recipe)
 
 
 @pytest.fixture
@@ -58,7 +50,7 @@ def root() -> Iterator[Path]:
 
 def search(root: Path, recipe: Recipe, query: Query, documents: Sequence[Document], indexed: Any = ()) -> list[Hit]:
     """What an index of its own finds among `documents`, of which those with the ids `indexed` are in it."""
-    index = SearchIndex(root, recipe=recipe, embedder=EMBEDDER if recipe.meaning else None)
+    index = SearchIndex(root, recipe=recipe, embedder=EMBEDDER if recipe.uses("meaning") else None)
     index.drop("ana")
     rows = Rows(*documents)
     rows.index(index, ids=[one.message_id for one in documents if one.message_id in indexed])
@@ -83,8 +75,8 @@ QUESTION = "What city did they move to after their wedding?"
 
 @pytest.mark.parametrize("indexed", [(), range(1, 6)])
 def test_neighbours_lift_an_answer_that_repeats_no_word_of_the_question(root: Path, indexed: Any) -> None:
-    assert ids(search(root, Recipe(), Query(QUESTION), MOVE, indexed)) == [1, 4]
-    found = search(root, Recipe(neighbours=1.0), Query(QUESTION), MOVE, indexed)
+    assert ids(search(root, WORDS_ALONE, Query(QUESTION), MOVE, indexed)) == [1, 4]
+    found = search(root, DEFAULT.only("words", "neighbours"), Query(QUESTION), MOVE, indexed)
     assert ids(found) == [1, 2, 4]
     assert found[1].why["words"] == 0.0 < found[1].why["neighbours"]
     assert ids(search(root, DEFAULT, Query(QUESTION), MOVE, indexed))[:3] == [1, 2, 4]
@@ -105,8 +97,8 @@ def test_of_two_like_messages_the_one_in_the_fitting_session_comes_first(root: P
         *(message(at, "Plain words.", session_id=2) for at in (7, 8, 9)),
         message(10, "The roof has a crack.", session_id=2),
     ]
-    assert ids(search(root, Recipe(), Query("kettle leaks"), said)) == [5, 6, 1]
-    found = search(root, Recipe(session=1.0), Query("kettle leaks"), said)
+    assert ids(search(root, WORDS_ALONE, Query("kettle leaks"), said)) == [5, 6, 1]
+    found = search(root, DEFAULT.only("words", "session"), Query("kettle leaks"), said)
     assert ids(found) == [5, 1, 6]
     assert found[1].why["words"] == found[2].why["words"] and found[1].why["session"] > found[2].why["session"]
 
@@ -118,9 +110,9 @@ def test_meaning_finds_what_is_said_in_other_words(root: Path) -> None:
         message(3, "The train to the coast was late."),
     ]
     query = Query("Did she adopt a dog, a puppy, from a shelter for animals?")
-    found = search(root, replace(DEFAULT, neighbours=0.0), query, said)
-    assert ids(found)[0] == 2 and found[0].why["meaning"] == pytest.approx(DEFAULT.meaning)
-    words_alone = ranked(Recipe(), "canine companion", ["my canine friend", "the dog walks with me daily"])
+    found = search(root, DEFAULT.weighing(neighbours=0.0), query, said)
+    assert ids(found)[0] == 2 and found[0].why["meaning"] == 1.0
+    words_alone = ranked(WORDS_ALONE, "canine companion", ["my canine friend", "the dog walks with me daily"])
     assert words_alone.eligible.tolist() == [True, False]
 
 
@@ -133,11 +125,86 @@ def times(first: float, last: float) -> list[tuple[datetime, datetime]]:
 
 
 def test_a_time_prefers_what_was_said_then_or_in_the_days_after(root: Path) -> None:
-    found = search(root, Recipe(time=1.0), Query("tea", times=times(1, 2)), TEA)
+    found = search(root, DEFAULT.only("words", "time").weighing(time=1.0), Query("tea", times=times(1, 2)), TEA)
     inside = [2, *(2 + day for day in range(1, int(GRACE_DAYS) + 1))]
     assert ids(found) == [*sorted(inside, reverse=True), 8, 7, 6, 1][: len(TEA)]
     assert {hit.why["time"] for hit in found if hit.message_id in inside} == {1.0}
     assert {hit.why["time"] for hit in found if hit.message_id not in inside} == {0.0}
+
+
+def said_by(*said: tuple[str | None, str, str]) -> list[Document]:
+    """Messages with these names, roles and contents, of one session."""
+    return [message(at, content, role=role, name=name) for at, (name, role, content) in enumerate(said, 1)]
+
+
+@pytest.mark.parametrize("indexed", [(), range(1, 9)])
+@pytest.mark.parametrize(
+    ("part", "said", "query", "expected"),
+    [
+        pytest.param(
+            "speaker",
+            said_by(
+                ("Ana", "user", "Ben, Ben has the kettle, the kettle of Ben"),
+                ("Ben", "assistant", "I have a white kettle now"),
+            ),
+            Query("Which kettle does Ben have?"),
+            [2, 1],
+            id="who is named",
+        ),
+        pytest.param(
+            "speaker",
+            said_by((None, "user", "a kettle"), (None, "assistant", "a kettle")),
+            Query("my kettle", about="user"),
+            [1, 2],
+            id="whose role is asked about",
+        ),
+        pytest.param(
+            "rare",
+            said_by(
+                (None, "user", "tea was good"), (None, "user", "tea in Tallinn"), *[(None, "user", "tea was good")] * 4
+            ),
+            Query("tea", limit=1),
+            [2],
+            id="what is seldom said",
+        ),
+        pytest.param(
+            "tells",
+            said_by((None, "user", "Tea! I like it."), (None, "user", "Tea? Do you like it?")),
+            Query("tea"),
+            [1, 2],
+            id="no question",
+        ),
+        pytest.param(
+            "names",
+            said_by((None, "user", "We had tea in Tallinn then."), (None, "user", "We had tea then, Tallinn!")),
+            Query("tea"),
+            [1, 2],
+            id="a name inside a sentence",
+        ),
+    ],
+)
+def test_what_each_part_prefers(
+    root: Path, indexed: Any, part: str, said: list[Document], query: Query, expected: list[int]
+) -> None:
+    recipe = DEFAULT.only("words", part).weighing(**{part: 3.0})
+    assert ids(search(root, recipe, query, said, indexed)) == expected
+    assert ids(search(root, WORDS_ALONE, query, said, indexed)) != expected
+
+
+def test_a_question_that_names_two_speakers_asks_for_neither(root: Path) -> None:
+    said = said_by(("Ana", "user", "a kettle for Ben"), ("Ben", "assistant", "a kettle for Ana"))
+    hits = search(root, DEFAULT, Query("a kettle for Ana and Ben"), said)
+    assert [hit.why["speaker"] for hit in hits] == [0.0, 0.0]
+
+
+def test_the_meaning_of_a_question_is_not_in_the_name_of_who_is_asked_about() -> None:
+    said = said_by(
+        ("Rose", "user", "The puppy is from a shelter for animals."), ("Rose", "user", "A tulip blooms red.")
+    )
+    index = SearchIndex(Path("nowhere"), recipe=DEFAULT, embedder=EMBEDDER)
+    hits = asked(index, Rows(*said), Query("Where did Rose adopt the dog?"))
+    assert hits[0].message_id == 1
+    assert hits[0].why["meaning"] > hits[1].why["meaning"]
 
 
 # The formulas
@@ -145,11 +212,11 @@ def test_a_time_prefers_what_was_said_then_or_in_the_days_after(root: Path) -> N
 
 def test_fuzzy_is_the_studys_formula() -> None:
     texts = ["kettle tea", "kettle kettle boat", "boat"]
-    result = ranked(Recipe(formula="fuzzy"), "kettle tea", texts, ages=(0, 12, 48))
-    parts = parts_of(result)
-    assert parts["overlap"] == pytest.approx([0.4, 0.2, 0.0])
-    assert parts["cosine"] == pytest.approx([0.4, 0.4 * 2 / math.sqrt(5 * 2), 0.0])
-    assert parts["time"] == pytest.approx([0.2, 0.2 * 0.85, 0.2 * 0.7])
+    result = ranked(RECIPES["fuzzy"], "kettle tea", texts, ages=(0, 12, 48))
+    overlap, cosine, age = result.parts.tolist()
+    assert overlap == pytest.approx([0.4, 0.2, 0.0])
+    assert cosine == pytest.approx([0.4, 0.4 * 2 / math.sqrt(5 * 2), 0.0])
+    assert age == pytest.approx([0.2, 0.2 * 0.85, 0.2 * 0.7])
     assert result.eligible.tolist() == [True, True, False]
 
 
@@ -160,11 +227,14 @@ TALK = st.lists(
     st.tuples(st.lists(st.sampled_from(WORDS[:6]), max_size=6).map(" ".join), st.integers(1, 3), st.integers(0, 9)),
     max_size=9,
 )
-RECIPES = st.builds(
-    Recipe,
-    **dict.fromkeys(PARTS, st.sampled_from([0.0, 0.4, 1.0, 100.0])),
-    fusion=st.sampled_from(["weighted", "rrf"]),
-    formula=st.sampled_from(["context", "fuzzy"]),
+WEIGHTS = st.fixed_dictionaries({part.name: st.sampled_from([0.0, 0.4, 1.0, 100.0]) for part in DEFAULT.parts[1:]})
+RANKINGS = st.one_of(
+    st.builds(
+        lambda weights, fusion: replace(DEFAULT.weighing(**weights), fusion=fusion),
+        WEIGHTS,
+        st.sampled_from(["weighted", "rrf"]),
+    ),
+    st.just(RECIPES["fuzzy"]),
 )
 ASKED = st.lists(st.sampled_from(WORDS[:7]), min_size=1, max_size=4).map(" ".join)
 
@@ -176,7 +246,7 @@ def said_in(talk: Sequence[tuple[str, int, int]]) -> list[Document]:
 
 
 @settings(deadline=None, max_examples=60)
-@given(TALK, RECIPES, ASKED, st.randoms(use_true_random=False))
+@given(TALK, RANKINGS, ASKED, st.randoms(use_true_random=False))
 def test_the_order_of_arrival_does_not_matter_and_scores_are_sums_of_their_parts(
     talk: Any, recipe: Recipe, text: str, shuffled: Any
 ) -> None:
@@ -184,7 +254,7 @@ def test_the_order_of_arrival_does_not_matter_and_scores_are_sums_of_their_parts
     other = documents.copy()
     shuffled.shuffle(other)
     query = Query(text, limit=100, times=times(2, 4))
-    index = SearchIndex(Path("nowhere"), recipe=recipe, embedder=EMBEDDER if recipe.meaning else None)
+    index = SearchIndex(Path("nowhere"), recipe=recipe, embedder=EMBEDDER if recipe.uses("meaning") else None)
     hits = asked(index, Rows(*documents), query)
     assert hits == asked(index, Rows(*other), query)
     for hit in hits:
@@ -195,17 +265,17 @@ def test_the_order_of_arrival_does_not_matter_and_scores_are_sums_of_their_parts
 
 
 @settings(deadline=None, max_examples=60)
-@given(TALK, RECIPES, ASKED, st.sets(st.integers(0, 8)))
+@given(TALK, RANKINGS, ASKED, st.sets(st.integers(0, 8)))
 def test_what_is_excluded_was_never_said_and_a_time_hides_nothing(
     talk: Any, recipe: Recipe, text: str, excluded: set[int]
 ) -> None:
     documents = said_in(talk)
     left = [one for one in documents if one.message_id not in excluded]
-    index = SearchIndex(Path("nowhere"), recipe=recipe, embedder=EMBEDDER if recipe.meaning else None)
+    index = SearchIndex(Path("nowhere"), recipe=recipe, embedder=EMBEDDER if recipe.uses("meaning") else None)
     query = Query(text, limit=100, times=times(2, 4), exclude=excluded)
     hits = asked(index, Rows(*documents), query)
     assert ids(hits) == ids(asked(index, Rows(*left), replace(query, exclude=())))
-    if recipe.formula == "context":
+    if recipe.uses("words"):
         assert set(ids(asked(index, Rows(*documents), replace(query, times=())))) <= set(ids(hits))
         held = {one.message_id for one in left if set(ENGLISH.terms(one.content)) & set(ENGLISH.terms(text))}
         assert held <= set(ids(hits))

@@ -50,6 +50,15 @@ def talk(request: pytest.FixtureRequest, client: FlaskClient, services: Services
     return client
 
 
+def test_a_question_about_oneself_prefers_what_one_said(talk: FlaskClient) -> None:
+    for question, first in (
+        ("what about my kettle", "user"),
+        ("the new kettle that you recommended to me", "assistant"),
+    ):
+        best = find(talk, question, user_id="ada")[0]
+        assert (best["role"], best["why"]["speaker"] > 0) == (first, first == "user")
+
+
 def test_a_message_is_found_with_all_that_says_where_it_stands(talk: FlaskClient) -> None:
     first = find(talk, "steeping teas", user_id="ada")[0]
     stored = good(talk.get("/api/sessions/tea/messages"))["items"][0]

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import search_index.index
-from search_index import Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index import RECIPES, Hit, Query, SearchIndex, WordLlamaEmbedder
 from search_index.caches import sizes
 from tests.searching import T0, WORDS, Rows, found, message, search, seeded
 
-RECIPE = Recipe(meaning=0.6, neighbours=0.5, session=0.5, time=0.5)
+RECIPE = RECIPES["context"]
 EMBEDDER = WordLlamaEmbedder()
 TEXTS = [" ".join(pair) for pair in zip(WORDS[:3], WORDS[3:6], strict=True)] + [f'"{WORDS[0]} {WORDS[1]}" -tiger riv*']
 

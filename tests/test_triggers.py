@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.languages import analysis_in
-from memory.recall.triggers import Trigger, asking, keywords, stands_alone
+from memory.recall.triggers import Trigger, about, asking, keywords, stands_alone
 from memory.recall.triggers import read as read_in
 from tests.resources import soon_over
 
@@ -272,3 +272,22 @@ def test_every_keyword_stands_in_the_text_and_in_the_index(text):
         assert word in normal
         assert ENGLISH.terms(word)
     assert len({word.casefold() for word in found}) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("question", "role"),
+    [
+        ("Where does my sister live?", "user"),
+        ("what's the book I wanted to read", "user"),
+        ("can you remind me where we stayed", "user"),
+        ("Wo wohnt meine Schwester?", "user"),
+        ("我的猫叫什么？", "user"),
+        ("what did you recommend for my trip?", None),
+        ("the book you suggested to me", None),
+        ("Your advice on my kettle", None),
+        ("你推荐我的书", None),
+        ("Which book is best?", None),
+    ],
+)
+def test_whose_words_answer_a_question(question: str, role: str | None) -> None:
+    assert about(question) == role

@@ -100,6 +100,8 @@ class Language(_Data):
     persons: Pattern = ""  # pronouns for a person, and words that name one
     people: Pattern = ""
     things: Pattern = ""  # pronouns for a thing
+    own: Pattern = ""  # pronouns of the person who speaks
+    replied: Pattern = ""  # asks for what the assistant said: "you suggested"
     asks: Pattern = ""  # how a sentence begins that asks for something, or what stands in it
 
     cardinals: Numbers = {}  # in a fact, each must have been said

@@ -105,7 +105,9 @@ class Recall:
             return []
         times = [(time.after, time.before) for time in time_ranges(text, now, zone)]
         row_id = session.id if session is not None else None
-        prepared = self._index.prepare(Query(text, session_id=row_id, times=times, operators=True, **narrowed))
+        about = triggers.about(text)
+        query = Query(text, session_id=row_id, times=times, about=about, operators=True, **narrowed)
+        prepared = self._index.prepare(query)
         hits, near = self._find(Past(owner.id, owner.index_key), prepared, window)
         around = windows(near, [hit.message_id for hit in hits if hit.message_id in near], window)
         results = []
@@ -145,7 +147,8 @@ class Recall:
         reach = self._settings.recall_window
         session = (past.session_row_id or 0) if self._settings.recall_scope == "session" else None
         if query.text:
-            query = replace(query, exclude=past.exclude, session_id=session)
+            about = triggers.about(query.text)
+            query = replace(query, exclude=past.exclude, session_id=session, about=about)
             hits, near = self._find(past, self._index.prepare(query), reach, RELEVANT_SHARE)
         else:
             spans: Spans = query.times or [(query.after, query.before)]

@@ -39,6 +39,8 @@ _POINTER = pattern(lambda language: language.pointers)
 _PERSON = pattern(lambda language: language.persons)
 _PEOPLE = pattern(lambda language: language.people)
 _THING = pattern(lambda language: language.things)
+_OWN = pattern(lambda language: language.own)
+_REPLIED = pattern(lambda language: language.replied)
 _ASKS = pattern(lambda language: language.asks)
 _SMALL_TALK = pattern(lambda language: language.small_talk)
 _OPENING = re.compile(
@@ -125,6 +127,11 @@ def read(message: str, before: Sequence[str], analysis: Analysis) -> Trigger:
     if words and not _ANSWER.fullmatch(text):
         return Trigger("plain", f"has words worth looking for: {', '.join(words[:KEYWORDS_SHOWN])}")
     return Trigger("nothing", "has no words to look for")
+
+
+def about(question: str) -> str | None:
+    """The role whose words are likely to answer: the person's own if they speak of themselves, else of either."""
+    return "user" if _OWN.search(question) and not _REPLIED.search(question) else None
 
 
 def asking(message: str) -> str:
