@@ -109,7 +109,7 @@ class Block:
     """n messages: their `rows`, and their packed `vectors` (n x 256, zeros where there is none) with their lengths.
 
     Each has `sizes` distinct terms; message by message, `terms` are their numbers in the sorted `vocabulary`.  Term by
-    term, `places` are the messages that have it, with `counts`, up to where it `ends`.
+    term, `holders` is how many messages have it, and `places` are which, with `counts`, up to where it `ends`.
     """
 
     rows: NDArray[Any]
@@ -118,6 +118,7 @@ class Block:
     vocabulary: Ints
     sizes: Ints
     terms: NDArray[np.int32]
+    holders: Ints
     ends: Ints
     places: NDArray[np.int32]
     counts: NDArray[np.float32]
@@ -133,6 +134,7 @@ class Block:
         postings = np.frombuffer(b"".join(bags), POSTING)
         sizes = np.array([len(bag) // POSTING.itemsize for bag in bags], np.int64)
         vocabulary, terms = np.unique(postings["code"], return_inverse=True)
+        holders = np.bincount(terms, minlength=len(vocabulary))
         order = terms.argsort(kind="stable")
         return cls(
             rows=np.frombuffer(b"".join(rows), ROW),
@@ -141,7 +143,8 @@ class Block:
             vocabulary=vocabulary,
             sizes=sizes,
             terms=terms.astype(np.int32),
-            ends=np.bincount(terms, minlength=len(vocabulary)).cumsum(),
+            holders=holders,
+            ends=holders.cumsum(),
             places=np.arange(len(rows), dtype=np.int32).repeat(sizes)[order],
             counts=postings["count"][order].astype(np.float32),
         )
@@ -168,32 +171,27 @@ class Candidates:
         found = [cosines(block.vectors, vector, block.lengths) for block in self.blocks]
         return np.concatenate(found)[self.order]
 
-    def rarest(self, most: int) -> Ints:
-        """In how many messages the rarest terms of each are: `most` columns, the rarest first, 0 where it has fewer."""
+    def rarest(self) -> NDArray[np.int32]:
+        """In how many messages the rarest term of each message is, 0 where it has no term."""
         starts = np.cumsum([0, *(len(block.rows) for block in self.blocks)])
         shown = np.zeros(starts[-1], bool)
         shown[self.order] = True
-        vocabulary = self.blocks[0].vocabulary
-        if len(self.blocks) > 1:
-            vocabulary = np.unique(np.concatenate([block.vocabulary for block in self.blocks]))
-        holders = np.zeros(len(vocabulary) + 1, np.int64)  # the last stands for no term
+        vocabulary = np.sort(np.concatenate([block.vocabulary for block in self.blocks]))  # of repeats the first counts
+        holders = np.zeros(len(vocabulary), np.int32)
         where = [vocabulary.searchsorted(block.vocabulary) for block in self.blocks]
         for block, start, at in zip(self.blocks, starts, where, strict=False):
-            here = shown[start : start + len(block.rows)]
-            terms = block.terms if here.all() else block.terms[here.repeat(block.sizes)]
-            holders[at] += np.bincount(terms, minlength=len(at))
-        by_rank = holders[:-1].argsort(kind="stable")
-        ranks = np.empty(len(vocabulary), np.int32)
-        ranks[by_rank] = np.arange(len(vocabulary))
-        found = np.full((starts[-1], most), len(vocabulary))
+            held = shown[start : start + len(block.rows)]
+            holders[at] += block.holders
+            if not held.all():
+                holders[at] -= np.bincount(block.terms[~held.repeat(block.sizes)], minlength=len(at))
+        least = np.zeros(starts[-1], np.int32)
         for block, start, at in zip(self.blocks, starts, where, strict=False):
-            held = block.sizes > 0
-            sizes, rank = block.sizes[held], ranks[at][block.terms]
-            for column in range(most if len(rank) else 0):
-                least = np.minimum.reduceat(rank, sizes.cumsum() - sizes)
-                found[start : start + len(block.rows)][held, column] = least
-                rank[rank == least.repeat(sizes)] = len(vocabulary)
-        return holders[np.append(by_rank, len(vocabulary))][found[self.order]]
+            if len(block.terms):
+                held = block.sizes > 0
+                begins = block.sizes.cumsum() - block.sizes
+                found = np.minimum.reduceat(holders[at].take(block.terms), begins[held])
+                least[start : start + len(block.rows)][held] = found
+        return least[self.order]
 
 
 def gather(indexed: Sequence[Block], waiting: Block, terms: Sequence[str], exclude: Collection[int] = ()) -> Candidates:
@@ -218,7 +216,7 @@ def gather(indexed: Sequence[Block], waiting: Block, terms: Sequence[str], exclu
         number = block.vocabulary.searchsorted(codes)
         there = np.append(block.vocabulary, 0)[number] == codes
         number = number[there]
-        many = block.ends[number] - np.append(0, block.ends)[number]
+        many = block.holders[number]
         found = (block.ends[number] - many.cumsum()).repeat(many)  # the runs of all terms, one after the other
         found += np.arange(len(found))
         term.append(there.nonzero()[0].repeat(many))

@@ -60,7 +60,8 @@ class Query:
 
 
 class Prepared(NamedTuple):
-    """A query, its plain text, the terms to rank by, the vector of the text, and the operators if it has any."""
+    """A query, its plain text, the terms to rank by, the vector of the text if a service makes it, and the operators if
+    it has any."""
 
     query: Query
     text: str
@@ -113,9 +114,9 @@ class SearchIndex(Store):
         self._embedder = embedder
         self._analysis = analysis
         # A service would take too long for messages that wait: they are compared by their words.
-        self._quick_embedder = (
-            embedder if embedder is not None and embedder.instant and recipe.uses("meaning") else None
-        )
+        used = embedder if recipe.uses("meaning") else None
+        self._quick_embedder = used if used is not None and used.instant else None
+        self._service = used if used is not self._quick_embedder else None
         self._snapshots, self._entries = SizedCache(ARRAYS_BYTES), SizedCache(ENTRIES_BYTES)
         self._notice_file = root / ".forget"  # written anew when all processes must clear their caches
         self._notice = b""
@@ -141,9 +142,9 @@ class SearchIndex(Store):
         """The query, ready for `search`.  May call an embedding service; `search` never does."""
         text, typed = operators.parsed(query.text, self._analysis) if query.operators else (query.text, None)
         terms, vector = self._analysis.query_terms(text), NO_VECTOR
-        if self._embedder is not None and self._recipe.uses("meaning") and terms:
+        if self._service is not None and terms:
             try:
-                (vector,) = packed(self._embedder, [text])
+                (vector,) = packed(self._service, [text])
             except EmbeddingUnavailable as error:
                 log.warning("searching by words alone: %s", error)
         return Prepared(query, text, terms, vector, typed)
@@ -188,11 +189,12 @@ class SearchIndex(Store):
         return list(map(Hit, *[column.tolist() for column in found], why))
 
     def _asked(self, prepared: Prepared, candidates: Candidates) -> Asked:
-        """The query beside its candidates.  Who is named is not what is meant: the vector leaves the speakers out."""
-        query, vector, speakers = prepared.query, prepared.vector, candidates.rows["speaker"]
+        """The query beside its candidates.  A local vector leaves out the speakers' names: they mean nothing."""
+        query, vector, speakers = prepared.query, prepared.vector, np.ascontiguousarray(candidates.rows["speaker"])
         named = [term for term in prepared.terms if (speakers == code(term)).any()]
-        if named and self._quick_embedder is not None:
-            (vector,) = packed(self._quick_embedder, [self._analysis.without(prepared.text, named)])
+        if self._quick_embedder is not None:
+            text = self._analysis.without(prepared.text, named) if named else prepared.text
+            (vector,) = packed(self._quick_embedder, [text])
         return Asked(
             candidates,
             candidates.likeness(vector),

@@ -34,7 +34,6 @@ LIKE = 0.5  # the least cosine at which a message that shares no word with the q
 # seldom repeats its question, but a search for a single word asks for the messages that have it.
 BESIDE = 2
 GRACE_DAYS = 3.0  # a thing is told of in the days after it happened, not only on its day
-RAREST = 3  # terms of a message that tell how much it says: with all of them the longest would win
 FUZZY_HOURS = 24.0
 
 
@@ -141,10 +140,9 @@ def speaker(asked: Asked) -> Floats:
 
 
 def rare(asked: Asked) -> Floats:
-    """It says something that is seldom said: the idf of its RAREST terms, whatever the question."""
-    holders = asked.candidates.rarest(RAREST)
-    idf = np.where(holders > 0, np.log1p(len(holders) / (holders + 1)), 0.0)
-    return np.add.reduce(idf, axis=1)
+    """It says something that is seldom said: the idf of its rarest term, whatever the question."""
+    holders = asked.candidates.rarest()
+    return np.where(holders > 0, np.log1p(len(holders) / (holders + 1)), 0.0)
 
 
 def tells(asked: Asked) -> Floats:
@@ -215,8 +213,8 @@ CONTEXT = Recipe(
         Part(session, 0.5),
         Part(time, 1.75),
         Part(speaker, 0.65),
-        Part(rare, 1.5),
-        Part(tells, 0.75),
+        Part(rare, 2.0),
+        Part(tells, 0.9),
         Part(names, 0.5),
     )
 )

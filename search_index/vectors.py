@@ -21,6 +21,7 @@ DIMENSIONS = 256
 PACKED_BYTES = DIMENSIONS
 NO_VECTOR = bytes(PACKED_BYTES)
 FEWEST_WORDS = 3  # a text of fewer ("ok", "yes please") means too little to be near anything, and is near everything
+_PIECE = 512  # rows
 _CHARACTERS = 2_000  # of a text that are read; a mean over more says less
 _ENOUGH_WORDS = re.compile(rf"\b\w++(?:\W++\w++){{{FEWEST_WORDS - 1}}}")
 
@@ -110,6 +111,10 @@ def cosines(rows: NDArray[np.int8], query: bytes, lengths: NDArray[np.float32]) 
         return np.zeros(len(rows))
     vector = np.frombuffer(query, np.int8).astype(np.float32)
     # `@` would wake a thread for each core from some thousand rows on, which turn for longer than all of it takes.
-    products = np.vecdot(rows.astype(np.float32), vector)
+    # As floats the rows of an owner with a long history would not fit into the processor's cache: a piece at a time.
+    products = np.empty(len(rows), np.float32)
+    for start in range(0, len(rows), _PIECE):
+        piece = slice(start, start + _PIECE)
+        np.vecdot(rows[piece].astype(np.float32), vector, out=products[piece])
     lengths = lengths * np.sqrt(np.vecdot(vector, vector))
     return (products / np.where(lengths > 0, lengths, 1)).astype(float)
