@@ -12,8 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory import tokens
+from memory.llm.mini import Unusable
 from memory.sections import ITEM_CHARS_MAX, Excluded, Sections
-from memory.summary.digest import FACTS_MAX, SUMMARY_TOKENS_MAX, Digest, UnusableDigest, read
+from memory.summary.digest import FACTS_MAX, SUMMARY_TOKENS_MAX, Digest, read
 from tests.resources import digest_of, fact, soon_over
 
 NOTHING = Sections()
@@ -124,7 +125,7 @@ def test_prose_becomes_what_was_discussed_and_no_facts() -> None:
     ],
 )
 def test_what_cannot_be_used_is_refused_in_a_sentence(answer: str, why: str) -> None:
-    with pytest.raises(UnusableDigest, match=why) as caught:
+    with pytest.raises(Unusable, match=why) as caught:
         read(answer, Sections(topic="Tea"))
     assert str(caught.value).endswith(".")
 
@@ -136,7 +137,7 @@ def summary_of(items: int) -> Sections:
 def test_a_summary_that_lost_most_is_refused() -> None:
     for before, after in ((20, 20), (20, 11), (6, 1)):
         assert read(json.dumps(summary_of(after).as_dict()), summary_of(before)).sections == summary_of(after)
-    with pytest.raises(UnusableDigest, match=r"keeps only \d+ of \d+ tokens"):
+    with pytest.raises(Unusable, match=r"keeps only \d+ of \d+ tokens"):
         read(json.dumps(summary_of(6).as_dict()), summary_of(20))
 
 
@@ -190,7 +191,7 @@ pieces = st.sampled_from(
 def test_reading_gives_a_bounded_digest_or_refuses(answer: str) -> None:
     try:
         digest = read(answer, NOTHING)
-    except UnusableDigest as refused:
+    except Unusable as refused:
         assert str(refused)
         return
     assert not digest.sections.empty
@@ -219,5 +220,5 @@ def test_reading_gives_a_bounded_digest_or_refuses(answer: str) -> None:
     ids=lambda answer: answer[:12],
 )
 def test_adversarial_answers_are_read_fast(answer: str) -> None:
-    with soon_over(), suppress(UnusableDigest):
+    with soon_over(), suppress(Unusable):
         read(answer, summary_of(3))

@@ -3,77 +3,56 @@
 Guarantee: the result fits to replace the previous summary, or SummaryRefused is raised.  The model may repair its
 answer once.  Nothing is stored here.
 
-Models wrap JSON in fences, think aloud before it, chat around it, forget a bracket or write prose.  Reading is
-tolerant of the wrapping and strict about the content.
+Models may write prose instead of JSON.  Reading is tolerant of the wrapping and strict about the content.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from memory import tokens
 from memory.domain import FACT_CATEGORIES, FactDraft, Usage
 from memory.errors import SummaryRefused
-from memory.llm import ChatMessage, DigestMaterial, LanguageModel, ModelRequest, complete
+from memory.llm import ChatMessage, DigestMaterial, LanguageModel, ModelRequest
+from memory.llm.mini import INTEGER, TEXT, Unusable, ask, instruction, list_of, object_of, objects, without_thinking
 from memory.prompts.prompts import Prompt
-from memory.rendering import block, escape, fact_line, message_lines, one_line, summary_json
+from memory.rendering import block, fact_line, message_lines, one_line, summary_json
 from memory.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
 
 MAX_WORDS = 400
 FACTS_MAX = 40
-STARTS_MAX = 64  # opening brackets at which the reader tries to decode a JSON object
 SUMMARY_TOKENS_MAX = 1200  # more than the prompt asks for; a longer summary loses its oldest and least important items
 SHRUNKEN_FROM = 80  # tokens; a smaller summary may lose anything
 SHRUNKEN_TO = 0.5  # an update that keeps a smaller share of the summary is taken for a mistake
 
-_THINK = re.compile(r"<(/?)think(?:ing)?>", re.I)
 _INNER = re.compile(r'"summary"\s*:?\s*$')
 
 
-def _object(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-def _list(items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items}
-
-
-_TEXT, _INTEGER = {"type": "string"}, {"type": "integer"}
 _SCHEMAS: Mapping[Kind, Any] = {
-    "line": _TEXT,
-    "items": _list(_TEXT),
-    "options": _list(_object(option=_TEXT, reason=_TEXT)),
+    "line": TEXT,
+    "items": list_of(TEXT),
+    "options": list_of(object_of(option=TEXT, reason=TEXT)),
 }
-SCHEMA: Mapping[str, Any] = _object(
-    summary=_object(**{section.name: _SCHEMAS[section.kind] for section in SECTIONS}),
-    facts=_list(
-        _object(
-            text=_TEXT,
+SCHEMA: Mapping[str, Any] = object_of(
+    summary=object_of(**{section.name: _SCHEMAS[section.kind] for section in SECTIONS}),
+    facts=list_of(
+        object_of(
+            text=TEXT,
             category={"type": "string", "enum": list(FACT_CATEGORIES)},
             importance={"type": "integer", "minimum": 1, "maximum": 5},
             scope={"type": "string", "enum": ["session", "user"]},
-            source=_INTEGER,
-            quote=_TEXT,
-            supersedes=_list(_INTEGER),
+            source=INTEGER,
+            quote=TEXT,
+            supersedes=list_of(INTEGER),
         )
     ),
 )
 
 
-def _example(schema: Mapping[str, Any]) -> Any:
-    """The smallest value of a schema's shape."""
-    if schema["type"] == "object":
-        return {name: _example(inner) for name, inner in schema["properties"].items()}
-    if schema["type"] == "array":
-        return [_example(schema["items"])]
-    return 0 if schema["type"] == "integer" else "|".join(schema.get("enum", ()))
-
-
-INSTRUCTION = f"Answer with one JSON object and nothing else, of this shape: {json.dumps(_example(SCHEMA))}"
+INSTRUCTION = instruction(SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -88,10 +67,6 @@ class Digest:
     model: str = ""
 
 
-class UnusableDigest(ValueError):
-    """The answer can't be used.  The message is a sentence for the model, which is asked to repair its answer."""
-
-
 def prompt_variables(first: bool) -> dict[str, Any]:
     """What a summary prompt is given; `first` for a conversation without a summary yet."""
     sections = [{"name": section.name, "about": section.instruction} for section in SECTIONS]
@@ -99,7 +74,7 @@ def prompt_variables(first: bool) -> dict[str, Any]:
 
 
 def digest(
-    model: LanguageModel, instruction: Prompt, repair: Prompt, material: DigestMaterial, spent: list[Usage]
+    model: LanguageModel, prompt: Prompt, repair: Prompt, material: DigestMaterial, spent: list[Usage]
 ) -> Digest:
     """Bring the previous summary up to date with the messages since, and add to `spent` what each call cost.
 
@@ -107,80 +82,56 @@ def digest(
     """
     previous = material.previous
     said = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in material.messages)
-    prompt = instruction.render(**prompt_variables(first=previous.empty))
+    told = prompt.render(**prompt_variables(first=previous.empty))
     blocks = (
         block("summary_so_far", filter(None, [summary_json(previous)])),
         block("known_facts", (fact_line(fact, number=True) for fact in material.known_facts)),
         block("messages", message_lines(material.messages, numbered=True)),
     )
-    asked: tuple[ChatMessage, ...] = (
-        ChatMessage("system", f"{prompt}\n\n{INSTRUCTION}"),
+    asked = (
+        ChatMessage("system", f"{told}\n\n{INSTRUCTION}"),
         ChatMessage("user", "\n\n".join(filter(None, blocks))),
     )
-    for _ in ("answer", "repair"):
-        text, finish = complete(model, ModelRequest(asked, material, SCHEMA))
-        spent.append(finish.usage)
-        try:
-            return replace(read(text, previous, may_be_empty=previous.empty and not said), model=finish.model)
-        except UnusableDigest as error:
-            problem = str(error)
-        asked += (ChatMessage("assistant", escape(text)), ChatMessage("user", repair.render(problem=problem)))
-    raise SummaryRefused(
-        "summary_refused",
-        f"The mini model's summary was refused, and its repair too: {problem} "
-        "The last good summary stays in use and no message is lost.",
-    )
+
+    def usable(text: str) -> Digest:
+        return read(text, previous, may_be_empty=previous.empty and not said)
+
+    try:
+        made, name = ask(model, ModelRequest(asked, material, SCHEMA), repair, usable, spent)
+    except Unusable as problem:
+        raise SummaryRefused(
+            "summary_refused",
+            f"The mini model's summary was refused, and its repair too: {problem} "
+            "The last good summary stays in use and no message is lost.",
+        ) from None
+    return replace(made, model=name)
 
 
 def read(answer: str, previous: Sections, *, may_be_empty: bool = False) -> Digest:
     """The digest in a model's answer, fit to replace `previous`.  Prose becomes the last section, without facts.
 
-    A summary `may_be_empty` where the person has said nothing yet.  Raises UnusableDigest.
+    A summary `may_be_empty` where the person has said nothing yet.  Raises Unusable.
     """
-    text = _without_thinking(answer).strip()
+    text = without_thinking(answer).strip()
     if not text:
-        raise UnusableDigest("It is empty.")
+        raise Unusable("It is empty.")
     found = _in_json(text)
     if found is None and "{" in text:
-        raise UnusableDigest("It holds no complete JSON object with a `summary`.")
+        raise Unusable("It holds no complete JSON object with a `summary`.")
     made = found or Digest(_bounded(replace(previous, discussed=_paragraphs(text))))
     if made.sections.empty and not may_be_empty:
-        raise UnusableDigest("Its summary is empty.")
+        raise Unusable("Its summary is empty.")
     before, after = tokens.estimate(str(previous)), tokens.estimate(str(made.sections))
     if before >= SHRUNKEN_FROM and after < before * SHRUNKEN_TO:
-        raise UnusableDigest(
+        raise Unusable(
             f"Its summary keeps only {after} of {before} tokens of the one before; what still holds must stay in it."
         )
     return made
 
 
-def _without_thinking(answer: str) -> str:
-    """What follows the model's last thought.  A tag inside a JSON object is part of the conversation, not a thought."""
-    objects = list(_objects(answer))
-    tags = [tag for tag in _THINK.finditer(answer) if not any(start < tag.start() < end for start, end, _ in objects)]
-    start = max((tag.end() for tag in tags if tag[1]), default=0)
-    end = next((tag.start() for tag in tags if tag.start() >= start), len(answer))  # a thought without an end
-    return answer[start:end]
-
-
-def _objects(text: str) -> Iterator[tuple[int, int, Any]]:
-    """Complete outermost JSON objects, each with where it begins and ends; at most STARTS_MAX brackets are tried."""
-    decoder = json.JSONDecoder(strict=False)
-    end = 0
-    for _ in range(STARTS_MAX):
-        start = text.find("{", end)
-        if start < 0:
-            return
-        try:
-            found, end = decoder.raw_decode(text, start)
-            yield start, end, found
-        except (ValueError, RecursionError):
-            end = start + 1
-
-
 def _in_json(text: str) -> Digest | None:
     """The first JSON object that is a digest, but for the summary of an answer that is broken elsewhere."""
-    for start, _, data in _objects(text):
+    for start, _, data in objects(text):
         summary = data.get("summary", data)
         known = isinstance(summary, dict) and any(section.name in summary for section in SECTIONS)
         if known and not _INNER.search(text, max(0, start - 20), start):
