@@ -20,6 +20,7 @@ from api import (
     models,
     openai_compat,
     ops,
+    profile,
     prompts,
     search,
     sessions,
@@ -38,7 +39,10 @@ _SCHEME = {
     "description": "A key made with `flask keys create`, or one of RECAP_API_KEYS. A server without any key needs "
     "none, and serves only its own machine.",
 }
-_RESOURCES = (chat, sessions, turns, summary, facts, search, store, users, prompts, models, jobs, openai_compat, ops)
+_RESOURCES = (
+    *(chat, sessions, turns, summary, facts, search, store, profile, users),
+    *(prompts, models, jobs, openai_compat, ops),
+)
 
 
 def register(app: Flask, services: Services) -> None:

@@ -20,6 +20,7 @@ from pydantic import AfterValidator, AliasGenerator, BaseModel, BeforeValidator,
 
 from config import values
 from config.values import ApiKey, FactWeights
+from config.when import When, when
 
 T = TypeVar("T")
 
@@ -229,6 +230,15 @@ class Settings(BaseModel):
     fact_half_life_days: Days = 30.0
     """Days after which the recency of a fact has halved."""
 
+    profile_mode: Annotated[When, _from_text(when)] = When("background")
+    """When the mini model updates a person's profile: `background`, two minutes after the last new fact about them, so
+    that a conversation costs one call; `inline`, before the reply is sent, with the summary; `every 30 minutes` or a
+    cron expression in UTC, if there are new facts; `manual`, when a call asks for it; `off`, never. With `off` no
+    prompt shows it."""
+
+    profile_tokens: int = Field(300, ge=0)
+    """Tokens of the profile in a prompt's head, instead of the facts that it contains."""
+
     metrics_key: Annotated[str, AfterValidator(values.header_key)] = Field("", repr=False)
     """The bearer token for `/metrics` where API keys are required. The metrics cover all tenants, so no API key opens
     them. Empty: nobody can read them there."""
@@ -280,8 +290,9 @@ class Settings(BaseModel):
 
     @property
     def turn_seconds(self) -> float:
-        """The longest a turn may take: its calls of the main model, and inline the mini's with a repair, in a row."""
-        calls = self.recall_tool_rounds + (2 if self.summary_mode == "inline" else 0)
+        """The longest a turn may take: its calls of the main model, and inline the mini's with repairs, in a row."""
+        profile = self.profile_mode.mode == "inline"
+        calls = self.recall_tool_rounds + 2 * (profile or self.summary_mode == "inline") + 2 * profile
         return calls * self.model_timeout
 
     @property

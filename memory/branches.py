@@ -8,8 +8,8 @@ on the current line: then it takes the place of what replaced it, which goes to 
 Guarantee: all in one transaction, and from then on a session is what it would be had the messages on branches never
 been said.  They are in no tail, figure, summary, search or recall.  A summary version that covers one of them can't
 come back; the newest that covers only what stays is in use again.  A summary the person wrote stays theirs.  Facts
-taken from them are gone, and what only those facts corrected holds again.  What is brought back is read anew for the
-summary and for facts.
+taken from them are gone, with what long-term memory has of them, and what only those facts corrected holds again.  What
+is brought back is read anew for the summary and for facts.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from memory.domain import Caller, Message
 from memory.errors import NotFound
 from memory.facts.corrections import withdraw
 from memory.leases import Leases
+from memory.longterm.forgetting import forget_messages
 from memory.sessions.head import show_newest
 from memory.sessions.messages import MessageDraft, append, figures_of
 from memory.sessions.sessions import SessionInfo, Sessions
 from memory.sessions.titles import renaming
 from memory.summary.summaries import use_newest_left
-from models import REVISED, Database, FactRow, MessageRow, SessionRow, SummaryRow, Transaction
+from models import REVISED, Database, FactRow, ItemSourceRow, MessageRow, SessionRow, SummaryRow, Transaction
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def replace_from(
     with renaming(tx, row):
         branch = _take_back(tx, row, position, same, settings, now)
         (message,) = append(tx, row, [draft], now)
-    _withdraw_facts(tx, row, branch, first.id, message.id if same else None)
+    _withdraw(tx, row, branch, first.id, message.id if same else None, now)
     return message
 
 
@@ -117,7 +118,7 @@ def _restore(
         tx.execute(update(MessageRow).where(*back).values(branch=0, replaced_after=None, indexed_in=None))
         covering = (SummaryRow.session_id == row.id, SummaryRow.branch == brought)
         tx.execute(update(SummaryRow).where(*covering).values(branch=0))
-    _withdraw_facts(tx, row, branch, first.id, version.id if same else None)
+    _withdraw(tx, row, branch, first.id, version.id if same else None, now)
 
 
 def _versions(tx: Transaction, row: SessionRow) -> Sequence[tuple[MessageRow, MessageRow]]:
@@ -170,13 +171,18 @@ def _of_line(tx: Transaction, row: SessionRow, position: int) -> MessageRow | No
     return tx.scalar(select(MessageRow).where(MessageRow.session_id == row.id, *place))
 
 
-def _withdraw_facts(tx: Transaction, row: SessionRow, branch: int, first_id: int, again_id: int | None) -> None:
-    """Withdraw the facts that were taken from a branch.  Those of its first message go to the one that says the same
-    words again."""
+def _withdraw(
+    tx: Transaction, row: SessionRow, branch: int, first_id: int, again_id: int | None, now: datetime
+) -> None:
+    """Withdraw the facts that were taken from a branch, and what long-term memory has of it.  What came of its first
+    message goes to the one that says the same words again."""
+    replaced = select(MessageRow.id).where(MessageRow.session_id == row.id, MessageRow.branch == branch)
     if again_id is not None:
         tx.execute(update(FactRow).where(FactRow.source_message_id == first_id).values(source_message_id=again_id))
-    replaced = select(MessageRow.id).where(MessageRow.session_id == row.id, MessageRow.branch == branch)
+        tx.execute(update(ItemSourceRow).where(ItemSourceRow.message_id == first_id).values(message_id=again_id))
+        replaced = replaced.where(MessageRow.id != first_id)
     withdraw(tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(replaced))))
+    forget_messages(tx, replaced, now)
 
 
 def _take_back_summary(

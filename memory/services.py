@@ -30,6 +30,7 @@ from memory.llm import DigestMaterial, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
 from memory.llm.model_server import ModelServer
 from memory.llm.models import Models
+from memory.longterm.profile import Profiles
 from memory.ops import logs
 from memory.ops.backup import DataLock
 from memory.ops.database_errors import DAMAGED, in_short, schema_differs
@@ -120,7 +121,10 @@ class Services:
         self.items = items = Items(database, index, outbox, now)
         self.summaries = Summaries(settings, database, outbox, budgets, facts, now)
         self.backlogs = Backlogs(database, outbox, budgets, now)
-        self.updates = Updates(settings, database, prompts, facts, leases, model_server, budgets, metrics, now)
+        self.profiles = Profiles(settings, database, prompts, outbox, model_server, budgets, metrics, now)
+        self.updates = Updates(
+            settings, database, prompts, facts, leases, model_server, budgets, metrics, now, self.profiles.follow
+        )
         self.indexing = Indexing(database, index)
         self.recall = recall = Recall(settings, database, index, outbox)
         self.relay = Relay(model_server)
@@ -137,6 +141,7 @@ class Services:
         outbox.register("scrub", self.erasing.scrub)
         outbox.register("expire", items.expire)
         outbox.register("summary", self.updates.run)
+        outbox.register("profile", self.profiles.run)
 
     @property
     def models(self) -> Models:
@@ -157,7 +162,9 @@ class Services:
                 log.error("the %s is not fit for use: %s", part, found)
         self.index.warm_up()
         if worker or self.settings.jobs == "web":
-            self.outbox.start({"index": 1, "unindex": 1, "scrub": 1, "expire": 1, "summary": SUMMARY_WORKERS})
+            self.outbox.start(
+                {"index": 1, "unindex": 1, "scrub": 1, "expire": 1, "profile": 1, "summary": SUMMARY_WORKERS}
+            )
 
     def stop(self, timeout: float = STOP_SECONDS) -> None:
         """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""

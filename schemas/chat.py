@@ -168,6 +168,10 @@ class Memory(Schema):
         lambda told: {"version": told.summary_version, "state": told.state, "head_version": told.head_version},
         metadata=about("The version and state of the stored summary, and the version that was shown."),
     )
+    profile = fields.Function(
+        lambda told: {"version": told.profile_version},
+        metadata=about("The version of the profile that was shown instead of the facts it contains; 0: none."),
+    )
     facts = fields.List(fields.Nested(ShownFact))
     excerpts = fields.List(fields.Nested(Excerpt), attribute="recalled.excerpts")
     recall = fields.Function(

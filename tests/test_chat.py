@@ -45,6 +45,7 @@ def test_answers_an_openai_completion_with_session_reply_and_memory(
     assert "notice" not in answer  # a real model answers
     assert answer["memory"] == {
         "summary": {"version": 0, "state": "pending", "head_version": 0},
+        "profile": {"version": 0},
         "facts": [],
         "excerpts": [],
         "recall": {"mode": "auto", "reason": "has words worth looking for: tea, but nothing earlier fits"},

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from config import ApiKey, FactWeights, Settings, SettingsError
+from config.when import When
 
 # Every variable: a value it takes, and what that becomes.
 GOOD: dict[str, tuple[str, Any]] = {
@@ -72,6 +73,8 @@ GOOD: dict[str, tuple[str, Any]] = {
     "RECALL_LIMIT": ("10", 10),
     "FACT_TOKENS": ("500", 500),
     "FACT_WEIGHTS": ("importance:1, relevance: 0.5", FactWeights(importance=1.0, relevance=0.5)),
+    "PROFILE_MODE": ("every 30 minutes", When("schedule", minutes=30)),
+    "PROFILE_TOKENS": ("100", 100),
     "FACT_HALF_LIFE_DAYS": ("90", 90.0),
     "METRICS_KEY": ("prometheus-reads-with-it", "prometheus-reads-with-it"),
     "LOG_LEVEL": ("DEBUG", "debug"),
@@ -80,6 +83,7 @@ GOOD: dict[str, tuple[str, Any]] = {
 
 # Values a variable can't take, and what the error says beside its name.
 BAD = [
+    ("PROFILE_MODE", "0 0 30 2 *", "has to come round"),
     ("PORT", "eighty", "valid integer"),
     ("RATE_LIMIT", "often", "120 per minute"),
     ("RATE_LIMIT_STORAGE", "carrier-pigeon://loft", "memory://"),

@@ -22,7 +22,7 @@ from memory.facts.grounding import DATE, NEGATION, stems, straight, tokens
 from models import FactRow, MessageRow, Transaction
 
 SAID_MAX = 4000  # characters of a message in which a correction is looked for
-_CORRECTS = re.compile(
+CORRECTS = re.compile(
     r"(?:^|[.!?;\n]\s*)(?:no|nope|sorry|wait|oops|correction)\b|\b(?:actually|i meant?|correction|instead|any ?more"
     r"|no longer|moved|changed|switched|now|make (?:it|that|this)|rather than|used to|in fact|is wrong|was wrong|pushed"
     r"|postponed|rescheduled|sold)\b|\bnot\b[^.!?]{1,60}\bbut\b|,\s*not\b|不是|不对|改[成为到]|其实|现在",
@@ -44,7 +44,7 @@ _STATES = frozenset(("is", "are", ":", "：", "是"))
 def corrected_by(tx: Transaction, draft: FactDraft, source: Message, known: Iterable[Fact]) -> list[Fact]:
     """The known facts that a draft corrects: those it names, and those of the same speaker it plainly contradicts."""
     older = [one for one in known if one.valid_from <= source.created_at and one.source_message_id != source.id]
-    corrects = _CORRECTS.search(straight(source.content[:SAID_MAX])) is not None
+    corrects = CORRECTS.search(straight(source.content[:SAID_MAX])) is not None
     sole, words = _sole(draft.text), _words(draft.text)
     contradicted = [
         fact

@@ -114,6 +114,15 @@ class DigestMaterial:
 
 
 @dataclass(frozen=True)
+class ProfileMaterial:
+    """What a change of a profile is made from: its document and JSON Schema, and messages, which count from 1."""
+
+    document: Mapping[str, Any]
+    schema: Mapping[str, Any]
+    messages: Sequence[Message]
+
+
+@dataclass(frozen=True)
 class ModelRequest:
     """A request to a model.
 
@@ -123,7 +132,7 @@ class ModelRequest:
     """
 
     messages: tuple[ChatMessage, ...]
-    material: ReplyMaterial | DigestMaterial
+    material: ReplyMaterial | DigestMaterial | ProfileMaterial
     schema: Mapping[str, Any] | None = None
     stream: bool = False
     tools: tuple[Tool, ...] = ()

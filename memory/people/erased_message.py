@@ -5,7 +5,7 @@ whole conversation again has not changed it.  Of the message's external ids a di
 the same message sent again is not stored again.
 
 Guarantee: in one transaction everything made from its words goes with them: the facts taken from it (what they alone
-corrected holds again), the items of the store that rest on it, every version of the summary that was made from it or
+corrected holds again), what long-term memory has of it, every version of the summary that was made from it or
 from such a version, also those that the person edited, and what its turn noted.  The newest version without it is in
 use again, and the summary goes on from there.  A title that was taken from it is taken from what is left.
 """
@@ -19,10 +19,10 @@ from sqlalchemy import func, or_, select, update
 
 from config import Settings
 from memory.facts.corrections import withdraw
+from memory.longterm.forgetting import forget_messages
 from memory.sessions.head import show_newest
 from memory.sessions.messages import remains
 from memory.sessions.titles import renaming
-from memory.store.documents import remove, resting_on
 from memory.summary.summaries import skip_erased, use_newest_left
 from models import REVISED, FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow
 
@@ -35,7 +35,7 @@ def erase_message(
     revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(facts))) or 0
     erased = Counter(messages=1, facts=len(facts), fact_revisions=revisions)
     withdraw(tx, facts)
-    erased += remove(tx, tx.scalars(resting_on([message.id])).all())
+    erased += forget_messages(tx, select(MessageRow.id).where(MessageRow.id == message.id), now)
     erased["turns"] = _empty_turn(tx, message)
     summaries = _made_from(tx, row, message)
     if not message.branch:

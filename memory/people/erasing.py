@@ -28,9 +28,9 @@ from memory.facts.corrections import line_up_to, withdraw
 from memory.facts.facts import as_fact
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
+from memory.longterm.forgetting import forget_messages
 from memory.people.erased_message import erase_message
 from memory.people.users import count_of
-from memory.store.documents import remove, resting_on
 from memory.store.items import Items, item_not_found
 from memory.store.values import Delete, Namespace
 from memory.summary.summaries import reword_newest
@@ -197,11 +197,11 @@ class Erasing:
     def _erase_session(self, tx: Transaction, row: SessionRow, held: Collection[int], key: str) -> Counter[str]:
         """Delete the session's row; everything in it goes with it."""
         of = row.id
-        erased = _count(tx, SessionRow.id == of, FactRow.session_id == of, JobRow.session_id == of, _items_of(of))
-        said = tx.scalars(select(MessageRow.id).where(MessageRow.session_id == of))
-        erased["index_documents"] = sum(message_id in held for message_id in said)
+        said = select(MessageRow.id).where(MessageRow.session_id == of)
+        erased = _count(tx, SessionRow.id == of, FactRow.session_id == of, JobRow.session_id == of)
+        erased["index_documents"] = sum(message_id in held for message_id in tx.scalars(said))
         withdraw(tx, tx.scalars(select(FactRow.id).where(FactRow.session_id == of)))
-        remove(tx, tx.scalars(_items_of(of)).all())
+        erased += forget_messages(tx, said, self.now())
         self._ask_to_clear(tx, row.tenant, key, owner=row.owner.index_key, session=of)
         tx.execute(delete(SessionRow).where(SessionRow.id == of))
         return erased
@@ -236,7 +236,7 @@ def _count(
     sessions: ColumnElement[bool],
     facts: ColumnElement[bool],
     jobs: ColumnElement[bool],
-    items: Select[int],
+    items: Select[int] | None = None,
 ) -> Counter[str]:
     """How many rows go with those that meet the conditions, and with these items.
 
@@ -253,16 +253,11 @@ def _count(
         "edited_summaries": summaries.where(SummaryRow.author == "person"),
         "facts": fact_ids,
         "fact_revisions": select(FactRevisionRow.id).where(FactRevisionRow.fact_id.in_(fact_ids)),
-        "items": items,
-        "item_versions": select(ItemVersionRow.id).where(ItemVersionRow.item_id.in_(items)),
         "jobs": select(JobRow.id).where(jobs),
     }
+    if items is not None:
+        kinds |= {"items": items, "item_versions": select(ItemVersionRow.id).where(ItemVersionRow.item_id.in_(items))}
     return Counter({kind: count_of(tx, ids) for kind, ids in kinds.items()})
-
-
-def _items_of(session: int) -> Select[int]:
-    """The ids of the items that rest on messages of a session."""
-    return resting_on(select(MessageRow.id).where(MessageRow.session_id == session))
 
 
 def _message(tx: Transaction, row: SessionRow, message_id: int) -> MessageRow:

@@ -34,7 +34,7 @@ from memory.sessions.head import show_newest
 from memory.sessions.messages import LINE_AFTER, SAID
 from memory.summary.digest import Digest, digest
 from memory.summary.summaries import add_version, find_version, reword
-from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
+from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +90,7 @@ class Updates:
     budgets: Budgets
     metrics: Metrics
     now: Callable[[], datetime]
+    follow: Callable[[Transaction, OwnerRow], None]  # asks for the jobs that new facts need
 
     def run(self, job: JobRow) -> bool:
         """Digest the first messages that no summary covers, as many as one call can read; whether there are more.
@@ -188,6 +189,7 @@ class Updates:
             sections = reword(made.sections, corrected)
             about = {"model": made.model, "prompt": step.prompt.label, "usage": {**usage, "facts": counts}}
             add_version(tx, row, sections, step.through, self.now(), author="model", **about)
+            self.follow(tx, row.owner)
             if corrected:
                 show_newest(tx, row, self.settings)  # a true head matters more than a stable one
         self.metrics.facts_taken(counts)

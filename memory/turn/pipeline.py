@@ -117,9 +117,12 @@ class ChatPipeline:
             course.ended["answer"] = perf_counter()
             finished = _record(parts, caller, admitted, request, _finished(admitted, started, answer), course)
             course.ended["record"] = perf_counter()
-            if parts.settings.summary_mode == "inline" and finished.reply_message_id is not None:
+            inline_profile = parts.settings.profile_mode.mode == "inline"
+            if (inline_profile or parts.settings.summary_mode == "inline") and finished.reply_message_id is not None:
                 assert admitted.lease is not None
                 parts.outbox.run_now("summary", admitted.lease.row_id)
+                if inline_profile:
+                    parts.outbox.run_now("profile", admitted.past.owner_id)
                 course.ended["summary"] = perf_counter()
             course.finished(finished)
         if listening:

@@ -269,6 +269,7 @@ def _stored_report(report: MemoryReport) -> dict[str, Any]:
     return {
         "summary_version": report.summary_version,
         "head_version": report.head_version,
+        "profile_version": report.profile_version,
         "state": report.state,
         "tail_messages": report.tail_messages,
         "tail_dropped": report.tail_dropped,
@@ -304,6 +305,7 @@ def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
     return MemoryReport(
         summary_version=stored["summary_version"],
         head_version=stored["head_version"],
+        profile_version=stored.get("profile_version", 0),
         state=stored["state"],
         facts=_facts(tx, stored["facts"]),
         recalled=Recalled(_excerpts(tx, stored["excerpts"]), stored["mode"], stored["reason"]),

@@ -70,12 +70,13 @@ class MemoryReport:
     """The `memory` of a reply.
 
     `summary_version` is the one stored when the turn began, `state` how it stood, `head_version` the one that the
-    prompt showed.  `tail_dropped` counts messages that did not fit CONTEXT_TOKENS.  `calls` are the model's own looks
-    back; their words are not stored.
+    prompt showed, `profile_version` that of the profile in it (0: none).  `tail_dropped` counts messages that did not
+    fit CONTEXT_TOKENS.  `calls` are the model's own looks back; their words are not stored.
     """
 
     summary_version: int = 0
     head_version: int = 0
+    profile_version: int = 0
     state: str = "none"
     facts: tuple[Fact, ...] = ()
     recalled: Recalled = Recalled()
@@ -100,10 +101,10 @@ class Admitted:
     client's request that is `passed_on` goes to the model without memory.  `session_id` is None outside any session.
 
     `exchange` is the new message, in a client's conversation followed by calls of tools and their results.  `head` is
-    the first message of the prompt; `explained` says that it tells how to read remembered text.  `tail` is what fits of
-    the messages since the head's summary.  `tokens` is the estimated size of all these in the prompt,
-    `full_history_tokens` that of every message instead.  `past` is where the turn may look back: not at the messages
-    that the prompt shows anyway.  `report` has no facts and excerpts yet.
+    the first message of the prompt; `explained` says that it tells how to read remembered text, and `told_facts` are
+    those that its profile says.  `tail` is what fits of the messages since the head's summary.  `tokens` is the
+    estimated size of all these in the prompt, `full_history_tokens` that of every message instead.  `past` is where the
+    turn may look back: not at the messages that the prompt shows anyway.  `report` has no facts and excerpts yet.
     """
 
     session_id: str | None
@@ -115,6 +116,7 @@ class Admitted:
     head: str = ""
     explained: bool = True
     summary: Sections = Sections()
+    told_facts: tuple[Fact, ...] = ()
     head_facts: tuple[Fact, ...] = ()
     other_facts: tuple[Fact, ...] = ()
     tail: tuple[Message, ...] = ()

@@ -1,7 +1,7 @@
 """The built-in model: rules that need no network and no key, so that Recap can be tried within a minute.
 
-It answers by quoting what the person said (`replies`) and digests conversations by rules (`digest`); `reading` reads
-what a person says of themselves.  Only the wiring imports this package.
+It answers by quoting what the person said (`replies`), digests conversations (`digest`) and fills profiles (`profile`)
+by rules; `reading` reads what a person says of themselves.  Only the wiring imports this package.
 
 Guarantee: the same request has the same answer, every request has one, and its words are the conversation's or one of
 a small set of fixed phrases.
@@ -15,8 +15,9 @@ from collections.abc import Iterator
 
 from memory import tokens
 from memory.domain import Usage
-from memory.llm import Chunk, DigestMaterial, Finish, ModelRequest, Piece
+from memory.llm import Chunk, DigestMaterial, Finish, ModelRequest, Piece, ReplyMaterial
 from memory.llm.builtin.digest import digest
+from memory.llm.builtin.profile import profile
 from memory.llm.builtin.replies import reply
 from memory.llm.passing import in_chunks
 
@@ -30,12 +31,14 @@ class BuiltinModel:
     can_call_tools = False
 
     def answer(self, request: ModelRequest) -> Iterator[Piece | Chunk | Finish]:
-        """Yield the reply, in pieces if streamed, or the digest as JSON; then the end."""
-        if isinstance(request.material, DigestMaterial):
-            # "<" is escaped: the reader takes "<think>" for a reasoning model's thoughts, and a person may write it.
-            text = json.dumps(digest(request.material), ensure_ascii=False).replace("<", "\\u003c")
+        """Yield the reply, in pieces if streamed, or what is asked for as JSON; then the end."""
+        material = request.material
+        if isinstance(material, ReplyMaterial):
+            text = reply(material)
         else:
-            text = reply(request.material)
+            made = digest(material) if isinstance(material, DigestMaterial) else profile(material)
+            # "<" is escaped: the reader takes "<think>" for a reasoning model's thoughts, and a person may write it.
+            text = json.dumps(made, ensure_ascii=False).replace("<", "\\u003c")
         pieces = _WORD_GROUP.findall(text) if request.stream else [text]
         prompt = sum(tokens.estimate_message(message.content) for message in request.messages)
         end = Finish("stop", self.name, Usage(prompt, tokens.estimate(text), estimated=True))

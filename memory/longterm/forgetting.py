@@ -1,0 +1,54 @@
+"""What goes from long-term memory when messages are erased or replaced.
+
+Guarantee: no document, and no earlier version of one, says what rests on these messages alone or with others.  A
+profile loses those of its values; any other document goes whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, delete, select
+
+from memory.longterm.patch import Profile
+from memory.longterm.profile import PLACE
+from memory.store import documents
+from memory.store.values import Item, Put
+from models import ItemRow, ItemVersionRow, MessageRow, SessionRow, Transaction
+
+
+def forget_messages(tx: Transaction, messages: Select[int], now: datetime) -> Counter[str]:
+    """Take out of long-term memory what rests on messages, of which this is a query of ids; count what went."""
+    ids = set(tx.scalars(messages))
+    resting = select(ItemRow.__table__).where(ItemRow.id.in_(documents.resting_on(ids)))
+    items = [documents.as_item(row) for row in tx.execute(resting)]
+    gone = Counter(items=0, item_versions=0)
+    for item in items:
+        gone += _thin(tx, item, ids, now) if item.namespace == PLACE else documents.remove(tx, [item.id])
+    return gone
+
+
+def _thin(tx: Transaction, item: Item, messages: set[int], now: datetime) -> Counter[str]:
+    """Take the values that rest on these messages out of a profile: the versions that had them go."""
+    owner_id = tx.scalar(select(ItemRow.owner_id).where(ItemRow.id == item.id))
+    asked = select(SessionRow.public_id, MessageRow.position).join(SessionRow, SessionRow.id == MessageRow.session_id)
+    places = {tuple(place) for place in tx.execute(asked.where(MessageRow.id.in_(messages)))}
+
+    def thinned(value: Any) -> Profile:
+        return Profile.of(value).without(lambda source: (source["session_id"], source["position"]) in places)
+
+    versions = documents.versions(tx, item.id)
+    left = [one for one in versions if thinned(one.value) == Profile.of(one.value)]
+    current = thinned(item.value)
+    if owner_id is None or len(left) == len(versions) or not (left or current.document):
+        return documents.remove(tx, [item.id])  # also an imported profile whose sources can't be told apart
+    numbers = {one.version for one in versions} - {one.version for one in left}
+    of_item = ItemVersionRow.item_id == item.id
+    tx.execute(delete(ItemVersionRow).where(of_item, ItemVersionRow.version.in_(numbers)))
+    if item.version in numbers:
+        documents.write(tx, owner_id, Put(item.namespace, item.key, asdict(current)), now, author="erasure")
+    documents.rest_no_more_on(tx, item.id, messages)
+    return Counter(item_versions=len(numbers))

@@ -1,0 +1,342 @@
+"""The profile: one document about a person that goes with them from one conversation to the next.
+
+The mini model is asked when facts about the person were taken, and reads the messages they were taken from.  It answers
+with a patch (see `patch`).  A person may patch the profile too, and bring back any version.
+
+Guarantee: every version is kept, and nothing of a message that was erased or replaced is left in any of them.  What a
+person wrote is changed only by what they say later.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from jsonschema import Draft202012Validator, SchemaError
+from sqlalchemy import select
+
+from config import Settings
+from memory import tokens
+from memory.access.budgets import Budgets
+from memory.access.owners import find_owner, find_user, known_user, make_owner
+from memory.domain import Caller, Fact, FactDraft, Message, Usage
+from memory.errors import Conflict, InvalidRequest, ModelError, NotFound
+from memory.facts.grounding import stems
+from memory.jobs.outbox import JobRequest, Outbox
+from memory.llm import ChatMessage, ModelRequest, ProfileMaterial
+from memory.llm.mini import INTEGER, TEXT, Unusable, ask, instruction, list_of, object_of, objects, without_thinking
+from memory.llm.model_server import ModelServer
+from memory.longterm.head import MODEL
+from memory.longterm.patch import Operation, Profile, Proposal, accept
+from memory.longterm.when import follow_up
+from memory.ops.metrics import Metrics
+from memory.paging import Page, decode_cursor, page_of
+from memory.prompts.prompts import Prompts
+from memory.rendering import block, escape, message_lines, profile_line
+from memory.sessions.messages import MESSAGES, SAID
+from memory.store import documents
+from memory.store.values import Item, ItemVersion, Put
+from models import Database, FactRow, JobRow, MessageRow, OwnerRow, Transaction
+
+log = logging.getLogger(__name__)
+
+PLACE, KEY = ("recap", "profile"), "profile"
+SCHEMA_PLACE = ("recap", "schemas")  # under the tenant, with the same key
+MESSAGES_MAX = 20  # that one call of the mini model reads
+SCHEMA_BYTES = 16_000
+_NOT_IN_SCHEMAS = ("$ref", "$dynamicRef", "pattern", "patternProperties")
+
+_LINE = {"type": "string", "minLength": 1, "maxLength": 200}
+_LINES = {"type": "array", "items": _LINE, "maxItems": 40}
+DEFAULT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "names": {**_LINES, "description": "what they are called"},
+        "pronouns": _LINE,
+        "home": {**_LINE, "description": "where they live"},
+        "work": {**_LINE, "description": "what they do, and where"},
+        "languages": _LINES,
+        "people": {**_LINES, "description": "who matters to them, each as name and relation"},
+        "likes": _LINES,
+        "dislikes": _LINES,
+        "health_limits": {**_LINES, "description": "allergies, diets, conditions"},
+        "goals": {**_LINES, "description": "what they want to reach in the long run"},
+    },
+}
+OPERATIONS = ["add", "replace", "remove"]
+ANSWER = object_of(
+    patch=list_of(object_of(op={**TEXT, "enum": OPERATIONS}, path=TEXT, value=TEXT, quote=TEXT, source=INTEGER))
+)
+
+
+@dataclass(frozen=True)
+class ProfileVersion:
+    """A version of the profile; version 0 is the empty one that nobody has written.
+
+    `author` is `model`, `person`, `rollback` or `erasure`.
+    """
+
+    version: int = 0
+    profile: Profile = field(default_factory=Profile)
+    author: str | None = None
+    created_at: datetime | None = None
+
+    @classmethod
+    def of(cls, stored: ItemVersion) -> ProfileVersion:
+        return cls(stored.version, Profile.of(stored.value), stored.author, stored.created_at)
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """Reads and changes profiles on behalf of callers, and has the mini model update them."""
+
+    settings: Settings
+    database: Database
+    prompts: Prompts
+    outbox: Outbox
+    model_server: ModelServer
+    budgets: Budgets
+    metrics: Metrics
+    now: Callable[[], datetime]
+
+    def get(self, caller: Caller, as_of: datetime | None = None) -> ProfileVersion:
+        """The profile as it is or, with `as_of`, was then.  Raises NotFound for a person of whom nothing is stored."""
+        with self.database.read() as tx:
+            return next(iter(self._versions(tx, caller, as_of)), ProfileVersion())
+
+    def versions(self, caller: Caller, *, cursor: str | None = None, limit: int = 50) -> Page[ProfileVersion]:
+        """All versions, newest first.  Raises NotFound."""
+        with self.database.read() as tx:
+            found = self._versions(tx, caller)
+        if cursor is not None:
+            (last,) = decode_cursor(cursor, int)
+            found = [one for one in found if one.version < last]
+        return page_of(found[: limit + 1], limit, lambda one: (one.version,))
+
+    def edit(self, caller: Caller, patch: Sequence[Operation], expected: int | None = None) -> ProfileVersion:
+        """Apply a person's JSON Patch, all of it or nothing; with `expected` only to that version.
+
+        Raises Conflict, and InvalidRequest for a patch that does not apply or leads out of the schema.
+        """
+        now = self.now()
+        source = {"quote": "", "session_id": None, "position": None, "since": now.isoformat(), "author": "person"}
+        with self.database.write() as tx:
+            owner = find_user(tx, caller) or make_owner(tx, caller, now)
+            schema = self._schema(tx, caller)
+            item = documents.read(tx, owner.id, PLACE, KEY, now)
+            _check_version(expected, item)
+            profile = _profile(item).seeded(schema)
+            try:
+                for operation in patch:
+                    profile = profile.patched(operation, source, Draft202012Validator(schema))
+            except Unusable as problem:
+                raise InvalidRequest("patch_refused", f"{problem} Nothing was stored.", param="patch") from None
+            return self._write(tx, owner, profile, "person", now)
+
+    def rollback(self, caller: Caller, version: int) -> ProfileVersion:
+        """Make an earlier version the newest again.  Raises NotFound."""
+        with self.database.write() as tx:
+            owner = known_user(tx, caller)
+            old = next((one for one in self._versions(tx, caller) if one.version == version), None)
+            if old is None:
+                raise NotFound("version_not_found", f"The profile has no version {version}.", param="version")
+            return self._write(tx, owner, old.profile, "rollback", self.now())
+
+    def refresh(self, caller: Caller) -> ProfileVersion:
+        """Ask for an update now.  Raises NotFound, LimitReached, and InvalidRequest where profiles are off."""
+        if self.settings.profile_mode.mode == "off":
+            raise InvalidRequest("profiles_off", "PROFILE_MODE is off on this server, so no profile is updated.")
+        with self.database.write() as tx:
+            owner = known_user(tx, caller)
+            self.budgets.check(tx, owner.id)
+            self.outbox.ask(tx, JobRequest("profile", owner.id, owner.tenant, owner.id, insist=True))
+            return next(iter(self._versions(tx, caller)), ProfileVersion())
+
+    def schema(self, caller: Caller) -> dict[str, Any]:
+        """The schema of the tenant's profiles."""
+        with self.database.read() as tx:
+            return self._schema(tx, caller)
+
+    def set_schema(self, caller: Caller, schema: dict[str, Any]) -> dict[str, Any]:
+        """Set it.  Profiles stay as they are; the next change of one drops what the schema refuses.
+
+        Raises InvalidRequest for one that is no JSON Schema, is not one plain tree, or refuses an empty profile.
+        """
+        _check_schema(schema)
+        tenant = Caller(caller.tenant)
+        with self.database.write() as tx:
+            owner = find_owner(tx, tenant) or make_owner(tx, tenant, self.now())
+            documents.write(tx, owner.id, Put(SCHEMA_PLACE, KEY, schema), self.now(), author="person")
+        return schema
+
+    # -- the job
+
+    def follow(self, tx: Transaction, owner: OwnerRow) -> None:
+        """Ask for an update at its time if facts about the person are new; a session without a user has no profile."""
+        if owner.kind == "user" and tx.scalar(_new_facts(owner).limit(1)) is not None:
+            self.outbox.ask(tx, *follow_up(self.settings.profile_mode, "profile", owner, self.now()))
+
+    def run(self, job: JobRow) -> bool:
+        """Read the messages of facts that are new since the last update, as many as one call can read; whether there
+        are more.  Idempotent.  Raises ModelError, LimitReached."""
+        with self.database.read() as tx:
+            owner = tx.get(OwnerRow, job.owner_id)
+            facts = tx.execute(_new_facts(owner).limit(MESSAGES_MAX)).all() if owner is not None else []
+            if owner is None or not facts:
+                return False
+            self.budgets.check(tx, owner.id)
+            of_tenant = Caller(owner.tenant)
+            schema, item = self._schema(tx, of_tenant), documents.read(tx, owner.id, PLACE, KEY, self.now())
+            query = MESSAGES.where(MessageRow.id.in_({source for _, source in facts}), *SAID)
+            messages = [Message._make(row) for row in tx.execute(query.order_by(MessageRow.id))]
+            prompt, repair = (self.prompts.find(tx, of_tenant, name) for name in ("profile", "repair"))
+        before = _fitting(_profile(item), schema).seeded(schema)
+        spent: list[Usage] = []
+
+        def usable(text: str) -> tuple[Profile, set[int], int]:
+            return accept(before, _proposals(text), messages, Draft202012Validator(schema))
+
+        under = f"The JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
+        told = [prompt.render(), under, instruction(ANSWER)]
+        asked = ChatMessage("system", "\n\n".join(told)), ChatMessage("user", _material(before, messages))
+        request = ModelRequest(asked, ProfileMaterial(before.document, schema, messages), ANSWER)
+        try:
+            (profile, used, refused), _ = ask(self.model_server.models.mini, request, repair, usable, spent)
+        except Unusable as problem:
+            text = "The profile stays as it was. The mini model's patch was refused, and so was its repair: "
+            raise ModelError("profile_refused", f"{text}{problem}", quoted=str(problem)) from None
+        finally:
+            self.budgets.charge(owner.id, spent)
+            self.metrics.spent("mini", sum(spent, Usage(0, 0)))
+        with self.database.write() as tx:
+            row = tx.get(OwnerRow, job.owner_id)
+            now_there = documents.read(tx, owner.id, PLACE, KEY, self.now()) if row is not None else None
+            kept = set(tx.scalars(select(MessageRow.id).where(MessageRow.id.in_(used), *SAID)))
+            if row is None or kept != used or (now_there and now_there.version) != (item and item.version):
+                return row is not None  # it changed meanwhile: once more
+            row.profile_through = facts[-1].id
+            if profile != before:
+                self._write(tx, row, profile, MODEL, self.now(), used)
+        log.info("profile: %d messages used, %d additions left out", len(used), refused)
+        return len(facts) == MESSAGES_MAX
+
+    # -- rows
+
+    def _versions(self, tx: Transaction, caller: Caller, as_of: datetime | None = None) -> list[ProfileVersion]:
+        item = documents.read(tx, known_user(tx, caller).id, PLACE, KEY, self.now())
+        return list(map(ProfileVersion.of, documents.versions(tx, item.id, as_of))) if item is not None else []
+
+    def _schema(self, tx: Transaction, caller: Caller) -> dict[str, Any]:
+        owner = find_owner(tx, Caller(caller.tenant))
+        item = documents.read(tx, owner.id, SCHEMA_PLACE, KEY, self.now()) if owner is not None else None
+        return item.value if item is not None else DEFAULT_SCHEMA
+
+    def _write(
+        self, tx: Transaction, owner: OwnerRow, profile: Profile, author: str, now: datetime, used: Collection[int] = ()
+    ) -> ProfileVersion:
+        value = asdict(profile.stored(self._schema(tx, Caller(owner.tenant))))
+        item = documents.write(tx, owner.id, Put(PLACE, KEY, value), now, author=author, sources=used)
+        return ProfileVersion(item.version, Profile.of(value), author, now)
+
+
+def _profile(item: Item | None) -> Profile:
+    return Profile.of(item.value) if item is not None else Profile()
+
+
+def _new_facts(owner: OwnerRow) -> Any:
+    """The facts about a person that no update of the profile has read, with the messages they were taken from."""
+    about = FactRow.owner_id == owner.id, FactRow.scope == "user", FactRow.valid_to.is_(None)
+    new = FactRow.id > owner.profile_through, FactRow.source_message_id.is_not(None)
+    return select(FactRow.id, FactRow.source_message_id).where(*about, *new).order_by(FactRow.id)
+
+
+def _check_version(expected: int | None, item: Item | None) -> None:
+    found = item.version if item is not None else 0
+    if expected is not None and expected != found:
+        text = f"The profile is at version {found}, not {expected}. Nothing was stored; read it again and patch that."
+        raise Conflict("profile_changed", text)
+
+
+def _check_schema(schema: dict[str, Any]) -> None:
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        at = "/".join(map(str, error.absolute_path))
+        raise _bad_schema(f"It is no JSON Schema (2020-12): the part /{at} is not as the standard says.") from None
+    if len(json.dumps(schema)) > SCHEMA_BYTES:
+        raise _bad_schema(f"It may have {SCHEMA_BYTES:,} bytes.")
+    if found := next((name for name in _NOT_IN_SCHEMAS if f'"{name}":' in json.dumps(schema)), None):
+        raise _bad_schema(f"It has {found!r}: a profile's schema is one tree, without references and patterns.")
+    if schema.get("type") != "object" or not Draft202012Validator(schema).is_valid({}):
+        raise _bad_schema('Its `type` has to be "object", and an empty profile has to fit it.')
+
+
+def _bad_schema(reason: str) -> InvalidRequest:
+    return InvalidRequest("bad_schema", f"This schema can't be used. {reason} Nothing was changed.", param="schema")
+
+
+def _fitting(profile: Profile, schema: dict[str, Any]) -> Profile:
+    """The parts of a profile that fit the schema, which may have been changed since."""
+    fits = Draft202012Validator(schema).is_valid
+    names = [name for name, value in profile.document.items() if fits({name: value})]
+    return Profile({name: profile.document[name] for name in names}, {name: profile.sources[name] for name in names})
+
+
+def _material(profile: Profile, messages: Sequence[Message]) -> str:
+    """What the mini model reads: the profile, and the messages by their numbers."""
+    numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
+    document = escape(json.dumps(profile.document, ensure_ascii=False))
+    return "\n\n".join([block("profile", [document]), block("messages", message_lines(numbered, numbered=True))])
+
+
+def _proposals(text: str) -> list[Proposal]:
+    """The operations in an answer.  Raises Unusable."""
+    found = (data["patch"] for *_, data in objects(without_thinking(text)) if isinstance(data.get("patch"), list))
+    patch = next(found, None)
+    if patch is None:
+        raise Unusable("It holds no complete JSON object with a `patch`.")
+    return [_proposal(one) for one in patch]
+
+
+def _proposal(one: Any) -> Proposal:
+    asked = {"op": str, "path": str, "quote": str, "source": int}
+    if not isinstance(one, dict) or not all(isinstance(one.get(name), kind) for name, kind in asked.items()):
+        raise Unusable("Each operation needs `op`, `path`, `value`, `quote` and the number of its `source`.")
+    if one["op"] not in OPERATIONS:
+        raise Unusable(f"There is no operation {one['op'][:20]!r} here, only add, replace and remove.")
+    return Proposal(one["op"], one["path"], one.get("value"), FactDraft("", one["source"], one["quote"]))
+
+
+# -- in the head of a prompt
+
+
+@dataclass(frozen=True)
+class ShownProfile:
+    """What of a profile fits a budget of tokens, value by value in the document's order."""
+
+    version: int = 0
+    lines: tuple[str, ...] = ()
+    values: tuple[tuple[str, frozenset[str]], ...] = ()  # since when each holds, and its words
+
+    @classmethod
+    def of(cls, version: int, stored: Any, budget: int) -> ShownProfile:
+        lines, values = list[str](), list[tuple[str, frozenset[str]]]()
+        for place, value, source in Profile.of(stored).values():
+            name = " ".join(part.replace("_", " ") for part in place if isinstance(part, str))
+            line = profile_line(name, value, datetime.fromisoformat(source["since"]))
+            budget -= tokens.estimate(line)
+            if budget < 0:
+                break
+            lines.append(line)
+            values.append((source["since"], frozenset(stems(f"{name} {value}"))))
+        return cls(version, tuple(lines), tuple(values))
+
+    def says(self, fact: Fact) -> bool:
+        """Whether the prompt has a fact already: a value was taken from the same message, and has half of its words."""
+        words, since = set(stems(fact.text)), fact.valid_from.isoformat()
+        return any(since == held and 2 * len(words & said) >= len(words) for held, said in self.values)

@@ -1,0 +1,69 @@
+"""Profiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import Schema, ValidationError, fields, validate
+
+from schemas.fields import INT32_MAX, Input, Items, PageQuery, Text, UtcDateTime, about, integer, one_of, page_of
+from schemas.store import JsonValue
+
+OPERATIONS_MAX = 100
+_SOURCES = about(
+    "In the shape of `document`: for each value the `quote` it rests on, `session_id` and `position` of its message, "
+    "`since` (when that was said, or when a person wrote the value) and `author` (`model` or `person`)."
+)
+
+
+class Profile(Schema):
+    """A version of a person's profile."""
+
+    version = fields.Integer(metadata=about("0 until something is written."))
+    document = fields.Raw(attribute="profile.document", metadata=about("The profile, under the tenant's JSON Schema."))
+    sources = fields.Raw(attribute="profile.sources", metadata=_SOURCES)
+    author = fields.String(allow_none=True, metadata=about("`model`, `person`, `rollback` or `erasure`."))
+    created_at = UtcDateTime(allow_none=True)
+
+
+ProfilePage = page_of(Profile)
+
+
+class ProfileQuery(Input):
+    as_of = UtcDateTime(load_default=None, metadata=about("Read the version of this time."))
+
+
+class VersionQuery(PageQuery):
+    class Meta:
+        exclude = ("user_id",)
+
+
+class Operation(Input):
+    """An operation of a JSON Patch (RFC 6902)."""
+
+    op = one_of("add", "remove", "replace", "move", "copy", "test", required=True)
+    path = Text(required=True, validate=validate.Length(max=500), metadata=about("A JSON Pointer, as `/likes/-`."))
+    value = JsonValue(allow_none=True)
+    from_ = Text(data_key="from", attribute="from", validate=validate.Length(max=500))
+
+
+class ProfilePatch(Input):
+    patch = Items(fields.Nested(Operation), OPERATIONS_MAX, least=1, required=True)
+    expected_version = integer(0, INT32_MAX, load_default=None, metadata=about("409 if it is not the newest version."))
+
+
+class ProfileRollback(Input):
+    version = integer(1, INT32_MAX, required=True)
+
+
+class JsonObject(JsonValue):
+    """A JSON object."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if not isinstance(value, dict):
+            raise ValidationError("Must be a JSON object.")
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
+class SchemaOfProfiles(Input):
+    schema = JsonObject(required=True)

@@ -1,0 +1,256 @@
+"""Profiles: what the mini model may change in them, what a person may, and what a prompt shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import services_of
+from memory.access.owners import known_user
+from memory.domain import Caller
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer
+from tests.resources import append, digest_of, error, fact, good, read_all, said
+from tests.talking import at, chat, prompts
+
+ADDRESS = "/api/users/ada/profile"
+
+
+class Person:
+    """Ada, whose facts and profile the mini model writes as the test says."""
+
+    def __init__(self, app: Flask, server: ModelServer) -> None:
+        self.app, self.client, self.server = app, app.test_client(), server
+        self.services = services_of(app)
+
+    def tell(self, *words: str, session: str = "s") -> None:
+        """Say something that becomes a fact about the person, each sentence one."""
+        known = len(read_all(self.client, f"/api/sessions/{session}/messages")) if self._has(session) else 0
+        append(self.client, session, [said(text) for text in words], user_id="ada")
+        facts = [fact(text, place, scope="user") for place, text in enumerate(words, known + 1)]
+        self.server.mini.queue(digest_of(*facts))
+        self.services.outbox.run_due(["summary"])
+
+    def _has(self, session: str) -> bool:
+        return self.client.get(f"/api/sessions/{session}").status_code == 200
+
+    def update(self, *answers: Any) -> dict[str, Any]:
+        """Run the job of the profile, with what the mini model answers."""
+        self.server.mini.queue(*answers)
+        with self.services.database.read() as tx:
+            owner = known_user(tx, Caller(user_id="ada"))
+        self.error = self.services.outbox.run_now("profile", owner.id)
+        return self.profile()
+
+    def profile(self, **query: Any) -> dict[str, Any]:
+        return good(self.client.get(ADDRESS, query_string=query))
+
+    def edit(self, *patch: dict[str, Any], **more: Any) -> Any:
+        return self.client.patch(ADDRESS, json={"patch": list(patch), **more})
+
+    def head(self, session: str = "t") -> str:
+        chat(self.client, "Well?", session_id=session, user_id="ada", recall="off")
+        return prompts(self.server)[-1][0]["content"]
+
+
+def change(op: str, path: str, value: Any, quote: str, source: int = 1) -> dict[str, Any]:
+    return {"op": op, "path": path, "value": value, "quote": quote, "source": source}
+
+
+def patch(*operations: dict[str, Any]) -> dict[str, Any]:
+    return {"patch": list(operations)}
+
+
+@pytest.fixture
+def ada(model_app: Flask, model_server: ModelServer) -> Person:
+    return Person(model_app, model_server)
+
+
+def test_the_model_patches_and_each_value_keeps_its_source(ada: Person) -> None:
+    ada.tell("I live in Tallinn with my cat.", "I love green tea.")
+    made = ada.update(
+        patch(
+            change("add", "/home", "Tallinn", "I live in Tallinn"),
+            change("add", "/likes/-", "green tea", "I love green tea.", 2),
+        )
+    )
+    assert (made["version"], made["author"]) == (1, "model")
+    assert made["document"] == {"home": "Tallinn", "likes": ["green tea"]}
+    source = made["sources"]["likes"][0]
+    assert (source["quote"], source["session_id"], source["position"]) == ("I love green tea.", "s", 2)
+    assert ada.error is None
+    (asked,) = [one for one in prompts(ada.server, "mini") if "JSON Patch" in one[0]["content"]]
+    assert "<profile>" in asked[1]["content"] and "[1]" in asked[1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "quote", "source"),
+    [
+        ("/home", "Riga", "I live in Riga", 1),  # nobody said so
+        ("/home", "Riga", "I live in Tallinn.", 1),  # a name that was not said
+        ("/goals/-", "run 42 km", "I live in Tallinn.", 1),  # a figure that was not said
+        ("/dislikes/-", "tea", "I live in Tallinn.", 9),  # no such message
+        ("/likes/-", "coffee", "I don't like coffee.", 2),  # the opposite was said
+    ],
+)
+def test_an_addition_without_grounds_is_left_out(ada: Person, path: str, value: str, quote: str, source: int) -> None:
+    ada.tell("I live in Tallinn.", "I don't like coffee.")
+    good_one = change("add", "/home", "Tallinn", "I live in Tallinn.")
+    assert ada.update(patch(change("add", path, value, quote, source), good_one))["document"] == {"home": "Tallinn"}
+
+
+TAKING_AWAY = {
+    "remove what nothing denies": change("remove", "/likes/0", "", "I bought shoes."),
+    "replace without a quote": change("replace", "/home", "Riga", "I moved to Riga."),
+    "replace an item with another": change("replace", "/likes/0", "shoes", "I bought shoes."),
+    "a whole document": change("replace", "", {"home": "Tallinn"}, "I bought shoes."),
+    "add over a list": change("add", "/likes", ["shoes"], "I bought shoes."),
+    "no such place": change("remove", "/likes/7", "", "I bought shoes."),
+    "out of the schema": change("add", "/shoes", "red", "I bought shoes."),
+    "an unknown operation": change("move", "/likes/0", "", "I bought shoes."),
+}
+
+
+@pytest.mark.parametrize("attempt", TAKING_AWAY)
+def test_a_patch_that_takes_away_what_nothing_contradicted_is_repaired_or_refused(ada: Person, attempt: str) -> None:
+    ada.tell("I live in Tallinn.", "I love green tea.")
+    ada.update(
+        patch(
+            change("add", "/home", "Tallinn", "I live in Tallinn."),
+            change("add", "/likes/-", "green tea", "I love green tea.", 2),
+        )
+    )
+    before = ada.profile()
+    ada.tell("I bought shoes.")
+    bad = patch(change("add", "/goals/-", "shoes", "I bought shoes."), TAKING_AWAY[attempt])
+    assert ada.update(bad, bad) == before
+    assert ada.error is not None and "stays as it was" in ada.error and "shoes" not in ada.error
+    repaired = ada.update(bad, patch())
+    assert ada.error is None and repaired == before
+
+
+def test_later_words_contradict_earlier_ones(ada: Person) -> None:
+    ada.tell("I live in Tallinn.", "I love green tea.")
+    ada.update(
+        patch(
+            change("add", "/home", "Tallinn", "I live in Tallinn."),
+            change("add", "/likes/-", "green tea", "I love green tea.", 2),
+        )
+    )
+    ada.tell("I moved to Riga.", "I no longer like green tea.")
+    made = ada.update(
+        patch(
+            change("replace", "/home", "Riga", "I moved to Riga."),
+            change("remove", "/likes/0", "", "I no longer like green tea.", 2),
+        )
+    )
+    assert (made["version"], made["document"]) == (2, {"home": "Riga"})
+    first = read_all(ada.client, f"{ADDRESS}/versions", limit=1)[1]
+    assert first["document"] == {"home": "Tallinn", "likes": ["green tea"]}
+    assert ada.profile(as_of=first["created_at"])["version"] == 1
+    assert ada.profile(as_of="2001-01-01T00:00:00Z")["version"] == 0
+
+
+def test_a_person_edits_rolls_back_and_is_not_overruled_by_old_words(ada: Person) -> None:
+    ada.tell("I live in Tallinn.")
+    ada.update(patch(change("add", "/home", "Tallinn", "I live in Tallinn.")))
+    ada.tell("I am in Narva.")
+    edited = good(
+        ada.edit({"op": "replace", "path": "/home", "value": "Tartu"}, {"op": "add", "path": "/goals/-", "value": "x"})
+    )
+    assert edited["document"] == {"home": "Tartu", "goals": ["x"]}
+    assert edited["sources"]["home"]["author"] == "person"
+    old = patch(change("replace", "/home", "Narva", "I am in Narva."))
+    assert ada.update(old, old)["document"]["home"] == "Tartu"
+    back = good(ada.client.post(f"{ADDRESS}/rollback", json={"version": 1}))
+    assert (back["version"], back["author"], back["document"]) == (3, "rollback", {"home": "Tallinn"})
+    error(ada.client.post(f"{ADDRESS}/rollback", json={"version": 9}), 404)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "remove", "path": "/work"},
+        {"op": "add", "path": "/shoes", "value": "red"},
+        {"op": "add", "path": "/home", "value": 7},
+        {"op": "add", "path": "", "value": []},
+        {"op": "replace", "path": "home", "value": "x"},
+        {"op": "add", "path": "/home"},
+        {"op": "move", "path": "/work"},
+        {"op": "copy", "path": "/likes/0", "from": "/nothing"},
+        {"op": "test", "path": "/home", "value": "Riga"},
+        {"op": "add", "path": "/likes/x", "value": "tea"},
+        {"op": "add", "path": "/goals", "value": ["goal"] * 41},
+    ],
+)
+def test_a_persons_patch_applies_whole_or_not_at_all(ada: Person, operation: dict[str, Any]) -> None:
+    good(ada.edit({"op": "add", "path": "/home", "value": "Tartu"}))
+    error(ada.edit({"op": "add", "path": "/work", "value": "nurse"}, {"op": "remove", "path": "/work"}, operation), 422)
+    error(ada.edit({"op": "remove", "path": "/home"}, expected_version=7), 409)
+    assert (ada.profile()["version"], ada.profile()["document"]) == (1, {"home": "Tartu"})
+
+
+def test_the_head_shows_the_profile_instead_of_its_facts_until_a_person_changes_it(ada: Person) -> None:
+    ada.tell("I live in Tallinn.", "I love green tea.", "I own two cats.")
+    plain = ada.head("t")
+    assert "<profile>" not in plain and plain.count("(said ") == 3
+    ada.update(
+        patch(
+            change("add", "/home", "Tallinn", "I live in Tallinn."),
+            change("add", "/likes/-", "green tea", "I love green tea.", 2),
+        )
+    )
+    assert ada.head("t") == plain, "the head changes when the tail folds"
+    new = ada.head("new")
+    assert "- home: Tallinn (said " in new and "- likes: green tea (said " in new
+    assert "I live in" not in new and "I love" not in new and "I own two cats." in new
+    answer = chat(ada.client, "Well?", session_id="new", user_id="ada")
+    assert answer["memory"]["profile"] == {"version": 1}
+    good(ada.edit({"op": "replace", "path": "/home", "value": "Tartu"}))
+    assert "- home: Tartu (said " in ada.head("new")
+    assert "- home: Tartu (said " in ada.head("t")
+
+
+def test_settings_bound_what_is_shown(make_app: MakeApp, model_server: ModelServer) -> None:
+    ada = Person(make_app(**at(model_server, profile_tokens=12)), model_server)
+    ada.tell("I live in Tallinn.", "I love green tea.")
+    ada.update(
+        patch(
+            change("add", "/home", "Tallinn", "I live in Tallinn."),
+            change("add", "/likes/-", "green tea", "I love green tea.", 2),
+        )
+    )
+    head = ada.head()
+    assert "- home: Tallinn" in head and "- likes" not in head and "I love green tea." in head
+
+
+def test_a_schema_of_the_tenant(ada: Person) -> None:
+    schema = {"type": "object", "properties": {"shoes": {"type": "integer"}, "home": {"type": "string"}}}
+    ada.tell("My shoe size is 43.", "I live in Tallinn.")
+    good(ada.edit({"op": "add", "path": "/goals/-", "value": "x"}, {"op": "add", "path": "/home", "value": "Riga"}))
+    strict = {**schema, "additionalProperties": False}
+    assert good(ada.client.put("/api/profile/schema", json={"schema": strict})) == {"schema": strict}
+    assert good(ada.client.get("/api/profile/schema")) == {"schema": strict}
+    made = ada.update(patch(change("add", "/shoes", "43", "My shoe size is 43.")))
+    assert made["document"] == {"shoes": 43, "home": "Riga"}, ada.error
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "nothing"},
+        {"type": "array"},
+        {},
+        {"type": "object", "required": ["x"]},
+        {"type": "object", "properties": {"x": {"$ref": "http://127.0.0.1:1/schema"}}},
+        {"type": "object", "properties": {"x": {"type": "string", "pattern": "(a+)+$"}}},
+        {"type": "object", "description": "x" * 20_000},
+        [],
+    ],
+)
+def test_a_schema_that_can_not_be_used_is_refused(client: FlaskClient, schema: Any) -> None:
+    error(client.put("/api/profile/schema", json={"schema": schema}), 422)
+    assert "goals" in good(client.get("/api/profile/schema"))["schema"]["properties"]
