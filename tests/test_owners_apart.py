@@ -118,6 +118,15 @@ TABLE: dict[str, tuple[Request, ...]] = {
         Request(json={"ids": [FACT]}, lists=frozenset({"ids"})),
     ),
     "GET /api/facts/{fact_id}/history": (BY_USER,),
+    "GET /api/users/{user_id}/profile": (NO_IDS,),
+    "PATCH /api/users/{user_id}/profile": (
+        Request(json={"patch": [{"op": "add", "path": "/home", "value": "Mine now"}]}, makes=frozenset({"user_id"})),
+    ),
+    "GET /api/users/{user_id}/profile/versions": (NO_IDS,),
+    "POST /api/users/{user_id}/profile/rollback": (Request(json={"version": 1}),),
+    "POST /api/users/{user_id}/profile/refresh": (NO_IDS,),
+    "GET /api/profile/schema": (NO_IDS,),
+    "PUT /api/profile/schema": (Request(json={"schema": {"type": "object"}}),),
     "GET /api/search": (
         listing("user_id", q=SECRET, user_id=USER),
         Request(query={"q": SECRET, "session_id": SESSION}),
@@ -177,6 +186,7 @@ WHOLE_TENANTS = {
     "GET /api/prompts/{name}",
     "PUT /api/prompts/{name}",
     "DELETE /api/prompts/{name}",
+    "PUT /api/profile/schema",
 }  # which its persons share
 NEED_A_MODEL = {"POST /v1/embeddings", "GET /v1/models/{model}"}  # of a server, which there is none of here
 THE_OPERATORS = {call for call in TABLE if "/model-server" in call}  # where there are tenants, or a person's key
@@ -220,6 +230,8 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
     good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": drink}}))
     fact = good(client.post("/api/facts", json={"user_id": user, "text": f"Likes {drink}"}))
     good(client.put("/api/store/items", json={**ITEM, "value": {"drink": drink}, "user_id": user}))
+    likes = [{"op": "add", "path": "/likes/-", "value": drink}]
+    good(client.patch(f"/api/users/{user}/profile", json={"patch": likes}))
     turn = good(client.post("/api/chat", json={"session_id": session, "message": f"More {drink}, please."}))
     (job, *_) = [one["id"] for one in read_all(client, "/api/jobs") if one["kind"] == "summary"]
     if prompt is not None:
@@ -432,18 +444,23 @@ def test_a_cursor_that_was_made_for_another_shows_ones_own(app: Flask, case: str
         client, session = owner.client, owner.ids["session"]
         append(client, f"{session}-2", [said(f"More of {owner.ids['user']}")], user_id=owner.ids["user"])
         good(client.post("/api/facts", json={"user_id": owner.ids["user"], "text": "Drinks"}))
+        good(client.post(f"/api/users/{owner.ids['user']}/profile/rollback", json={"version": 1}))
         good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": "again"}}))
         good(client.post("/api/chat", json={"session_id": session, "message": "And once more."}))
     addresses = listings(here.bob.client)
     assert len(addresses) >= 6
     for path in addresses:
-        his = good(here.bob.client.get(path.format(session_id=here.bob.ids["session"]), query_string={"limit": 1}))
+        his = good(
+            here.bob.client.get(
+                path.format(session_id=here.bob.ids["session"], user_id="bob"), query_string={"limit": 1}
+            )
+        )
         assert his["next_cursor"], f"{path} has one page only"
         answer = here.ada.client.get(
-            path.format(session_id=here.ada.ids["session"]), query_string={"cursor": his["next_cursor"]}
+            path.format(session_id=here.ada.ids["session"], user_id="ada"), query_string={"cursor": his["next_cursor"]}
         )
         assert SECRET not in answer.text.lower() and "bob" not in answer.text, path
-        whole = read_all(here.ada.client, path.format(session_id=here.ada.ids["session"]))
+        whole = read_all(here.ada.client, path.format(session_id=here.ada.ids["session"], user_id="ada"))
         scored = [{**one, "score": None} for one in good(answer)["items"]]
         assert all(one in [{**own, "score": None} for own in whole] for one in scored), path
 

@@ -23,7 +23,7 @@ from memory.rendering import escape
 from tests import completing
 from tests.injections import INJECTIONS, LONG, MARKS, UNSTORABLE
 from tests.model_server import ModelServer, ToolCalls
-from tests.prompt_structure import Broken, Line, decoded, of_material, of_newest, of_result, of_turn
+from tests.prompt_structure import Broken, Line, blocks_of, decoded, named, of_material, of_newest, of_result, of_turn
 from tests.resources import an_app, append, digest_of, fact, good, said
 from tests.talking import Prompt, at, chat, prompts
 
@@ -68,6 +68,7 @@ class Planted:
         self._digest()
         self._facts()
         self._summary()
+        self._profile()
 
     def marked(self, n: int, most: int = 380) -> str:
         return f"kiwi{n} {self.attempts[n][:most]} melon{n}"
@@ -107,6 +108,10 @@ class Planted:
         sections: dict[str, Any] = {"topic": items[0], "data": items[1:4], "discussed": items[4:]}
         sections["excluded"] = [{"option": item, "reason": item} for item in items[:1]]
         good(self.client.put(f"/api/sessions/{self.new}/summary", json={"sections": sections, "user_id": self.user}))
+
+    def _profile(self) -> None:
+        goals = [{"op": "add", "path": "/goals/-", "value": self.marked(n, 160)} for n in self.attempts]
+        good(self.client.patch(f"/api/users/{self.user}/profile", json={"patch": goals}))
 
     # -- what has to be seen
 
@@ -158,6 +163,7 @@ def test_a_turn_quotes_every_attempt(world: World, batch: int, own: bool) -> Non
     planted.check_recalled(recalled.chats)
     planted.check_facts((*head.facts, *recalled.facts))
     planted.all_quoted(head.summary)
+    planted.all_quoted(head.profile)
     # The API shows words as they were said.
     shown = [one["content"] for excerpt in answer["memory"]["excerpts"] for one in excerpt["messages"]]
     assert all(planted.marked(n) in shown for n in planted.attempts)
@@ -252,6 +258,18 @@ def _texts(summary: Any) -> list[str]:
     if isinstance(summary, str):
         return [summary]
     return [text for part in (summary.values() if isinstance(summary, dict) else summary) for text in _texts(part)]
+
+
+@batches
+def test_the_mini_model_reads_the_profile_and_its_messages_as_data(world: World, batch: int) -> None:
+    planted = world.planted(batch)
+    good(world.client.post(f"/api/users/{planted.user}/profile/refresh"))
+    world.server.mini.queue({"patch": []})
+    services_of(world.client.application).outbox.run_due(["profile"])
+    profile, messages = named(blocks_of(world.sent("mini")[-1][-1]["content"]), "profile", "messages")
+    assert len(profile.lines) == 1 and messages.lines
+    planted.all_quoted([Line(goal) for goal in json.loads(decoded(profile.lines[0]))["goals"]])
+    assert all(re.match(r"\[\d+\] (?:\d{4}-\d\d-\d\d )?\d\d:\d\d user", decoded(line)) for line in messages.lines)
 
 
 @pytest.mark.parametrize("name", LONG)

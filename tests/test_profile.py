@@ -9,11 +9,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import services_of
+from config.when import when
 from memory.access.owners import known_user
 from memory.domain import Caller
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
-from tests.resources import append, digest_of, error, fact, good, read_all, said
+from tests.resources import append, derived, digest_of, error, fact, good, read_all, said
 from tests.talking import at, chat, prompts
 
 ADDRESS = "/api/users/ada/profile"
@@ -254,3 +255,114 @@ def test_a_schema_of_the_tenant(ada: Person) -> None:
 def test_a_schema_that_can_not_be_used_is_refused(client: FlaskClient, schema: Any) -> None:
     error(client.put("/api/profile/schema", json={"schema": schema}), 422)
     assert "goals" in good(client.get("/api/profile/schema"))["schema"]["properties"]
+
+
+def test_a_pause_in_the_talk_costs_one_call_and_nothing_new_none(ada: Person) -> None:
+    """Twelve turns of which four say something about the person, and each is summarised: one call of the profile's."""
+    told = {2: "I live in Tallinn.", 3: "I love green tea.", 7: "I own two cats.", 11: "I work as a nurse."}
+    for turn in range(12):
+        chat(ada.client, told.get(turn, f"What is {turn} plus {turn}?"), session_id="s", user_id="ada")
+        found = [fact(told[turn], 2 * turn + 1, scope="user")] if turn in told else []
+        ada.server.mini.queue(digest_of(*found))
+        ada.services.outbox.run_due(["summary", "profile"])
+    (job,) = [job for job in read_all(ada.client, "/api/jobs") if job["kind"] == "profile"]
+    assert job["state"] == "pending"
+    before = len(prompts(ada.server, "mini"))
+    for _ in range(3):  # asked for by hand as well
+        ada.update(patch(change("add", "/home", "Tallinn", "I live in Tallinn.")))
+        good(ada.client.post(f"{ADDRESS}/refresh"))
+    assert (before, len(prompts(ada.server, "mini"))) == (12, 13)
+
+
+@pytest.mark.parametrize(("mode", "calls"), [("inline", 1), ("manual", 0), ("off", 0), ("0 4 * * *", 0)])
+def test_a_setting_says_when_it_is_written(make_app: MakeApp, model_server: ModelServer, mode: str, calls: int) -> None:
+    ada = Person(make_app(**at(model_server, profile_mode=when(mode))), model_server)
+    model_server.mini.queue(digest_of(fact("I live in Tallinn.", 1, scope="user")))
+    model_server.mini.queue(patch(change("add", "/home", "Tallinn", "I live in Tallinn.")))
+    chat(ada.client, "I live in Tallinn.", session_id="s", user_id="ada")
+    ada.services.outbox.run_due(["summary", "profile"])
+    assert len(prompts(model_server, "mini")) == 1 + calls
+    refreshed = ada.client.post(f"{ADDRESS}/refresh")
+    assert refreshed.status_code == (422 if mode == "off" else 202)
+    ada.services.outbox.run_due(["profile"])
+    assert ada.profile()["document"] == ({} if mode == "off" else {"home": "Tallinn"})
+    good(ada.edit({"op": "add", "path": "/work", "value": "nurse"}))
+    assert ("nurse" in ada.head("new")) == (mode != "off")
+
+
+@pytest.mark.parametrize("what", ["erased", "session", "replaced", "again"])
+def test_what_rests_on_a_message_goes_with_it_from_every_version(ada: Person, what: str) -> None:
+    ada.tell("I love green tea.", session="kept")
+    ada.update(patch(change("add", "/likes/-", "green tea", "I love green tea.")))
+    turn = chat(ada.client, "I live in Tallinn.", session_id="s", user_id="ada")
+    ada.server.mini.queue(digest_of(fact("I live in Tallinn.", 1, scope="user")))
+    ada.services.outbox.run_due(["summary"])
+    ada.update(patch(change("add", "/home", "Tallinn", "I live in Tallinn.")))
+    good(ada.edit({"op": "add", "path": "/work", "value": "nurse"}))
+    message = turn["user_message_id"]
+    if what in ("replaced", "again"):
+        instead = "I live in Tallinn." if what == "again" else "I live somewhere."
+        chat(ada.client, instead, session_id="s", user_id="ada", replaces=message)
+    else:
+        address = "/api/sessions/s" if what == "session" else f"/api/sessions/s/messages/{message}"
+        assert good(ada.client.delete(address))["erased"]["item_versions"] == 2
+    home = {"home": "Tallinn"} if what == "again" else {}
+    now, *before = read_all(ada.client, f"{ADDRESS}/versions")
+    assert now["document"] == {**home, "work": "nurse", "likes": ["green tea"]}
+    assert now["author"] == ("person" if what == "again" else "erasure")
+    assert ("Tallinn" in str(before)) == (what == "again")
+    assert before[-1]["document"] == {"likes": ["green tea"]}
+
+
+@pytest.mark.parametrize(
+    ("said_before", "said_later", "document"),
+    [
+        ("My name is Ida. I live in Tallinn.", "", {"names": ["Ida"], "home": "Tallinn"}),
+        ("I live in Tallinn.", "I moved to Riga.", {"home": "Riga"}),
+        ("I work as a nurse.", "", {"work": "Works as a nurse"}),
+        ("I love green tea.", "I no longer like green tea.", {}),
+        ("I hate coriander.", "", {"dislikes": ["coriander"]}),
+        ("我叫小明。我喜欢绿茶。", "", {"names": ["小明"], "likes": ["绿茶"]}),
+    ],
+)
+def test_the_builtin_model_fills_it_by_a_few_rules(
+    app: Flask, model_server: ModelServer, said_before: str, said_later: str, document: dict[str, Any]
+) -> None:
+    ada = Person(app, model_server)
+    for number, words in enumerate(filter(None, (said_before, said_later))):
+        append(ada.client, f"s{number}", [said(words)], user_id="ada")
+        ada.services.outbox.run_due(["summary"])
+        ada.update()
+        assert ada.error is None
+    assert ada.profile()["document"] == document
+
+
+def test_an_imported_document_that_is_no_profile_counts_as_none(ada: Person) -> None:
+    append(ada.client, "s", [said("Hello.")], user_id="ada")
+    for value in ({}, [], 7, {"document": {"home": "x"}, "sources": {}}, {"document": [], "sources": []}):
+        derived(ada.services, "ada", "profile", value, [])
+        assert ada.profile()["document"] == {}
+        assert "<profile>" not in ada.head(f"t{len(str(value))}")
+    good(ada.edit({"op": "add", "path": "/home", "value": "Tartu"}))
+
+
+def test_an_export_takes_the_profile_along(ada: Person, make_app: MakeApp) -> None:
+    ada.tell("I live in Tallinn.")
+    ada.update(patch(change("add", "/home", "Tallinn", "I live in Tallinn.")))
+    mine = ada.profile()
+    document = good(ada.client.get("/api/users/ada/export"))
+    good(ada.client.delete("/api/users/ada"))
+    error(ada.client.get(ADDRESS), 404)
+    good(ada.client.post("/api/import?user_id=ada", json=document))
+    assert ada.profile() == mine
+    assert "- home: Tallinn" in ada.head()
+
+
+def test_somebody_who_is_erased_while_the_model_works_gets_no_profile(ada: Person) -> None:
+    ada.tell("I live in Tallinn.")
+    erase = lambda _: good(ada.client.delete("/api/users/ada")) and patch()  # noqa: E731
+    ada.server.mini.queue(erase)
+    with ada.services.database.read() as tx:
+        owner = known_user(tx, Caller(user_id="ada"))
+    ada.services.outbox.run_now("profile", owner.id)
+    error(ada.client.get(ADDRESS), 404)

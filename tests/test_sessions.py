@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from tests.resources import append, error, listings, read_all, said
+from tests.resources import append, error, good, listings, read_all, said
 
 # -- making, reading, changing
 
@@ -86,8 +86,10 @@ def encoded(key: Any, indent: int | None = None) -> str:
 
 def test_no_listing_takes_a_cursor_that_was_not_given_out(shared: FlaskClient) -> None:
     shared.post("/api/sessions", json={"session_id": "tea"})
+    likes = [{"op": "add", "path": "/likes/-", "value": "tea"}]
+    good(shared.patch("/api/users/ada/profile", json={"patch": likes}))
     for path in listings(shared):
-        address = path.format(session_id="tea")
+        address = path.format(session_id="tea", user_id="ada")
         own = [f"{NOON}+00:00", 5] if path == "/api/sessions" else [5]
         assert shared.get(address, query_string={"cursor": encoded(own)}).status_code == 200, path
         for cursor in (*map(encoded, FORGED), encoded(own) + "=", encoded(own) + "\n", encoded(own, indent=1)):

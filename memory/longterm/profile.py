@@ -36,7 +36,7 @@ from memory.longterm.when import follow_up
 from memory.ops.metrics import Metrics
 from memory.paging import Page, decode_cursor, page_of
 from memory.prompts.prompts import Prompts
-from memory.rendering import block, escape, message_lines, profile_line
+from memory.rendering import block, escape, message_lines, one_line, profile_line
 from memory.sessions.messages import MESSAGES, SAID
 from memory.store import documents
 from memory.store.values import Item, ItemVersion, Put
@@ -290,7 +290,7 @@ def _fitting(profile: Profile, schema: dict[str, Any]) -> Profile:
 def _material(profile: Profile, messages: Sequence[Message]) -> str:
     """What the mini model reads: the profile, and the messages by their numbers."""
     numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
-    document = escape(json.dumps(profile.document, ensure_ascii=False))
+    document = escape(one_line(json.dumps(profile.document, ensure_ascii=False)))
     return "\n\n".join([block("profile", [document]), block("messages", message_lines(numbered, numbered=True))])
 
 
