@@ -6,10 +6,10 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validate
 
+from memory.longterm.profile import OPERATIONS_MAX
 from schemas.fields import INT32_MAX, Input, Items, PageQuery, Text, UtcDateTime, about, integer, one_of, page_of
 from schemas.store import JsonValue
 
-OPERATIONS_MAX = 100
 _SOURCES = about(
     "In the shape of `document`: for each value the `quote` it rests on, `session_id` and `position` of its message, "
     "`since` (when that was said, or when a person wrote the value) and `author` (`model` or `person`)."

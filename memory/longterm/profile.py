@@ -40,13 +40,15 @@ from memory.rendering import block, escape, message_lines, one_line, profile_lin
 from memory.sessions.messages import MESSAGES, SAID
 from memory.store import documents
 from memory.store.values import Item, ItemVersion, Put
+from memory.summary.updates import BATCH_TOKENS
 from models import Database, FactRow, JobRow, MessageRow, OwnerRow, Transaction
 
 log = logging.getLogger(__name__)
 
 PLACE, KEY = ("recap", "profile"), "profile"
 SCHEMA_PLACE = ("recap", "schemas")  # under the tenant, with the same key
-MESSAGES_MAX = 20  # that one call of the mini model reads
+FACTS_MAX = 40  # whose messages one call of the mini model reads
+OPERATIONS_MAX = 100  # of a patch
 SCHEMA_BYTES = 16_000
 _NOT_IN_SCHEMAS = ("$ref", "$dynamicRef", "pattern", "patternProperties")
 
@@ -186,13 +188,13 @@ class Profiles:
         are more.  Idempotent.  Raises ModelError, LimitReached."""
         with self.database.read() as tx:
             owner = tx.get(OwnerRow, job.owner_id)
-            facts = tx.execute(_new_facts(owner).limit(MESSAGES_MAX)).all() if owner is not None else []
-            if owner is None or not facts:
+            sources, through = _batch(tx, owner) if owner is not None else (set(), 0)
+            if owner is None or not sources:
                 return False
             self.budgets.check(tx, owner.id)
             of_tenant = Caller(owner.tenant)
             schema, item = self._schema(tx, of_tenant), documents.read(tx, owner.id, PLACE, KEY, self.now())
-            query = MESSAGES.where(MessageRow.id.in_({source for _, source in facts}), *SAID)
+            query = MESSAGES.where(MessageRow.id.in_(sources), *SAID)
             messages = [Message._make(row) for row in tx.execute(query.order_by(MessageRow.id))]
             prompt, repair = (self.prompts.find(tx, of_tenant, name) for name in ("profile", "repair"))
         before = _fitting(_profile(item), schema).seeded(schema)
@@ -219,11 +221,12 @@ class Profiles:
             kept = set(tx.scalars(select(MessageRow.id).where(MessageRow.id.in_(used), *SAID)))
             if row is None or kept != used or (now_there and now_there.version) != (item and item.version):
                 return row is not None  # it changed meanwhile: once more
-            row.profile_through = facts[-1].id
+            row.profile_through = through
             if profile != before:
                 self._write(tx, row, profile, MODEL, self.now(), used)
+            more = tx.scalar(_new_facts(row).limit(1)) is not None
         log.info("profile: %d messages used, %d additions left out", len(used), refused)
-        return len(facts) == MESSAGES_MAX
+        return more
 
     # -- rows
 
@@ -253,6 +256,18 @@ def _new_facts(owner: OwnerRow) -> Any:
     about = FactRow.owner_id == owner.id, FactRow.scope == "user", FactRow.valid_to.is_(None)
     new = FactRow.id > owner.profile_through, FactRow.source_message_id.is_not(None)
     return select(FactRow.id, FactRow.source_message_id).where(*about, *new).order_by(FactRow.id)
+
+
+def _batch(tx: Transaction, owner: OwnerRow) -> tuple[set[int], int]:
+    """The ids of the next messages to read, as many as BATCH_TOKENS hold or one, and the last fact taken from them."""
+    sources, through, room = set[int](), 0, BATCH_TOKENS
+    query = _new_facts(owner).join(MessageRow, MessageRow.id == FactRow.source_message_id)
+    for fact_id, source, size in tx.execute(query.add_columns(MessageRow.tokens).limit(FACTS_MAX)):
+        room -= size if source not in sources else 0
+        if sources and room < 0:
+            break
+        sources, through = sources | {source}, fact_id
+    return sources, through
 
 
 def _check_version(expected: int | None, item: Item | None) -> None:
@@ -300,7 +315,7 @@ def _proposals(text: str) -> list[Proposal]:
     patch = next(found, None)
     if patch is None:
         raise Unusable("It holds no complete JSON object with a `patch`.")
-    return [_proposal(one) for one in patch]
+    return [_proposal(one) for one in patch[:OPERATIONS_MAX]]
 
 
 def _proposal(one: Any) -> Proposal:
@@ -338,5 +353,6 @@ class ShownProfile:
 
     def says(self, fact: Fact) -> bool:
         """Whether the prompt has a fact already: a value was taken from the same message, and has half of its words."""
-        words, since = set(stems(fact.text)), fact.valid_from.isoformat()
-        return any(since == held and 2 * len(words & said) >= len(words) for held, said in self.values)
+        said = [words for since, words in self.values if since == fact.valid_from.isoformat()]
+        words = set(stems(fact.text)) if said else set()
+        return any(2 * len(words & one) >= len(words) for one in said)
