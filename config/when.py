@@ -28,11 +28,6 @@ class When:
         """The next time that a schedule comes round."""
         return now + timedelta(minutes=self.minutes) if self.minutes else next(CronSim(self.cron, now))
 
-    def __str__(self) -> str:
-        if self.mode != "schedule":
-            return self.mode
-        return f"every {self.minutes} minutes" if self.minutes else self.cron
-
 
 def when(raw: str) -> When:
     """What a variable says.  Raises ValueError, also for a cron expression that never comes round."""

@@ -211,8 +211,11 @@ def test_the_head_shows_the_profile_instead_of_its_facts_until_a_person_changes_
     answer = chat(ada.client, "Well?", session_id="new", user_id="ada")
     assert answer["memory"]["profile"] == {"version": 1}
     good(ada.edit({"op": "replace", "path": "/home", "value": "Tartu"}))
-    assert "- home: Tartu (said " in ada.head("new")
-    assert "- home: Tartu (said " in ada.head("t")
+    for session in ("new", "t"):
+        head = ada.head(session)
+        assert "- home: Tartu (said " in head and "Tallinn" not in head and "I own two cats." in head
+    facts = read_all(ada.client, "/api/facts", user_id="ada")
+    assert sorted(one["text"] for one in facts) == ["I love green tea.", "I own two cats."]
 
 
 def test_settings_bound_what_is_shown(make_app: MakeApp, model_server: ModelServer) -> None:

@@ -24,7 +24,6 @@ from tests.jobbing import Bench
 )
 def test_a_setting_says_when(raw: str, expected: When) -> None:
     assert when(raw) == expected
-    assert when(str(expected)) == expected
 
 
 @pytest.mark.parametrize(

@@ -204,6 +204,12 @@ def _keep(tx: Transaction, row: FactRow, action: str, author: str, now: datetime
     tx.flush()
 
 
+def close(tx: Transaction, row: FactRow, now: datetime) -> None:
+    """Let a fact hold no longer, as the person says without stating another."""
+    row.valid_to = now
+    _keep(tx, row, "superseded", "person", now)
+
+
 def _of_caller(caller: Caller) -> Select[Any]:
     """The caller's facts, each with its session's public id."""
     query = owned(select(FactRow, SessionRow.public_id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)

@@ -1,6 +1,9 @@
 """Long-term memory: what goes with a person from one conversation to the next, each kind a document of the store.
 
-profile     who the person is
-head        what a prompt's head shows of the documents
-when        when a kind is written
+profile         who the person is: read, edited, updated by the mini model, shown
+profile_schema  the JSON Schemas of profiles
+patch           what changes a profile, and what a change rests on
+forgetting      what goes with messages that are erased or replaced
+head            what a prompt's head shows of the documents
+when            when a kind is written
 """

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from jsonschema import Draft202012Validator, SchemaError
+from jsonschema import Draft202012Validator
 from sqlalchemy import select
 
 from config import Settings
@@ -25,13 +25,15 @@ from memory.access.budgets import Budgets
 from memory.access.owners import find_owner, find_user, known_user, make_owner
 from memory.domain import Caller, Fact, FactDraft, Message, Usage
 from memory.errors import Conflict, InvalidRequest, ModelError, NotFound
+from memory.facts.facts import as_fact, close
 from memory.facts.grounding import stems
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.llm import ChatMessage, ModelRequest, ProfileMaterial
 from memory.llm.mini import INTEGER, TEXT, Unusable, ask, instruction, list_of, object_of, objects, without_thinking
 from memory.llm.model_server import ModelServer
 from memory.longterm.head import MODEL
-from memory.longterm.patch import Operation, Profile, Proposal, accept
+from memory.longterm.patch import DOCUMENT_BYTES, Operation, Profile, Proposal, accept
+from memory.longterm.profile_schema import DEFAULT_SCHEMA, check_schema, fitting
 from memory.longterm.when import follow_up
 from memory.ops.metrics import Metrics
 from memory.paging import Page, decode_cursor, page_of
@@ -49,27 +51,7 @@ PLACE, KEY = ("recap", "profile"), "profile"
 SCHEMA_PLACE = ("recap", "schemas")  # under the tenant, with the same key
 FACTS_MAX = 40  # whose messages one call of the mini model reads
 OPERATIONS_MAX = 100  # of a patch
-SCHEMA_BYTES = 16_000
-_NOT_IN_SCHEMAS = ("$ref", "$dynamicRef", "pattern", "patternProperties")
 
-_LINE = {"type": "string", "minLength": 1, "maxLength": 200}
-_LINES = {"type": "array", "items": _LINE, "maxItems": 40}
-DEFAULT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "names": {**_LINES, "description": "what they are called"},
-        "pronouns": _LINE,
-        "home": {**_LINE, "description": "where they live"},
-        "work": {**_LINE, "description": "what they do, and where"},
-        "languages": _LINES,
-        "people": {**_LINES, "description": "who matters to them, each as name and relation"},
-        "likes": _LINES,
-        "dislikes": _LINES,
-        "health_limits": {**_LINES, "description": "allergies, diets, conditions"},
-        "goals": {**_LINES, "description": "what they want to reach in the long run"},
-    },
-}
 OPERATIONS = ["add", "replace", "remove"]
 ANSWER = object_of(
     patch=list_of(object_of(op={**TEXT, "enum": OPERATIONS}, path=TEXT, value=TEXT, quote=TEXT, source=INTEGER))
@@ -123,6 +105,7 @@ class Profiles:
     def edit(self, caller: Caller, patch: Sequence[Operation], expected: int | None = None) -> ProfileVersion:
         """Apply a person's JSON Patch, all of it or nothing; with `expected` only to that version.
 
+        Facts that a value said which the person replaces or removes hold no longer.
         Raises Conflict, and InvalidRequest for a patch that does not apply or leads out of the schema.
         """
         now = self.now()
@@ -138,6 +121,7 @@ class Profiles:
                     profile = profile.patched(operation, source, Draft202012Validator(schema))
             except Unusable as problem:
                 raise InvalidRequest("patch_refused", f"{problem} Nothing was stored.", param="patch") from None
+            _close_facts(tx, owner, _profile(item), profile, now)
             return self._write(tx, owner, profile, "person", now)
 
     def rollback(self, caller: Caller, version: int) -> ProfileVersion:
@@ -169,7 +153,7 @@ class Profiles:
 
         Raises InvalidRequest for one that is no JSON Schema, is not one plain tree, or refuses an empty profile.
         """
-        _check_schema(schema)
+        check_schema(schema)
         tenant = Caller(caller.tenant)
         with self.database.write() as tx:
             owner = find_owner(tx, tenant) or make_owner(tx, tenant, self.now())
@@ -197,7 +181,7 @@ class Profiles:
             query = MESSAGES.where(MessageRow.id.in_(sources), *SAID)
             messages = [Message._make(row) for row in tx.execute(query.order_by(MessageRow.id))]
             prompt, repair = (self.prompts.find(tx, of_tenant, name) for name in ("profile", "repair"))
-        before = _fitting(_profile(item), schema).seeded(schema)
+        before = fitting(_profile(item), schema).seeded(schema)
         spent: list[Usage] = []
 
         def usable(text: str) -> tuple[Profile, set[int], int]:
@@ -258,6 +242,16 @@ def _new_facts(owner: OwnerRow) -> Any:
     return select(FactRow.id, FactRow.source_message_id).where(*about, *new).order_by(FactRow.id)
 
 
+def _close_facts(tx: Transaction, owner: OwnerRow, before: Profile, after: Profile, now: datetime) -> None:
+    """Close the facts that the profile said before, and does not say any more."""
+    said, says = (ShownProfile.of(0, asdict(one), DOCUMENT_BYTES).says for one in (before, after))
+    held = select(FactRow).where(FactRow.owner_id == owner.id, FactRow.scope == "user", FactRow.valid_to.is_(None))
+    for row in tx.scalars(held).all():
+        fact = as_fact(row, None)
+        if said(fact) and not says(fact):
+            close(tx, row, now)
+
+
 def _batch(tx: Transaction, owner: OwnerRow) -> tuple[set[int], int]:
     """The ids of the next messages to read, as many as BATCH_TOKENS hold or one, and the last fact taken from them."""
     sources, through, room = set[int](), 0, BATCH_TOKENS
@@ -275,31 +269,6 @@ def _check_version(expected: int | None, item: Item | None) -> None:
     if expected is not None and expected != found:
         text = f"The profile is at version {found}, not {expected}. Nothing was stored; read it again and patch that."
         raise Conflict("profile_changed", text)
-
-
-def _check_schema(schema: dict[str, Any]) -> None:
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        at = "/".join(map(str, error.absolute_path))
-        raise _bad_schema(f"It is no JSON Schema (2020-12): the part /{at} is not as the standard says.") from None
-    if len(json.dumps(schema)) > SCHEMA_BYTES:
-        raise _bad_schema(f"It may have {SCHEMA_BYTES:,} bytes.")
-    if found := next((name for name in _NOT_IN_SCHEMAS if f'"{name}":' in json.dumps(schema)), None):
-        raise _bad_schema(f"It has {found!r}: a profile's schema is one tree, without references and patterns.")
-    if schema.get("type") != "object" or not Draft202012Validator(schema).is_valid({}):
-        raise _bad_schema('Its `type` has to be "object", and an empty profile has to fit it.')
-
-
-def _bad_schema(reason: str) -> InvalidRequest:
-    return InvalidRequest("bad_schema", f"This schema can't be used. {reason} Nothing was changed.", param="schema")
-
-
-def _fitting(profile: Profile, schema: dict[str, Any]) -> Profile:
-    """The parts of a profile that fit the schema, which may have been changed since."""
-    fits = Draft202012Validator(schema).is_valid
-    names = [name for name, value in profile.document.items() if fits({name: value})]
-    return Profile({name: profile.document[name] for name in names}, {name: profile.sources[name] for name in names})
 
 
 def _material(profile: Profile, messages: Sequence[Message]) -> str:
