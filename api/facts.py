@@ -6,7 +6,7 @@ from typing import Any
 
 from api.blueprint import ID, caller, resource, services
 from api.sessions import NOT_THERE as NO_SESSION
-from schemas.facts import Fact, FactChange, FactCreate, FactHistory, FactPage, FactQuery, FactsToForget
+from schemas.facts import Fact, FactChange, FactCreate, FactForgetQuery, FactHistory, FactPage, FactQuery, FactsToForget
 from schemas.fields import CallerQuery
 from schemas.people import FactReceipt, FactsReceipt
 
@@ -46,15 +46,15 @@ def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> An
 
 
 @blueprint.delete(f"/facts/{ID % 'fact_id'}", errors={404: NOT_THERE})
-@blueprint.arguments(CallerQuery, location="query")
+@blueprint.arguments(FactForgetQuery, location="query")
 @blueprint.response(200, FactReceipt)
 def forget_fact(query: dict[str, Any], fact_id: int) -> Any:
     """Forget a fact, with its history
 
-    The facts that it corrected are forgotten too, and do not become true again. The newest summaries lose what says
-    just the same. Its source message stays: to erase the words themselves, erase the message.
+    The facts that it corrected are forgotten too; with `restore`, they become true again instead. The newest summaries
+    lose what says just the same. Its source message stays: to erase the words themselves, erase the message.
     """
-    return services().erasing.fact(caller(query["user_id"]), fact_id)
+    return services().erasing.fact(caller(query["user_id"]), fact_id, restore=query["restore"])
 
 
 @blueprint.post("/facts/forget")

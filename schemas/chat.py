@@ -157,7 +157,7 @@ _recall_call = RecallCall()
 
 
 def _recall(report: Any) -> dict[str, Any]:
-    told = {"mode": report.recalled.mode, "reason": report.recalled.reason}
+    told = {name: getattr(report.recalled, name) for name in ("mode", "reason", "kind")}
     return {**told, "calls": _recall_call.dump(report.calls, many=True)} if report.recalled.mode == "tools" else told
 
 
@@ -176,7 +176,10 @@ class Memory(Schema):
     excerpts = fields.List(fields.Nested(Excerpt), attribute="recalled.excerpts")
     recall = fields.Function(
         _recall,
-        metadata=about("The mode; why something was recalled, or why not; and in mode `tools` the model's `calls`."),
+        metadata=about(
+            "The mode; why something was recalled, or why not, in words and as a `kind`, for texts in other languages; "
+            "and in mode `tools` the model's `calls`."
+        ),
     )
     tail = fields.Function(
         lambda report: {"messages": report.tail_messages, "dropped": report.tail_dropped},

@@ -71,6 +71,12 @@ class FactChange(Input):
     pinned = fields.Boolean()
 
 
+class FactForgetQuery(CallerQuery):
+    restore = fields.Boolean(
+        load_default=False, metadata=about("The facts that it corrected hold again, and are not forgotten.")
+    )
+
+
 class FactsToForget(CallerQuery):
     ids = Items(integer(1), 1000, least=1, required=True)
 

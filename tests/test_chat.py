@@ -48,7 +48,11 @@ def test_answers_an_openai_completion_with_session_reply_and_memory(
         "profile": {"version": 0},
         "facts": [],
         "excerpts": [],
-        "recall": {"mode": "auto", "reason": "has words worth looking for: tea, but nothing earlier fits"},
+        "recall": {
+            "mode": "auto",
+            "reason": "has words worth looking for: tea, but nothing earlier fits",
+            "kind": "plain",
+        },
         "tail": {"messages": 0, "dropped": 0},
     }
     usage = answer["usage"]

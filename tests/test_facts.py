@@ -192,6 +192,20 @@ def test_the_person_adds_edits_pins_and_forgets(client: FlaskClient) -> None:
     assert read_all(client, "/api/facts", user_id="ada") == []
 
 
+def test_a_correction_that_is_undone_leaves_what_it_corrected(talk: Talk) -> None:
+    talk.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen")))
+    talk.hear("No, I live in Oslo.", reply=digest_of(fact("Lives in Oslo", 2, "I live in Oslo")))
+    (wrong,) = talk.facts()
+    assert wrong["text"] == "Lives in Oslo"
+    receipt = good(talk.client.delete(f"/api/facts/{wrong['id']}?restore=true"))
+    assert receipt["erased"]["facts"] == 1
+    (held,) = talk.facts()
+    assert (held["text"], held["valid_to"], held["superseded_by"]) == ("Lives in Bergen", None, None)
+    assert "Lives in Oslo" not in talk.prompt("Where do I live?")
+    good(talk.client.delete(f"/api/facts/{held['id']}?restore=true"))  # it corrected nothing
+    assert talk.facts() == []
+
+
 def test_what_is_forgotten_is_gone_from_the_next_prompt(talk: Talk) -> None:
     talk.hear("I live in Bergen.", reply=digest_of(fact("Home town: Bergen", 1, "I live in Bergen")))
     assert good(talk.client.patch(f"/api/facts/{talk.facts()[0]['id']}", json={"pinned": True}))["pinned"]

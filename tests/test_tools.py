@@ -81,6 +81,7 @@ def test_what_a_search_finds_comes_back_as_quoted_data(
     assert recall == {
         "mode": "tools",
         "reason": "the model looks back when it wants to",
+        "kind": "asked",
         "calls": [
             {"name": SEARCH, "query": "locker code", "after": None, "before": None, "excerpts": 1, "error": None}
         ],

@@ -133,23 +133,23 @@ class Erasing:
                 self.outbox.ask(tx, JobRequest("summary", *whose, delay, postpone=True))
         return self._receipt(erased, (INDEX, FILES), session_id=session_id, message_id=message_id)
 
-    def fact(self, caller: Caller, fact_id: int) -> Receipt:
-        """Forget a fact with its history and the facts that it corrected: those do not hold again.
+    def fact(self, caller: Caller, fact_id: int, *, restore: bool = False) -> Receipt:
+        """Forget a fact with its history and the facts that it corrected.  With `restore`, those hold again instead.
 
         The message it came from stays.  The newest summaries lose what says just the same; earlier versions stay.
         Raises NotFound.
         """
-        receipt = self.facts(caller, [fact_id])
+        receipt = self.facts(caller, [fact_id], restore=restore)
         if not receipt.forgotten:
             raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
         return replace(receipt, fact_id=fact_id)
 
-    def facts(self, caller: Caller, fact_ids: Sequence[int]) -> Receipt:
+    def facts(self, caller: Caller, fact_ids: Sequence[int], *, restore: bool = False) -> Receipt:
         """Forget those of the facts that exist, each as `fact` does."""
         theirs = owned(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
         with self.database.write() as tx:
             named = tx.scalars(theirs.where(FactRow.id.in_(fact_ids))).all()
-            line = line_up_to(tx, named)
+            line = set(named) if restore else line_up_to(tx, named)
             revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(line))) or 0
             by_owner: dict[int, list[Fact]] = defaultdict(list)
             for row in tx.scalars(select(FactRow).where(FactRow.id.in_(line))):
@@ -157,7 +157,7 @@ class Erasing:
             for owner_id, facts in by_owner.items():
                 nothing, of_owner = dict.fromkeys(facts, ""), SessionRow.owner_id == owner_id
                 reword_newest(tx, of_owner, nothing, "erasure", self.settings, self.now())
-            tx.execute(delete(FactRow).where(FactRow.id.in_(line)))
+            withdraw(tx, line)
             if named:
                 self.outbox.ask(tx, _scrub(caller.tenant, SOON))
         erased = {"facts": len(line), "fact_revisions": revisions}

@@ -62,11 +62,13 @@ class Past:
 
 @dataclass(frozen=True)
 class Recalled:
-    """What a turn recalls: excerpts, best first, the mode asked for, and in words why these or why none."""
+    """What a turn recalls: excerpts, best first, the mode asked for, and why these or why none: in words, and as a
+    `kind`, which is that of `triggers.LookBack`, "off", "session_only" or "asked" (the model searches by itself)."""
 
     excerpts: tuple[Excerpt, ...] = ()
     mode: str = "auto"
     reason: str = ""
+    kind: str = ""
 
 
 class Recall:
@@ -128,15 +130,17 @@ class Recall:
         """
         settings = self._settings
         if mode == "off" or not settings.recall_limit or not settings.recall_tokens:
-            return Recalled(mode=mode, reason="recall is off")
+            return Recalled(mode=mode, reason="recall is off", kind="off")
         if settings.recall_scope == "session" and past.session_row_id is None:
-            return Recalled(mode=mode, reason="recall keeps to the session, and this turn is in none")
+            reason = "recall keeps to the session, and this turn is in none"
+            return Recalled(mode=mode, reason=reason, kind="session_only")
         wanted = triggers.decide(text[:QUERY_CHARS], before, now, zone, self._analysis, always=mode == "always")
         if not wanted.share:
-            return Recalled(mode=mode, reason=wanted.reason)
+            return Recalled(mode=mode, reason=wanted.reason, kind=wanted.kind)
         query = Query(wanted.text, settings.recall_limit, times=wanted.times)
         found = self.excerpts(past, query, int(settings.recall_tokens * wanted.share))
-        return Recalled(found, mode, wanted.reason if found else f"{wanted.reason}, but nothing earlier fits")
+        reason = wanted.reason if found else f"{wanted.reason}, but nothing earlier fits"
+        return Recalled(found, mode, reason, wanted.kind)
 
     def excerpts(self, past: Past, query: Query, budget: int) -> tuple[Excerpt, ...]:
         """Excerpts of `past` around the best messages for `query` that are worth showing, in at most `budget` tokens.

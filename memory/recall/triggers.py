@@ -70,9 +70,11 @@ class Trigger(NamedTuple):
 class LookBack(NamedTuple):
     """What to look for, and why: `text` if there is any, else whatever was said at the `times` that a message names.
 
-    `share` is how much of the budget it may take; 0 for a message that does not look back.
+    `kind` is the trigger's, or what decided instead: "time" (the message names one) or "always".  `share` is how much
+    of the budget it may take; 0 for a message that does not look back.
     """
 
+    kind: str
     reason: str
     share: float = 0.0
     text: str = ""
@@ -93,15 +95,16 @@ def decide(
     reasons = [trigger.reason] if looks_back or not times else []
     reason = ", ".join([*reasons, *(f'speaks of "{time.phrase}"' for time in times)])
     if not (looks_back or times):
-        return LookBack(reason)
+        return LookBack(trigger.kind, reason)
+    kind = trigger.kind if trigger.looks_back else "time" if times else "always"
     spans = [(time.after, time.before) for time in times]
     if times and not keywords(_without(message, times), analysis):  # "what did we do yesterday?"
-        return LookBack(reason, ALL, "", spans)
+        return LookBack(kind, reason, ALL, "", spans)
     asked = asking(message)
     of_past = trigger.kind == "reference" or any(time.phrase in asked for time in times)
     share = ALL if always or of_past or 2 * len(asked) >= len(message) else ALSO_ASKED if asked else UNASKED
     text = asked if len(asked) < len(message) and stands_alone(asked, analysis) else message
-    return LookBack(reason, share, text, spans)
+    return LookBack(kind, reason, share, text, spans)
 
 
 def _without(text: str, times: Sequence[TimeRange]) -> str:

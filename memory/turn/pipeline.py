@@ -157,7 +157,7 @@ def _prompt(parts: Parts, admitted: Admitted, request: TurnRequest, tools: Tools
     if admitted.passed_on:
         return pass_on(parts, admitted, request, None)
     try:
-        recalled = Recalled((), "tools", ASKED) if tools is not None else look_back(parts, admitted, request)
+        recalled = Recalled((), "tools", ASKED, "asked") if tools is not None else look_back(parts, admitted, request)
         course.ended["recall"] = perf_counter()
         prompt = compose(parts, admitted, recalled, request)
     except Exception as error:  # noqa: BLE001 - as above

@@ -153,7 +153,7 @@ def look_back(parts: Parts, admitted: Admitted, request: TurnRequest) -> Recalle
     if mode != "tools":
         return recalled
     why = THEIRS if request.client is not None else "" if parts.model.can_call_tools else UNASKED
-    return Recalled(recalled.excerpts, mode, f"{why}: {recalled.reason}" if why else recalled.reason)
+    return replace(recalled, mode=mode, reason=f"{why}: {recalled.reason}" if why else recalled.reason)
 
 
 def compose(parts: Parts, admitted: Admitted, recalled: Recalled, request: TurnRequest) -> Prompt:
@@ -179,7 +179,7 @@ def compose(parts: Parts, admitted: Admitted, recalled: Recalled, request: TurnR
     report = replace(
         admitted.report,
         facts=(*ranking.scored(admitted.head_facts, question.content, now), *facts),
-        recalled=Recalled(excerpts, recalled.mode, recalled.reason),
+        recalled=replace(recalled, excerpts=excerpts),
     )
     material = ReplyMaterial(
         question=question.content,

@@ -275,6 +275,7 @@ def _stored_report(report: MemoryReport) -> dict[str, Any]:
         "tail_dropped": report.tail_dropped,
         "mode": report.recalled.mode,
         "reason": report.recalled.reason,
+        "kind": report.recalled.kind,
         "calls": [
             {
                 **vars(replace(call, query=None)),
@@ -308,7 +309,7 @@ def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
         profile_version=stored.get("profile_version", 0),
         state=stored["state"],
         facts=_facts(tx, stored["facts"]),
-        recalled=Recalled(_excerpts(tx, stored["excerpts"]), stored["mode"], stored["reason"]),
+        recalled=Recalled(_excerpts(tx, stored["excerpts"]), stored["mode"], stored["reason"], stored.get("kind", "")),
         tail_messages=stored["tail_messages"],
         tail_dropped=stored["tail_dropped"],
         calls=tuple(RecallCall(**call) for call in calls),
