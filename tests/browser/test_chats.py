@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, fits, messages, session_shown, talk
+from tests.browser.chatting import ME, box, fits, messages, session_shown, talk
 from tests.live import Live
 
 
@@ -76,12 +76,18 @@ def test_several_chats_are_deleted_at_once(page: Page, live: Live) -> None:
     three(live)
     page.goto("/#/garden")
     expect(messages(page)).to_have_count(2)
+    page.get_by_role("button", name="Memory on").click()
+    box(page).fill("Half a thought")
+    page.evaluate("localStorage.setItem('recap.model.garden', 'large')")
     for title in ("The oven is broken", "The roses need water"):
         select(page, title)
     chats(page).get_by_role("button", name="Delete", exact=True).click()
     page.get_by_role("dialog", name="Delete 2 chats?").get_by_role("button", name="Delete", exact=True).click()
     expect(listed(page)).to_have_text(["No fuel"])
     expect(messages(page)).to_have_count(0)  # one of them was open
+    assert (
+        page.evaluate("Object.keys({ ...localStorage, ...sessionStorage }).filter(key => key.includes('garden'))") == []
+    )
     left = live.client.get(f"/api/sessions?user_id={ME}").json["items"]
     assert [session["id"] for session in left] == ["car"]
 

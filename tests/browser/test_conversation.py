@@ -22,7 +22,7 @@ from tests.browser.chatting import (
     talk,
 )
 from tests.browser.conftest import Browse, Serve
-from tests.browsing import watch_of
+from tests.browsing import USUAL, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer, Status, Text
 from tests.resources import digest_of, fact
@@ -105,7 +105,7 @@ def test_words_are_shown_as_they_were_typed(page: Page, live: Live) -> None:
     done(page)
     own = messages(page).first
     assert own.locator(".body").evaluate("body => body.innerText") == (
-        "  two spaces\nnext line:\nif a:\n    b()\nthe <b>end</b>"
+        "  two spaces\nnext line:\npy\nCopy\nif a:\n    b()\nthe <b>end</b>"
     )
     assert own.locator("pre > code").text_content() == "if a:\n    b()"
     assert stored(live, session_shown(page))[0] == ("user", text)
@@ -183,6 +183,39 @@ def test_what_a_turn_brought_to_memory_is_told_under_its_reply_and_undone(
     page.get_by_role("button", name="Forget this: Likes lilies").click()
     expect(told).to_have_count(0)
     assert known(live) == []
+
+
+def test_what_a_correction_replaced_holds_again_when_it_is_undone(
+    page: Page, live: Live, model_server: ModelServer
+) -> None:
+    state(live, "Lives in Bergen")
+    page.goto("/")
+    model_server.mini.queue(digest_of(fact("Lives in Oslo", 1, "I live in Oslo")))
+    chat(page, model_server, "Actually I live in Oslo now", "Noted.")
+    page.get_by_role("button", name="Forget this: Lives in Oslo").click()
+    expect(page.get_by_role("complementary", name="Memory")).to_contain_text("Lives in Bergen")
+    expect(messages(page).last.get_by_text("Remembered")).to_have_count(0)
+    assert known(live) == ["Lives in Bergen"]
+
+
+@pytest.mark.parametrize("page", [USUAL.in_german], indirect=True, ids=str)
+def test_on_the_german_page_reasons_and_speakers_are_german(page: Page, live: Live, model_server: ModelServer) -> None:
+    talk(live.client, "trip", "The ferry to Saaremaa leaves at 7:40", "Noted.")
+    page.goto("/#/trip")
+    expect(page.get_by_role("article", name=re.compile("^Du, "))).to_have_count(1)
+    for words, reason in (
+        ("Hello!", "deine Nachricht ist Plauderei"),
+        ("Which ferry to Saaremaa?", "Stelle herangezogen"),
+    ):
+        page.get_by_role("button", name="Neuer Chat").click()
+        model_server.main.queue("Ja.")
+        german = page.get_by_role("textbox", name="Deine Nachricht")
+        german.fill(words)
+        german.press("Enter")
+        page.get_by_role("button", name=re.compile("^Warum diese Antwort")).click()
+        expect(page.get_by_role("region", name="Warum diese Antwort")).to_contain_text(reason)
+    german.fill("x" * 100_001)
+    expect(page.get_by_role("main").get_by_role("alert")).to_contain_text("1 Zeichen länger als die 100.000")
 
 
 def test_with_memory_off_a_chat_neither_uses_nor_feeds_it(page: Page, live: Live, model_server: ModelServer) -> None:

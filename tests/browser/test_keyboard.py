@@ -75,7 +75,7 @@ def test_screen_readers_hear_a_reply_once_when_it_is_complete(page: Page, model_
         assert page.evaluate("heard") == ["Sent"]
     expect(messages(page).last).to_have_attribute("aria-busy", "true")
     reply.end()
-    page.wait_for_function("heard.length > 1")
+    expect(page.get_by_role("button", name=re.compile("Why this answer"))).to_be_visible()
     assert page.evaluate("heard.slice(1)") == ["Water the roses in the evening.\n"]
     expect(page.get_by_role("log", name="Messages")).to_have_attribute("aria-live", "off")  # or it would be read twice
 
@@ -103,6 +103,14 @@ def test_a_row_of_facts_keeps_the_focus_where_it_goes(page: Page, live: Live) ->
     page.keyboard.press("End")
     page.keyboard.press("p")
     expect(facts.first).to_contain_text("Lives in Bristol")
+    expect(facts.first).to_be_focused()
+    page.keyboard.press("e")
+    form = page.get_by_role("textbox", name="Fact")
+    expect(form).to_be_focused()
+    facts.first.focus()
+    page.keyboard.press("e")  # the form is still open
+    expect(form).to_be_focused()
+    page.keyboard.press("Escape")
     expect(facts.first).to_be_focused()
     page.keyboard.press("Delete")
     page.keyboard.press("Enter")

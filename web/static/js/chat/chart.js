@@ -4,7 +4,8 @@
 // Screen readers get the same figures from a table.  What one turn took is told under its reply.
 
 import * as api from "../page/api.js";
-import { button, byId, el, svg } from "../page/dom.js";
+import { byId } from "../page/dom.js";
+import { Component, createRef, html, render } from "../page/html.js";
 import { on, settings, shown } from "../page/state.js";
 import { number, text } from "../page/texts.js";
 
@@ -13,42 +14,85 @@ const ROOM = "(min-width: 761px) and (min-height: 800px)"; // screens on which t
 const HEIGHT = 92;
 const TOP = 8;
 const BOTTOM = 16;
+const HEADS = ["chat.chart.head_turn", "chat.chart.head_sent", "chat.chart.head_full", "chat.chart.head_difference"];
 
-/** The chart of a session's turns, which may be in any order. */
-function tokenChart(turns) {
-  const points = pointsOf(turns);
-  if (points.length < 2) {
-    return el("p.token-none.muted", {}, text("chat.chart.begins"));
+export const startChart = () => render(html`<${Strip} />`, byId("token-strip"));
+
+/**
+ * The chart under the conversation's heading, open or folded as the person left it.  By itself it opens once memory has
+ * saved tokens.  A chat without turns has no chart.
+ */
+class Strip extends Component {
+  state = { points: [], trouble: "", waiting: false }; // waiting: the figures are another chat's
+
+  componentDidMount() {
+    on("session", () => {
+      this.setState({ waiting: true });
+      this.read();
+    });
+    on("turn", ({ sessionId }) => sessionId === shown.sessionId && this.read());
   }
-  const plot = el("div.token-plot");
-  let drawn = 0;
-  new ResizeObserver(([entry]) => {
-    const width = Math.round(entry.contentRect.width);
-    if (!width || width === drawn) return;
-    drawn = width;
-    plot.replaceChildren(draw(points, width));
-  }).observe(plot);
-  const key = (kind) =>
-    svg(
-      "svg",
-      { class: "token-key", viewBox: "0 0 18 8", "aria-hidden": "true" },
-      svg("path", { class: `line-${kind}`, d: "M0 4H18" }),
+
+  read = async () => {
+    const sessionId = shown.temporary ? null : shown.sessionId;
+    const mine = (this.asked = {});
+    const found = await pointsOf(sessionId).then(
+      (points) => ({ points, trouble: "" }),
+      ({ message }) => ({ trouble: message }),
     );
-  const caption = el("figcaption.token-reading", {}, el("span", {}, key("sent"), text("chat.chart.sent")), el("span", {}, key("full"), text("chat.chart.full")));
-  return el(
-    "figure.token-chart",
-    { "aria-label": text("chat.chart.label") },
-    caption,
-    plot,
-    table(points),
-  );
+    if (mine === this.asked) this.setState({ ...found, waiting: false });
+  };
+
+  fold = (open) => {
+    settings.chart = open ? "hidden" : "shown";
+    this.forceUpdate();
+  };
+
+  render(_, { points, trouble, waiting }) {
+    const sum = (name) => points.reduce((all, point) => all + point[name], 0);
+    const [sent, full] = [sum("sent"), sum("full")];
+    const open = settings.chart ? settings.chart === "shown" : sent < full && matchMedia(ROOM).matches;
+    return html`
+      <section
+        class="token-strip ${waiting ? "waiting-for-turns" : ""}"
+        aria-label=${text("chat.chart.tokens")}
+        hidden=${!points.length && !trouble}
+      >
+        <div class="token-head">
+          <button class="quiet" aria-controls="token-body" aria-expanded=${open} onClick=${() => this.fold(open)}>
+            ${text("chat.chart.tokens")}
+          </button>
+          <span class="token-total muted">${trouble ? text("chat.chart.unreadable") : total({ sent, full })}</span>
+        </div>
+        <div class="token-body" id="token-body" hidden=${!open}>
+          ${trouble
+            ? html`<p>${trouble} <button onClick=${this.read}>${text("chat.message.retry")}</button></p>`
+            : points.length > 1
+              ? html`<${Chart} points=${points} />`
+              : html`<p class="muted">${text("chat.chart.begins")}</p>`}
+        </div>
+      </section>
+    `;
+  }
 }
 
-const pointsOf = (turns) =>
-  turns
+/** What each turn of a session took, the first turn first. */
+async function pointsOf(sessionId) {
+  if (sessionId === null) return [];
+  const turns = await api.all(`${api.sessionPath(sessionId)}/turns`, { limit: PAGE }).catch((error) => {
+    if (error.status === 404) return []; // the first message is not stored yet
+    throw error;
+  });
+  return turns
     .filter((turn) => turn.usage)
     .sort((a, b) => (a.started_at < b.started_at ? -1 : 1))
-    .map((turn) => ({ sent: turn.usage.prompt_tokens, full: turn.usage.full_history_tokens }));
+    .map(({ usage }) => ({ sent: usage.prompt_tokens, full: usage.full_history_tokens }));
+}
+
+function total({ sent, full }) {
+  if (sent < full) return text("chat.chart.saved", { sent, full, difference: compared({ sent, full }) });
+  return text("chat.chart.unsaved", { sent, full });
+}
 
 function compared({ sent, full }) {
   if (sent === full) return text("chat.chart.same");
@@ -56,9 +100,52 @@ function compared({ sent, full }) {
   return text(sent < full ? "chat.chart.less" : "chat.chart.more", { share });
 }
 
-/** Draw the chart at a width. */
-function draw(points, width) {
-  const { ticks, top } = scale(Math.max(...points.map((point) => Math.max(point.sent, point.full)), 1));
+class Chart extends Component {
+  place = createRef();
+  state = { width: 0 };
+
+  componentDidMount() {
+    this.watch = new ResizeObserver(([{ contentRect }]) => this.setState({ width: Math.round(contentRect.width) }));
+    this.watch.observe(this.place.current);
+  }
+
+  componentWillUnmount() {
+    this.watch.disconnect();
+  }
+
+  render({ points }, { width }) {
+    return html`
+      <figure class="token-chart" aria-label=${text("chat.chart.label")}>
+        <figcaption class="token-reading"><${Key} of="sent" /><${Key} of="full" /></figcaption>
+        <div class="token-plot" ref=${this.place}>
+          ${width > 0 && html`<${Plot} points=${points} width=${width} />`}
+        </div>
+        <div class="visually-hidden">
+          <table>
+            <caption>${text("chat.chart.table")}</caption>
+            <thead><tr>${HEADS.map((head) => html`<th scope="col">${text(head)}</th>`)}</tr></thead>
+            <tbody>
+              ${points.map((point, index) => {
+                const cells = [number(index + 1), number(point.sent), number(point.full), compared(point)];
+                return html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`;
+              })}
+            </tbody>
+          </table>
+        </div>
+      </figure>
+    `;
+  }
+}
+
+const Key = ({ of }) => html`
+  <span>
+    <svg class="token-key" viewBox="0 0 18 8" aria-hidden="true"><path class="line-${of}" d="M0 4H18" /></svg>
+    ${text(`chat.chart.${of}`)}
+  </span>
+`;
+
+function Plot({ points, width }) {
+  const { ticks, top } = scale(Math.max(...points.map(({ sent, full }) => Math.max(sent, full)), 1));
   const left = 8 + 7 * Math.max(...ticks.map((tick) => number(tick).length));
   const right = width - 8;
   const x = (index) => left + ((right - left) * index) / (points.length - 1);
@@ -66,20 +153,20 @@ function draw(points, width) {
   const line = (series) =>
     points.map((point, index) => `${index ? "L" : "M"}${x(index).toFixed(1)} ${y(point[series]).toFixed(1)}`).join("");
   const area = (series) => `${line(series)}L${right} ${y(0)}L${left} ${y(0)}Z`;
-  const label = (words, attributes) => svg("text", { class: "token-label", ...attributes }, words);
-
-  return svg(
-    "svg",
-    { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, "aria-hidden": "true" },
-    ...ticks.map((tick) => svg("path", { class: "token-grid", d: `M${left} ${y(tick)}H${right}` })),
-    ...ticks.map((tick) => label(number(tick), { x: left - 6, y: y(tick) + 4, "text-anchor": "end" })),
-    svg("path", { class: "area-full", d: area("full") }),
-    svg("path", { class: "area-sent", d: area("sent") }),
-    svg("path", { class: "line-full", d: line("full") }),
-    svg("path", { class: "line-sent", d: line("sent") }),
-    label(text("chat.chart.turn", { number: 1 }), { x: left, y: HEIGHT - 2 }),
-    label(text("chat.chart.turn", { number: points.length }), { x: right, y: HEIGHT - 2, "text-anchor": "end" }),
-  );
+  const label = (words, at, anchor) => html`<text class="token-label" ...${at} text-anchor=${anchor}>${words}</text>`;
+  const turn = (at, count, anchor) =>
+    label(text("chat.chart.turn", { number: count }), { x: at, y: HEIGHT - 2 }, anchor);
+  return html`
+    <svg viewBox="0 0 ${width} ${HEIGHT}" width=${width} height=${HEIGHT} aria-hidden="true">
+      ${ticks.map((tick) => html`<path class="token-grid" d="M${left} ${y(tick)}H${right}" />`)}
+      ${ticks.map((tick) => label(number(tick), { x: left - 6, y: y(tick) + 4 }, "end"))}
+      <path class="area-full" d=${area("full")} />
+      <path class="area-sent" d=${area("sent")} />
+      <path class="line-full" d=${line("full")} />
+      <path class="line-sent" d=${line("sent")} />
+      ${turn(left, 1, "start")} ${turn(right, points.length, "end")}
+    </svg>
+  `;
 }
 
 /** Round values for the axis, from zero to at least `most`. */
@@ -89,104 +176,4 @@ function scale(most) {
   const step = Math.max(1, [1, 2, 2.5, 5, 10].find((factor) => factor * magnitude >= rough) * magnitude);
   const top = Math.ceil(most / step) * step;
   return { top, ticks: Array.from({ length: Math.round(top / step) + 1 }, (_, index) => index * step) };
-}
-
-function table(points) {
-  const heads = ["chat.chart.head_turn", "chat.chart.head_sent", "chat.chart.head_full", "chat.chart.head_difference"]
-    .map((name) => el("th", { scope: "col" }, text(name)));
-  const rows = points.map((point, index) =>
-    el(
-      "tr",
-      {},
-      [index + 1, point.sent, point.full].map((value) => el("td", {}, number(value))),
-      el("td", {}, compared(point)),
-    ),
-  );
-  return el(
-    "div.visually-hidden",
-    {},
-    el(
-      "table",
-      {},
-      el("caption", {}, text("chat.chart.table")),
-      el("thead", {}, el("tr", {}, heads)),
-      el("tbody", {}, rows),
-    ),
-  );
-}
-
-/**
- * Put the chart under the conversation's heading, open or folded as the person left it.  By itself it opens once memory
- * has saved tokens.  A chat without turns has no chart.
- */
-export function startChart() {
-  const line = el("span.token-total.muted", {});
-  const body = el("div.token-body", { id: "token-body" });
-  let saved = false;
-  const open = () => (settings.chart ? settings.chart === "shown" : saved && matchMedia(ROOM).matches);
-  const fold = button(
-    text("chat.chart.tokens"),
-    () => {
-      settings.chart = open() ? "hidden" : "shown";
-      unfold();
-    },
-    { kind: "quiet", "aria-controls": "token-body" },
-  );
-  const unfold = () => {
-    fold.setAttribute("aria-expanded", String(open()));
-    body.hidden = !open();
-  };
-  const strip = el(
-    "section.token-strip",
-    { "aria-label": text("chat.chart.tokens"), hidden: true },
-    el("div.token-head", {}, fold, line),
-    body,
-  );
-  unfold();
-  byId("conversation").querySelector(".panel-head").after(strip);
-
-  const show = (words, content) => {
-    strip.hidden = content === null;
-    strip.classList.remove("waiting-for-turns");
-    line.textContent = words;
-    body.replaceChildren(...(content ? [content] : []));
-  };
-  let asked = 0;
-  const read = async () => {
-    const sessionId = shown.temporary ? null : shown.sessionId;
-    const mine = ++asked;
-    if (sessionId === null) return show("", null);
-    try {
-      const turns = await turnsOf(sessionId);
-      if (mine !== asked) return;
-      const points = pointsOf(turns);
-      const { sent, full } = sums(points);
-      saved = sent < full;
-      unfold();
-      show(total(sent, full), points.length ? tokenChart(turns) : null);
-    } catch (error) {
-      if (mine === asked) show(text("chat.chart.unreadable"), el("p.token-none", {}, `${error.message} `, button(text("chat.message.retry"), read)));
-    }
-  };
-  on("session", () => {
-    strip.classList.add("waiting-for-turns"); // hide the other chat's figures, but keep their space
-    read();
-  });
-  on("turn", ({ sessionId }) => sessionId === shown.sessionId && read());
-}
-
-async function turnsOf(sessionId) {
-  try {
-    return await api.all(`${api.sessionPath(sessionId)}/turns`, { limit: PAGE });
-  } catch (error) {
-    if (error.status === 404) return []; // the first message is not stored yet
-    throw error;
-  }
-}
-
-const sums = (points) => points.reduce((sum, { sent, full }) => ({ sent: sum.sent + sent, full: sum.full + full }), { sent: 0, full: 0 });
-
-function total(sent, full) {
-  if (sent < full) return text("chat.chart.saved", { sent, full, difference: compared({ sent, full }) });
-  return text("chat.chart.unsaved", { sent, full });
 }

@@ -57,15 +57,15 @@ export function say(words) {
 export function startComposer(onSubmit, onHalt) {
   byId("composer").addEventListener("submit", (event) => {
     event.preventDefault();
-    const text = typed(box);
-    if (text && !send.hidden && !tooMuch(text)) onSubmit(text);
+    const words = typed(box.value);
+    if (words && !send.hidden && !tooMuch(words)) onSubmit(words);
   });
   stop.addEventListener("click", onHalt);
 }
 
 /** Show the draft of a session.  The first opened session takes over text that was typed before. */
 export function openDraft(name) {
-  const draft = sessionStorage.getItem(slot(name)) ?? "";
+  const draft = draftOf(name) ?? "";
   const typed = place === null ? box.value : "";
   place = name;
   box.value = [draft, typed].filter(Boolean).join("\n");
@@ -88,8 +88,10 @@ export function sending(name, words) {
   fit();
 }
 
+export const draftOf = (name) => sessionStorage.getItem(slot(name));
+
 export function stored(name, text) {
-  if (sessionStorage.getItem(slot(name)) === text) sessionStorage.removeItem(slot(name));
+  if (draftOf(name) === text) sessionStorage.removeItem(slot(name));
 }
 
 /** Put back a text that could not be sent, unless the person has typed another one. */
@@ -99,10 +101,10 @@ export function giveBack(name, text) {
   fit();
 }
 
-export const holds = (text) => typed(box) === text;
+export const holds = (words) => typed(box.value) === words;
 
-/** The text of a box without empty lines around it.  Its first line keeps its indentation. */
-export const typed = ({ value }) => value.replace(/^\s*\n|\s+$/g, "");
+/** What was typed, without empty lines around it.  Its first line keeps its indentation. */
+export const typed = (words) => words.replace(/^\s*\n|\s+$/g, "");
 
 export const tooMuch = (text) => tooLong(text, CHARS_MAX);
 

@@ -1,29 +1,24 @@
-// A form to edit a message of the person.
+// The form to edit a message of the person.
 
-import { tooMuch, typed } from "./composer.js";
-import { button, el, sends } from "../page/dom.js";
+import { EditForm } from "../memory/edit_form.js";
+import { html } from "../page/html.js";
 import { text } from "../page/texts.js";
+import { tooMuch, typed } from "./composer.js";
 
-/** Calls `send(words)` with a text that fits, `complain(problem)` before that, and `leave()` when it is cancelled. */
-export function editor(message, { send, complain, leave }) {
-  const words = el("textarea", { value: message.content, rows: 4, "aria-label": text("chat.message.edited") });
-  const save = () => {
+const PHONE = !matchMedia("(pointer: fine)").matches; // has no Shift+Enter, so there Enter begins a line
+
+export function Editor({ message, send, leave }) {
+  const save = async ({ words }) => {
     const changed = typed(words);
-    complain(tooMuch(changed));
-    if (changed && !tooMuch(changed)) send(changed);
+    if (tooMuch(changed)) throw new Error(tooMuch(changed));
+    if (changed) send(message, changed);
   };
-  words.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") {
-      event.stopPropagation();
-      leave();
-    }
-    if (sends(event)) {
-      event.preventDefault();
-      save();
-    }
-  });
-  return el("article.message.user", { "aria-label": text("chat.message.editing") },
-    el("div.edit", {}, words,
-      el("div.row.end", {}, el("span.muted.small.grow", {}, text("chat.message.edit_means")),
-        button(text("page.cancel"), leave), button(text("page.send"), save, { kind: "primary" }))));
+  return html`
+    <article class="message user" aria-label=${text("chat.message.editing")}>
+      <${EditForm} class="edit" action=${text("page.send")} manyLines=${PHONE} save=${save} cancel=${leave}>
+        <textarea name="words" rows="4" defaultValue=${message.content} aria-label=${text("chat.message.edited")} />
+        <p class="muted small">${text("chat.message.edit_means")}</p>
+      <//>
+    </article>
+  `;
 }

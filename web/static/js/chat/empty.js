@@ -1,6 +1,6 @@
 // What a chat shows before its first message: a short introduction to Recap.
 
-import { button, el } from "../page/dom.js";
+import { html } from "../page/html.js";
 import { text } from "../page/texts.js";
 
 const STEPS = [
@@ -11,13 +11,17 @@ const STEPS = [
 const TRIES = ["chat.empty.try_name", "chat.empty.try_work", "chat.empty.try_ask"];
 
 /** `write(text)` puts an example into the message box. */
-export function emptyState({ temporary, write }) {
-  if (temporary) {
-    return el("section.empty", {}, el("h2", {}, text("chat.empty.temporary_title")), el("p", {}, text("chat.empty.temporary_how")));
-  }
-  return el("section.empty", {},
-    el("h2", {}, text("chat.empty.title")),
-    el("ol", {}, STEPS.map(([name, how]) => el("li", {}, el("span", {}, el("strong", {}, text(name)), " ", text(how))))),
-    el("div.tries", {}, TRIES.map((key) => button(text(key), () => write(text(key))))),
-  );
+export function Empty({ temporary, write }) {
+  const [title, ...parts] = temporary
+    ? ["chat.empty.temporary_title", html`<p>${text("chat.empty.temporary_how")}</p>`]
+    : [
+        "chat.empty.title",
+        html`<ol>
+          ${STEPS.map(([name, how]) => html`<li><span><strong>${text(name)}</strong> ${text(how)}</span></li>`)}
+        </ol>`,
+        html`<div class="tries">
+          ${TRIES.map((key) => html`<button onClick=${() => write(text(key))}>${text(key)}</button>`)}
+        </div>`,
+      ];
+  return html`<section class="empty"><h2>${text(title)}</h2>${parts}</section>`;
 }

@@ -9,7 +9,9 @@ import { moment, speaker } from "../page/words.js";
 export async function saveChat(sessionId) {
   const path = api.sessionPath(sessionId);
   const [{ title }, messages] = await Promise.all([api.get(path), api.all(`${path}/messages`)]);
-  const parts = messages.map((message) => `## ${speaker(message)}, ${moment(message.created_at)}\n\n${message.content}\n`);
-  const name = title.replace(/[\s\\/:*?"<>|\p{Cc}]+/gu, " ").trim() || text("chat.thread.file"); // without what file systems forbid
-  saveFile(new Blob([[`# ${title || text("page.untitled_chat")}\n`, ...parts].join("\n")], { type: "text/markdown" }), `${name}.md`);
+  const head = (message) => `## ${speaker(message)}, ${moment(message.created_at)}`;
+  const parts = messages.map((message) => `${head(message)}\n\n${message.content}\n`);
+  const words = [`# ${title || text("page.untitled_chat")}\n`, ...parts].join("\n");
+  const name = title.replace(/[\s\\/:*?"<>|\p{Cc}]+/gu, " ").trim(); // without what file systems forbid
+  saveFile(new Blob([words], { type: "text/markdown" }), `${name || text("chat.thread.file")}.md`);
 }

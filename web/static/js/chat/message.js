@@ -1,101 +1,134 @@
-// Displays one message: its text, its time, what Recap remembered of it, and its actions.
+// One message: its text, its time, what Recap remembered of it, and its actions.
 
 import * as api from "../page/api.js";
 import { codeBlock, colour } from "../page/code.js";
-import { announce, button, copyButton, el } from "../page/dom.js";
+import { announce, copyButton } from "../page/dom.js";
+import { Component, Filled, html } from "../page/html.js";
 import { render } from "../page/markdown.js";
 import { emit } from "../page/state.js";
 import { text, textParts } from "../page/texts.js";
 import { clock, modelName, moment, speaker } from "../page/words.js";
-import { whyButton } from "./why.js";
+import { Versions } from "./versions.js";
+import { Why } from "./why.js";
 
 const ENDS = ["interrupted", "length", "cut_off"]; // reasons that are told under a reply
 
 /**
- * A stored message.  `turn` is the turn of a reply, with its cost and recall, and `facts` are those that its turn
- * brought; `actions` are additional buttons.
+ * A stored message.  `turn` is the turn of a reply, with its cost and recall; `facts` are those that its turn brought;
+ * `versions` are the ids of all its versions; `asked` is the message that the last reply answers; `acts`: see Messages.
+ * It is drawn anew only when one of these is another one: drawing has to be fast in long chats.
  */
-export function messageItem(message, { turn = null, facts = [], actions = [] } = {}) {
-  const own = message.role === "user" || message.role === "assistant";
-  const label = text("chat.message.label", { speaker: speaker(message), time: clock(message.created_at) });
-  const item = el(
-    `article.message.${own ? message.role : "other"}`,
-    { "aria-label": label, dataset: { id: message.id } },
-    own && !message.name ? null : el("div.who", {}, speaker(message)),
-    body(message.role, message.content),
-  );
-  if (facts.length) item.append(el("p.remembered", {}, textParts("chat.message.remembered", { facts: facts.map(remembered) })));
-  const meta = el("div.meta", {}, el("time", { dateTime: message.created_at, title: moment(message.created_at) }, clock(message.created_at)));
-  if (ENDS.includes(turn?.finish_reason)) meta.append(el("span.badge.warn", {}, text(`chat.message.ends.${turn.finish_reason}`)));
-  if (turn?.model) meta.append(el("span", { title: text("chat.message.model") }, modelName(turn.model)));
-  if (turn?.usage) meta.append(whyButton(turn, item, message.content));
-  meta.append(copyButton(message.content), ...actions);
-  item.append(meta);
-  return item;
+export class Message extends Component {
+  state = { explained: null }; // the turn that is explained
+
+  shouldComponentUpdate(props, state) {
+    return state !== this.state || Object.keys(props).some((name) => props[name] !== this.props[name]);
+  }
+
+  explain = () => {
+    const { turn } = this.props;
+    this.setState(({ explained }) => ({ explained: explained === turn ? null : turn }));
+  };
+
+  render({ message, turn, facts, versions, asked, temporary, acts }, { explained }) {
+    const { id, role, content, created_at: at } = message;
+    const own = role === "user" || role === "assistant";
+    const explains = turn && explained === turn;
+    return html`
+      <article
+        class="message ${own ? role : "other"}"
+        data-id=${id}
+        aria-label=${text("chat.message.label", { speaker: speaker(message), time: clock(at) })}
+      >
+        ${(!own || message.name) && html`<div class="who">${speaker(message)}</div>`}
+        <${Body} role=${role} words=${content} />
+        ${facts && html`<${Remembered} facts=${facts} />`}
+        <div class="meta">
+          <time datetime=${at} title=${moment(at)}>${clock(at)}</time>
+          ${ENDS.includes(turn?.finish_reason) &&
+          html`<span class="badge warn">${text(`chat.message.ends.${turn.finish_reason}`)}</span>`}
+          ${turn?.model && html`<span title=${text("chat.message.model")}>${modelName(turn.model)}</span>`}
+          ${turn?.usage &&
+          html`
+            <button class="quiet" aria-expanded=${explains} onClick=${this.explain}>
+              ${text("chat.why.button", { tokens: turn.usage.prompt_tokens })}
+            </button>
+          `}
+          <${Filled} of=${content} make=${copyButton} />
+          ${versions && html`<${Versions} ids=${versions} shown=${id} show=${acts.showVersion} />`}
+          ${!temporary &&
+          html`
+            ${role === "user" && html`<${Action} name="edit" class="when-free" act=${() => acts.edit(id)} />`}
+            ${asked && html`<${Action} name="retry" class="when-free" act=${() => acts.retry(asked)} />`}
+            <${Action} name="erase" act=${() => acts.erase(message)} />
+          `}
+        </div>
+        ${explains && html`<${Why} turn=${turn} reply=${content} jump=${acts.jump} />`}
+      </article>
+    `;
+  }
 }
 
-/** A fact with a button that forgets it. */
-function remembered(fact) {
-  const trouble = el("span.trouble", { role: "alert" });
-  const undo = button(text("chat.message.undo"), async () => {
+const Action = ({ name, act, ...rest }) => html`
+  <button class="quiet ${rest.class}" title=${text(`chat.message.${name}_means`)} onClick=${act}>
+    ${text(`chat.message.${name}`)}
+  </button>
+`;
+
+function Remembered({ facts }) {
+  const list = facts.map((fact) => html`<${NewFact} key=${fact.id} fact=${fact} />`);
+  return html`<p class="remembered">${textParts("chat.message.remembered", { facts: list })}</p>`;
+}
+
+/** A fact with a button that forgets it; what it corrected holds again. */
+class NewFact extends Component {
+  state = { trouble: "" };
+
+  undo = async () => {
     try {
-      await api.del(`/api/facts/${fact.id}`);
-    } catch (error) {
-      if (error.status !== 404) return void (trouble.textContent = error.message); // 404: it is already forgotten
+      await api.del(`/api/facts/${this.props.fact.id}`, { query: { restore: true } });
+    } catch ({ status, message }) {
+      if (status !== 404) return this.setState({ trouble: message }); // 404: it is already forgotten
     }
     announce(text("chat.message.forgotten"));
     emit("memory");
-  }, { kind: "link", "aria-label": text("chat.message.undo_means", { fact: fact.text }), title: text("chat.message.undo_means", { fact: fact.text }) });
-  return el("span.fact-new", {}, fact.text, " ", undo, trouble);
-}
+  };
 
-const FENCED = /\n?^```[^\S\n]*(\S*)[^\n]*\n([^]*?)\n?^```[^\S\n]*$\n?/m; // one block of code, its language and its text
+  render({ fact }, { trouble }) {
+    const means = text("chat.message.undo_means", { fact: fact.text });
+    return html`
+      <span>
+        ${fact.text}${" "}
+        <button class="link" aria-label=${means} title=${means} onClick=${this.undo}>
+          ${text("chat.message.undo")}
+        </button>
+        <span class="trouble" role="alert">${trouble}</span>
+      </span>
+    `;
+  }
+}
 
 /** The text: replies are rendered as Markdown.  All other messages are shown as typed, with their blocks of code. */
-export function body(role, words) {
+export function Body({ role, words }) {
   const reply = role === "assistant";
-  const element = el(`div.body.${reply ? "md" : "typed"}`, {}, reply ? render(words) : typed(words));
-  colour(element);
-  return element;
+  return html`<${Filled} class="body ${reply ? "md" : "typed"}" of=${words} make=${reply ? formatted : typed} />`;
 }
+
+function formatted(words) {
+  const fragment = render(words);
+  colour(fragment);
+  return fragment;
+}
+
+// A block of code, its language and its text.
+const FENCED = /\n?^```[^\S\n]*(\S*)[^\n]*\n([^]*?)\n?^```[^\S\n]*$\n?/m;
 
 function typed(words) {
-  const parts = words.split(FENCED); // words, then language, code and words again and again
-  return parts.map((part, at) => (at % 3 === 0 ? part : at % 3 === 2 && codeBlock(part, parts[at - 1])));
-}
-
-/** A reply in progress: `{item, show(turn)}`. */
-export function replyInProgress() {
-  const words = el("div.body.md", { hidden: true });
-  const waiting = el("div.body.waiting.dots", {});
-  const item = el("article.message.assistant", { "aria-label": text("chat.message.writing"), "aria-busy": "true" }, words, waiting);
-  let drawn = null;
-  let due = false;
-  const draw = () => {
-    due = false;
-    if (drawn) words.replaceChildren(render(drawn));
-  };
-  return {
-    item,
-    show(turn) {
-      waiting.textContent = doing(turn);
-      waiting.hidden = Boolean(turn.reply) && turn.heard && !turn.stopping;
-      if (!turn.reply) return;
-      words.hidden = false;
-      drawn = turn.reply;
-      if (!due) {
-        due = true;
-        requestAnimationFrame(draw);
-      }
-    },
-  };
-}
-
-function doing({ lost, stopping, heard, reply, memory }) {
-  if (lost) return text("chat.message.lost");
-  if (stopping) return text("chat.message.stopping");
-  if (!heard) return reply ? text("chat.message.waiting_for_rest") : text("chat.message.waiting_for_reply");
-  if (!memory) return text("chat.message.looking_back");
-  const found = memory.excerpts.length;
-  return found ? text("chat.message.found", { count: found }) : text("chat.message.replying");
+  const fragment = document.createDocumentFragment();
+  words.split(FENCED).forEach((part, at, parts) => {
+    if (at % 3 === 0) fragment.append(part); // then the language of a block, and its code
+    if (at % 3 === 2) fragment.append(codeBlock(part, parts[at - 1]));
+  });
+  colour(fragment);
+  return fragment;
 }

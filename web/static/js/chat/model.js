@@ -43,7 +43,8 @@ async function learn() {
 function draw() {
   const { main, items } = offered;
   const others = new Set([...items.filter((name) => name !== main), chosen].filter(Boolean));
-  select.replaceChildren(el("option", { value: "" }, modelName(main)), ...[...others].map((name) => el("option", { value: name }, name)));
+  const option = (value, name) => el("option", { value }, name);
+  select.replaceChildren(option("", modelName(main)), ...[...others].map((name) => option(name, name)));
   select.value = chosen;
   select.disabled = !others.size;
   select.hidden = !main;

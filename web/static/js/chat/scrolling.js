@@ -25,6 +25,15 @@ export function keepEnd() {
   return following;
 }
 
+/** Draw the messages.  Further up, the view stays on what it shows when earlier messages appear above. */
+export function keepPlace(draw) {
+  const { scrollHeight: height, scrollTop: top } = list;
+  const first = list.querySelector("article");
+  draw();
+  const moved = first?.isConnected && list.querySelector("article") !== first;
+  if (!keepEnd() && moved) list.scrollTop = top + list.scrollHeight - height;
+}
+
 /** Show an element, and stay there when text arrives below it. */
 export function bringIntoView(element, block = "nearest") {
   following = false;

@@ -25,30 +25,26 @@ export class Thread {
   /** Load the newest messages.  Throws ApiError, with status 404 if there is no such session. */
   static async latest(sessionId) {
     const thread = new Thread(sessionId);
-    const [, page] = await Promise.all([
-      thread.readSession(),
-      api.get(`${thread.path}/messages`, { order: "desc", limit: PAGE }),
-      thread.#readTurns(),
-      thread.#readVersions(),
-    ]);
-    thread.items = page.items.reverse();
-    thread.older = page.next_cursor;
+    await Promise.all([thread.loadOlder(), thread.#readRest()]);
     return thread;
   }
 
   /** Load the messages around one message. */
   static async around(sessionId, messageId) {
     const thread = new Thread(sessionId);
-    const [, page] = await Promise.all([
-      thread.readSession(),
-      api.get(`${thread.path}/messages`, { around: messageId, limit: PAGE }),
-      thread.#readTurns(),
-      thread.#readVersions(),
-    ]);
+    const [page] = await Promise.all([thread.#page({ around: messageId }), thread.#readRest()]);
     thread.items = page.items;
     thread.older = page.previous_cursor;
     thread.newer = page.next_cursor;
     return thread;
+  }
+
+  #page(query) {
+    return api.get(`${this.path}/messages`, { limit: PAGE, ...query });
+  }
+
+  #readRest() {
+    return Promise.all([this.readSession(), this.#readTurns(), this.#readVersions()]);
   }
 
   /** This thread, with the older messages that `before` has loaded of the same session. */
@@ -61,13 +57,13 @@ export class Thread {
   }
 
   async loadOlder() {
-    const page = await api.get(`${this.path}/messages`, { order: "desc", limit: PAGE, cursor: this.older });
+    const page = await this.#page({ order: "desc", cursor: this.older });
     this.items.unshift(...page.items.reverse());
     this.older = page.next_cursor;
   }
 
   async loadNewer() {
-    const page = await api.get(`${this.path}/messages`, { order: "asc", limit: PAGE, cursor: this.newer });
+    const page = await this.#page({ order: "asc", cursor: this.newer });
     this.items.push(...page.items);
     this.newer = page.next_cursor;
   }
@@ -85,13 +81,15 @@ export class Thread {
   /** Add a successful turn without reloading. */
   add(turn) {
     const { userMessageId, usage, memory, model } = turn;
-    const id = turn.messageId ?? randomId(); // a temporary reply has none
+    const id = turn.messageId ?? randomId(); // what is temporary has none
     const said = { session_id: this.sessionId, name: null };
     if (!this.holds(userMessageId) || turn.temporary) {
-      this.items.push({ ...said, id: userMessageId, role: "user", content: turn.text, created_at: turn.startedAt });
+      const message = { ...said, role: "user", content: turn.text, created_at: turn.startedAt };
+      this.items.push({ ...message, id: userMessageId ?? randomId() });
     }
     this.items.push({ ...said, id, role: "assistant", content: turn.reply, created_at: new Date().toISOString() });
-    this.turns.set(id, { ...said, message_id: id, user_message_id: userMessageId, usage, memory, model, finish_reason: turn.finishReason });
+    const told = { usage, memory, model, finish_reason: turn.finishReason };
+    this.turns.set(id, { ...said, ...told, message_id: id, user_message_id: userMessageId });
   }
 
   /** Remove an erased message, and reload the session and the turns, which may have shown it. */
@@ -99,6 +97,11 @@ export class Thread {
     this.items = this.items.filter((message) => message.id !== messageId);
     this.turns.clear();
     await Promise.all([this.readSession(), this.#readTurns()]);
+  }
+
+  /** Have the session go on from another version of one of its messages. */
+  async restore(messageId) {
+    await api.post(`${this.path}/messages/${messageId}/restore`);
   }
 
   async readSession() {

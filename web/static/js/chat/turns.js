@@ -162,7 +162,8 @@ class Turn {
     const choice = chunk.choices?.[0];
     this.reply += choice?.delta?.content ?? "";
     if (choice?.finish_reason) this.finishReason = choice.finish_reason;
-    if (!this.temporary) sessionStorage.setItem(slot(this.sessionId), JSON.stringify({ of: this.userMessageId, text: this.reply }));
+    const part = { of: this.userMessageId, text: this.reply };
+    if (!this.temporary) sessionStorage.setItem(slot(this.sessionId), JSON.stringify(part));
     this.changed();
   }
 }
@@ -174,7 +175,7 @@ export function takeTurn(request) {
   return turn;
 }
 
-/** Begin to wait for the reply to a stored message that the server is writing for another page; `part` is known of it. */
+/** Begin to wait for the reply to a stored message that the server writes for another page; `part` is known of it. */
 export function followTurn(sessionId, message, part) {
   const turn = new Turn({ sessionId, text: message?.content ?? "", resumes: message?.id ?? true });
   turn.reply = part;

@@ -2,49 +2,54 @@
 // and how many tokens it took.
 
 import * as api from "../page/api.js";
-import { button, el, svg } from "../page/dom.js";
+import { Component, createRef, html } from "../page/html.js";
 import { hasText, number, text } from "../page/texts.js";
 import { date, shortened, speaker, when } from "../page/words.js";
+import { bringIntoView } from "./scrolling.js";
 
 const NEAREST = 2; // messages of the chat that are shown
 const QUOTED = 300; // characters of each
 
-let jump = () => {};
-let reveal = () => {};
+/** The explanation of the reply of `turn`, whose text is `reply`.  `jump(session, message)` goes to a message. */
+export class Why extends Component {
+  place = createRef();
+  state = { memory: null, near: [], trouble: "" };
 
-/** Set the functions that go to a message, and that bring an element into view.  Called once, at the start. */
-export function onShow({ jumpTo, bringIntoView }) {
-  jump = jumpTo;
-  reveal = bringIntoView;
-}
+  componentDidMount() {
+    this.show();
+    this.read();
+  }
 
-/** The button under a reply that opens the explanation inside `item`. */
-export function whyButton(turn, item, reply) {
-  let shown = null;
-  const label = text("chat.why.button", { tokens: turn.usage.prompt_tokens });
-  const toggle = button(label, async () => {
-    if (shown) {
-      shown.remove();
-      shown = null;
-    } else {
-      shown = el("section.why", { "aria-label": text("chat.why.title") }, el("p.muted.dots", {}, text("chat.why.reading")));
-      item.append(shown);
-      const panel = shown;
-      reveal(panel);
-      try {
-        const [memory, near] = await Promise.all([turn.memory ?? read(turn), nearest(turn, reply)]);
-        panel.replaceChildren(thisChat(memory, near), recall(memory), ...facts(memory), tokens(turn.usage));
-      } catch (error) {
-        panel.replaceChildren(el("p.notice.error", {}, error.message));
-      }
-      reveal(panel);
+  show = () => bringIntoView(this.place.current);
+
+  async read() {
+    const { turn, reply } = this.props;
+    try {
+      const [memory, near] = await Promise.all([turn.memory ?? memoryOf(turn), nearest(turn, reply)]);
+      this.setState({ memory, near }, this.show);
+    } catch ({ message }) {
+      this.setState({ trouble: message });
     }
-    toggle.setAttribute("aria-expanded", String(shown !== null));
-  }, { kind: "quiet", "aria-expanded": "false" });
-  return toggle;
+  }
+
+  render({ turn, jump }, { memory, near, trouble }) {
+    return html`
+      <section class="why" aria-label=${text("chat.why.title")} ref=${this.place}>
+        ${trouble && html`<p class="notice error">${trouble}</p>`}
+        ${!memory && !trouble && html`<p class="muted dots">${text("chat.why.reading")}</p>`}
+        ${memory &&
+        html`
+          <${ThisChat} memory=${memory} near=${near} jump=${jump} />
+          <${FurtherBack} memory=${memory} jump=${jump} />
+          ${memory.facts.length > 0 && html`<${Facts} facts=${memory.facts} jump=${jump} />`}
+          <${Tokens} usage=${turn.usage} />
+        `}
+      </section>
+    `;
+  }
 }
 
-async function read(turn) {
+async function memoryOf(turn) {
   const path = `${api.sessionPath(turn.session_id)}/turns/${turn.message_id}`;
   turn.memory = (await api.get(path)).memory;
   return turn.memory;
@@ -55,14 +60,14 @@ async function nearest(turn, reply) {
   const q = reply.replace(/[^\p{L}\p{N}]+/gu, " ").trim().slice(0, 2000);
   if (!turn.session_id || !q) return [];
   const { results } = await api.get("/api/search", { q, session_id: turn.session_id, role: "user", limit: 10 });
-  const earlier = results.filter((hit) => hit.highlights.length && hit.message_id < turn.user_message_id).slice(0, NEAREST);
-  return earlier.map((hit) => {
+  const earlier = results.filter((hit) => hit.highlights.length && hit.message_id < turn.user_message_id);
+  return earlier.slice(0, NEAREST).map((hit) => {
     const message = { ...hit, id: hit.message_id, content: shortened(hit.content, QUOTED) };
     return { ...hit, title: text("chat.why.to_message"), messages: [message], hits: [message.id] };
   });
 }
 
-function thisChat(memory, near) {
+function ThisChat({ memory, near, jump }) {
   const { head_version: version } = memory.summary;
   const { messages, dropped } = memory.tail;
   const held = [
@@ -70,100 +75,121 @@ function thisChat(memory, near) {
     version && text("chat.why.read_summary", { version }),
   ].filter(Boolean);
   const what = held.length > 1 ? text("chat.why.read_both", { messages: held[0], summary: held[1] }) : held[0];
-  return el(
-    "div",
-    {},
-    el("h2", {}, text("chat.why.this_chat")),
-    el("p", {}, what ? text("chat.why.read", { what }) : text("chat.why.read_nothing")),
-    dropped > 0 && el("p", {}, text("chat.why.dropped", { count: dropped })),
-    near.length > 0 && [el("p", {}, text("chat.why.nearest")), passages(near)],
-  );
+  return html`
+    <div>
+      <h2>${text("chat.why.this_chat")}</h2>
+      <p>${what ? text("chat.why.read", { what }) : text("chat.why.read_nothing")}</p>
+      ${dropped > 0 && html`<p>${text("chat.why.dropped", { count: dropped })}</p>`}
+      ${near.length > 0 && html`<p>${text("chat.why.nearest")}</p>`}
+      <${Passages} excerpts=${near} jump=${jump} />
+    </div>
+  `;
 }
 
-const passages = (excerpts) => el("ul", {}, excerpts.map((excerpt) => el("li", {}, passage(excerpt))));
+const LOOKED = ["reference", "implicit", "plain", "time", "always"]; // kinds of messages for which Recap searches
 
-function recall(memory) {
-  const { excerpts } = memory;
-  const calls = memory.recall.calls ?? [];
-  const told = memory.recall.reason;
-  const reason = /^(has|refers|points|speaks) /.test(told) ? text("chat.why.your_message", { reason: told }) : told;
-  return el(
-    "div",
-    {},
-    el("h2", {}, text("chat.why.further_back")),
-    el("p", {}, text(excerpts.length ? "chat.why.recalled" : "chat.why.nothing_recalled", { reason, count: excerpts.length })),
-    calls.length > 0 && el("ul", {}, calls.map(call)),
-    excerpts.length > 0 && passages(excerpts),
-  );
+function FurtherBack({ memory: { excerpts, recall }, jump }) {
+  const { kind, calls = [] } = recall;
+  const reason = kind ? text(`chat.why.reasons.${kind}`) : recall.reason; // turns of before have no kind
+  const count = excerpts.length;
+  const none = LOOKED.includes(kind) ? "chat.why.nothing_fits" : "chat.why.nothing_recalled";
+  return html`
+    <div>
+      <h2>${text("chat.why.further_back")}</h2>
+      <p>${text(count ? "chat.why.recalled" : none, { reason, count })}</p>
+      ${calls.length > 0 && html`<ul>${calls.map((call) => html`<li class="muted">${looked(call)}</li>`)}</ul>`}
+      <${Passages} excerpts=${excerpts} jump=${jump} />
+    </div>
+  `;
 }
 
-function call(made) {
+function looked({ query, after, before, error, excerpts }) {
   const asked = [
-    made.query && text("chat.why.query", { words: made.query }),
-    made.after && text("chat.why.from", { day: date(made.after) }),
-    made.before && text("chat.why.to", { day: date(made.before) }),
+    query && text("chat.why.query", { words: query }),
+    after && text("chat.why.from", { day: date(after) }),
+    before && text("chat.why.to", { day: date(before) }),
   ].filter(Boolean).join(" ");
-  const found = made.error ? made.error : text("chat.why.passages", { count: made.excerpts });
-  return el("li.muted", {}, text("chat.why.looked_back", { asked, found }));
+  return text("chat.why.looked_back", { asked, found: error ?? text("chat.why.passages", { count: excerpts }) });
 }
 
-function passage(excerpt) {
-  const hits = new Set(excerpt.hits);
-  const first = excerpt.messages.find((message) => hits.has(message.id)) ?? excerpt.messages[0];
-  const parts = Object.entries(excerpt.why).filter(([, value]) => value > 0.005);
-  return el(
-    "div.excerpt",
-    {},
-    el("div.row", {},
-      button(excerpt.title || text("chat.why.a_chat"), () => jump(excerpt.session_id, first.id), { kind: "link", title: text("chat.why.to_words") }),
-      el("span.muted.small", {}, when(first.created_at)),
-    ),
-    el("blockquote", {}, excerpt.messages.map((message) =>
-      el("div", {}, el("span.muted", {}, `${speaker(message)}: `), hits.has(message.id) ? el("mark", {}, message.content) : message.content),
-    )),
-    el("div.parts", {}, el("span", {}, `${text("chat.why.score")} ${excerpt.score.toFixed(2)}`), parts.map(scorePart)),
-  );
+const Passages = ({ excerpts, jump }) => html`
+  <ul hidden=${!excerpts.length}>
+    ${excerpts.map((excerpt) => html`<li><${Passage} ...${excerpt} jump=${jump} /></li>`)}
+  </ul>
+`;
+
+function Passage({ session_id: session, title, messages, hits, score, why, jump }) {
+  const first = messages.find(({ id }) => hits.includes(id)) ?? messages[0];
+  return html`
+    <div class="excerpt">
+      <div class="row">
+        <button class="link" title=${text("chat.why.to_words")} onClick=${() => jump(session, first.id)}>
+          ${title || text("chat.why.a_chat")}
+        </button>
+        <span class="muted small">${when(first.created_at)}</span>
+      </div>
+      <blockquote>
+        ${messages.map(
+          (message) => html`
+            <div>
+              <span class="muted">${speaker(message)}: </span>
+              ${hits.includes(message.id) ? html`<mark>${message.content}</mark>` : message.content}
+            </div>
+          `,
+        )}
+      </blockquote>
+      <${Parts} parts=${{ score, ...why }} />
+    </div>
+  `;
 }
 
-function facts(memory) {
-  if (!memory.facts.length) return [];
-  return [el(
-    "details",
-    {},
-    el("summary", {}, text("chat.why.facts", { count: memory.facts.length })),
-    el("ul", {}, memory.facts.map((fact) => {
-      const parts = Object.entries(fact.score ?? {}).filter(([name, value]) => name !== "total" && value > 0.005);
-      return el("li", {},
-        fact.source_message_id ? button(fact.text, () => jump(fact.session_id, fact.source_message_id), { kind: "link", title: text("chat.why.to_source") }) : fact.text,
-        fact.pinned && [" ", el("span.badge", {}, text("chat.why.pinned"))],
-        el("div.parts", {}, parts.map(scorePart)),
-      );
-    })),
-  )];
-}
+const Facts = ({ facts, jump }) => html`
+  <details>
+    <summary>${text("chat.why.facts", { count: facts.length })}</summary>
+    <ul>
+      ${facts.map(({ text: words, session_id: session, source_message_id: source, pinned, score }) => {
+        const { total, ...parts } = score ?? {};
+        const leads = { class: "link", title: text("chat.why.to_source"), onClick: () => jump(session, source) };
+        return html`
+          <li>
+            ${source ? html`<button ...${leads}>${words}</button>` : words}
+            ${pinned && html` <span class="badge">${text("chat.why.pinned")}</span>`}
+            <${Parts} parts=${parts} />
+          </li>
+        `;
+      })}
+    </ul>
+  </details>
+`;
 
-/** A part of a score, by its name in the API. */
-function scorePart([name, value]) {
-  const key = `chat.why.parts.${name}`;
-  return el("span", {}, `${hasText(key) ? text(key) : name} ${value.toFixed(2)}`);
-}
+/** The parts of a score, by their names in the API. */
+const Parts = ({ parts }) => html`
+  <div class="parts">
+    ${Object.entries(parts)
+      .filter(([, value]) => value > 0.005)
+      .map(([name, value]) => {
+        const key = `chat.why.parts.${name}`;
+        return html`<span>${hasText(key) ? text(key) : name} ${value.toFixed(2)}</span>`;
+      })}
+  </div>
+`;
 
-function tokens(usage) {
-  const most = Math.max(usage.prompt_tokens, usage.full_history_tokens, 1);
-  const share = usage.saved_tokens / Math.max(1, usage.full_history_tokens);
-  const saved = usage.saved_tokens > 0
-    ? text("chat.why.saved", { tokens: usage.saved_tokens, share: share * 100 })
-    : text("chat.why.unsaved");
-  const bar = (kind, value) => svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
-    svg("rect", { class: kind, width: String((100 * value) / most), height: "10", rx: "1" }));
-  return el(
-    "div",
-    {},
-    el("h2", {}, text(usage.estimated ? "chat.why.tokens_estimated" : "chat.why.tokens")),
-    el("div.tokens", {},
-      el("span", {}, text("chat.why.sent")), bar("bar-sent", usage.prompt_tokens), el("span", {}, number(usage.prompt_tokens)),
-      el("span", {}, text("chat.why.full")), bar("bar-full", usage.full_history_tokens), el("span", {}, number(usage.full_history_tokens)),
-    ),
-    el("p.muted", {}, `${saved} ${text("chat.why.reply_took", { tokens: usage.completion_tokens })}`),
-  );
+function Tokens({ usage }) {
+  const { prompt_tokens: sent, full_history_tokens: full, saved_tokens: saved, completion_tokens: reply } = usage;
+  const share = (100 * saved) / Math.max(1, full);
+  const said = saved > 0 ? text("chat.why.saved", { tokens: saved, share }) : text("chat.why.unsaved");
+  const bar = (kind, value) => html`
+    <span>${text(`chat.why.${kind}`)}</span>
+    <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="bar-${kind}" width=${(100 * value) / Math.max(sent, full, 1)} height="10" rx="1" />
+    </svg>
+    <span>${number(value)}</span>
+  `;
+  return html`
+    <div>
+      <h2>${text(usage.estimated ? "chat.why.tokens_estimated" : "chat.why.tokens")}</h2>
+      <div class="tokens">${bar("sent", sent)}${bar("full", full)}</div>
+      <p class="muted">${said} ${text("chat.why.reply_took", { tokens: reply })}</p>
+    </div>
+  `;
 }

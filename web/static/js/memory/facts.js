@@ -61,7 +61,10 @@ class Fact extends Component {
   row = createRef();
   state = { past: false, trouble: "" };
 
-  edit = () => this.props.edit(this.props.fact.id, this.props.fact);
+  edit = () => {
+    if (this.props.editing) this.row.current.querySelector("textarea").focus();
+    else this.props.edit(this.props.fact.id, this.props.fact);
+  };
 
   pin = () =>
     this.attempt(async () => {

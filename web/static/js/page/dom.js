@@ -48,24 +48,6 @@ export function saveFile(blob, name) {
   setTimeout(() => URL.revokeObjectURL(address), 60_000); // the browser may read the blob later
 }
 
-const SVG = "http://www.w3.org/2000/svg";
-
-export function svg(tag, attributes = {}, ...children) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
-  return element;
-}
-
-/** Make `nodes` the children of `parent`.  Children that stay are not moved, so they keep focus and clicks. */
-export function put(parent, nodes) {
-  const wanted = new Set(nodes);
-  for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
-  nodes.forEach((node, place) => {
-    if (parent.children[place] !== node) parent.insertBefore(node, parent.children[place] ?? null);
-  });
-}
-
 /** Whether a key press is Enter.  Enter that ends the composition of a word by an input method is not. */
 export const isEnter = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && event.keyCode !== 229;
 

@@ -7,7 +7,24 @@
 // A component with state is a class.  An element that only moves keeps its focus; one that goes takes it along.
 
 import htm from "../../vendor/htm.mjs";
-import { h } from "../../vendor/preact.mjs";
+import { Component, createRef, h } from "../../vendor/preact.mjs";
 
 export { Component, createRef, render } from "../../vendor/preact.mjs";
 export const html = htm.bind(h);
+
+/** An element with content that is made without Preact: `make(of)` returns its nodes, anew when `of` changes. */
+export class Filled extends Component {
+  place = createRef();
+
+  componentDidMount() {
+    this.place.current.replaceChildren(...[this.props.make(this.props.of)].flat());
+  }
+
+  componentDidUpdate({ of }) {
+    if (of !== this.props.of) this.componentDidMount();
+  }
+
+  render({ of, make, ...rest }) {
+    return html`<div ...${rest} ref=${this.place} />`;
+  }
+}

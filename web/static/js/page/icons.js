@@ -1,6 +1,5 @@
 // The icons of buttons in rows.  They are hidden from screen readers, so each button needs a label of its own.
 
-import { svg } from "./dom.js";
 import { html } from "./html.js";
 
 const PATHS = {
@@ -10,14 +9,6 @@ const PATHS = {
   forget:
     "M3 4.5 13 4.5 M6.3 4.5 6.3 2.8 9.7 2.8 9.7 4.5 M4.4 4.5 5 13.2 11 13.2 11.6 4.5 M6.8 7 6.8 10.8 M9.2 7 9.2 10.8",
 };
-
-export function icon(name) {
-  return svg(
-    "svg",
-    { viewBox: "0 0 16 16", width: 16, height: 16, class: `icon-${name}`, "aria-hidden": "true" },
-    svg("path", { d: PATHS[name] }),
-  );
-}
 
 export const Icon = ({ name }) => html`
   <svg viewBox="0 0 16 16" width="16" height="16" class="icon-${name}" aria-hidden="true"><path d=${PATHS[name]} /></svg>

@@ -52,6 +52,12 @@ export function keep(key, value) {
   }
 }
 
+/** Remove what the browser has stored of a session that was deleted. */
+export function forgetChat(sessionId) {
+  for (const name of ["model", "memory"]) keep(`${name}.${sessionId}`, "");
+  for (const name of ["draft", "reply"]) sessionStorage.removeItem(`recap.${name}.${sessionId}`);
+}
+
 /** The settings that the browser stores, with their defaults.  Assigning `settings.user = "ada"` stores a value. */
 const DEFAULTS = {
   user: "me", // the user_id of the person; all sessions of the page belong to this person
