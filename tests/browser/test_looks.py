@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.chatting import ME, messages, misfits, talk
-from tests.browser.conftest import Browse
+from tests.browser.conftest import Browse, Serve
 from tests.browsing import PHONE, USUAL, Screen
 from tests.live import Live
 from tests.model_server import ModelServer
@@ -168,3 +168,16 @@ def test_on_a_phone_the_sides_slide_in_one_at_a_time(page: Page, live: Live) -> 
     page.keyboard.press("Escape")
     expect(memory).to_be_hidden()
     expect(page.get_by_role("button", name="Memory", exact=True)).to_be_focused()
+
+
+@pytest.mark.parametrize("screen", [PHONE, PHONE.in_german], ids=str)
+def test_on_a_phone_no_button_is_narrower_than_its_words(serve: Serve, browse: Browse, screen: Screen) -> None:
+    page = browse(serve(builtin=True), screen)  # with the notice above
+    page.goto("/")
+    expect(page.locator("#notice")).to_be_visible()
+    page.locator("[data-open-panel=sessions]").click()
+    expect(page.locator("#open-settings")).to_be_in_viewport(ratio=1)
+    narrow = (
+        "[...document.querySelectorAll('button')].filter(one => one.scrollWidth > one.clientWidth).map(one => one.id)"
+    )
+    assert page.evaluate(narrow) == []

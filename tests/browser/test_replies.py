@@ -68,6 +68,17 @@ def test_who_reads_further_up_is_left_there_while_a_reply_is_written(page: Page,
     expect(messages(page).last).not_to_be_in_viewport()
 
 
+def test_the_form_to_edit_a_message_is_in_view_and_not_the_end(page: Page, model_server: ModelServer) -> None:
+    page.goto("/")
+    chat(page, model_server, "Begin", "A long answer.\n\n" * 60, shows="A long answer.")
+    messages(page).first.get_by_role("button", name="Edit").click()
+    form = page.get_by_role("textbox", name="Your message, changed")
+    expect(form).to_be_in_viewport(ratio=1)
+    form.press("Escape")
+    expect(messages(page)).to_have_count(2)
+    expect(messages(page).first).to_be_in_viewport()
+
+
 @pytest.mark.parametrize("page", [PHONE, USUAL], indirect=True, ids=str)
 def test_why_this_answer_opens_in_view_and_leads_to_the_words_of_this_chat(
     page: Page, model_server: ModelServer
