@@ -16,6 +16,7 @@ from api import (
     door,
     errors,
     facts,
+    graph,
     jobs,
     models,
     openai_compat,
@@ -40,7 +41,7 @@ _SCHEME = {
     "none, and serves only its own machine.",
 }
 _RESOURCES = (
-    *(chat, sessions, turns, summary, facts, search, store, profile, users),
+    *(chat, sessions, turns, summary, facts, graph, search, store, profile, users),
     *(prompts, models, jobs, openai_compat, ops),
 )
 

@@ -20,6 +20,9 @@ FACT_CATEGORIES = (
 )
 
 
+ENTITY_KINDS = ("person", "place", "organisation", "thing")
+
+
 @dataclass(frozen=True)
 class Caller:
     """On whose behalf a call is made: a tenant, and within it a user where the application named one."""
@@ -99,6 +102,20 @@ class FactRevision:
 
 
 @dataclass(frozen=True)
+class Link:
+    """A relation between two entities, known by their names (see `facts.entities`).  A link belongs to a fact."""
+
+    subject: str
+    relation: str
+    object: str
+    subject_kind: str = "thing"
+    object_kind: str = "thing"
+
+    def __str__(self) -> str:
+        return f"{self.subject} {self.relation} {self.object}"
+
+
+@dataclass(frozen=True)
 class FactDraft:
     """A fact as the mini model proposes it, not yet checked against its source.
 
@@ -112,6 +129,7 @@ class FactDraft:
     importance: int = 3
     scope: str = "session"
     supersedes: tuple[int, ...] = ()
+    links: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from memory.llm import DigestMaterial, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
 from memory.llm.model_server import ModelServer
 from memory.llm.models import Models
+from memory.longterm.links import Links
 from memory.longterm.profile import Profiles
 from memory.ops import logs
 from memory.ops.backup import DataLock
@@ -118,6 +119,7 @@ class Services:
         self.sessions = sessions = Sessions(settings, database, outbox, leases, now)
         self.branches = Branches(settings, database, sessions, leases, now)
         self.facts = facts = Facts(settings, database, now)
+        self.links = Links(database, now)
         self.items = items = Items(database, index, outbox, now)
         self.summaries = Summaries(settings, database, outbox, budgets, facts, now)
         self.backlogs = Backlogs(database, outbox, budgets, now)

@@ -2,6 +2,7 @@
 
 from models.database import Database, Transaction, Upsert
 from models.items import ItemRow, ItemSourceRow, ItemVersionRow
+from models.links import LinkRow
 from models.rows import (
     REVISED,
     Base,
@@ -32,6 +33,7 @@ __all__ = [
     "ItemVersionRow",
     "JobRow",
     "KeyRow",
+    "LinkRow",
     "MessageRow",
     "ModelServerRow",
     "OwnerRow",

@@ -12,14 +12,17 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, validate
+from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, validate, validates_schema
 
-from memory.domain import FACT_CATEGORIES, Usage
+from memory.domain import ENTITY_KINDS, FACT_CATEGORIES, Link, Usage
 from memory.domain import Fact as FactValue
 from memory.domain import FactRevision as FactRevisionValue
+from memory.facts.entities import key
+from memory.facts.grounding import NAME_CHARS_MAX
 from memory.people.export import Export, FactRecord, ItemRecord, SessionRecord, TurnRecord
 from memory.store.values import NAME_CHARS, ItemVersion, Source
 from memory.store.values import Item as ItemValue
+from memory.summary.digest import LINKS_MAX
 from memory.summary.summaries import SummaryVersion as SummaryVersionValue
 from memory.turn.values import TurnUsage
 from schemas.fields import (
@@ -40,6 +43,7 @@ from schemas.sessions import Extra, MessageToAppend
 from schemas.store import TTL, JsonValue, Namespace
 from schemas.summaries import Sections
 
+_NAMED = validate.Length(1, NAME_CHARS_MAX)
 FORMAT, VERSION = "recap-export", 1
 _OPTIONAL: dict[str, Any] = {"load_default": None, "allow_none": True}
 
@@ -150,6 +154,23 @@ class ExportedRevision(_Record):
     at = UtcDateTime(required=True)
 
 
+class ExportedLink(_Record):
+    """What a fact ties together."""
+
+    value = Link
+
+    subject = Text(required=True, validate=_NAMED)
+    relation = Text(required=True, validate=_NAMED)
+    object = Text(required=True, validate=_NAMED)
+    subject_kind = one_of(*ENTITY_KINDS, load_default="thing")
+    object_kind = one_of(*ENTITY_KINDS, load_default="thing")
+
+    @validates_schema
+    def _of_two(self, data: dict[str, Any], **_: Any) -> None:
+        if key(data["subject"]) == key(data["object"]):
+            raise ValidationError("Must not be the subject.", "object")
+
+
 class ExportedFact(_Record):
     """A fact, with its earlier forms."""
 
@@ -168,11 +189,12 @@ class ExportedFact(_Record):
     superseded_by = integer(1, attribute="fact.superseded_by", **_OPTIONAL)
     created_at = UtcDateTime(attribute="fact.created_at", required=True)
     revisions = fields.List(fields.Nested(ExportedRevision), load_default=())
+    links = Items(fields.Nested(ExportedLink), LINKS_MAX, load_default=())
 
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> FactRecord:
         fact = FactValue(**data["fact"], source_message_id=None)
-        return FactRecord(fact, data["source_position"], tuple(data["revisions"]))
+        return FactRecord(fact, data["source_position"], tuple(data["revisions"]), tuple(data["links"]))
 
 
 class ExportedVersion(_Record):

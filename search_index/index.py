@@ -45,6 +45,7 @@ class Query:
     `after` is inclusive, `before` exclusive.  `exclude` are ids of messages that count as not there: a question that
     was just asked would be its own best answer.  `times` are half-open ranges the text speaks of: what was said then is
     preferred, the rest is found all the same.  So is what has the role `about`, unless the text names a speaker.
+    `linked` are ids of messages about what belongs to somebody that the text names: they are found without its words.
     """
 
     text: str
@@ -56,6 +57,7 @@ class Query:
     exclude: Collection[int] = ()
     times: Sequence[tuple[datetime, datetime]] = ()
     about: str | None = None
+    linked: Collection[int] = ()
     operators: bool = False
 
 
@@ -202,6 +204,7 @@ class SearchIndex(Store):
             [(microseconds(after), microseconds(before)) for after, before in query.times],
             code(named[0]) if len(named) == 1 else 0,
             code(query.about) if query.about else 0,
+            query.linked,
         )
 
     def highlights(self, prepared: Prepared, text: str) -> list[str]:

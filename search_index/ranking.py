@@ -15,7 +15,7 @@ there are few sessions, and a common word is in most of them.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -43,6 +43,7 @@ class Asked:
 
     `likeness` is the cosine of each message's vector with the query's.  `speaker` and `role` are hashes of whose words
     are asked for, or 0; `times` the half-open ranges the query speaks of, in microseconds since 1970 like `now`.
+    `linked` are ids of messages about what belongs to somebody or something that the query names.
     """
 
     candidates: Candidates
@@ -51,6 +52,7 @@ class Asked:
     times: Sequence[tuple[int, int]] = ()
     speaker: int = 0
     role: int = 0
+    linked: Collection[int] = ()
 
     @property
     def rows(self) -> NDArray[np.void]:
@@ -139,6 +141,12 @@ def speaker(asked: Asked) -> Floats:
     return ((asked.rows["role"] == asked.role) & (asked.role != 0)).astype(float)
 
 
+def linked(asked: Asked) -> Floats:
+    """It tells of what belongs to somebody or something that the question names ("my sister's city"), maybe without
+    any of the question's words."""
+    return np.isin(asked.rows["id"], np.fromiter(asked.linked, np.int64, len(asked.linked))).astype(float)
+
+
 def rare(asked: Asked) -> Floats:
     """It says something that is seldom said: the idf of its rarest term, whatever the question."""
     holders = asked.candidates.rarest()
@@ -213,6 +221,7 @@ CONTEXT = Recipe(
         Part(session, 0.5),
         Part(time, 1.75),
         Part(speaker, 0.65),
+        Part(linked, 1.5),
         Part(rare, 2.0),
         Part(tells, 0.9),
         Part(names, 0.5),
@@ -247,6 +256,8 @@ def rank(asked: Asked, recipe: Recipe) -> Ranked:
         eligible |= asked.likeness >= LIKE
     if recipe.uses("neighbours"):
         eligible |= np.add.reduce(np.minimum(asked.around[0], 1.0)) >= BESIDE
+    if asked.linked:
+        eligible |= linked(asked) > 0
     return Ranked(total, parts, eligible & (total >= recipe.least))
 
 

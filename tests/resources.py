@@ -104,6 +104,13 @@ def fact(text: str, source: int, quote: str | None = None, **more: Any) -> Body:
     }
 
 
+def link(subject: str, relation: str, object: str, kinds: str = "person thing") -> Body:
+    """A link of a fact as the mini model writes it."""
+    first, second = kinds.split()
+    ends = {"subject_kind": first, "object_kind": second}
+    return {"subject": subject, "relation": relation, "object": object, **ends}
+
+
 def digest_of(*facts: Body, **sections: Any) -> Body:
     """The mini model's answer with these facts and sections."""
     empty = Sections(topic="Tea").as_dict()

@@ -387,3 +387,21 @@ def test_long_and_hostile_texts_are_read_in_no_time(repeated: str) -> None:
     with soon_over():
         digest([text])
         reply(text, [text])
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("My sister Ida lives in Porto.", ["user sister Ida", "Ida lives in Porto"]),
+        ("My brother's name is Tom.", ["user brother Tom"]),
+        ("I have a younger sister called Una.", ["user younger sister Una"]),
+        ("My boss lives in Lyon.", ["user's boss lives in Lyon"]),
+        ("I live in Tallinn and I work at Acme.", ["user lives in Tallinn", "user works at Acme"]),
+        ("I'm originally from Bergen.", ["user comes from Bergen"]),
+        ("我姐姐叫小红。我住在上海。", ["user 姐姐 小红", "user 住在 上海"]),
+        ("I like tea. My sister is a doctor.", []),
+    ],
+)
+def test_ties_people_and_places_together(said: str, expected: list[str]) -> None:
+    found = [one for drafted in digest([said])[1] for one in drafted["links"]]
+    assert [f"{one['subject']} {one['relation']} {one['object']}" for one in found] == expected

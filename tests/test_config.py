@@ -76,6 +76,7 @@ GOOD: dict[str, tuple[str, Any]] = {
     "PROFILE_MODE": ("every 30 minutes", When("schedule", minutes=30)),
     "PROFILE_TOKENS": ("100", 100),
     "FACT_HALF_LIFE_DAYS": ("90", 90.0),
+    "LINKS": ("OFF", "off"),
     "METRICS_KEY": ("prometheus-reads-with-it", "prometheus-reads-with-it"),
     "LOG_LEVEL": ("DEBUG", "debug"),
     "LOG_FORMAT": ("JSON", "json"),

@@ -19,7 +19,7 @@ from app import services_of
 from memory.people import erasing
 from models import JobRow
 from tests.model_server import Delay, ModelServer, Status
-from tests.resources import append, derived, digest_of, error, fact, good, read_all, said
+from tests.resources import append, derived, digest_of, error, fact, good, link, read_all, said
 from tests.talking import answering, ask, chat, failed, meanwhile, prompts, stored, summary
 from tests.talking import said as stored_words
 from tests.traces import traces as traces_in
@@ -108,7 +108,10 @@ def past(client: FlaskClient, model_server: ModelServer) -> FlaskClient:
     neighbours(client, model_server)
     model_server.main.queue("I will keep it.", "Green, then.", "It is safe with me.")
     chat(client, SECRET, session_id="s", user_id="ada", name=f"{SENTINEL} Ada", key=f"{SENTINEL}-key")
-    told(client, model_server, fact(f"{SENTINEL} is my secret", 1, scope="user"), topic=f"About {SENTINEL}")
+    tied = link("user", f"{SENTINEL} of", SENTINEL)
+    told(
+        client, model_server, fact(f"{SENTINEL} is my secret", 1, scope="user", links=[tied]), topic=f"About {SENTINEL}"
+    )
     derived(services_of(client.application), "ada", SENTINEL, {SENTINEL: SECRET}, [id_of(client, SECRET)])
     chat(client, "I like green tea.", session_id="s", user_id="ada")
     told(client, model_server, fact("Likes green tea", 3, "I like green tea"), topic=f"{SENTINEL} and tea")
@@ -140,6 +143,7 @@ def test_not_a_byte_of_an_erased_message_is_left(past: FlaskClient, model_server
         "edited_summaries": 1,
         "facts": 1,
         "fact_revisions": 1,
+        "links": 1,
         "items": 1,
         "item_versions": 1,
         "index_documents": 1,
@@ -509,6 +513,7 @@ def test_not_a_byte_of_an_erased_session_is_left(
         "edited_summaries": 1,
         "facts": 2,
         "fact_revisions": 3,
+        "links": 0,
         "items": 1 if user else 0,
         "item_versions": 1 if user else 0,
         "jobs": receipt["erased"]["jobs"],

@@ -127,6 +127,7 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "POST /api/users/{user_id}/profile/refresh": (NO_IDS,),
     "GET /api/profile/schema": (NO_IDS,),
     "PUT /api/profile/schema": (Request(json={"schema": {"type": "object"}}),),
+    "GET /api/graph": (listing("user_id", user_id=USER), Request(query={"user_id": USER, "session_id": SESSION})),
     "GET /api/search": (
         listing("user_id", q=SECRET, user_id=USER),
         Request(query={"q": SECRET, "session_id": SESSION}),
@@ -447,20 +448,25 @@ def test_a_cursor_that_was_made_for_another_shows_ones_own(app: Flask, case: str
         good(client.post(f"/api/users/{owner.ids['user']}/profile/rollback", json={"version": 1}))
         good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": "again"}}))
         good(client.post("/api/chat", json={"session_id": session, "message": "And once more."}))
+        made = {"valid_from": "2026-03-01", "created_at": "2026-03-01", "category": "other", "importance": 3}
+        links = [{"subject": "user", "relation": "drinks", "object": drink} for drink in (owner.ids["user"], "tea")]
+        facts = [{"id": 1, "text": "Drinks a lot", "scope": "user", **made, "links": links}]
+        document = {"format": "recap-export", "version": 1, "facts": facts}
+        good(client.post(f"/api/import?user_id={owner.ids['user']}", json=document))
     addresses = listings(here.bob.client)
     assert len(addresses) >= 6
     for path in addresses:
-        his = good(
-            here.bob.client.get(
-                path.format(session_id=here.bob.ids["session"], user_id="bob"), query_string={"limit": 1}
-            )
+        of_his, of_hers = (
+            {"session_id": owner.ids["session"]} if path == "/api/graph" else {} for owner in (here.bob, here.ada)
         )
+        of_bob, of_ada = (
+            path.format(session_id=owner.ids["session"], user_id=owner.ids["user"]) for owner in (here.bob, here.ada)
+        )
+        his = good(here.bob.client.get(of_bob, query_string={"limit": 1, **of_his}))
         assert his["next_cursor"], f"{path} has one page only"
-        answer = here.ada.client.get(
-            path.format(session_id=here.ada.ids["session"], user_id="ada"), query_string={"cursor": his["next_cursor"]}
-        )
+        answer = here.ada.client.get(of_ada, query_string={"cursor": his["next_cursor"], **of_hers})
         assert SECRET not in answer.text.lower() and "bob" not in answer.text, path
-        whole = read_all(here.ada.client, path.format(session_id=here.ada.ids["session"], user_id="ada"))
+        whole = read_all(here.ada.client, of_ada, **of_hers)
         scored = [{**one, "score": None} for one in good(answer)["items"]]
         assert all(one in [{**own, "score": None} for own in whole] for one in scored), path
 

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from cli import register_commands
-from memory.summary.digest import INSTRUCTION
+from memory.summary.digest import instruction, schema
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.remembering import Talk
@@ -87,8 +87,9 @@ def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, mode
         good(client.post("/api/chat", json={"session_id": "s", "message": "Hello", **named}))
         services_of(model_app).outbox.run_due(["summary"])
     first, second, third = (prompt[0]["content"] for prompt in prompts(model_server, "mini"))
-    assert first == f"Start, in 400 words.\n\n{INSTRUCTION}"
-    assert second == f"Continue, in 400 words.\n\n{INSTRUCTION}"
+    shape = instruction(schema(links=True))
+    assert first == f"Start, in 400 words.\n\n{shape}"
+    assert second == f"Continue, in 400 words.\n\n{shape}"
     assert third.startswith("You keep the memory of a conversation up to date.")
     versions = read_all(client, "/api/sessions/s/summary/versions")
     assert [version["prompt"] for version in versions] == ["summary", "brief@2", "brief@2"]

@@ -159,6 +159,13 @@ def said_by(*said: tuple[str | None, str, str]) -> list[Document]:
             id="whose role is asked about",
         ),
         pytest.param(
+            "linked",
+            said_by((None, "user", "my sister called"), (None, "user", "She lives in Porto"), (None, "user", "Hello")),
+            Query("my sister", linked=[2, 9]),
+            [2, 1],
+            id="what belongs to who is named",
+        ),
+        pytest.param(
             "rare",
             said_by(
                 (None, "user", "tea was good"), (None, "user", "tea in Tallinn"), *[(None, "user", "tea was good")] * 4

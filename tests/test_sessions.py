@@ -74,7 +74,7 @@ FORGED = [
     *("", "nonsense", "é", "=", "W" * 100_000, "x" * 99),
     *([], [5, 5, 5], {}, 5, None, "5", [[5]], [{}], ["5"], [None], [True], [5.0], [-1], [BEYOND], [-BEYOND], [10**99]),
     *([f"{NOON}+00:00", *rest] for rest in ([], ["5"], [-1], [BEYOND])),
-    *([time, 5] for time in (NOON, f"{NOON}Z", f"{NOON}+02:00", "0001-01-01T00:00:00+23:59", "0001-01-01", "", 5)),
+    *([time, 5] for time in (NOON, f"{NOON}Z", f"{NOON}+02:00", "0001-01-01T00:00:00+23:59", "0001-01-01", "", 5.0)),
 ]
 
 
@@ -90,10 +90,11 @@ def test_no_listing_takes_a_cursor_that_was_not_given_out(shared: FlaskClient) -
     good(shared.patch("/api/users/ada/profile", json={"patch": likes}))
     for path in listings(shared):
         address = path.format(session_id="tea", user_id="ada")
-        own = [f"{NOON}+00:00", 5] if path == "/api/sessions" else [5]
-        assert shared.get(address, query_string={"cursor": encoded(own)}).status_code == 200, path
+        own = {"/api/sessions": [f"{NOON}+00:00", 5], "/api/graph": [1, 5]}.get(path, [5])
+        whose = {"session_id": "tea"} if path == "/api/graph" else {}
+        assert shared.get(address, query_string={"cursor": encoded(own), **whose}).status_code == 200, path
         for cursor in (*map(encoded, FORGED), encoded(own) + "=", encoded(own) + "\n", encoded(own, indent=1)):
-            found = error(shared.get(address, query_string={"cursor": cursor}), 422)
+            found = error(shared.get(address, query_string={"cursor": cursor, **whose}), 422)
             assert (found["code"], found["param"]) == ("bad_cursor", "cursor"), (path, cursor)
 
 

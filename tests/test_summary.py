@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from app import services_of
 from memory import tokens
 from memory.services import Services
-from memory.summary.digest import INSTRUCTION, SCHEMA
+from memory.summary.digest import instruction, schema
 from memory.summary.updates import BATCH_TOKENS
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer, Status, Text
@@ -73,10 +73,11 @@ def test_a_first_summary_and_an_extension_are_asked_for_differently(talk: Talk) 
     assert "[1] " in first[1] and "I drink tea." in first[1]
     assert "I drink tea." not in extension[1]  # each message is digested once
     assert "[2] " in extension[1] and "user: Not coffee." in extension[1]
-    assert first[0].endswith(INSTRUCTION) and extension[0].endswith(INSTRUCTION)
+    shape = schema(links=True)
+    assert first[0].endswith(instruction(shape)) and extension[0].endswith(instruction(shape))
     assert all(f"- {name}: " in first[0] for name in digest_of()["summary"])
     sent = talk.server.requests[0].body["response_format"]
-    assert (sent["type"], sent["json_schema"]["schema"]) == ("json_schema", json.loads(json.dumps(SCHEMA)))
+    assert (sent["type"], sent["json_schema"]["schema"]) == ("json_schema", json.loads(json.dumps(shape)))
 
 
 def test_an_import_is_summarised_in_bounded_calls(talk: Talk) -> None:

@@ -24,7 +24,7 @@ from memory.services import Services
 from models import OwnerRow
 from search_index import IndexBusy
 from tests.model_server import Delay, ModelServer
-from tests.resources import append, derived, digest_of, error, fact, good, read_all, rows_of, said
+from tests.resources import append, derived, digest_of, error, fact, good, link, read_all, rows_of, said
 from tests.talking import ask, chat, failed, meanwhile
 from tests.traces import traces as traces_in
 
@@ -63,7 +63,7 @@ def live(app: Flask, server: ModelServer, user: str, word: str, sessions: int = 
         derived(services_of(app), user, f"{word}-{number}", {word: [f"{word} {number}"]}, told["message_ids"][:2])
         server.mini.queue(
             digest_of(
-                fact(f"{word} is the word {number}", 2, f"{word} said"),
+                fact(f"{word} is the word {number}", 2, f"{word} said", links=[link("user", f"{word} it is", word)]),
                 fact(f"{word} is another word {number}", 3, f"{word} said", scope="user"),
                 topic=f"About {word}",
             )
@@ -147,6 +147,7 @@ def test_not_a_byte_of_an_erased_person_is_left(model_app: Flask, model_server: 
         "edited_summaries": 8,
         "facts": 8 * 2 + 4,
         "fact_revisions": 8 * 2 + 4 * 2,
+        "links": 8,
         "items": 8 + 4,
         "item_versions": 8,
         "jobs": receipt["erased"]["jobs"],

@@ -1,7 +1,8 @@
 """Corrections: which facts a new one takes the place of, and what holds again when a correction is withdrawn.
 
 A small model often writes the new fact and forgets the number of the old one.  A rule finds the old one, where it is
-plain: both state a thing of which a person has one at a time (name, home, age, birthday), or the message says that it
+plain: both state a thing of which a person has one at a time (name, home, age, birthday), their links say that
+somebody lives in two places, or the message says that it
 corrects something and both make the same statement with another value.
 
 Guarantee: a statement about somebody else, a second pet or another liking takes nothing's place, and nothing takes the
@@ -18,7 +19,9 @@ from itertools import takewhile
 from sqlalchemy import delete, select
 
 from memory.domain import Fact, FactDraft, Message
+from memory.facts.entities import Names
 from memory.facts.grounding import DATE, NEGATION, stems, straight, tokens
+from memory.facts.links import links_of
 from models import FactRow, MessageRow, Transaction
 
 SAID_MAX = 4000  # characters of a message in which a correction is looked for
@@ -38,6 +41,7 @@ _SOLE = {  # what a person has one of at a time
         ("birthday", r"(?:birthday(?: is(?: on)?|:)|born on) ", "生日[是：]"),
     )
 }
+_LIVES = re.compile(r"(?:now )?(?:lives?|living|based) in|住在", re.I)
 _STATES = frozenset(("is", "are", ":", "：", "是"))
 
 
@@ -45,11 +49,12 @@ def corrected_by(tx: Transaction, draft: FactDraft, source: Message, known: Iter
     """The known facts that a draft corrects: those it names, and those of the same speaker it plainly contradicts."""
     older = [one for one in known if one.valid_from <= source.created_at and one.source_message_id != source.id]
     corrects = CORRECTS.search(straight(source.content[:SAID_MAX])) is not None
-    sole, words = _sole(draft.text), _words(draft.text)
+    sole, words, moved = _sole(draft.text), _words(draft.text), _moved(tx, draft, older)
     contradicted = [
         fact
         for fact in older
-        if _contradicts(sole, _sole(fact.text))
+        if fact.id in moved
+        or _contradicts(sole, _sole(fact.text))
         or (corrects and (_another_value(words, _words(fact.text)) or _opposite(draft.text, fact.text)))
     ]
     sources = {fact.source_message_id for fact in contradicted}
@@ -57,6 +62,23 @@ def corrected_by(tx: Transaction, draft: FactDraft, source: Message, known: Iter
     theirs = {None, *tx.scalars(select(MessageRow.id).where(*by_speaker))}  # None: stated through the API
     corrected = {fact.id for fact in contradicted if fact.source_message_id in theirs}.union(draft.supersedes)
     return [fact for fact in older if fact.id in corrected]
+
+
+def _moved(tx: Transaction, draft: FactDraft, older: Sequence[Fact]) -> set[int]:
+    """The ids of the facts whose links say that somebody lives elsewhere than the draft's links do."""
+    homes = [link for link in draft.links if _LIVES.fullmatch(link.relation)]
+    if not homes:
+        return set()
+    known = links_of(tx, [fact.id for fact in older])
+    names = Names([link for links in known.values() for link in links])
+    now = {names.one(link.subject): names.one(link.object) for link in homes}
+    return {
+        fact_id
+        for fact_id, links in known.items()
+        for link in links
+        if _LIVES.fullmatch(link.relation)
+        and now.get(names.one(link.subject), names.one(link.object)) != names.one(link.object)
+    }
 
 
 def _sole(text: str) -> tuple[str, frozenset[str]] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -21,10 +21,11 @@ from memory.domain import Caller, Fact, FactDraft, FactRevision, Message
 from memory.errors import InvalidRequest, NotFound
 from memory.facts.corrections import corrected_by, line_up_to
 from memory.facts.grounding import Grounding, Ungrounded, repeats, words_of
+from memory.facts.links import keep_named
 from memory.facts.ranking import Ranking
 from memory.llm import DigestMaterial
 from memory.paging import Page, decode_cursor, page_of
-from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction
+from models import Database, FactRevisionRow, FactRow, LinkRow, OwnerRow, SessionRow, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -60,10 +61,7 @@ class Facts:
         all of its words, or parts of words.  Raises NotFound.
         """
         query = _of_caller(caller).where(*(FactRow.text.icontains(word, autoescape=True) for word in (q or "").split()))
-        if as_of is None:  # without the clock, which may have been set back since a fact was said
-            query = query.where(FactRow.valid_to.is_(None))
-        else:
-            query = query.where(or_(FactRow.valid_to.is_(None), FactRow.valid_to > as_of), FactRow.valid_from <= as_of)
+        query = query.where(held(as_of))
         if category is not None:
             query = query.where(FactRow.category == category)
         if cursor is not None:
@@ -71,7 +69,7 @@ class Facts:
         with self._database.read() as tx:
             if session_id is not None:
                 session = find_session(tx, caller, session_id)
-                query = query.where(_in_scope(session.id, session.owner_id))
+                query = query.where(in_scope(session.id, session.owner_id))
             rows = tx.execute(query.order_by(FactRow.id.desc()).limit(limit + 1))
             page = page_of([as_fact(row, public_id) for row, public_id in rows], limit, lambda fact: (fact.id,))
         return Page(self.ranking.scored(page.items, "", as_of or self._now()), page.next_cursor)
@@ -120,6 +118,7 @@ class Facts:
         old, now = as_fact(row, session_id), self._now()
         if changes.get("text", row.text) != row.text:
             row.valid_from = now  # the new words hold from now on: nothing said earlier takes them back
+            keep_named(tx, fact_id, changes["text"])
         for name, value in changes.items():
             setattr(row, name, value)
         if changes:
@@ -160,6 +159,7 @@ class Facts:
             if repeats(draft.text, frozenset[str]().union(*map(words_of, known.values()))):
                 repeated += 1
                 continue
+            draft = replace(draft, links=grounding.links(draft, source) if material.links else ())
             replaced = corrected_by(tx, draft, source, known.values())
             new = FactRow(
                 owner_id=session.owner_id,
@@ -171,6 +171,7 @@ class Facts:
                 **{name: getattr(draft, name) for name in ("text", "quote", "category", "importance", "scope")},
             )
             _keep(tx, new, "made", "model", now)
+            tx.add_all(LinkRow(owner_id=session.owner_id, fact_id=new.id, **vars(link)) for link in draft.links)
             for old in replaced:
                 row = tx.get_one(FactRow, old.id)
                 row.valid_to, row.superseded_by = new.valid_from, new.id
@@ -223,7 +224,14 @@ def _find(tx: Transaction, caller: Caller, fact_id: int) -> tuple[FactRow, str |
     return found[0], found[1]
 
 
-def _in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
+def held(as_of: datetime | None) -> ColumnElement[bool]:
+    """What holds now, or held at `as_of`."""
+    if as_of is None:  # without the clock, which may have been set back since a fact was said
+        return FactRow.valid_to.is_(None)
+    return and_(or_(FactRow.valid_to.is_(None), FactRow.valid_to > as_of), FactRow.valid_from <= as_of)
+
+
+def in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
     """A session's own facts and its person's; both are ids, or parameters for them."""
     return or_(FactRow.session_id == session, and_(FactRow.owner_id == owner, FactRow.scope == "user"))
 
@@ -232,7 +240,7 @@ _FIELDS = [field.name for field in fields(Fact) if field.name != "score"]
 _CURRENT = (
     select(*(SessionRow.public_id if name == "session_id" else getattr(FactRow, name) for name in _FIELDS))
     .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
-    .where(FactRow.valid_to.is_(None), _in_scope(bindparam("session"), bindparam("owner")))
+    .where(FactRow.valid_to.is_(None), in_scope(bindparam("session"), bindparam("owner")))
     .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
     .limit(bindparam("most"))
 )

@@ -11,6 +11,8 @@ A proposal is refused unless
     negations    a "not" in the fact has a reason in the source, and the fact does not state what the source denies
     names        one of its names, if it has any, stands somewhere in what was shown
 
+A link of a fact is refused unless the person named both of its ends, one of them in the fact's quote.
+
 When in doubt a fact is let through: this is a net for plain inventions, not a judge of paraphrases.  All is pure, and
 linear in what was said.
 """
@@ -20,17 +22,20 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence, Set
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import pairwise
 
-from memory.domain import Fact, FactDraft, Message
+from memory.domain import Fact, FactDraft, Link, Message
+from memory.facts.entities import SELF, bare, key, named
 from memory.languages import pattern, table
 from memory.llm import DigestMaterial
 from memory.rendering import one_line, plain, without_blocks
 from search_index.analysis import ENGLISH
 
 TEXT_CHARS_MAX = 500
+NAME_CHARS_MAX = 100  # of an entity or a relation
 QUOTE_WORDS_MIN = 3  # for a quote of common words only
 AROUND = 200  # characters around a quote that are searched for a "not"
 
@@ -116,6 +121,22 @@ class Grounding:
             raise Ungrounded("it has a name that was not said")
         return source
 
+    def links(self, draft: FactDraft, source: Message) -> tuple[Link, ...]:
+        """The links of a grounded draft that hold up, with their names as they are stored."""
+        said, speaker = without_blocks(source.content), source.name or SELF
+        found = []
+        for one in draft.links:
+            link = replace(one, subject=named(one.subject, speaker), object=named(one.object, speaker))
+            ends = {link.subject, link.object}
+            short = all(0 < len(text) <= NAME_CHARS_MAX for text in (*ends, link.relation))
+            others = [bare(end) for end in ends - {speaker}]
+            told = all(any(stands_in(name, text) for text in self._told) for name in others)
+            quoted = any(stands_in(name, draft.quote) for name in others)
+            apart = key(link.subject) != key(link.object)
+            if short and told and quoted and apart and _negations_agree(str(link), draft.quote, said):
+                found.append(link)
+        return tuple(dict.fromkeys(found))
+
     def _numbers_said(self, text: str, source: Message, said: str) -> bool:
         wanted = _stated(_without_dates_worked_out(text, source, said))
         allowed = _forms(said) | {str(source.created_at.year + years) for years in (-1, 0, 1)}
@@ -136,6 +157,13 @@ class Grounding:
             return True
         words = self._words.union(_words(said))  # without its pasted blocks, the source may have other words
         return "".join(name[0] for name in found) in words or any(_known(name, words) for name in found)
+
+    @cached_property
+    def _told(self) -> list[str]:
+        """What the person said, in these messages or before."""
+        material = self._material
+        own = (without_blocks(message.content) for message in material.messages if message.role == "user")
+        return [*own, *(fact.text for fact in material.known_facts), str(material.previous)]
 
     @cached_property
     def _words(self) -> frozenset[str]:
@@ -167,6 +195,11 @@ def repeats(text: str, known: Set[str]) -> bool:
 def told_back(text: str) -> str:
     """`same_text` without the words that frame what somebody says again ("As I said, ...")."""
     return same_text(_BEFORE_TOLD.sub("", _AFTER_TOLD.sub("", straight(one_line(text)))))
+
+
+def stands_in(name: str, text: str) -> bool:
+    """Whether a name stands in a text as whole words, in any case."""
+    return _quoted(name.casefold(), text.casefold())
 
 
 def _quoted(quote: str, said: str) -> bool:

@@ -106,11 +106,15 @@ class ReplyMaterial:
 
 @dataclass(frozen=True)
 class DigestMaterial:
-    """What a summary is made from: the previous summary, the messages since then, and the known facts."""
+    """What a summary is made from: the previous summary, the messages since then, and the known facts.
+
+    With `links`, facts also say which people, places and things they tie together.
+    """
 
     previous: Sections
     messages: Sequence[Message]
     known_facts: Sequence[Fact]
+    links: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ profile         who the person is: read, edited, updated by the mini model, show
 profile_schema  the JSON Schemas of profiles
 patch           what changes a profile, and what a change rests on
 forgetting      what goes with messages that are erased or replaced
+links           what people, places and things have to do with each other
 head            what a prompt's head shows of the documents
 when            when a kind is written
 """

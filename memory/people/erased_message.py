@@ -24,7 +24,18 @@ from memory.sessions.head import show_newest
 from memory.sessions.messages import remains
 from memory.sessions.titles import renaming
 from memory.summary.summaries import skip_erased, use_newest_left
-from models import REVISED, FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow
+from models import (
+    REVISED,
+    FactRevisionRow,
+    FactRow,
+    JobRow,
+    LinkRow,
+    MessageRow,
+    SessionRow,
+    SummaryRow,
+    Transaction,
+    TurnRow,
+)
 
 
 def erase_message(
@@ -33,7 +44,8 @@ def erase_message(
     """Erase a message of the session, replaced or not, and count what went.  No turn may run in the session."""
     facts = tx.scalars(select(FactRow.id).where(FactRow.source_message_id == message.id)).all()
     revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(facts))) or 0
-    erased = Counter(messages=1, facts=len(facts), fact_revisions=revisions)
+    links = tx.scalar(select(func.count()).where(LinkRow.fact_id.in_(facts))) or 0
+    erased = Counter(messages=1, facts=len(facts), fact_revisions=revisions, links=links)
     withdraw(tx, facts)
     erased += forget_messages(tx, select(MessageRow.id).where(MessageRow.id == message.id), now)
     erased["turns"] = _empty_turn(tx, message)

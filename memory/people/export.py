@@ -20,8 +20,9 @@ from typing import Any
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import aliased
 
-from memory.domain import Fact, FactRevision
+from memory.domain import Fact, FactRevision, Link
 from memory.facts.facts import as_fact, as_revision
+from memory.facts.links import links_of
 from memory.sessions.messages import MessageDraft
 from memory.store.documents import alive, as_item, histories, sources_of
 from memory.store.values import Item, ItemVersion, Source
@@ -80,11 +81,12 @@ class SessionRecord:
 
 @dataclass(frozen=True)
 class FactRecord:
-    """A fact with its history.  Its source is the message at `source_position` of its session."""
+    """A fact with its history and its links.  Its source is the message at `source_position` of its session."""
 
     fact: Fact
     source_position: int | None
     revisions: tuple[FactRevision, ...]
+    links: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -165,13 +167,15 @@ class Export:
         )
         for page in self._pages(query, FactRow):
             revisions: dict[int, list[FactRevision]] = defaultdict(list)
-            of_page = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_([fact_id for fact_id, *_ in page]))
+            ids = [fact_id for fact_id, *_ in page]
+            of_page = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(ids))
             with self._database.read() as tx:
                 for row in tx.scalars(of_page.order_by(FactRevisionRow.id)):
                     revisions[row.fact_id].append(as_revision(row))
+                links = links_of(tx, ids)
             for fact_id, row, session, position in page:
                 fact = replace(as_fact(row, session), source_message_id=None)
-                yield FactRecord(fact, position, tuple(revisions[fact_id]))
+                yield FactRecord(fact, position, tuple(revisions[fact_id]), tuple(links[fact_id]))
 
     @property
     def items(self) -> Iterator[ItemRecord]:

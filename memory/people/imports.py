@@ -30,6 +30,7 @@ from models import (
     Database,
     FactRevisionRow,
     FactRow,
+    LinkRow,
     MessageRow,
     OwnerRow,
     SessionRow,
@@ -205,6 +206,7 @@ class Import:
                 if record.fact.superseded_by is not None:
                     self.superseded.append((row.id, record.fact.superseded_by))
                 tx.add_all(FactRevisionRow(fact_id=row.id, **_columns(one, _OF_REVISION)) for one in record.revisions)
+                tx.add_all(LinkRow(owner_id=owner_id, fact_id=row.id, **vars(link)) for link in record.links)
         self.created["facts"] += len(new)
         self.known["facts"] += len(records) - len(new)
 

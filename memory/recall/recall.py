@@ -22,6 +22,7 @@ from memory.domain import Caller, Excerpt, Message
 from memory.errors import InvalidRequest
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.languages import analysis_in
+from memory.longterm.links import sources_about
 from memory.ops import logs
 from memory.recall import triggers
 from memory.recall.excerpts import Spans, Stored, fit, latest, load, windows
@@ -168,12 +169,16 @@ class Recall:
     ) -> tuple[list[Hit], dict[int, Stored]]:
         """The hits with that `share` of the best score or more, and all messages within `reach` of them.
 
+        Messages about the neighbours of whoever the query names count as hits.
+
         The query is prepared before, since that may call a service: no connection is held meanwhile.
         """
         generation = self._index.generation(past.owner_key)
         with self._database.connect() as tx:
             unindexed = waiting(tx, past.owner_id, generation)
             lost = unindexed.lost
+            linked = sources_about(tx, past.owner_id, prepared.text)
+            prepared = prepared._replace(query=replace(prepared.query, linked=linked))
             try:
                 hits = self._index.search(past.owner_key, prepared, generation, unindexed.messages, unindexed.gone)
             except IndexLost:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memory import tokens
-from memory.domain import FACT_CATEGORIES, FactDraft, Usage
+from memory.domain import ENTITY_KINDS, FACT_CATEGORIES, FactDraft, Link, Usage
 from memory.errors import SummaryRefused
 from memory.llm import ChatMessage, DigestMaterial, LanguageModel, ModelRequest
 from memory.llm.mini import INTEGER, TEXT, Unusable, ask, instruction, list_of, object_of, objects, without_thinking
@@ -24,6 +24,7 @@ from memory.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind,
 
 MAX_WORDS = 400
 FACTS_MAX = 40
+LINKS_MAX = 8  # of one fact
 SUMMARY_TOKENS_MAX = 1200  # more than the prompt asks for; a longer summary loses its oldest and least important items
 SHRUNKEN_FROM = 80  # tokens; a smaller summary may lose anything
 SHRUNKEN_TO = 0.5  # an update that keeps a smaller share of the summary is taken for a mistake
@@ -36,23 +37,28 @@ _SCHEMAS: Mapping[Kind, Any] = {
     "items": list_of(TEXT),
     "options": list_of(object_of(option=TEXT, reason=TEXT)),
 }
-SCHEMA: Mapping[str, Any] = object_of(
-    summary=object_of(**{section.name: _SCHEMAS[section.kind] for section in SECTIONS}),
-    facts=list_of(
-        object_of(
-            text=TEXT,
-            category={"type": "string", "enum": list(FACT_CATEGORIES)},
-            importance={"type": "integer", "minimum": 1, "maximum": 5},
-            scope={"type": "string", "enum": ["session", "user"]},
-            source=INTEGER,
-            quote=TEXT,
-            supersedes=list_of(INTEGER),
-        )
-    ),
-)
+_ENTITY = {"type": "string", "enum": list(ENTITY_KINDS)}
+_LINK = object_of(subject=TEXT, relation=TEXT, object=TEXT, subject_kind=_ENTITY, object_kind=_ENTITY)
 
 
-INSTRUCTION = instruction(SCHEMA)
+def schema(links: bool) -> Mapping[str, Any]:
+    """What the mini model answers, with the `links` of facts or without."""
+    more = {"links": list_of(_LINK)} if links else {}
+    return object_of(
+        summary=object_of(**{section.name: _SCHEMAS[section.kind] for section in SECTIONS}),
+        facts=list_of(
+            object_of(
+                text=TEXT,
+                category={"type": "string", "enum": list(FACT_CATEGORIES)},
+                importance={"type": "integer", "minimum": 1, "maximum": 5},
+                scope={"type": "string", "enum": ["session", "user"]},
+                source=INTEGER,
+                quote=TEXT,
+                supersedes=list_of(INTEGER),
+                **more,
+            )
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -67,10 +73,10 @@ class Digest:
     model: str = ""
 
 
-def prompt_variables(first: bool) -> dict[str, Any]:
+def prompt_variables(first: bool, links: bool = True) -> dict[str, Any]:
     """What a summary prompt is given; `first` for a conversation without a summary yet."""
     sections = [{"name": section.name, "about": section.instruction} for section in SECTIONS]
-    return {"first": first, "sections": sections, "max_words": MAX_WORDS}
+    return {"first": first, "sections": sections, "max_words": MAX_WORDS, "links": links}
 
 
 def digest(
@@ -82,14 +88,14 @@ def digest(
     """
     previous = material.previous
     said = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in material.messages)
-    told = prompt.render(**prompt_variables(first=previous.empty))
+    told, shape = prompt.render(**prompt_variables(previous.empty, material.links)), schema(material.links)
     blocks = (
         block("summary_so_far", filter(None, [summary_json(previous)])),
         block("known_facts", (fact_line(fact, number=True) for fact in material.known_facts)),
         block("messages", message_lines(material.messages, numbered=True)),
     )
     asked = (
-        ChatMessage("system", f"{told}\n\n{INSTRUCTION}"),
+        ChatMessage("system", f"{told}\n\n{instruction(shape)}"),
         ChatMessage("user", "\n\n".join(filter(None, blocks))),
     )
 
@@ -97,7 +103,7 @@ def digest(
         return read(text, previous, may_be_empty=previous.empty and not said)
 
     try:
-        made, name = ask(model, ModelRequest(asked, material, SCHEMA), repair, usable, spent)
+        made, name = ask(model, ModelRequest(asked, material, shape), repair, usable, spent)
     except Unusable as problem:
         raise SummaryRefused(
             "summary_refused",
@@ -190,7 +196,14 @@ def _fact(item: Mapping[str, Any]) -> FactDraft:
         importance=min(5, max(1, _integer(item.get("importance"), 3))),
         scope="user" if item.get("scope") == "user" else "session",
         supersedes=tuple(_integer(old, 0) for old in _listed(item.get("supersedes"))),
+        links=tuple(_link(one) for one in _listed(item.get("links"))[:LINKS_MAX] if isinstance(one, Mapping)),
     )
+
+
+def _link(item: Mapping[str, Any]) -> Link:
+    kinds = (item_text(item.get(name)).lower() for name in ("subject_kind", "object_kind"))
+    ends = (item_text(item.get(name)) for name in ("subject", "relation", "object"))
+    return Link(*ends, *(kind if kind in ENTITY_KINDS else "thing" for kind in kinds))
 
 
 def _integer(value: Any, otherwise: int) -> int:

@@ -160,7 +160,12 @@ class Updates:
         if not messages:
             return None
         previous = Sections.from_dict(since.sections) if since else Sections()
-        material = DigestMaterial(previous, tuple(messages), self.facts.for_digest(tx, row, messages))
+        material = DigestMaterial(
+            previous,
+            tuple(messages),
+            self.facts.for_digest(tx, row, messages),
+            links=self.settings.links == "on",
+        )
         repair = self.prompts.find(tx, Caller(row.tenant), "repair")
         return _Step(row.summary_version, last, row.owner_id, material, prompt, repair)
 

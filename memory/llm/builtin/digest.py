@@ -20,6 +20,7 @@ from memory.domain import Fact, FactDraft, Message
 from memory.llm import DigestMaterial
 from memory.llm.builtin import reading
 from memory.llm.builtin.language import asks, is_question, is_small_talk, patterns, straight, terms
+from memory.llm.builtin.links import links
 from memory.llm.builtin.reading import Statement
 from memory.rendering import one_line
 from memory.sections import Excluded, Sections
@@ -51,7 +52,8 @@ def _draft(one: Statement) -> FactDraft:
     # A correction counts in every chat, since what it corrects can be recalled in every chat.
     lasting = one.category in ("identity", "preference", "relationship", "work") or reading.corrects(one.quote)
     about = (one.category, one.importance, "user" if lasting else "session")
-    return FactDraft(one_line(one.text), one.source, one.quote, *about, tuple(sorted(one.supersedes)))
+    supersedes, tied = tuple(sorted(one.supersedes)), tuple(links(one.text))
+    return FactDraft(one_line(one.text), one.source, one.quote, *about, supersedes, tied)
 
 
 class Reader:

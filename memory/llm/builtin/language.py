@@ -14,6 +14,7 @@ from search_index.analysis import ENGLISH
 
 _FILES = [tables(Path(__file__).with_name(f"{code}.toml")) for code in ("en", "zh")]
 ROWS = [tuple(row.split("  ", 3)) for file in _FILES for row in file["statements"].strip().splitlines()]
+LINKS = [tuple(row.split("  ", 4)) for file in _FILES for row in file["links"].strip().splitlines()]
 _CAPTURED = ("name", "place", "taste", "what", "label", "figure", "plan", "past")
 _PARTS = (
     _FILES[0]["parts"]

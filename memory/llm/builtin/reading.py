@@ -129,7 +129,7 @@ def _made(row: tuple[str, str, str, re.Pattern[str]], quote: str, clause: str) -
     match = source.fullmatch(clause)
     if match is None:
         return None
-    found = {name: _checked(name, part) for name, part in match.groupdict(default="").items() if part}
+    found = {name: checked(name, part) for name, part in match.groupdict(default="").items() if part}
     if not all(found.values()):
         return None
     parts = {**dict.fromkeys(match.groupdict(), ""), **found}
@@ -141,7 +141,7 @@ def _made(row: tuple[str, str, str, re.Pattern[str]], quote: str, clause: str) -
     return Statement(said[:1].upper() + said[1:], quote, category, int(importance), key, value, mark)
 
 
-def _checked(name: str, part: str) -> str:
+def checked(name: str, part: str) -> str:
     """What a group captured, as far as it is complete and of the group's kind; "" where it is not."""
     if name in ("k", "limit", "han"):
         return part

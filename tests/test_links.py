@@ -1,0 +1,287 @@
+"""Links: what facts tie together.  They rest on the same words as their fact, and share its fate."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from app import services_of
+from memory.tokens import estimate
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer
+from tests.remembering import Talk
+from tests.resources import digest_of, error, fact, good, link, read_all, said
+from tests.sql import statements
+from tests.talking import at
+
+Body = dict[str, Any]
+
+
+def edges(talk: Talk, **query: Any) -> list[str]:
+    """The graph as lines, one for each edge."""
+    found = read_all(talk.client, "/api/graph", session_id=talk.session, **query)
+    return [f"{one['subject']['name']} -{one['relation']}-> {one['object']['name']}" for one in found]
+
+
+IDA = fact("Has a sister called Ida", 1, "my sister Ida", links=[link("user", "sister", "Ida", "person person")])
+PORTO = fact("Ida lives in Porto", 1, "lives in Porto", links=[link("Ida", "lives in", "Porto", "person place")])
+
+
+def test_a_link_rests_on_the_words_of_its_fact(talk: Talk) -> None:
+    talk.hear(
+        said("Did I say that my sister Ida lives in Porto?", created_at="2026-03-01T10:00:00Z"),
+        reply=digest_of(IDA, PORTO),
+    )
+    (first, second) = read_all(talk.client, "/api/graph", session_id="s", depth=2, limit=1)
+    (source,) = read_all(talk.client, "/api/sessions/s/messages")
+    facts = {one["text"]: one["id"] for one in talk.facts()}
+    assert (first["relation"], first["distance"], second["relation"], second["distance"]) == (
+        "sister",
+        1,
+        "lives in",
+        2,
+    )
+    assert (second["subject"], second["object"]) == (
+        {"name": "Ida", "kind": "person"},
+        {"name": "Porto", "kind": "place"},
+    )
+    assert first["subject"] == {"name": "user", "kind": "person"}
+    assert (second["fact_id"], second["quote"]) == (facts["Ida lives in Porto"], "lives in Porto")
+    assert (second["session_id"], second["source_message_id"]) == ("s", source["id"])
+    assert (second["valid_from"], second["valid_to"]) == ("2026-03-01T10:00:00+00:00", None)
+    assert edges(talk) == ["user -sister-> Ida"]
+    assert edges(talk, entity="porto") == ["Ida -lives in-> Porto"]
+    assert edges(talk, entity="Lyon") == []
+
+
+@pytest.mark.parametrize(
+    ("quote", "said_", "wrong"),
+    [
+        ("my sister Ida", "I saw my sister Ida.", link("Ida", "lives in", "Porto")),  # nobody said Porto
+        ("my sister Ida", "I saw my sister Ida. Porto is far.", link("Porto", "is", "far")),  # not in the quote
+        ("doesn't live in Porto", "Ida doesn't live in Porto.", link("Ida", "lives in", "Porto")),  # the opposite
+        ("my sister Ida", "I saw my sister Ida.", link("Ida", "is", "ida")),  # of one thing with itself
+        ("my sister Ida", "I saw my sister Ida.", link("Ida", "", "my sister")),
+        ("my sister Ida", "I saw my sister Ida.", {"subject": "Ida"}),
+        ("my sister Ida", "I saw my sister Ida.", "Ida is my sister"),
+    ],
+)
+def test_a_link_that_was_not_said_is_left_out_and_its_fact_stays(
+    talk: Talk, quote: str, said_: str, wrong: Any
+) -> None:
+    about = "Ida doesn't live in Porto" if "n't" in quote else "Knows Ida"
+    talk.hear(said_, said("Is she in Lisbon?", "assistant"), reply=digest_of(fact(about, 1, quote, links=[wrong])))
+    assert (talk.texts(), edges(talk, entity="Ida")) == ([about], [])
+
+
+def test_without_the_setting_nothing_is_asked_for_and_nothing_stored(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
+    asked = {}
+    for session, setting in (("on", "on"), ("off", "off")):
+        talk = Talk(make_app(**at(model_server), links=setting), model_server, session)
+        talk.hear("I saw my sister Ida.", reply=digest_of(IDA))
+        asked[setting] = talk.digests()[-1][0]["content"]
+        assert edges(talk) == ["user -sister-> Ida"] * (setting == "on")
+    assert "links" not in asked["off"]
+    assert 0 < estimate(asked["on"]) - estimate(asked["off"]) <= 100
+
+
+# -- names
+
+
+@pytest.mark.parametrize("sister", ["my sister", "user's sister", "the user's sister"])
+def test_all_names_of_somebody_lead_to_one_entity(talk: Talk, sister: str) -> None:
+    doctor = fact("The sister is a doctor", 1, "My sister is a doctor", links=[link(sister, "works as", "doctor")])
+    talk.hear("My sister is a doctor.", reply=digest_of(doctor))
+    assert edges(talk, entity="my sister") == ["user's sister -works as-> doctor"]
+    older = link("user", "has an older sister", "Ida", "person person")
+    talk.hear("Ida, my older sister, moved.", reply=digest_of(fact("Ida is older", 2, "Ida, my older", links=[older])))
+    both = ["user -has an older sister-> Ida", "Ida -works as-> doctor"]
+    assert edges(talk, entity="Ida") == edges(talk, entity="my sister") == edges(talk, entity=sister) == both
+    (named,) = [one["id"] for one in talk.facts() if one["text"] == "Ida is older"]
+    good(talk.client.delete(f"/api/facts/{named}"))  # and nothing is left of the name
+    assert edges(talk, entity="Ida") == []
+    assert edges(talk, entity="my sister") == ["user's sister -works as-> doctor"]
+
+
+def test_whoever_is_known_by_others_is_found_through_them(talk: Talk) -> None:
+    said_ = "My sister is Ida's friend, and Ida's friend is Tia. My sister lives in Porto."
+    links = [link("user", "sister", "Ida's friend", "person person"), link("Ida", "friend", "Tia", "person person")]
+    tied = fact("My sister lives in Porto", 1, said_, links=[*links, link("my sister", "lives in", "Porto")])
+    talk.hear(said_, reply=digest_of(tied))
+    assert edges(talk, entity="my sister") == [
+        "Tia -lives in-> Porto",
+        "Ida -friend-> Tia",
+        "user -sister-> Tia",
+    ]
+
+
+def test_who_writes_under_a_name_is_known_by_it(talk: Talk) -> None:
+    name = r"Ad\g<1>a"
+    mine = [link("user", "sister", "Ida", "person person"), link("my sister", "lives in", "Porto", "person place")]
+    message = said("My sister Ida lives in Porto.", name=name)
+    talk.hear(message, reply=digest_of(fact("Ida lives in Porto", 1, "My sister Ida lives in Porto", links=mine)))
+    assert edges(talk) == []
+    assert edges(talk, entity=name, depth=2) == [f"{name} -sister-> Ida", "Ida -lives in-> Porto"]
+
+
+def test_two_of_a_kind_stay_apart(talk: Talk) -> None:
+    links = [link("user", "sister", name, "person person") for name in ("Ida", "Tia")]
+    lives = link("my sister", "lives in", "Porto", "person place")
+    talk.hear(
+        "My sisters are Ida and Tia.",
+        "My sister lives in Porto.",
+        reply=digest_of(
+            fact("Has sisters Ida and Tia", 1, "My sisters are Ida and Tia", links=links),
+            fact("A sister lives in Porto", 2, "My sister lives in Porto", links=[lives]),
+        ),
+    )
+    assert edges(talk, entity="my sister") == ["user -sister-> Tia", "user -sister-> Ida"]
+    assert edges(talk, entity="Porto") == ["user's sister -lives in-> Porto"]
+
+
+# -- the graph
+
+
+def test_circles_are_walked_once_and_pages_are_of_all(talk: Talk) -> None:
+    round_table = ["Ida", "Tia", "Una", "Vera", "Ida"]
+    links = [link(one, "knows", other, "person person") for one, other in pairwise(round_table)]
+    talk.hear(", ".join(round_table), reply=digest_of(fact("All of them", 1, ", ".join(round_table), links=links)))
+    one = ["Vera -knows-> Ida", "Ida -knows-> Tia"]
+    two = ["Una -knows-> Vera", "Tia -knows-> Una"]
+    assert edges(talk, entity="Ida", limit=1) == edges(talk, entity="IDA") == one
+    assert edges(talk, entity="Ida", depth=2, limit=1) == edges(talk, entity="Ida", depth=3) == one + two
+
+
+def test_what_cannot_be_asked_is_explained(talk: Talk) -> None:
+    talk.hear("Hello", reply=digest_of())
+    for query in ("depth=4", "depth=0", "entity=", "as_of=soon", "cursor=x", "limit=0"):
+        assert error(talk.client.get(f"/api/graph?session_id=s&{query}"), 422)["message"]
+    assert error(talk.client.get("/api/graph"), 422)["code"] == "owner_needed"
+    assert error(talk.client.get("/api/graph?session_id=none"), 404)["code"] == "session_not_found"
+    assert good(talk.client.get("/api/graph?user_id=nobody"))["items"] == []
+
+
+def test_nobody_reads_the_links_of_another(model_app: Flask, model_server: ModelServer) -> None:
+    for user in ("ada", "bob"):
+        talk = Talk(model_app, model_server, f"of {user}".replace(" ", "-"), user)
+        talk.hear("I saw my sister Ida.", reply=digest_of(IDA))
+        assert len(read_all(talk.client, "/api/graph", user_id=user)) == 1
+    assert error(talk.client.get("/api/graph?user_id=ada&session_id=of-bob"), 404)["code"] == "session_not_found"
+
+
+# -- recall
+
+
+def test_a_question_about_somebody_finds_what_is_told_of_their_neighbours(talk: Talk) -> None:
+    talk.who, talk.session = {"user_id": "ada"}, "before"
+    talk.address = "/api/sessions/before/summary"
+    talk.say(
+        "My sister Ida called.",
+        *(f"We had a barbecue with the people of house {number}." for number in range(20)),
+        "She has found a flat in Porto.",
+        *(f"The city council wrote about waste bin {number}." for number in range(20)),
+    )
+    question = "What is my sister's city like in winter?"
+    without = found(talk, question)
+    assert "She has found a flat in Porto." not in without
+    flat = fact("Ida lives in Porto", 22, "She has found a flat in Porto", links=PORTO["links"])
+    talk.digest(digest_of({**IDA, **NAMED}, flat))
+    assert "She has found a flat in Porto." in found(talk, question)
+    talk.session = "later"
+    assert "flat in Porto" in talk.prompt(question)
+
+
+def found(talk: Talk, question: str) -> list[str]:
+    """The messages that a search finds, best first."""
+    with statements(services_of(talk.app).database) as sent:
+        results = good(talk.client.get("/api/search", query_string={"q": question, "user_id": "ada", "limit": 5}))
+    assert sum("links" in one for one in sent) == 1, "all that links cost who has none"
+    return [one["content"] for one in results["results"]]
+
+
+# -- what becomes of a link
+
+
+@pytest.fixture
+def moved(talk: Talk) -> Talk:
+    """Ida lived in Porto, and moved to Lyon."""
+    talk.hear(
+        said("My sister Ida lives in Porto.", created_at="2026-03-01T10:00:00Z"),
+        reply=digest_of({**IDA, **NAMED}, PORTO),
+    )
+    lyon = fact("Ida lives in Lyon", 2, "Ida moved to Lyon", links=[link("Ida", "lives in", "Lyon", "person place")])
+    talk.hear(
+        said("Ida moved to Lyon.", created_at="2026-05-01T10:00:00Z"),
+        reply=digest_of({**lyon, "supersedes": [one["id"] for one in talk.facts() if "Porto" in one["text"]]}),
+    )
+    return talk
+
+
+HOME = "My sister Ida has her home in Lyon"
+NAMED = {"quote": "My sister Ida"}
+THEN, NOW = ["Ida -lives in-> Porto", "user -sister-> Ida"], ["Ida -lives in-> Lyon", "user -sister-> Ida"]
+
+
+def test_a_correction_closes_the_links_and_the_past_can_be_read(moved: Talk) -> None:
+    assert edges(moved, entity="Ida") == NOW
+    assert edges(moved, entity="Ida", as_of="2026-04-01T00:00:00Z") == THEN
+    assert edges(moved, entity="Ida", as_of="2026-01-01T00:00:00Z") == []
+
+
+def test_who_lives_elsewhere_lives_there_no_more(talk: Talk) -> None:
+    links = [*IDA["links"], *PORTO["links"]]
+    talk.hear("My sister Ida lives in Porto.", reply=digest_of(fact("My sister Ida lives in Porto", 1, links=links)))
+    lyon = [link("user", "sister", "Ida", "person person"), link("my sister", "lives in", "Lyon", "person place")]
+    talk.hear("My sister Ida has her home in Lyon.", reply=digest_of(fact("Ida lives in Lyon", 2, HOME, links=lyon)))
+    assert edges(talk, entity="Ida") == ["Ida -lives in-> Lyon", "user -sister-> Ida"]
+
+
+@pytest.mark.parametrize("way", ["replaced", "erased"])
+def test_what_was_taken_back_holds_no_more_and_what_it_corrected_again(moved: Talk, way: str) -> None:
+    last = read_all(moved.client, "/api/sessions/s/messages")[-1]["id"]
+    if way == "replaced":
+        good(moved.client.post("/api/chat", json={"session_id": "s", "message": "Ida is well.", "replaces": last}))
+    else:
+        receipt = good(moved.client.delete(f"/api/sessions/s/messages/{last}"))
+        assert (receipt["erased"]["facts"], receipt["erased"]["links"]) == (1, 1)
+    assert edges(moved, entity="Ida") == THEN
+
+
+def test_an_edited_fact_keeps_the_links_that_its_words_still_name(moved: Talk) -> None:
+    facts = {one["text"]: one["id"] for one in moved.facts()}
+    for old, new in (
+        ("Ida lives in Lyon", "Ida lives in Nice"),
+        ("Has a sister called Ida", "Ida is a sister of mine"),
+    ):
+        good(moved.client.patch(f"/api/facts/{facts[old]}", json={"text": new}))
+    assert edges(moved, entity="Ida") == NOW[1:]
+
+
+def test_a_forgotten_fact_takes_its_links_along(moved: Talk) -> None:
+    (lyon,) = [one["id"] for one in moved.facts() if "Lyon" in one["text"]]
+    receipt = good(moved.client.delete(f"/api/facts/{lyon}"))
+    assert (receipt["erased"]["facts"], receipt["erased"]["links"]) == (2, 2)
+    assert edges(moved, entity="Ida", as_of="2026-04-01T00:00:00Z") == NOW[1:]
+
+
+def test_links_go_along_with_an_export_and_with_an_erased_person(model_app: Flask, model_server: ModelServer) -> None:
+    talk = Talk(model_app, model_server, user="ada")
+    talk.hear("I saw my sister Ida. She lives in Porto.", reply=digest_of(IDA, PORTO))
+    export = good(talk.client.get("/api/users/ada/export"))
+    assert [one["links"] for one in export["facts"]] == [IDA["links"], PORTO["links"]]
+    good(talk.client.post("/api/import?user_id=bob", json=export))
+    good(talk.client.post("/api/import?user_id=bob", json=export))
+    assert good(talk.client.delete("/api/users/ada"))["erased"]["links"] == 2
+    assert [one["object"]["name"] for one in read_all(talk.client, "/api/graph", user_id="bob", depth=2)] == [
+        "Ida",
+        "Porto",
+    ]
+    export["facts"][0]["links"][0]["object"] = "User"
+    refused = error(talk.client.post("/api/import?user_id=carl", json=export), 422)
+    assert (refused["code"], refused["param"]) == ("invalid_import", "facts.0.links.0.object")
+    assert error(talk.client.get("/api/users/carl"), 404)
