@@ -53,7 +53,7 @@ function keys(event) {
 async function sayWhoAnswers() {
   let ready;
   try {
-    ready = await api.get("/health/ready", {}, { user: false });
+    ready = await api.get("/health/ready");
   } catch {
     return; // the panels report that the server can't be reached
   }
@@ -62,7 +62,9 @@ async function sayWhoAnswers() {
   const code = (words) => el("code", {}, words);
   const banner = el("div", { id: "notice" },
     el("span", {}, !ready.model.builtin ? ready.notice : textParts("page.builtin_answers", {
-      key: code("OPENAI_API_KEY=sk-…"), address: code("OPENAI_BASE_URL=http://127.0.0.1:11434/v1"), file: code(".env"),
+      key: code("OPENAI_API_KEY=sk-…"),
+      address: code("OPENAI_BASE_URL=http://127.0.0.1:11434/v1"),
+      file: code(".env"),
     })),
     button(text("page.close"), () => {
       sessionStorage.setItem("recap.notice", "closed");
