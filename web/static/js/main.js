@@ -6,9 +6,7 @@ import { newChat, startConversation } from "./chat/conversation.js";
 import { startModel } from "./chat/model.js";
 import { startSessions } from "./chat/sessions.js";
 import { liveTurn } from "./chat/turns.js";
-import { startDrop } from "./dialogs/import.js";
-import { openManage } from "./dialogs/manage.js";
-import { openSettings } from "./dialogs/settings.js";
+import { startDrop } from "./dialogs/drop.js";
 import { startSignIn } from "./dialogs/signin.js";
 import { startMemory } from "./memory/memory.js";
 import * as api from "./page/api.js";
@@ -16,6 +14,10 @@ import { button, byId, el } from "./page/dom.js";
 import { startPanels } from "./page/panels.js";
 import { on, shown } from "./page/state.js";
 import { text, textParts } from "./page/texts.js";
+
+// What is seen first needs none of the dialogs.
+const openManage = async () => (await import("./dialogs/manage.js")).openManage();
+const openSettings = async () => (await import("./dialogs/settings.js")).openSettings();
 
 startSignIn();
 await api.learnWhose();

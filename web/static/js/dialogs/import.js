@@ -1,4 +1,4 @@
-// Imports files with chats, chosen or dropped anywhere on the page, and shows how far that is.
+// Imports files with chats, and shows how far that is.
 //
 // Guarantee: an import that ends early says how many chats are stored.  It can go on from there, and the same file can
 // be imported again: nothing is stored twice.  No model is called (see backlog.js).
@@ -77,23 +77,4 @@ function finished(name, answers) {
   ];
   show(html`<div class="notice done">${lines.map((line) => line && html`<p>${line}</p>`)}</div>`);
   announce(lines[0]);
-}
-
-/** Have the whole window accept files.  `open()` opens the dialog that shows the import. */
-export function startDrop(open) {
-  const veil = el("div.drop", { popover: "manual", role: "status" }, text("dialogs.import.drop")); // above open dialogs
-  document.body.append(veil);
-  const files = (act) => (event) => {
-    if (!event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault();
-    act(event);
-  };
-  addEventListener("dragenter", files(() => veil.togglePopover(true)));
-  addEventListener("dragover", files(() => {}));
-  veil.addEventListener("dragleave", () => veil.togglePopover(false));
-  addEventListener("drop", files(({ dataTransfer }) => {
-    veil.togglePopover(false);
-    importFiles([...dataTransfer.files]);
-    if (!importElement.isConnected) open();
-  }));
 }

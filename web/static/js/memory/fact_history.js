@@ -7,15 +7,12 @@ import { Attempts, Trouble } from "../page/trouble.js";
 import { CATEGORIES } from "./fact_form.js";
 import { moment } from "../page/words.js";
 
+/** It is read once: give it a key that changes with the fact. */
 export class FactHistory extends Attempts {
   state = { lines: [] };
 
   componentDidMount() {
     this.read();
-  }
-
-  componentDidUpdate({ fact }) {
-    if (JSON.stringify(fact) !== JSON.stringify(this.props.fact)) this.read();
   }
 
   read = () =>

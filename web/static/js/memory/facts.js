@@ -115,7 +115,7 @@ class Fact extends Attempts {
               ${text("memory.fact.since", { time: when(fact.valid_from) })}
             </button>
           </div>
-          ${past && html`<${FactHistory} fact=${fact} />`}
+          ${past && html`<${FactHistory} key=${JSON.stringify(fact)} fact=${fact} />`}
           <${Trouble} ...${trouble} />
         </div>
         <div class="fact-actions">

@@ -11,7 +11,6 @@ import { EditForm, oneLine } from "./edit_form.js";
 import { Row, RowButton, Rows } from "./rows.js";
 import { EMPTY, linesOf, problemWith, replaced } from "./sections.js";
 import { SummaryForm } from "./summary_form.js";
-import { openVersions } from "./versions.js";
 import { text } from "../page/texts.js";
 import { Attempts, Trouble } from "../page/trouble.js";
 import { SECTIONS, randomId, when } from "../page/words.js";
@@ -37,7 +36,7 @@ export class Summary extends Component {
   render({ sessionId, temporary, summary, known, changed, refresh }, { forms }) {
     const { whole } = forms.get(sessionId) ?? NO_FORMS;
     const edit = () => this.setForms(sessionId, { whole: true });
-    const compare = () => openVersions(summary, changed);
+    const compare = async () => (await import("./versions.js")).openVersions(summary, changed);
     return html`
       <section class="memory-part" aria-labelledby="summary-heading">
         <header class="memory-head">
