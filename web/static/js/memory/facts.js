@@ -62,10 +62,7 @@ class Fact extends Attempts {
   row = createRef();
   state = { past: false };
 
-  edit = () => {
-    if (this.props.editing) this.row.current.querySelector("textarea").focus();
-    else this.props.edit(this.props.fact.id, this.props.fact);
-  };
+  edit = () => this.props.edit(this.props.fact.id, this.props.fact);
 
   pin = () =>
     this.attempt(async () => {
