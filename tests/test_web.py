@@ -16,6 +16,7 @@ from memory.sections import SECTIONS
 
 STATIC = Path(__file__).resolve().parent.parent / "web" / "static"
 _IMPORT = re.compile(r'^(?:import|export)\b(?:[^;"]*?from)? "(?P<path>[^"]+)";', re.M)
+_LATER = re.compile(r'\bimport\("(?P<path>[^"]+)"\)')  # a module that is loaded when it is needed
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,8 @@ def test_every_module_imports_only_what_is_there_and_is_imported_itself() -> Non
     modules = {path.resolve() for path in (STATIC / "js").rglob("*.js")}
     imported = set()
     for module in modules:
-        for found in _IMPORT.finditer(module.read_text("utf-8")):
+        words = module.read_text("utf-8")
+        for found in (*_IMPORT.finditer(words), *_LATER.finditer(words)):
             target = (module.parent / found["path"]).resolve()
             assert target.is_file(), f"{module.name} imports {found['path']}"
             imported.add(target)
@@ -94,5 +96,5 @@ def test_a_first_visit_loads_less_than_200_kb(client: FlaskClient) -> None:
             if address not in loaded:
                 loaded.add(address)
                 waiting.append(path)
-    assert "/static/vendor/markdown-it.mjs" in loaded
+    assert "/static/vendor/markdown-it.mjs" in loaded and "/static/js/dialogs/settings.js" not in loaded
     assert sum(map(transferred, loaded)) < 200_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -14,6 +15,7 @@ from tests.browsing import PHONE, USUAL, Screen
 from tests.live import Live
 from tests.model_server import ModelServer
 from tests.resources import digest_of, fact
+from web import TEXTS
 
 LONG = "A" * 300 + " Wort " * 40
 REPLY = f"""### Überschrift
@@ -129,7 +131,7 @@ def states(page: Page, model_server: ModelServer) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=str)
-def test_every_state_fits_and_is_accessible(
+def test_every_state_fits_is_accessible_and_speaks_one_language(
     browse: Browse, garden: Live, model_server: ModelServer, screen: Screen
 ) -> None:
     page = browse(garden, screen)
@@ -138,6 +140,8 @@ def test_every_state_fits_and_is_accessible(
         problems = misfits(page)
         if screen.touch:
             problems += small_targets(page)
+        if screen.locale == "de-DE":
+            problems += english(page)
         found = dict.fromkeys(problems, state) | found
     assert not found, "\n".join(f"{state}: {problem}" for problem, state in found.items())
 
@@ -151,6 +155,32 @@ def small_targets(page: Page) -> list[str]:
             .filter((one) => Math.min(one.offsetWidth, one.offsetHeight) < 44)
             .map((one) => `too small: ${one.offsetWidth}x${one.offsetHeight} ${one.outerHTML.slice(0, 160)}`)""")
     return small
+
+
+ENGLISH = re.compile(r"\b(the|and|of|this|is|are|it|its|you|your|no|yet|with|for|from|to|not)\b", re.I)
+# What is seen, heard and hinted at.  Prompts are for models, and what is marked as English for whoever runs the server.
+SEEN = """() => [...document.querySelectorAll("body *:not(script, textarea, .prompt-text, [lang=en])")].flatMap(one => [
+    ...[...one.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.data.trim()),
+    ...["aria-label", "title", "placeholder", "alt"].map((name) => one.getAttribute(name) ?? ""),
+])"""
+
+
+def english(page: Page) -> list[str]:
+    """Texts of the page that are those of the English catalogue, or have an English function word in them."""
+    only_english = set(texts_of(TEXTS["en"])) - set(texts_of(TEXTS["de"]))
+    return [
+        f"English: {words}"
+        for words in dict.fromkeys(page.evaluate(SEEN))
+        if words in only_english or ENGLISH.search(re.sub(r"{%.*?%}", "", words))
+    ]
+
+
+def texts_of(entry: Any) -> Iterator[str]:
+    if isinstance(entry, str):
+        yield entry
+    else:
+        for part in entry.values():
+            yield from texts_of(part)
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)

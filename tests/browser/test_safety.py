@@ -80,7 +80,7 @@ def inert(page: Page) -> None:
     page.wait_for_load_state("networkidle")
     acting = (
         "iframe, object, embed, form:not(#composer), video, audio, marquee, style, base, template, math, "
-        "body script:not(#texts)"
+        "script:not(head > script, body > #texts)"
     )
     assert page.locator(acting).count() == 0
     assert (

@@ -108,7 +108,7 @@ def test_a_key_of_one_person_shows_their_memory_and_nobody_elses(
     assert [one["content"] for one in said] == ["The boat leaks", "What now?", "Then bail it out."]
     page.reload()
     expect(messages(page).first).to_contain_text("The boat leaks")
-    name = open_settings(page).get_by_label("Name")
+    name = open_settings(page).get_by_label("Name", exact=True)
     expect(name).to_have_value("ada")
     expect(name).to_have_attribute("readonly", "")
     close_settings(page)

@@ -6,9 +6,7 @@ import { newChat, startConversation } from "./chat/conversation.js";
 import { startModel } from "./chat/model.js";
 import { startSessions } from "./chat/sessions.js";
 import { liveTurn } from "./chat/turns.js";
-import { startDrop } from "./dialogs/import.js";
-import { openManage } from "./dialogs/manage.js";
-import { openSettings } from "./dialogs/settings.js";
+import { startDrop } from "./dialogs/drop.js";
 import { startSignIn } from "./dialogs/signin.js";
 import { startMemory } from "./memory/memory.js";
 import * as api from "./page/api.js";
@@ -16,6 +14,10 @@ import { button, byId, el } from "./page/dom.js";
 import { startPanels } from "./page/panels.js";
 import { on, shown } from "./page/state.js";
 import { text, textParts } from "./page/texts.js";
+
+// What is seen first needs none of the dialogs.
+const openManage = async () => (await import("./dialogs/manage.js")).openManage();
+const openSettings = async () => (await import("./dialogs/settings.js")).openSettings();
 
 startSignIn();
 await api.learnWhose();
@@ -53,7 +55,7 @@ function keys(event) {
 async function sayWhoAnswers() {
   let ready;
   try {
-    ready = await api.get("/health/ready", {}, { user: false });
+    ready = await api.get("/health/ready");
   } catch {
     return; // the panels report that the server can't be reached
   }
@@ -62,7 +64,9 @@ async function sayWhoAnswers() {
   const code = (words) => el("code", {}, words);
   const banner = el("div", { id: "notice" },
     el("span", {}, !ready.model.builtin ? ready.notice : textParts("page.builtin_answers", {
-      key: code("OPENAI_API_KEY=sk-…"), address: code("OPENAI_BASE_URL=http://127.0.0.1:11434/v1"), file: code(".env"),
+      key: code("OPENAI_API_KEY=sk-…"),
+      address: code("OPENAI_BASE_URL=http://127.0.0.1:11434/v1"),
+      file: code(".env"),
     })),
     button(text("page.close"), () => {
       sessionStorage.setItem("recap.notice", "closed");

@@ -3,7 +3,7 @@
 import { announce, byId } from "../page/dom.js";
 import { html, render } from "../page/html.js";
 import { Icon } from "../page/icons.js";
-import { render as formatted } from "../page/markdown.js";
+import { spoken } from "../page/markdown.js";
 import { emit, on, settings, shown } from "../page/state.js";
 import { text } from "../page/texts.js";
 import { randomId, shortened } from "../page/words.js";
@@ -243,7 +243,7 @@ async function turnEnded({ sessionId, turn }) {
     if (turn.temporary || (turn.messageId && !turn.replaces)) thread.add(turn);
     else await refresh({ sessionId });
     const last = thread.items.at(-1);
-    if (mine === opening && last?.role === "assistant") announce(formatted(last.content).textContent);
+    if (mine === opening && last?.role === "assistant") announce(spoken(last.content));
   } else if (turn.temporary) giveBack(turn);
   else await afterFailure(turn, mine);
   if (mine === opening) draw();

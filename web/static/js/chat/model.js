@@ -33,7 +33,7 @@ export function startModel() {
 
 async function learn() {
   try {
-    offered = await api.get("/api/models", {}, { user: false });
+    offered = await api.get("/api/models");
   } catch {
     return; // the panels report that the server can't be reached
   }

@@ -1,19 +1,14 @@
 // Files with chats that a person chose or dropped: what of them to send, in parts.
 //
-// Guarantee: of a .zip only the chats are read, no file is in memory as a whole, and nothing is sent of a file that is
-// damaged or of another kind.
+// Guarantee: of a .zip only the chats are read, and nothing is sent of a file that is damaged or of another kind.
 
 import { hasText, text } from "../page/texts.js";
 
-const PART = 500_000; // bytes after which a part ends with its chat: few enough for any proxy, and to see progress
+const PART = 500_000; // characters after which a part ends: few enough for any proxy, and to see progress
 const CHATS = /(?:^|\/)conversations(?:-\d+)?\.json$/; // in ChatGPT's export
 const KINDS = { "text/html": "web_page", "application/pdf": "pdf" };
-const [QUOTE, BACKSLASH, COMMA] = [...'"\\,'].map((mark) => mark.charCodeAt());
-const STEPS = new Int8Array(256); // how much deeper a bracket leads
-for (const mark of "[{") STEPS[mark.charCodeAt()] = 1;
-for (const mark of "]}") STEPS[mark.charCodeAt()] = -1;
 
-/** The parts in order, each `{ body, chats }`; a document that has to be sent whole has no `chats`.  Throws Error in words. */
+/** The parts in order, each `{ body, chats }`; without `chats` if it has to be sent whole.  Throws Error in words. */
 export async function partsOf(files) {
   const parts = [];
   for (const file of inOrder([...files], "name")) {
@@ -46,38 +41,26 @@ async function documentsInZip(file) {
   };
   const entries = await new ZipReader(new BlobReader(file)).getEntries().catch(damaged);
   const chats = inOrder(entries.filter(({ filename }) => CHATS.test(filename)), "filename");
-  if (!chats.length) throw wrong("no_chats", { name, inside: entries.slice(0, 3).map(({ filename }) => filename).join(", ") });
+  const inside = entries.slice(0, 3).map(({ filename }) => filename);
+  if (!chats.length) throw wrong("no_chats", { name, inside: inside.join(", ") });
   return Promise.all(chats.map((entry) => entry.getData(new BlobWriter(), { checkSignature: true }).catch(damaged)));
 }
 
 /** Cut an array of chats between them.  An export of Recap stays whole, because its facts belong to its chats. */
 async function cut(document, name) {
+  const chats = await new Response(document).json().catch(() => {
+    throw wrong("cut_off", { name });
+  });
+  if (!Array.isArray(chats) || !chats.length) return [{ body: document, chats: 0 }];
   const parts = [];
-  let [depth, at, begin, chats] = [0, 0, 0, 0];
-  let [quoted, escaped] = [false, false];
-  const part = (end) => {
-    parts.push({ body: new Blob(["[", document.slice(begin, end), "]"]), chats });
-    chats = 0;
-  };
-  const reader = document.stream().getReader();
-  for (let read = await reader.read(); !read.done; read = await reader.read()) {
-    for (const byte of read.value) {
-      at += 1;
-      if (escaped) escaped = false;
-      else if (quoted) [quoted, escaped] = [byte !== QUOTE, byte === BACKSLASH];
-      else if (byte === QUOTE) quoted = true;
-      else if (STEPS[byte]) {
-        depth += STEPS[byte];
-        if (depth === 1 && STEPS[byte] < 0) chats += 1;
-        else if (depth === 1) begin = at;
-        else if (depth === 0 && chats) part(at - 1);
-      } else if (byte === COMMA && depth === 1 && at - begin > PART && chats) {
-        part(at - 1);
-        begin = at;
-      }
+  let size = PART;
+  for (const chat of chats.map((one) => JSON.stringify(one))) {
+    if (size >= PART) {
+      parts.push([]);
+      size = 0;
     }
+    parts.at(-1).push(chat);
+    size += chat.length;
   }
-  if (depth || quoted) throw wrong("cut_off", { name });
-  const isArray = /^\s*\[/.test(await document.slice(0, 64).text());
-  return isArray && parts.length ? parts : [{ body: document, chats: 0 }];
+  return parts.map((part) => ({ body: new Blob([`[${part}]`]), chats: part.length }));
 }

@@ -1,74 +1,71 @@
-// Imports files with chats, chosen or dropped anywhere on the page, and shows how far that is.
+// Imports files with chats, and shows how far that is.
 //
-// Guarantee: an import that ends early says how many chats are stored.  It can go on from there, and the same file can be
-// imported again: nothing is stored twice.  No model is called (see backlog.js).
+// Guarantee: an import that ends early says how many chats are stored.  It can go on from there, and the same file can
+// be imported again: nothing is stored twice.  No model is called (see backlog.js).
 
 import * as api from "../page/api.js";
-import { announce, button, el } from "../page/dom.js";
+import { announce, el } from "../page/dom.js";
+import { html, render } from "../page/html.js";
 import { emit, settings } from "../page/state.js";
 import { text } from "../page/texts.js";
+import { Trouble } from "../page/trouble.js";
 import { showBacklog } from "./backlog.js";
 import { partsOf } from "./chats_file.js";
 
 const COUNTED = ["sessions", "messages", "facts", "summaries", "turns", "items"];
 
 /** Shows the import.  There is one, which goes on while no dialog shows it. */
-export const importElement = el("div.import.stack", {});
+export const importElement = el("div.import");
+const show = (content) => render(content, importElement);
 let running = false;
 
 /** Import files of the types that `partsOf` reads. */
 export async function importFiles(files) {
   if (running || !files.length) return;
   const name = [...files].map((file) => file.name).join(", ");
-  await run(async () => {
-    importElement.replaceChildren(el("p.muted.small.dots", {}, text("dialogs.import.reading", { name })));
-    return send({ name, user: settings.user, parts: await partsOf(files), stored: 0, answers: [] });
-  });
+  show(html`<p class="muted small dots">${text("dialogs.import.reading", { name })}</p>`);
+  await run(async () => send({ name, user: settings.user, parts: await partsOf(files), stored: 0, answers: [] }));
 }
 
 async function run(deed) {
   running = true;
-  try {
-    await deed();
-  } catch (error) {
-    failed(error.message);
-  }
+  await deed().catch(({ message }) => show(html`<${Trouble} message=${message} />`));
   running = false;
 }
 
 /** Send the parts that are left. */
 async function send(work) {
   const { name, user, parts, answers } = work;
-  const count = work.stored + chatsIn(parts);
-  const words = el("p.small", {});
-  const bar = el("progress", { max: count || 1, "aria-label": text("dialogs.import.progress") });
-  importElement.replaceChildren(words, bar);
+  const count = work.stored + parts.reduce((sum, part) => sum + part.chats, 0);
   try {
     while (parts.length) {
-      words.textContent = count ? text("dialogs.import.sending", { stored: work.stored, count }) : text("dialogs.import.sending_whole", { name });
-      if (count) bar.value = work.stored; // otherwise it only shows that something goes on
-      answers.push(await api.post("/api/import", parts[0].body, { user: false, query: { user_id: user } }));
+      show(html`<${Progress} name=${name} stored=${work.stored} count=${count} />`);
+      answers.push(await api.post("/api/import", parts[0].body, { query: { user_id: user } }));
       work.stored += parts.shift().chats;
     }
     finished(name, answers);
-  } catch (error) {
+  } catch ({ message }) {
     const kept = work.stored ? `${text("dialogs.import.stopped", { stored: work.stored, count })} ` : "";
-    failed(`${kept}${error.message}`, button(text("dialogs.import.go_on"), () => run(() => send(work))));
+    const goOn = () => run(() => send(work));
+    show(html`<${Trouble} message=${kept + message} action=${text("dialogs.import.go_on")} again=${goOn} />`);
   }
   if (answers.length) for (const event of ["sessions", "memory"]) emit(event);
   showBacklog();
 }
 
-const chatsIn = (parts) => parts.reduce((sum, part) => sum + part.chats, 0);
-
-function failed(words, ...more) {
-  importElement.replaceChildren(el("p.notice.error", { role: "alert" }, words, " ", more));
+/** How many of the chats are stored; without a `count`, only that something goes on. */
+function Progress({ name, stored, count }) {
+  const whole = text("dialogs.import.sending_whole", { name });
+  const words = count ? text("dialogs.import.sending", { stored, count }) : whole;
+  const far = count ? { max: count, value: stored } : {};
+  return html`<p class="small">${words}</p><progress aria-label=${text("dialogs.import.progress")} ...${far} />`;
 }
 
 function finished(name, answers) {
   const counts = (key) => {
     const sums = COUNTED.map((kind) => [kind, answers.reduce((sum, answer) => sum + (answer[key][kind] ?? 0), 0)]);
-    return sums.filter(([, count]) => count).map(([kind, count]) => text(`dialogs.import.counts.${kind}`, { count })).join(", ");
+    const found = sums.filter(([, count]) => count);
+    return found.map(([kind, count]) => text(`dialogs.import.counts.${kind}`, { count })).join(", ");
   };
   const [created, known] = [counts("created"), counts("known")];
   const count = answers.reduce((sum, answer) => sum + Object.keys(answer.renamed).length, 0);
@@ -78,25 +75,6 @@ function finished(name, answers) {
     count > 0 && text("dialogs.import.renamed", { count }),
     created && text("dialogs.import.only_stored"),
   ];
-  importElement.replaceChildren(el("div.notice.done", {}, lines.map((line) => line && el("p", {}, line))));
+  show(html`<div class="notice done">${lines.map((line) => line && html`<p>${line}</p>`)}</div>`);
   announce(lines[0]);
-}
-
-/** Have the whole window accept files.  `open()` opens the dialog that shows the import. */
-export function startDrop(open) {
-  const veil = el("div.drop", { popover: "manual" }, text("dialogs.import.drop")); // above open dialogs
-  document.body.append(veil);
-  const files = (act) => (event) => {
-    if (!event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault();
-    act(event);
-  };
-  addEventListener("dragenter", files(() => veil.togglePopover(true)));
-  addEventListener("dragover", files(() => {}));
-  veil.addEventListener("dragleave", () => veil.togglePopover(false));
-  addEventListener("drop", files(({ dataTransfer }) => {
-    veil.togglePopover(false);
-    importFiles([...dataTransfer.files]);
-    if (!importElement.isConnected) open();
-  }));
 }

@@ -5,47 +5,42 @@
 
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
-import { el } from "../page/dom.js";
-import { Component, createRef, html, render } from "../page/html.js";
+import { createRef, html } from "../page/html.js";
 import { CATEGORIES } from "../memory/fact_form.js";
 import { FactList } from "../memory/facts.js";
 import { forgetFacts } from "../memory/forget.js";
-import { Trouble } from "../memory/trouble.js";
-import { personData } from "./person_data.js";
+import { PersonData } from "./person_data.js";
 import { emit, on, settings } from "../page/state.js";
 import { text } from "../page/texts.js";
+import { Attempts, Trouble } from "../page/trouble.js";
 
 const PAGE = 100;
 const SEARCH_DELAY = 200; // milliseconds after the last key before a search starts
 const ALL = { q: "", category: "" };
+const ORDERS = ["newest", "importance"];
 
 let opened = null; // the facts in the open dialog
 
-export async function openManage() {
-  const facts = el("div.stack");
-  const fill = (close) => {
-    render(html`<${Facts} leave=${close} />`, facts);
-    return [personData(close), facts];
-  };
-  await openDialog(text("page.manage_memories"), fill, { wide: true });
-  render(null, facts);
+export function openManage() {
+  const content = (close) => html`
+    <${PersonData} leave=${close} />
+    <div class="stack"><${Facts} leave=${close} /></div>
+  `;
+  return openDialog(text("page.manage_memories"), content, { wide: true });
 }
 
 for (const event of ["memory", "turn", "person"]) on(event, () => opened?.read());
 
-class Facts extends Component {
+class Facts extends Attempts {
   search = createRef();
   list = createRef();
-  titles = new Map(); // of chats, by id
-  asked = 0; // counts requests, to ignore responses to earlier ones
   state = {
     ...ALL,
-    order: "newest", // or "importance"
+    order: "newest",
     room: PAGE, // the maximum number of facts shown
-    facts: null, // null: not loaded yet
-    total: null, // how many facts match; null if that is not known
+    facts: null, // all that match, newest first; null: not loaded yet
+    titles: new Map(), // of chats, by id
     selected: new Set(), // ids; some may not be visible any more
-    trouble: {}, // {message, again}
   };
 
   componentDidMount() {
@@ -63,47 +58,20 @@ class Facts extends Component {
 
   // -- reading
 
-  /** Load the facts, and show as many as there is `room` for. */
-  read = async (room = this.state.room) => {
-    const mine = ++this.asked;
-    try {
-      const loaded = await this.load(room);
-      if (mine === this.asked) this.setState({ ...loaded, room, trouble: {} });
-    } catch ({ message }) {
-      if (mine === this.asked) this.setState({ trouble: { message, again: () => this.read(room) } });
-    }
-  };
+  read = () =>
+    this.attempt(async (isLast) => {
+      const { q, category } = this.state;
+      const loaded = [api.all("/api/facts", { q: q.trim(), category }), api.all("/api/sessions")];
+      const [facts, chats] = await Promise.all(loaded);
+      if (isLast()) this.setState({ facts, titles: new Map(chats.map(({ id, title }) => [id, title])) });
+    }, this.read);
 
-  async load(room) {
-    const { q, category, order } = this.state;
-    let facts = [];
-    let cursor;
-    do {
-      const page = await api.get("/api/facts", { q: q.trim(), category, limit: PAGE, cursor });
-      facts.push(...page.items);
-      cursor = page.next_cursor;
-    } while (cursor && (facts.length < room || order === "importance"));
-    let total = facts.length;
-    if (cursor) total = this.filtered ? null : (await api.get(api.personPath(settings.user), {}, { user: false })).facts;
+  /** The facts that are shown. */
+  get listed() {
+    const { order, room } = this.state;
+    const facts = [...(this.state.facts ?? [])];
     if (order === "importance") facts.sort((a, b) => b.importance - a.importance || b.id - a.id);
-    facts = facts.slice(0, room);
-    await this.readTitles(facts);
-    return { facts, total };
-  }
-
-  /** Load the titles of the facts' chats.  Both lists begin with the newest, so a few calls are enough. */
-  async readTitles(facts) {
-    const missing = new Set(facts.map((fact) => fact.session_id).filter((id) => id && !this.titles.has(id)));
-    let cursor;
-    while (missing.size) {
-      const page = await api.get("/api/sessions", { limit: 100, cursor });
-      for (const session of page.items) {
-        this.titles.set(session.id, session.title);
-        missing.delete(session.id);
-      }
-      cursor = page.next_cursor;
-      if (!cursor) return;
-    }
+    return facts.slice(0, room);
   }
 
   get filtered() {
@@ -112,10 +80,12 @@ class Facts extends Component {
 
   /** Show other facts, as a search or a filter says, with none selected. */
   filter(changes, delay = 0) {
-    this.setState({ ...changes, selected: new Set() });
+    this.setState({ ...changes, room: PAGE, selected: new Set() });
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.read(PAGE), delay);
+    this.timer = setTimeout(this.read, delay);
   }
+
+  pick = (name) => (event) => this.filter({ [name]: event.target.value });
 
   showAll = () => {
     this.filter(ALL);
@@ -131,16 +101,13 @@ class Facts extends Component {
   }
 
   get chosen() {
-    return (this.state.facts ?? []).filter((fact) => this.state.selected.has(fact.id));
+    return this.listed.filter((fact) => this.state.selected.has(fact.id));
   }
 
-  forget = async () => {
-    try {
+  forget = () =>
+    this.attempt(async () => {
       if (await forgetFacts(this.chosen)) this.search.current.focus();
-    } catch ({ message }) {
-      this.setState({ trouble: { message } });
-    }
-  };
+    });
 
   keys = (event) => {
     if (event.key !== " " || !event.target.matches("li")) return;
@@ -155,66 +122,44 @@ class Facts extends Component {
 
   // -- what is shown
 
-  render({ leave }, { facts, room, total, trouble }) {
-    const more = facts?.length === room && total !== room;
+  render({ leave }, { facts, titles, room, trouble }) {
     return html`
       ${this.tools()}
-      <p class="muted small" role="status">${this.counted(more)}</p>
+      <p class="muted small" role="status">${this.counted()}</p>
       <${Trouble} ...${trouble} />
       ${facts?.length === 0 && this.empty()}
       <div ref=${this.list} onKeyDown=${this.keys}>
         <${FactList}
           label=${text("dialogs.manage.facts")}
-          facts=${facts ?? []}
-          sessionTitle=${(id) => this.titles.get(id) || text("page.untitled_chat")}
+          facts=${this.listed}
+          sessionTitle=${(id) => titles.get(id) || text("page.untitled_chat")}
           before=${this.checkBox}
           leave=${leave}
           changed=${this.changed}
         />
       </div>
-      ${more &&
-      html`
-        <div class="row center">
-          <button type="button" onClick=${() => this.read(room + PAGE)}>${text("dialogs.manage.show_more")}</button>
-        </div>
-      `}
+      <div class="row center" hidden=${!(facts?.length > room)}>
+        <button onClick=${() => this.setState({ room: room + PAGE })}>${text("dialogs.manage.show_more")}</button>
+      </div>
     `;
   }
 
   tools() {
-    const { q, category, order, facts } = this.state;
+    const { q, category, order } = this.state;
     const { length } = this.chosen;
     const label = text("dialogs.manage.search");
-    const all = (facts ?? []).map((fact) => fact.id);
+    const all = this.listed.map((fact) => fact.id);
     return html`
       <div class="manage-tools">
         <div class="manage-filters">
-          <input
-            type="search"
-            ref=${this.search}
-            value=${q}
-            placeholder=${label}
-            aria-label=${label}
-            autocomplete="off"
-            maxlength="2000"
-            autofocus
-            onInput=${(event) => this.filter({ q: event.target.value }, SEARCH_DELAY)}
-          />
-          <select
-            aria-label=${text("dialogs.manage.category")}
-            value=${category}
-            onChange=${(event) => this.filter({ category: event.target.value })}
-          >
+          <input type="search" placeholder=${label} aria-label=${label} autocomplete="off" maxlength="2000" autofocus
+            ref=${this.search} value=${q} onInput=${({ target }) => this.filter({ q: target.value }, SEARCH_DELAY)} />
+          <select aria-label=${text("dialogs.manage.category")} value=${category} onChange=${this.pick("category")}>
             <option value="">${text("dialogs.manage.all_categories")}</option>
             ${Object.entries(CATEGORIES).map(([value, name]) => html`<option value=${value}>${capital(name)}</option>`)}
           </select>
-          <select
-            aria-label=${text("dialogs.manage.order")}
-            value=${order}
-            onChange=${(event) => this.filter({ order: event.target.value })}
-          >
-            <option value="newest">${text("dialogs.manage.newest")}</option>
-            <option value="importance">${text("dialogs.manage.most_important")}</option>
+          <select aria-label=${text("dialogs.manage.order")} value=${order} onChange=${this.pick("order")}>
+            ${ORDERS.map((one) => html`<option value=${one}>${text(`dialogs.manage.${one}`)}</option>`)}
           </select>
         </div>
         <div class="row">
@@ -229,7 +174,7 @@ class Facts extends Component {
             ${text("dialogs.manage.select_all")}
           </label>
           <span class="grow"></span>
-          <button type="button" class="danger" disabled=${!length} onClick=${this.forget}>
+          <button class="danger" disabled=${!length} onClick=${this.forget}>
             ${length ? text("dialogs.manage.forget_selected", { count: length }) : text("dialogs.manage.forget")}
           </button>
         </div>
@@ -237,13 +182,12 @@ class Facts extends Component {
     `;
   }
 
-  counted(more) {
-    const { facts, order, total, trouble } = this.state;
-    if (!facts) return !trouble.message && text("dialogs.manage.loading");
-    const shown = facts.length;
-    if (!more) return shown > 0 && text("dialogs.manage.count", { count: shown });
-    if (total === null) return text("dialogs.manage.newest_found", { shown });
-    return text(order === "newest" ? "dialogs.manage.newest_of" : "dialogs.manage.most_important_of", { shown, total });
+  counted() {
+    const { facts, order, room, trouble } = this.state;
+    if (!facts) return !trouble?.message && text("dialogs.manage.loading");
+    const count = facts.length;
+    if (count > room) return text(`dialogs.manage.${order}_of`, { shown: room, total: count });
+    return count > 0 && text("dialogs.manage.count", { count });
   }
 
   checkBox = ({ id, text: fact }) => html`
@@ -262,7 +206,7 @@ class Facts extends Component {
       return html`
         <div class="manage-empty">
           <p>${text("dialogs.manage.no_match")}</p>
-          <button type="button" onClick=${this.showAll}>${text("dialogs.manage.show_all")}</button>
+          <button onClick=${this.showAll}>${text("dialogs.manage.show_all")}</button>
         </div>
       `;
     return html`

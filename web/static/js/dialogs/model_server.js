@@ -2,13 +2,11 @@
 
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
-import { el } from "../page/dom.js";
-import { Component, createRef, html, render } from "../page/html.js";
+import { Component, createRef, html } from "../page/html.js";
 import { emit, holder } from "../page/state.js";
 import { number, text } from "../page/texts.js";
 
 const PATH = "/api/model-server";
-const ALL = { user: false }; // it is everybody's
 const OPENAI = "https://api.openai.com/v1";
 
 /** Whether the key of this page may set the model server. */
@@ -16,9 +14,8 @@ export const mayServe = () => holder.user_id === null && holder.scopes.includes(
 
 /** Throws ApiError if the model server in use can't be read. */
 export async function openModelServer() {
-  const box = el("div", {});
-  render(html`<${ModelServer} server=${await api.get(PATH, {}, ALL)} />`, box);
-  await openDialog(text("dialogs.model_server.title"), () => box);
+  const server = await api.get(PATH);
+  await openDialog(text("dialogs.model_server.title"), () => html`<${ModelServer} server=${server} />`);
 }
 
 class ModelServer extends Component {
@@ -33,11 +30,11 @@ class ModelServer extends Component {
   };
 
   test = this.act(text("dialogs.model_server.testing"), async () => {
-    const { model, reply, seconds } = await api.post(`${PATH}/test`, this.draft(), ALL);
+    const { model, reply, seconds } = await api.post(`${PATH}/test`, this.draft());
     return text("dialogs.model_server.works", { model, reply, time: number(seconds * 1000) });
   });
-  save = this.act("", () => this.change(api.put(PATH, this.draft(), ALL), text("dialogs.model_server.saved")));
-  forget = this.act("", () => this.change(api.del(PATH, ALL), text("dialogs.model_server.forgotten")));
+  save = this.act("", () => this.change(api.put(PATH, this.draft()), text("dialogs.model_server.saved")));
+  forget = this.act("", () => this.change(api.del(PATH), text("dialogs.model_server.forgotten")));
 
   async change(call, done) {
     const server = await call;
@@ -55,11 +52,13 @@ class ModelServer extends Component {
 
   render(_, { server, said, busy }) {
     const { source, key_end, problem, refusal } = server;
+    const known = source === "none" ? {} : server;
     const field = (name, type, hint) => html`
       <label class="field">
         ${text(`dialogs.model_server.fields.${name}`)}
-        <input name=${name} type=${type} placeholder=${hint} autocomplete="off" defaultValue=${source === "none" ? "" : server[name]} />
+        <input name=${name} type=${type} placeholder=${hint} autocomplete="off" defaultValue=${known[name]} />
       </label>`;
+    const button = (act, label) => html`<button type="button" disabled=${busy} onClick=${act}>${label}</button>`;
     return html`
       <form class="stack" noValidate ref=${this.form} onSubmit=${this.save}>
         <p>${text("dialogs.model_server.about")}</p>
@@ -70,8 +69,8 @@ class ModelServer extends Component {
         ${field("mini", "text", "")}
         <p class="small" role="status">${said}</p>
         <div class="row end wrap">
-          <button type="button" hidden=${source !== "stored"} disabled=${busy} onClick=${this.forget}>${text("dialogs.model_server.forget")}</button>
-          <button type="button" disabled=${busy} onClick=${this.test}>${text("dialogs.model_server.test")}</button>
+          ${source === "stored" && button(this.forget, text("dialogs.model_server.forget"))}
+          ${button(this.test, text("dialogs.model_server.test"))}
           <button type="submit" class="primary" disabled=${busy || refusal !== null}>${text("page.save")}</button>
         </div>
       </form>`;

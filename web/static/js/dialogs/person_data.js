@@ -4,123 +4,119 @@
 
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
-import { button, el, saveFile } from "../page/dom.js";
+import { saveFile } from "../page/dom.js";
+import { createRef, html } from "../page/html.js";
 import { emit, settings } from "../page/state.js";
-import { hasText, LOCALE, number, text, textParts } from "../page/texts.js";
+import { number, text, textParts } from "../page/texts.js";
+import { Attempts, Trouble } from "../page/trouble.js";
 import { moment } from "../page/words.js";
 import { backlogElement, showBacklog } from "./backlog.js";
 import { importElement, importFiles } from "./import.js";
 
 // What the server counts, in display order.
-const ORDER = ["sessions", "messages", "facts", "summaries", "edited_summaries", "turns", "fact_revisions", "jobs", "index_documents"];
-const NO_USER = { user: false }; // the path names the person
+const COUNTED = [
+  ...["sessions", "messages", "facts", "summaries", "edited_summaries", "turns", "fact_revisions"],
+  ...["items", "item_versions", "jobs", "index_documents"],
+];
 
 const person = () => api.personPath(settings.user);
-const place = (key) => (ORDER.includes(key) ? ORDER.indexOf(key) : ORDER.length);
+const label = (key) => text(`dialogs.person_data.labels.${key}`);
 
-function label(key) {
-  const known = `dialogs.person_data.labels.${key}`;
-  return hasText(known) ? text(known) : key.replaceAll("_", " ");
-}
+/** `leave()` closes the dialog around it. */
+export class PersonData extends Attempts {
+  work = createRef();
+  file = createRef();
+  state = { busy: false, note: "" };
 
-/** The row of buttons.  `close()` closes the dialog around it. */
-export function personData(close) {
-  const note = el("div.person-note", { role: "status" });
-  const file = el("input", {
-    type: "file",
-    accept: ".json,.zip,application/json,application/zip",
-    multiple: true,
-    hidden: true,
-    "aria-label": text("dialogs.import.file"),
-  });
-  const buttons = [
-    button(text("dialogs.person_data.export"), () => run("dialogs.person_data.exporting", exportAll)),
-    button(text("dialogs.import.choose"), () => file.click(), { title: text("dialogs.import.accepted") }),
-    button(
-      text("dialogs.person_data.erase"),
-      () => run("dialogs.person_data.counting", () => eraseAll({ counted: () => note.replaceChildren(), close })),
-      { kind: "danger" },
-    ),
-  ];
-  file.addEventListener("change", () => {
-    importFiles([...file.files]);
-    file.value = ""; // so that the same file can be chosen again
-  });
-
-  async function run(doing, deed) {
-    for (const one of buttons) one.disabled = true;
-    const focused = document.activeElement;
-    note.replaceChildren(el("p.muted.small.dots", {}, text(doing)));
-    try {
-      note.replaceChildren(...[await deed()].filter(Boolean));
-    } catch (error) {
-      note.replaceChildren(el("p.notice.error", { role: "alert" }, error.message));
-    }
-    for (const one of buttons) one.disabled = false;
-    if (document.activeElement === document.body && focused?.isConnected) focused.focus();
+  componentDidMount() {
+    this.work.current.append(importElement, backlogElement);
+    showBacklog();
   }
 
-  showBacklog();
-  const whose = textParts("dialogs.person_data.whose", { user: el("strong", {}, settings.user) });
-  return el("div.person", {}, el("div.row.wrap", {}, el("p.grow", {}, whose), buttons, file), note, importElement, backlogElement);
-}
+  /** Do one thing at a time.  `deed()` resolves to what to say then. */
+  run = (note, deed) => async () => {
+    if (this.state.busy) return;
+    let done = "";
+    this.setState({ busy: true, note });
+    await this.attempt(async () => (done = await deed()));
+    this.setState({ busy: false, note: done });
+  };
 
-async function exportAll() {
-  const { blob, name } = await api.download(`${person()}/export`, NO_USER);
-  saveFile(blob, name);
-  return el("p.small", {}, text("dialogs.person_data.exported", { name, size: size(blob.size) }));
-}
+  exportAll = this.run(text("dialogs.person_data.exporting"), async () => {
+    const { blob, name } = await api.download(`${person()}/export`);
+    saveFile(blob, name);
+    return text("dialogs.person_data.exported", { name });
+  });
 
-function size(bytes) {
-  const [unit, of] = [["byte", 1], ["kilobyte", 1e3], ["megabyte", 1e6]].findLast(([, least]) => bytes >= least) ?? ["byte", 1];
-  return new Intl.NumberFormat(LOCALE, { style: "unit", unit, maximumFractionDigits: 1 }).format(bytes / of);
-}
+  eraseAll = this.run("", async () => {
+    const user = settings.user;
+    const kept = await api.find(person());
+    if (!kept) return text("dialogs.person_data.nothing", { user });
+    const count = (kind) => text(`dialogs.import.counts.${kind}`, { count: kept[kind] });
+    const counts = ["sessions", "messages", "facts"].map(count).join(", ");
+    const means = text("dialogs.person_data.erase_means", { user, counts });
+    const typed = text("dialogs.person_data.erase_typed");
+    const title = text("dialogs.person_data.erase_title");
+    if (!(await confirmed(title, means, text("dialogs.person_data.erase"), { typed }))) return "";
+    const receipt = await api.del(person());
+    emit("person"); // removes the data from the page
+    await showReceipt(receipt);
+    this.props.leave();
+    document.dispatchEvent(new CustomEvent("show-conversation")); // on a phone the list of chats covers it
+    return "";
+  });
 
-async function eraseAll({ counted, close }) {
-  let kept;
-  const user = settings.user;
-  try {
-    kept = await api.get(person(), {}, NO_USER);
-  } catch (error) {
-    if (error.status === 404) return el("p.small", {}, text("dialogs.person_data.nothing", { user }));
-    throw error;
+  chosen = ({ target }) => {
+    importFiles([...target.files]);
+    target.value = ""; // so that the same file can be chosen again
+  };
+
+  render(_, { busy, note, trouble }) {
+    const accepted = text("dialogs.import.accepted");
+    const accept = ".json,.zip,application/json,application/zip";
+    const whose = textParts("dialogs.person_data.whose", { user: html`<strong>${settings.user}</strong>` });
+    return html`
+      <div class="person">
+        <div class="row wrap">
+          <p class="grow">${whose}</p>
+          <button onClick=${this.exportAll}>${text("dialogs.person_data.export")}</button>
+          <button title=${accepted} onClick=${() => this.file.current.click()}>${text("dialogs.import.choose")}</button>
+          <button class="danger" onClick=${this.eraseAll}>${text("dialogs.person_data.erase")}</button>
+          <input type="file" multiple hidden accept=${accept} ref=${this.file} onChange=${this.chosen} />
+        </div>
+        <p class="small ${busy && note && "muted dots"}" role="status">${note}</p>
+        <${Trouble} ...${trouble} />
+        <div class="stack" ref=${this.work} />
+      </div>
+    `;
   }
-  counted();
-  const counts = ["sessions", "messages", "facts"].map((kind) => text(`dialogs.import.counts.${kind}`, { count: kept[kind] })).join(", ");
-  const erase = text("dialogs.person_data.erase");
-  const typed = text("dialogs.person_data.erase_typed");
-  if (!(await confirmed(text("dialogs.person_data.erase_title"), text("dialogs.person_data.erase_means", { user, counts }), erase, { typed }))) return null;
-  const receipt = await api.del(person(), NO_USER);
-  emit("person"); // removes the data from the page
-  await showReceipt(receipt);
-  close();
-  document.dispatchEvent(new CustomEvent("show-conversation")); // on a phone the list of chats covers it
-  return null;
 }
 
 function showReceipt(receipt) {
-  const rows = Object.entries(receipt.erased)
-    .sort(([a], [b]) => place(a) - place(b))
-    .map(([key, count]) => el("tr", {}, el("th", { scope: "row" }, label(key)), el("td", {}, number(count))));
-  const pending = receipt.pending ?? [];
-  const name = `recap-erased-${receipt.erased_at.slice(0, 10)}.json`;
-  const keep = () => saveFile(new Blob([JSON.stringify(receipt, null, 2)], { type: "application/json" }), name);
-  const heading = (key) => el("th", { scope: "col" }, text(key));
-  return openDialog(text("dialogs.person_data.erased_title"), (close) => [
-    el("p", {}, text("dialogs.person_data.erased", { user: receipt.user_id, at: moment(receipt.erased_at) })),
-    el(
-      "table.receipt",
-      {},
-      el("caption.visually-hidden", {}, text("dialogs.person_data.receipt")),
-      el("thead.visually-hidden", {}, el("tr", {}, heading("dialogs.person_data.what"), heading("dialogs.person_data.how_many"))),
-      el("tbody", {}, rows),
-    ),
-    pending.length > 0 && el("p.notice", {}, text("dialogs.person_data.pending", { places: pending.map(label).join(", ") })),
-    el(
-      "div.row.end",
-      {},
-      button(text("dialogs.person_data.download_receipt"), keep),
-      button(text("dialogs.person_data.close_receipt"), () => close(), { kind: "primary", autofocus: true }),
-    ),
-  ]);
+  const { user_id: user, erased_at: at, erased, pending = [] } = receipt;
+  const save = () => {
+    const words = JSON.stringify(receipt, null, 2);
+    saveFile(new Blob([words], { type: "application/json" }), `recap-erased-${at.slice(0, 10)}.json`);
+  };
+  const row = (key) => html`<tr><th scope="row">${label(key)}</th><td>${number(erased[key])}</td></tr>`;
+  const content = (close) => html`
+    <p>${text("dialogs.person_data.erased", { user, at: moment(at) })}</p>
+    <table class="receipt">
+      <caption class="visually-hidden">${text("dialogs.person_data.receipt")}</caption>
+      <thead class="visually-hidden">
+        <tr>
+          <th scope="col">${text("dialogs.person_data.what")}</th>
+          <th scope="col">${text("dialogs.person_data.how_many")}</th>
+        </tr>
+      </thead>
+      <tbody>${COUNTED.map(row)}</tbody>
+    </table>
+    ${pending.length > 0 &&
+    html`<p class="notice">${text("dialogs.person_data.pending", { places: pending.map(label).join(", ") })}</p>`}
+    <div class="row end">
+      <button onClick=${save}>${text("dialogs.person_data.download_receipt")}</button>
+      <button class="primary" autofocus onClick=${() => close()}>${text("dialogs.person_data.close_receipt")}</button>
+    </div>
+  `;
+  return openDialog(text("dialogs.person_data.erased_title"), content);
 }

@@ -4,15 +4,15 @@
 
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
-import { arrowKeys, el } from "../page/dom.js";
-import { Component, createRef, html, render } from "../page/html.js";
-import { Trouble } from "../memory/trouble.js";
+import { Component, createRef, html } from "../page/html.js";
+import { Rows } from "../memory/rows.js";
 import { TryPrompt } from "./prompt_try.js";
 import { settings } from "../page/state.js";
 import { text } from "../page/texts.js";
+import { Attempts, Trouble } from "../page/trouble.js";
 
-const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
-const NO_USER = { user: false }; // prompts belong to no person
+const NAME = "[a-z0-9][a-z0-9_\\-]{0,63}";
+const ABOUT = { pattern: NAME, required: true, autocomplete: "off", spellcheck: false };
 const OTHERS = ["system", "memory", "repair"]; // all others are summary prompts
 
 const drafts = new Map(); // unsaved text by prompt name, kept when the dialog closes
@@ -20,45 +20,32 @@ const drafts = new Map(); // unsaved text by prompt name, kept when the dialog c
 const isSummary = (name) => !OTHERS.includes(name);
 const pathOf = (name) => `/api/prompts/${encodeURIComponent(name)}`;
 
-export const summaryPrompts = ({ items }) => items.filter(({ name }) => isSummary(name));
+export const summaryPrompts = async () => (await api.get("/api/prompts")).items.filter(({ name }) => isSummary(name));
 
 /** Open the editor with a prompt, by default `summary`.  Resolves when it is closed. */
-export async function openPrompts(name) {
-  const editor = el("div.stack");
-  render(html`<${Editor} name=${name || "summary"} />`, editor);
-  await openDialog(text("dialogs.prompts.title"), () => editor, { wide: true });
-  render(null, editor);
+export function openPrompts(name = "summary") {
+  return openDialog(text("dialogs.prompts.title"), () => html`<${Editor} name=${name} />`, { wide: true });
 }
 
-class Editor extends Component {
-  list = createRef();
+class Editor extends Attempts {
   field = createRef();
   state = {
     saved: null, // by name; null: not loaded yet
     name: this.props.name, // of the prompt that is edited
     note: "",
-    problem: "", // with the text
-    trouble: {}, // {message, again}: of anything else
+    problem: "", // with the text; `trouble` is of anything else
   };
 
   componentDidMount() {
-    this.settle = arrowKeys(this.list.current, () => [...this.list.current.querySelectorAll("button")]);
     this.read();
   }
 
-  componentDidUpdate() {
-    this.settle();
-  }
-
-  read = async () => {
-    try {
-      const { items } = await api.get("/api/prompts", {}, NO_USER);
+  read = () =>
+    this.attempt(async () => {
+      const { items } = await api.get("/api/prompts");
       const saved = new Map(items.map((prompt) => [prompt.name, prompt]));
-      this.setState({ saved, trouble: {} }, () => this.names.includes(this.state.name) || this.choose("summary"));
-    } catch ({ message }) {
-      this.setState({ trouble: { message, again: this.read } });
-    }
-  };
+      this.setState({ saved }, () => this.names.includes(this.state.name) || this.choose("summary"));
+    }, this.read);
 
   get names() {
     return [...new Set([...(this.state.saved?.keys() ?? []), ...drafts.keys()])].sort();
@@ -68,7 +55,11 @@ class Editor extends Component {
 
   choose = (name, note = "") => this.setState({ name, note, problem: "", trouble: {} });
 
-  add = (name) => {
+  add = (event) => {
+    event.preventDefault();
+    const name = event.target.elements.name.value;
+    event.target.reset();
+    if (this.names.includes(name)) return this.choose(name, text("dialogs.prompts.exists"));
     const copied = isSummary(this.state.name) ? this.state.name : "summary";
     drafts.set(name, this.textOf(copied));
     this.choose(name, text("dialogs.prompts.copied", { name: copied }));
@@ -93,7 +84,7 @@ class Editor extends Component {
     const { name, saved } = this.state;
     const words = this.textOf(name);
     try {
-      const prompt = await api.put(pathOf(name), { text: words }, NO_USER);
+      const prompt = await api.put(pathOf(name), { text: words });
       if (drafts.get(name) === words) drafts.delete(name);
       this.setState({ saved: new Map(saved).set(name, prompt) });
       if (name !== this.state.name) return;
@@ -108,15 +99,13 @@ class Editor extends Component {
     const { name } = this.state;
     const question = text("dialogs.prompts.delete_named", { name });
     if (!(await confirmed(question, text("dialogs.prompts.delete_means"), text("page.delete")))) return;
-    try {
-      await api.del(pathOf(name), NO_USER);
-    } catch ({ message }) {
-      return this.setState({ trouble: { message } });
-    }
-    drafts.delete(name);
-    await this.read();
-    if (settings.prompt === name && !this.state.saved.has(name)) settings.prompt = ""; // chats that name it would be refused
-    this.field.current.focus();
+    await this.attempt(async () => {
+      await api.del(pathOf(name));
+      drafts.delete(name);
+      await this.read();
+      this.field.current.focus();
+      if (!this.names.includes(settings.prompt)) settings.prompt = ""; // messages that name it would be refused
+    });
   };
 
   render(_, { saved, name, note, problem, trouble }) {
@@ -124,10 +113,18 @@ class Editor extends Component {
     return html`
       <div class="prompt-editor">
         <div class="prompt-side">
-          <ul class="prompt-list" aria-label=${text("dialogs.prompts.title")} ref=${this.list}>
-            ${this.names.map((one) => html`<li key=${one}>${this.row(one)}</li>`)}
-          </ul>
-          <${Adder} names=${this.names} add=${this.add} />
+          <${Rows}>
+            <ul class="prompt-list" aria-label=${text("dialogs.prompts.title")}>
+              ${this.names.map((one) => html`<li key=${one}>${this.row(one)}</li>`)}
+            </ul>
+          <//>
+          <form class="row bottom" onSubmit=${this.add}>
+            <label class="field grow">
+              ${text("dialogs.prompts.name")}
+              <input type="text" name="name" placeholder="brief" title=${text("dialogs.prompts.name_rules")} ...${ABOUT} />
+            </label>
+            <button type="submit">${text("dialogs.prompts.add")}</button>
+          </form>
         </div>
         <div class="prompt-main">
           <p class="muted small" id="prompt-about">${about}</p>
@@ -157,10 +154,10 @@ class Editor extends Component {
     const undo = text(saved?.has(name) ? "dialogs.prompts.undo" : "dialogs.prompts.discard");
     return html`
       <div class="row wrap">
-        <button type="button" class="primary" disabled=${!drafts.has(name)} onClick=${this.save}>${text("page.save")}</button>
-        ${drafts.has(name) && html`<button type="button" onClick=${this.undo}>${undo}</button>`}
+        <button class="primary" disabled=${!drafts.has(name)} onClick=${this.save}>${text("page.save")}</button>
+        ${drafts.has(name) && html`<button onClick=${this.undo}>${undo}</button>`}
         ${saved?.get(name)?.source === "stored" &&
-        html`<button type="button" class="danger" onClick=${this.remove}>${text("page.delete")}</button>`}
+        html`<button class="danger" onClick=${this.remove}>${text("page.delete")}</button>`}
       </div>
     `;
   }
@@ -174,41 +171,10 @@ class Editor extends Component {
     ];
     const current = name === this.state.name ? "true" : null;
     return html`
-      <button type="button" class="prompt-name" aria-current=${current} onClick=${() => this.choose(name)}>
+      <button data-row class="prompt-name" aria-current=${current} onClick=${() => this.choose(name)}>
         <span>${name}</span>
         <span class="muted small">${details.filter(Boolean).join(", ")}</span>
       </button>
-    `;
-  }
-}
-
-/** A form for the name of a new prompt. */
-class Adder extends Component {
-  state = { problem: "" };
-
-  submit = (event) => {
-    event.preventDefault();
-    const field = event.target.elements.name;
-    const name = field.value.trim();
-    let problem = "";
-    if (!NAME.test(name)) problem = text("dialogs.prompts.name_rules");
-    else if (this.props.names.includes(name)) problem = text("dialogs.prompts.exists");
-    this.setState({ problem });
-    if (problem) return;
-    field.value = "";
-    this.props.add(name);
-  };
-
-  render(_, { problem }) {
-    const about = { autocomplete: "off", spellcheck: false, maxlength: 64, placeholder: "brief", "aria-describedby": "prompt-name-problem" };
-    return html`
-      <form class="stack" noValidate onSubmit=${this.submit}>
-        <div class="row bottom">
-          <label class="field grow">${text("dialogs.prompts.name")}<input type="text" name="name" ...${about} /></label>
-          <button type="submit">${text("dialogs.prompts.add")}</button>
-        </div>
-        <p class="small problem" id="prompt-name-problem" role="alert">${problem}</p>
-      </form>
     `;
   }
 }

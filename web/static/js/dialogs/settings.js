@@ -5,80 +5,71 @@
 
 import * as api from "../page/api.js";
 import { openSession } from "../chat/conversation.js";
-import { confirmed, openDialog } from "../page/dialog.js";
-import { button, el } from "../page/dom.js";
+import { openDialog } from "../page/dialog.js";
+import { Component, html } from "../page/html.js";
 import { mayServe, openModelServer } from "./model_server.js";
 import { openPrompts, summaryPrompts } from "./prompts.js";
 import { emit, holder, settings, shown } from "../page/state.js";
+import { SystemPrompt } from "./system_prompt.js";
 import { text } from "../page/texts.js";
-import { tooLong } from "../page/words.js";
+import { Attempts, Trouble } from "../page/trouble.js";
 
-const USER_CHARS_MAX = 256;
-const SYSTEM_PROMPT_CHARS_MAX = 20_000;
-
+const PLAIN = { autocomplete: "off", spellcheck: false, maxlength: 256 };
 const RECALL = ["auto", "always", "tools", "off"];
 const LOOKS = ["", "light", "dark"];
 const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
-const KEYS = {
-  send: "Enter",
-  new_line: "Shift+Enter",
-  stop: "Esc",
-  search: MAC ? "⌘+K" : "Ctrl+K",
-  new_chat: MAC ? "⌥+N" : "Alt+N",
-  panels: "F6",
-  lists: "↑ ↓ Home End",
-  facts: "P E Delete",
-};
+const KEYS = ["send", "new_line", "stop", "search", "new_chat", "panels", "lists", "facts"];
 
 export async function openSettings() {
   const ready = await readiness();
-  const system = systemPromptField();
-  const user = userField(() => system.show());
-  await openDialog(text("page.settings"), () => [
-    part("name", user.nodes),
-    part("recall", [
-      choices("recall", RECALL, settings.recall || ready.recall, (mode) => (settings.recall = mode === ready.recall ? "" : mode)),
-    ]),
-    part("system", system.nodes),
-    part("summaries", promptPicker(ready.summary_prompt)),
-    part("zone", timezoneField()),
-    part("look", [choices("look", LOOKS, settings.theme, wear)]),
-    part("keys", [
-      el("dl.keys", {}, Object.entries(KEYS).map(([does, keys]) => el("div", {}, el("dt", {}, keycaps(keys)), el("dd", {}, text(`dialogs.settings.keys.${does}`))))),
-    ]),
-    part("models", whoAnswers(ready)),
-  ]);
-  // Escape closes the dialog without a change event of the field that is being edited.
-  await user.apply();
-  for (let problem = await system.save(); problem; problem = await system.save()) {
-    if (!(await confirmed(text("dialogs.settings.system_unsaved"), problem, text("page.try_again")))) return;
-  }
+  return openDialog(text("page.settings"), () => html`<${Settings} ready=${ready} />`);
 }
 
 /** How the server is set, and which models answer; or the `error`, which the dialog shows. */
-const readiness = () => api.get("/health/ready", {}, { user: false }).catch((error) => ({ error }));
+const readiness = () => api.get("/health/ready").catch((error) => ({ error }));
 
-const part = (name, nodes) => el("section.part", {}, el("h3", {}, text(`dialogs.settings.titles.${name}`)), nodes);
+class Settings extends Component {
+  render({ ready }) {
+    const recall = (mode) => (settings.recall = mode === ready.recall ? "" : mode);
+    return html`
+      <${Part} name="name"><${Name} changed=${() => this.forceUpdate()} /><//>
+      <${Part} name="recall">
+        <${Choices} name="recall" options=${RECALL} chosen=${settings.recall || ready.recall} choose=${recall} />
+      <//>
+      <${Part} name="system"><${SystemPrompt} key=${settings.user} /><//>
+      <${Part} name="summaries"><${SummaryPrompt} usual=${ready.summary_prompt} /><//>
+      <${Part} name="zone"><${TimeZone} /><//>
+      <${Part} name="look"><${Choices} name="look" options=${LOOKS} chosen=${settings.theme} choose=${wear} /><//>
+      <${Part} name="keys"><${Keys} /><//>
+      <${Part} name="models"><${Models} ready=${ready} /><//>
+    `;
+  }
+}
 
-const keycaps = (keys) =>
-  keys.split(/([+ ])/).map((piece) => (piece === "+" || piece === " " ? piece : el("kbd", {}, piece)));
+const Part = ({ name, children }) => html`
+  <section class="part">
+    <h3>${text(`dialogs.settings.titles.${name}`)}</h3>
+    ${children}
+  </section>
+`;
 
 /** A group of radio buttons.  Each has a title, and an explanation where the choice is about memory. */
-function choices(name, options, chosen, choose) {
-  const explained = name === "recall";
-  return el(
-    `fieldset.choices${explained ? "" : ".across"}`,
-    { "aria-label": text(`dialogs.settings.titles.${name}`) },
-    options.map((value) =>
-      el(
-        "label.choice",
-        {},
-        el("input", { type: "radio", name, value, checked: value === chosen, onchange: () => choose(value) }),
-        el("span", {}, el("span.choice-title", {}, text(`dialogs.settings.choices.${name}.${value || "device"}`)), explained && el("span.muted.small", {}, text(`dialogs.settings.choices.recall_means.${value}`))),
-      ),
-    ),
-  );
-}
+const Choices = ({ name, options, chosen, choose }) => html`
+  <fieldset class="choices ${name}" aria-label=${text(`dialogs.settings.titles.${name}`)}>
+    ${options.map(
+      (value) => html`
+        <label class="choice">
+          <input type="radio" name=${name} value=${value} checked=${value === chosen} onChange=${() => choose(value)} />
+          <span>
+            <span class="choice-title">${text(`dialogs.settings.choices.${name}.${value || "device"}`)}</span>
+            ${name === "recall" &&
+            html`<span class="muted small">${text(`dialogs.settings.choices.recall_means.${value}`)}</span>`}
+          </span>
+        </label>
+      `,
+    )}
+  </fieldset>
+`;
 
 function wear(theme) {
   settings.theme = theme;
@@ -86,198 +77,148 @@ function wear(theme) {
   else delete document.documentElement.dataset.theme;
 }
 
-// -- whose memory
+/** Whose memory is shown.  `changed()` is called after the name was changed. */
+class Name extends Component {
+  state = { name: settings.user, note: "" };
 
-function userField(changed) {
-  const note = el("p.small", { role: "status" });
-  const field = el("input", {
-    type: "text",
-    value: settings.user,
-    autocomplete: "off",
-    spellcheck: false,
-    maxLength: USER_CHARS_MAX,
-    placeholder: "me",
-    readOnly: holder.user_id !== null,
-    "aria-describedby": "user-help",
-  });
-  const apply = async () => {
-    const name = field.value.trim() || "me";
-    field.value = name;
+  componentWillUnmount() {
+    this.apply(); // Escape closes the dialog without a change event of the field that is being edited
+  }
+
+  apply = async () => {
+    const name = this.state.name.trim() || "me";
+    this.setState({ name });
     if (name === settings.user) return;
     settings.user = name;
     emit("person");
-    changed();
-    note.textContent = await whatIsKept(name);
+    this.props.changed();
+    this.setState({ note: await whatIsKept(name).catch((error) => error.message) });
   };
-  field.addEventListener("change", apply);
-  return {
-    apply,
-    nodes: [
-      el(
-        "p.muted.small",
-        { id: "user-help" },
-        holder.user_id === null ? text("dialogs.settings.name_about") : text("dialogs.settings.name_of_key"),
-      ),
-      el("label.field", {}, text("dialogs.settings.name"), field),
-      note,
-    ],
-  };
+
+  render(_, { name, note }) {
+    const bound = holder.user_id !== null;
+    return html`
+      <p class="muted small" id="user-help">${text(`dialogs.settings.name_${bound ? "of_key" : "about"}`)}</p>
+      <label class="field">
+        ${text("dialogs.settings.name")}
+        <input type="text" value=${name} placeholder="me" readOnly=${bound} aria-describedby="user-help" ...${PLAIN}
+          onInput=${({ target }) => this.setState({ name: target.value })} onChange=${this.apply} />
+      </label>
+      <p class="small" role="status">${note}</p>
+    `;
+  }
 }
 
 async function whatIsKept(name) {
-  try {
-    const kept = await api.get(api.personPath(name), {}, { user: false });
-    return text("dialogs.settings.name_kept", { name, chats: text("dialogs.settings.chats", { count: kept.sessions }), facts: text("dialogs.settings.facts", { count: kept.facts }) });
-  } catch (error) {
-    return error.status === 404 ? text("dialogs.settings.name_new", { name }) : error.message;
-  }
+  const kept = await api.find(api.personPath(name));
+  if (!kept) return text("dialogs.settings.name_new", { name });
+  const chats = text("dialogs.settings.chats", { count: kept.sessions });
+  const facts = text("dialogs.settings.facts", { count: kept.facts });
+  return text("dialogs.settings.name_kept", { name, chats, facts });
 }
 
-// -- the chat's system prompt
+/** The choice of the prompt that summaries are written with. */
+class SummaryPrompt extends Attempts {
+  state = { prompts: null }; // null: not loaded yet
 
-function systemPromptField() {
-  const note = el("p.small", { role: "status" });
-  const about = el("p.muted.small", { id: "system-help" });
-  const field = el("textarea", {
-    rows: 3,
-    placeholder: text("dialogs.settings.system_default"),
-    "aria-label": text("dialogs.settings.titles.system"),
-    "aria-describedby": "system-help",
-  });
-  const retry = button(text("page.try_again"), () => show(), { hidden: true });
-  let path = null; // of the stored chat; null before its first message
-  let kept = "";
-  let asked = 0;
-
-  async function show() {
-    const mine = ++asked;
-    const sessionId = shown.temporary ? null : shown.sessionId;
-    path = null;
-    field.disabled = retry.hidden = true;
-    note.textContent = "";
-    try {
-      kept = shown.systemPrompt;
-      if (sessionId !== null) {
-        const place = api.sessionPath(sessionId);
-        const session = await api.get(place);
-        if (mine !== asked) return;
-        kept = session.system_prompt ?? "";
-        path = place;
-      }
-    } catch (error) {
-      if (mine !== asked) return;
-      if (error.status !== 404) {
-        // 404: the chat has an id, but its first message is not stored yet
-        note.textContent = error.message;
-        retry.hidden = false;
-        return;
-      }
-    }
-    field.value = kept;
-    field.disabled = false;
-    about.textContent = `${text("dialogs.settings.system_about")} ${text(`dialogs.settings.system_kept.${path ? "chat" : shown.temporary ? "temporary" : "new"}`)}`;
+  componentDidMount() {
+    this.read();
   }
 
-  /** Resolves to the error message, or to null. */
-  async function save() {
-    const wanted = field.value.trim();
-    if (field.disabled || wanted === kept) return null;
-    try {
-      if (tooLong(wanted, SYSTEM_PROMPT_CHARS_MAX)) throw new Error(tooLong(wanted, SYSTEM_PROMPT_CHARS_MAX));
-      if (path) await api.patch(path, { system_prompt: wanted || null });
-      else shown.systemPrompt = wanted;
-      kept = wanted;
-      note.textContent = text(wanted ? "dialogs.settings.system_saved" : "dialogs.settings.system_emptied");
-      return null;
-    } catch (error) {
-      note.textContent = text("dialogs.settings.system_failed", { why: error.message });
-      return error.message;
-    }
-  }
+  read = () => this.attempt(async () => this.setState({ prompts: await summaryPrompts() }), this.read);
 
-  field.addEventListener("change", save);
-  show();
-  return { show, save, nodes: [about, field, el("div.row", {}, note, retry)] };
-}
-
-// -- summaries
-
-function promptPicker(usual) {
-  const note = el("p.small", { role: "status" });
-  const words = el("pre.prompt-text", { tabIndex: 0, "aria-label": text("dialogs.prompts.text") });
-  const preview = el("details.prompt-preview", { hidden: true }, el("summary", {}, text("dialogs.settings.prompt_read")), words);
-  const select = el("select", { disabled: true });
-  let prompts = [];
-  const show = () => {
-    const chosen = prompts.find((prompt) => prompt.name === select.value);
-    preview.hidden = !chosen;
-    words.textContent = chosen?.text ?? "";
-    note.textContent = chosen ? "" : text("dialogs.settings.prompt_gone");
+  choose = ({ target }) => {
+    settings.prompt = target.value === this.props.usual ? "" : target.value;
+    this.forceUpdate();
   };
-  const read = async () => {
-    try {
-      prompts = summaryPrompts(await api.get("/api/prompts", {}, { user: false }));
-    } catch (error) {
-      note.replaceChildren(`${error.message} `, button(text("page.try_again"), read, { kind: "link" }));
-      return;
-    }
+
+  edit = async () => {
+    await openPrompts(settings.prompt || this.props.usual);
+    this.read();
+  };
+
+  render({ usual }, { prompts, trouble }) {
     const chosen = settings.prompt || usual;
-    const names = new Set([...prompts.map((prompt) => prompt.name), chosen]);
-    select.replaceChildren(...[...names].map((name) => el("option", { value: name, selected: name === chosen }, name)));
-    select.disabled = false;
-    show();
-  };
-  select.addEventListener("change", () => {
-    settings.prompt = select.value === usual ? "" : select.value;
-    show();
-  });
-  read();
-  const edit = async () => {
-    await openPrompts(select.value);
-    read();
-  };
-  return [
-    el("p.muted.small", {}, text("dialogs.settings.prompt_about")),
-    el("label.field", {}, text("dialogs.settings.prompt"), select),
-    note,
-    preview,
-    el("div.row", {}, button(text("dialogs.settings.prompt_edit"), edit)),
-  ];
+    const words = prompts?.find((prompt) => prompt.name === chosen)?.text;
+    const names = new Set([...(prompts ?? []).map((prompt) => prompt.name), chosen]);
+    return html`
+      <p class="muted small">${text("dialogs.settings.prompt_about")}</p>
+      <label class="field">
+        ${text("dialogs.settings.prompt")}
+        <select disabled=${!prompts} value=${chosen} onChange=${this.choose}>
+          ${[...names].map((name) => html`<option value=${name}>${name}</option>`)}
+        </select>
+      </label>
+      <p class="small" role="status">${prompts && words === undefined && text("dialogs.settings.prompt_gone")}</p>
+      <${Trouble} ...${trouble} />
+      <details class="prompt-preview" hidden=${words === undefined}>
+        <summary>${text("dialogs.settings.prompt_read")}</summary>
+        <pre class="prompt-text" tabindex="0" aria-label=${text("dialogs.prompts.text")}>${words}</pre>
+      </details>
+      <div class="row"><button onClick=${this.edit}>${text("dialogs.settings.prompt_edit")}</button></div>
+    `;
+  }
 }
 
-// -- time zone
-
-function timezoneField() {
+function TimeZone() {
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
   const zones = new Set([settings.timezone, ...Intl.supportedValuesOf("timeZone")].filter(Boolean));
-  const change = (event) => {
-    settings.timezone = event.target.value;
+  const change = ({ target }) => {
+    settings.timezone = target.value;
     emit("sessions"); // redraw all times
     if (shown.sessionId) openSession(shown.sessionId);
   };
-  const options = [...zones].map((zone) => el("option", { value: zone, selected: zone === settings.timezone }, zone));
-  return [
-    el("p.muted.small", {}, text("dialogs.settings.zone_about")),
-    el("label.field", {}, text("dialogs.settings.titles.zone"),
-      el("select", { onchange: change }, el("option", { value: "" }, text("dialogs.settings.zone_of_browser", { zone: own })), options)),
-  ];
+  return html`
+    <p class="muted small">${text("dialogs.settings.zone_about")}</p>
+    <label class="field">
+      ${text("dialogs.settings.titles.zone")}
+      <select value=${settings.timezone} onChange=${change}>
+        <option value="">${text("dialogs.settings.zone_of_browser", { zone: own })}</option>
+        ${[...zones].map((zone) => html`<option value=${zone}>${zone}</option>`)}
+      </select>
+    </label>
+  `;
 }
 
-// -- the models
+const Keys = () => html`
+  <dl class="keys">
+    ${KEYS.map(
+      (does) => html`
+        <div>
+          <dt><kbd>${keysFor(does)}</kbd></dt>
+          <dd>${text(`dialogs.settings.keys.${does}`)}</dd>
+        </div>
+      `,
+    )}
+  </dl>
+`;
 
-function whoAnswers(ready) {
-  const told = ({ error, model, notice }) => {
-    if (error) return error.message;
-    return model.builtin ? text("dialogs.settings.models_builtin") : (notice ?? text("dialogs.settings.models_named", model));
-  };
-  const note = el("p", { role: "status" }, told(ready));
-  const server = async () => {
+function keysFor(does) {
+  const keys = text(`dialogs.settings.pressed.${does}`);
+  return MAC ? keys.replace(/Ctrl|Strg/, "⌘").replace("Alt", "⌥") : keys;
+}
+
+/** Which models answer, and for administrators a way to connect others. */
+class Models extends Component {
+  state = { ready: this.props.ready };
+
+  connect = async () => {
     const problem = await openModelServer().catch((error) => ({ error }));
-    note.textContent = told(problem ?? (await readiness()));
+    this.setState({ ready: problem ?? (await readiness()) });
   };
-  return [
-    note,
-    mayServe() && el("div.row", {}, button(text("dialogs.settings.models_server"), server)),
-    el("p", {}, el("a", { href: "/docs/" }, text("dialogs.settings.models_api"))),
-  ];
+
+  render(_, { ready }) {
+    return html`
+      <p role="status">${told(ready)}</p>
+      ${mayServe() &&
+      html`<div class="row"><button onClick=${this.connect}>${text("dialogs.settings.models_server")}</button></div>`}
+      <p><a href="/docs/">${text("dialogs.settings.models_api")}</a></p>
+    `;
+  }
+}
+
+function told({ error, model, notice }) {
+  if (error) return error.message;
+  if (model.builtin) return text("dialogs.settings.models_builtin");
+  return notice ?? text("dialogs.settings.models_named", model);
 }

@@ -5,7 +5,8 @@
 
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
-import { byId, el } from "../page/dom.js";
+import { byId } from "../page/dom.js";
+import { Component, html } from "../page/html.js";
 import { text, textParts } from "../page/texts.js";
 
 export function startSignIn() {
@@ -16,61 +17,41 @@ export function startSignIn() {
     location.reload(); // removes all data that the key gave access to
   });
   api.onKeyNeeded(async (refused) => {
-    let key;
-    while (!key) key = await ask(refused); // a browser may close any dialog, and nothing can be shown without a key
+    const content = (close) => html`<${SignIn} refused=${refused} signIn=${close} />`;
+    let key; // a browser may close any dialog, and nothing can be shown without a key
+    while (!key) key = await openDialog(text("dialogs.sign_in.title"), content, { locked: true });
     out.hidden = false;
     return key;
   });
 }
 
-function ask(refused) {
-  return openDialog(
-    text("dialogs.sign_in.title"),
-    (close) => {
-      const problem = el("p.notice.error", { id: "key-problem", role: "alert", hidden: true });
-      const field = el("input", {
-        type: "password",
-        autocomplete: "off",
-        spellcheck: false,
-        required: true,
-        maxLength: 1000,
-        "aria-describedby": "key-problem",
-      });
-      const say = (words) => {
-        problem.textContent = words;
-        problem.hidden = false;
-        field.setAttribute("aria-invalid", "true");
-      };
-      const form = el(
-        "form.stack",
-        {
-          noValidate: true,
-          onsubmit: (event) => {
-            event.preventDefault();
-            const key = field.value.trim();
-            if (!key) say(text("dialogs.sign_in.missing"));
-            else if (!sendable(key)) say(text("dialogs.sign_in.unsendable"));
-            else close(key);
-          },
-        },
-        el(
-          "p",
-          {},
-          textParts("dialogs.sign_in.explanation", {
-            command: el("code", {}, "flask keys create"),
-            setting: el("code", {}, "RECAP_API_KEYS"),
-          }),
-        ),
-        problem,
-        el("label.field", {}, text("dialogs.sign_in.key"), field),
-        el("p.muted.small", {}, text("dialogs.sign_in.key_stays")),
-        el("div.row.end", {}, el("button.primary", { type: "submit" }, text("dialogs.sign_in.title"))),
-      );
-      if (refused) say(text("dialogs.sign_in.refused"));
-      return form;
-    },
-    { locked: true },
-  );
+class SignIn extends Component {
+  state = { problem: this.props.refused ? text("dialogs.sign_in.refused") : "" };
+
+  submit = (event) => {
+    event.preventDefault();
+    const key = event.target.elements.key.value.trim();
+    if (!key) this.setState({ problem: text("dialogs.sign_in.missing") });
+    else if (!sendable(key)) this.setState({ problem: text("dialogs.sign_in.unsendable") });
+    else this.props.signIn(key);
+  };
+
+  render(_, { problem }) {
+    const names = { command: html`<code>flask keys create</code>`, setting: html`<code>RECAP_API_KEYS</code>` };
+    const about = { autocomplete: "off", spellcheck: false, maxlength: 1000, "aria-describedby": "key-problem" };
+    return html`
+      <form class="stack" noValidate onSubmit=${this.submit}>
+        <p>${textParts("dialogs.sign_in.explanation", names)}</p>
+        <p class="notice error" id="key-problem" role="alert" hidden=${!problem}>${problem}</p>
+        <label class="field">
+          ${text("dialogs.sign_in.key")}
+          <input type="password" name="key" required aria-invalid=${problem ? "true" : null} ...${about} />
+        </label>
+        <p class="muted small">${text("dialogs.sign_in.key_stays")}</p>
+        <div class="row end"><button type="submit" class="primary">${text("dialogs.sign_in.title")}</button></div>
+      </form>
+    `;
+  }
 }
 
 /** Whether the key is valid in a header.  For an invalid one, fetch() throws an error that does not help people. */

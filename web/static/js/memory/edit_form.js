@@ -2,16 +2,16 @@
 // Guarantee: the typed text stays in the form until it is stored.
 
 import { isEnter } from "../page/dom.js";
-import { Component, createRef, html } from "../page/html.js";
+import { createRef, html } from "../page/html.js";
 import { text } from "../page/texts.js";
+import { Attempts, Trouble } from "../page/trouble.js";
 
 /**
  * The children are the fields.  `save(values)` gets their values by name.  It resolves when they are stored, and throws
  * on failure; the form shows the error.  With `manyLines`, Enter begins a new line, and Ctrl+Enter saves.
  */
-export class EditForm extends Component {
+export class EditForm extends Attempts {
   form = createRef();
-  state = { trouble: "" };
 
   componentDidMount() {
     this.form.current.querySelector("textarea").focus();
@@ -21,12 +21,7 @@ export class EditForm extends Component {
     event.preventDefault();
     if (this.saving) return;
     this.saving = true;
-    this.setState({ trouble: "" });
-    try {
-      await this.props.save(Object.fromEntries(new FormData(this.form.current)));
-    } catch (error) {
-      this.setState({ trouble: error.message });
-    }
+    await this.attempt(() => this.props.save(Object.fromEntries(new FormData(this.form.current))));
     this.saving = false;
   };
 
@@ -47,7 +42,7 @@ export class EditForm extends Component {
       <form noValidate ...${rest} ref=${this.form} onSubmit=${this.submit} onKeyDown=${this.keys}>
         ${children}
         <div class="form-foot">
-          <p class="trouble" role="alert" hidden=${!trouble}>${trouble}</p>
+          <${Trouble} ...${trouble} />
           <div class="row end">
             <button type="button" onClick=${cancel}>${text("page.cancel")}</button>
             <button type="submit" class="primary">${action}</button>

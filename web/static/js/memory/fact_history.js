@@ -1,34 +1,29 @@
 // The history of a fact and of the facts that it replaced: one sentence for each change, newest first.
 
 import * as api from "../page/api.js";
-import { Component, html } from "../page/html.js";
+import { html } from "../page/html.js";
 import { text } from "../page/texts.js";
+import { Attempts, Trouble } from "../page/trouble.js";
 import { CATEGORIES } from "./fact_form.js";
 import { moment } from "../page/words.js";
 
-export class FactHistory extends Component {
-  state = { lines: [], trouble: "" };
+/** It is read once: give it a key that changes with the fact. */
+export class FactHistory extends Attempts {
+  state = { lines: [] };
 
   componentDidMount() {
-    this.load();
+    this.read();
   }
 
-  componentDidUpdate({ fact }) {
-    if (JSON.stringify(fact) !== JSON.stringify(this.props.fact)) this.load();
-  }
-
-  async load() {
-    try {
+  read = () =>
+    this.attempt(async () => {
       const { items } = await api.get(`/api/facts/${this.props.fact.id}/history`);
-      this.setState({ lines: told(items), trouble: "" });
-    } catch (error) {
-      this.setState({ trouble: error.message });
-    }
-  }
+      this.setState({ lines: told(items) });
+    }, this.read);
 
   render(_, { lines, trouble }) {
-    if (trouble) return html`<p class="trouble" role="alert">${trouble}</p>`;
     return html`
+      <${Trouble} ...${trouble} />
       <ol class="fact-history" aria-label=${text("memory.history.title")} hidden=${!lines.length}>
         ${lines.map(([at, words]) => html`<li><time datetime=${at}>${moment(at)}</time><span>${words}</span></li>`)}
         ${lines.length === 1 && html`<li><span>${text("memory.history.unchanged")}</span></li>`}
@@ -51,7 +46,7 @@ function told(revisions) {
 function sentences(revision, last) {
   const { action, author, text: words, importance, category, pinned } = revision;
   if (action === "superseded") return [text("memory.history.corrected", { words })];
-  if (action === "made") return [text(author === "person" ? "memory.history.stated" : "memory.history.noted", { words })];
+  if (action === "made") return [text(`memory.history.${author === "person" ? "stated" : "noted"}`, { words })];
   const changes = [];
   if (words !== last?.text) changes.push(text("memory.history.text", { words }));
   if (importance !== last?.importance) changes.push(text("memory.history.importance", { importance }));

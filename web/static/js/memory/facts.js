@@ -12,6 +12,7 @@ import { FactHistory } from "./fact_history.js";
 import { forgetFacts } from "./forget.js";
 import { Row, RowButton, Rows } from "./rows.js";
 import { text } from "../page/texts.js";
+import { Attempts, Trouble } from "../page/trouble.js";
 import { randomId, when } from "../page/words.js";
 
 /** The facts in the order of prompts: pinned first, then by score. */
@@ -57,14 +58,11 @@ export class FactList extends Component {
   }
 }
 
-class Fact extends Component {
+class Fact extends Attempts {
   row = createRef();
-  state = { past: false, trouble: "" };
+  state = { past: false };
 
-  edit = () => {
-    if (this.props.editing) this.row.current.querySelector("textarea").focus();
-    else this.props.edit(this.props.fact.id, this.props.fact);
-  };
+  edit = () => this.props.edit(this.props.fact.id, this.props.fact);
 
   pin = () =>
     this.attempt(async () => {
@@ -89,20 +87,10 @@ class Fact extends Component {
     this.props.changed(await api.patch(`/api/facts/${this.props.fact.id}`, changes));
   }
 
-  /** Do something, and show its failure beside the fact. */
-  async attempt(deed) {
-    this.setState({ trouble: "" });
-    try {
-      await deed();
-    } catch (error) {
-      this.setState({ trouble: error.message });
-    }
-  }
-
   render({ fact, editing, hidden, hint, before, sessionTitle, leave }, { past, trouble }) {
     const { text: words, pinned } = fact;
     const keys = { p: this.pin, e: this.edit, Delete: this.forget, Backspace: this.forget };
-    const about = { place: this.row, "data-fact": fact.id, "aria-describedby": hint, "aria-keyshortcuts": "P E Delete" };
+    const about = { place: this.row, "data-fact": fact.id, "aria-describedby": hint };
     const looks = `fact ${pinned ? "pinned" : ""}`;
     if (editing)
       return html`
@@ -111,7 +99,7 @@ class Fact extends Component {
         <//>
       `;
     return html`
-      <${Row} class=${looks} keys=${keys} ...${about}>
+      <${Row} class=${looks} keys=${keys} aria-keyshortcuts="P E Delete" ...${about}>
         ${before?.(fact)}
         <div class="fact-body">
           <p class="fact-text">${words}</p>
@@ -124,8 +112,8 @@ class Fact extends Component {
               ${text("memory.fact.since", { time: when(fact.valid_from) })}
             </button>
           </div>
-          ${past && html`<${FactHistory} fact=${fact} />`}
-          <p class="trouble" role="alert" hidden=${!trouble}>${trouble}</p>
+          ${past && html`<${FactHistory} key=${JSON.stringify(fact)} fact=${fact} />`}
+          <${Trouble} ...${trouble} />
         </div>
         <div class="fact-actions">
           <${RowButton} name="edit" of=${words} onClick=${this.edit} />
@@ -158,15 +146,12 @@ function Source({ fact: { session_id: session, source_message_id: message, quote
   `;
 }
 
+const label = (importance) => text("memory.fact.importance", { importance });
+
 const Dots = ({ importance }) => html`
-  <svg
-    viewBox="0 0 36 8"
-    width="36"
-    height="8"
-    class="importance"
-    role="img"
-    aria-label=${text("memory.fact.importance", { importance })}
-  >
-    ${[7, 14, 21, 28, 35].map((x, at) => html`<circle cx=${x - 3} cy="4" r="2.6" class=${at < importance ? "full" : "empty"} />`)}
+  <svg viewBox="0 0 36 8" width="36" height="8" class="importance" role="img" aria-label=${label(importance)}>
+    ${[1, 2, 3, 4, 5].map(
+      (n) => html`<circle cx=${7 * n - 3} cy="4" r="2.6" class=${n > importance ? "empty" : "full"} />`,
+    )}
   </svg>
 `;

@@ -3,7 +3,8 @@
 import * as api from "../page/api.js";
 import { eraseMessage } from "../chat/erase.js";
 import { openDialog } from "../page/dialog.js";
-import { announce, button, el } from "../page/dom.js";
+import { announce } from "../page/dom.js";
+import { html } from "../page/html.js";
 import { emit } from "../page/state.js";
 import { text } from "../page/texts.js";
 
@@ -14,23 +15,25 @@ export async function forgetFacts(facts) {
   const sourced = facts.filter((fact) => fact.source_message_id);
   const sources = new Map(sourced.map((fact) => [fact.source_message_id, fact.session_id]));
   const one = facts.length === 1;
-  const choice = await openDialog(text("memory.forget.title", { count: facts.length }), (close) => [
-    one && el("p", {}, el("strong", {}, facts[0].text)),
-    el("p", {}, text("memory.forget.means")),
-    sources.size > 0 &&
-      el("p", {}, text("memory.forget.words_stay"), " ", text("memory.forget.erases", { count: sources.size })),
-    el("div.row.wrap.end", {},
-      button(text("page.cancel"), () => close()),
-      sources.size > 0 && button(text("memory.forget.erase_too"), () => close("words"), { kind: "danger" }),
-      button(text(one ? "memory.forget.fact" : "memory.forget.facts"), () => close("facts"), {
-        kind: "primary",
-        autofocus: true,
-      })),
-  ]);
+  const content = (close) => html`
+    ${one && html`<p><strong>${facts[0].text}</strong></p>`}
+    <p>${text("memory.forget.means")}</p>
+    ${sources.size > 0 &&
+    html`<p>${text("memory.forget.words_stay")} ${text("memory.forget.erases", { count: sources.size })}</p>`}
+    <div class="row wrap end">
+      <button onClick=${() => close()}>${text("page.cancel")}</button>
+      ${sources.size > 0 &&
+      html`<button class="danger" onClick=${() => close("words")}>${text("memory.forget.erase_too")}</button>`}
+      <button class="primary" autofocus onClick=${() => close("facts")}>
+        ${one ? text("memory.forget.fact") : text("memory.forget.facts")}
+      </button>
+    </div>
+  `;
+  const choice = await openDialog(text("memory.forget.title", { count: facts.length }), content);
   if (!choice) return false;
   if (choice === "words") for (const [message, session] of sources) await eraseMessage(session, message);
   const ids = facts.map((fact) => fact.id);
-  for (let at = 0; at < ids.length; at += BATCH) await api.post("/api/facts/forget", { ids: ids.slice(at, at + BATCH) });
+  while (ids.length) await api.post("/api/facts/forget", { ids: ids.splice(0, BATCH) });
   announce(text("memory.forgotten"));
   emit("memory");
   return true;

@@ -11,12 +11,10 @@ import { FactForm } from "./fact_form.js";
 import { FactList, ranked } from "./facts.js";
 import { emit, on, shown } from "../page/state.js";
 import { Summary } from "./summary.js";
-import { Trouble } from "./trouble.js";
 import { number, text } from "../page/texts.js";
+import { Trouble } from "../page/trouble.js";
 
-const WATCH_FIRST = 400; // milliseconds between polls of a summary that is being updated
-const WATCH_MOST = 2000;
-const WATCH_SLOWER = 1.4;
+const POLL = 800; // milliseconds between looks at a summary that is being updated
 const FACTS_SHOWN = 40; // before the person asks for all
 
 const NOTHING = {
@@ -34,7 +32,7 @@ const body = byId("memory-body");
 const addButton = createRef();
 let panel = NOTHING;
 let asked = 0; // counts requests, to ignore responses to earlier ones
-let watching = null; // {pause, timer}, while the summary is expected to change
+let timer; // of the next look at the summary, while it is expected to change
 
 export function startMemory() {
   show({});
@@ -42,7 +40,6 @@ export function startMemory() {
   on("turn", turnEnded);
   on("memory", read);
   on("person", forgetPerson);
-  document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(watching?.timer) : lookSoon(0)));
 }
 
 /** Draw the panel with these changes. */
@@ -56,36 +53,32 @@ function show(changes) {
 // -- reading
 
 function open() {
-  stopWatching();
-  if (shown.sessionId !== panel.sessionId || shown.temporary !== panel.temporary) body.setAttribute("aria-busy", "true");
+  clearTimeout(timer);
+  if (isOther(shown)) body.setAttribute("aria-busy", "true");
   return read();
 }
+
+const isOther = ({ sessionId, temporary }) => sessionId !== panel.sessionId || temporary !== panel.temporary;
 
 /** Load and show the memory of the chat on display. */
 async function read() {
   const mine = ++asked;
   const { sessionId, temporary } = shown;
-  const [summary, facts] = await Promise.allSettled([readSummary(sessionId), readFacts(sessionId)]);
-  if (mine !== asked) return;
-  const error = summary.reason ?? facts.reason;
-  const trouble = error ? { message: error.message, again: read } : {};
-  const other = sessionId !== panel.sessionId || temporary !== panel.temporary;
-  body.removeAttribute("aria-busy");
-  if (error && !other) return show({ trouble }); // the content on display may be old, but belongs to this chat
-  if (other) body.scrollTop = 0;
-  const found = error ? { summary: null, facts: [] } : { summary: summary.value, facts: facts.value };
-  show({ sessionId, temporary, trouble, known: !error, allShown: panel.allShown && !other, ...found });
-  if (found.summary && !settled(found.summary)) watch();
-}
-
-async function readSummary(id) {
-  if (!id) return null;
+  let found = { summary: null, facts: [], known: false };
+  let trouble = {};
   try {
-    return await api.get(api.summaryPath(id));
-  } catch (error) {
-    if (error.status === 404) return null; // the first message is not stored yet
-    throw error;
+    const summary = sessionId && api.find(api.summaryPath(sessionId)); // null: the first message is not stored yet
+    found = { summary: await summary, facts: await readFacts(sessionId), known: true };
+  } catch ({ message }) {
+    trouble = { message, again: read };
   }
+  if (mine !== asked) return;
+  const other = isOther({ sessionId, temporary });
+  body.removeAttribute("aria-busy");
+  if (!found.known && !other) return show({ trouble }); // the content on display may be old, but belongs to this chat
+  if (other) body.scrollTop = 0;
+  show({ sessionId, temporary, trouble, allShown: panel.allShown && !other, ...found });
+  if (found.summary && !settled(found.summary)) watch();
 }
 
 /** The facts that apply to a chat; without a chat, those that apply to all chats. */
@@ -107,41 +100,27 @@ function turnEnded({ sessionId: id, turn }) {
 
 /** Poll the summary of the chat on display until it is settled. */
 function watch() {
-  stopWatching();
-  watching = { pause: WATCH_FIRST, timer: null };
-  lookSoon(WATCH_FIRST);
+  clearTimeout(timer);
+  timer = setTimeout(look, POLL);
 }
 
-function stopWatching() {
-  clearTimeout(watching?.timer);
-  watching = null;
-}
-
-function lookSoon(pause) {
-  if (!watching || document.hidden) return;
-  clearTimeout(watching.timer);
-  const mine = watching;
-  watching.timer = setTimeout(() => look(mine), pause);
-}
-
-async function look(mine) {
+async function look() {
+  if (document.hidden) return watch();
   const id = shown.sessionId;
+  const mine = asked;
   try {
-    const summary = await api.get(api.summaryPath(id));
-    if (mine !== watching) return;
+    const summary = await api.find(api.summaryPath(id));
     const before = id === panel.sessionId ? (panel.summary?.latest?.version ?? 0) : 0;
-    const facts = (summary.latest?.version ?? 0) === before ? panel.facts : await readFacts(id);
-    if (mine !== watching) return;
+    const facts = (summary?.latest?.version ?? 0) === before ? panel.facts : await readFacts(id);
+    if (mine !== asked || !summary) return; // null: erased meanwhile
     if (facts !== panel.facts) emit("summarised", { sessionId: id });
     show({ sessionId: id, summary, facts, known: true, trouble: {} });
-    if (settled(summary)) return stopWatching();
-  } catch (error) {
-    if (mine !== watching) return;
-    if (error.status === 404) return stopWatching(); // erased meanwhile
-    show({ trouble: { message: error.message, again: () => lookSoon(0) } });
+    if (!settled(summary)) watch();
+  } catch ({ message }) {
+    if (mine !== asked) return;
+    show({ trouble: { message, again: look } });
+    watch();
   }
-  mine.pause = Math.min(WATCH_MOST, mine.pause * WATCH_SLOWER);
-  lookSoon(mine.pause);
 }
 
 /** Whether a summary will not change by itself: it is up to date, failed permanently, or waits for more turns. */
@@ -172,7 +151,7 @@ function factChanged(fact) {
 }
 
 function forgetPerson() {
-  stopWatching();
+  clearTimeout(timer);
   asked++;
   render(null, body); // with all open forms
   show(NOTHING);

@@ -39,7 +39,8 @@ export class Rows extends Component {
     for (const row of rows) {
       row.tabIndex = row === current ? 0 : -1;
       const reached = row === current || row.querySelector("form");
-      for (const control of row.querySelectorAll("button, input, select, textarea")) control.tabIndex = reached ? 0 : -1;
+      const controls = row.querySelectorAll("button, input, select, textarea");
+      for (const control of controls) control.tabIndex = reached ? 0 : -1;
     }
   };
 
@@ -48,14 +49,16 @@ export class Rows extends Component {
   }
 }
 
-/** `keys` maps keys to what they do: {e: edit, Delete: forget}. */
+/** `keys` maps keys to what they do: {e: edit, Delete: forget}.  E leads into a form that is open already. */
 export function Row({ keys, place, children, ...rest }) {
   const press = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target !== event.currentTarget) return;
-    const deed = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (!deed) return;
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (!keys[key]) return;
     event.preventDefault();
-    deed();
+    const field = key === "e" && event.target.querySelector("textarea");
+    if (field) field.focus();
+    else keys[key]();
   };
   return html`<li data-row tabindex="-1" ...${rest} ref=${place} onKeyDown=${press}>${children}</li>`;
 }
@@ -63,5 +66,7 @@ export function Row({ keys, place, children, ...rest }) {
 /** A button of a row: "edit", "forget" or "pin".  `of`: the text of the row, for people who hear only the button. */
 export function RowButton({ name, of, ...rest }) {
   const label = text(`memory.row_${name}`, { row: shortened(of) });
-  return html`<button class="icon fact-${name}" title=${label} aria-label=${label} ...${rest}><${Icon} name=${name} /></button>`;
+  return html`
+    <button class="icon fact-${name}" title=${label} aria-label=${label} ...${rest}><${Icon} name=${name} /></button>
+  `;
 }

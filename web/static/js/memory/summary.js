@@ -11,9 +11,8 @@ import { EditForm, oneLine } from "./edit_form.js";
 import { Row, RowButton, Rows } from "./rows.js";
 import { EMPTY, linesOf, problemWith, replaced } from "./sections.js";
 import { SummaryForm } from "./summary_form.js";
-import { Trouble } from "./trouble.js";
-import { openVersions } from "./versions.js";
 import { text } from "../page/texts.js";
+import { Attempts, Trouble } from "../page/trouble.js";
 import { SECTIONS, randomId, when } from "../page/words.js";
 
 const CHANGES_TRIED = 4;
@@ -37,7 +36,7 @@ export class Summary extends Component {
   render({ sessionId, temporary, summary, known, changed, refresh }, { forms }) {
     const { whole } = forms.get(sessionId) ?? NO_FORMS;
     const edit = () => this.setForms(sessionId, { whole: true });
-    const compare = () => openVersions(summary, changed);
+    const compare = async () => (await import("./versions.js")).openVersions(summary, changed);
     return html`
       <section class="memory-part" aria-labelledby="summary-heading">
         <header class="memory-head">
@@ -130,8 +129,8 @@ class Sections extends Component {
                   ${[...lines].map((line) => {
                     const key = `${name}/${line}`;
                     const edit = (open) => this.setEditing(key, open);
-                    const its = { section: name, line, edit, editing: editing.has(key) };
-                    return html`<${Item} key=${key} ...${its} amend=${this.amend} changed=${changed} hint=${this.hint} />`;
+                    const its = { section: name, line, edit, editing: editing.has(key), hint: this.hint };
+                    return html`<${Item} key=${key} ...${its} amend=${this.amend} changed=${changed} />`;
                   })}
                 </ul>
               </div>
@@ -143,9 +142,7 @@ class Sections extends Component {
   }
 }
 
-class Item extends Component {
-  state = { trouble: "" };
-
+class Item extends Attempts {
   edit = () => this.props.edit(true);
 
   close = () => this.props.edit(false);
@@ -165,15 +162,12 @@ class Item extends Component {
 
   forget = async () => {
     const { section, line, amend, changed } = this.props;
-    this.setState({ trouble: "" });
     const means = text("memory.summary.forget_item_means", { line });
     if (!(await confirmed(text("memory.summary.forget_item"), means, text("memory.summary.forget")))) return;
-    try {
+    await this.attempt(async () => {
       changed(await amend((sections) => replaced(sections, section, line, null) ?? sections));
       announce(text("memory.forgotten"));
-    } catch (error) {
-      this.setState({ trouble: error.message });
-    }
+    });
   };
 
   render({ line, editing, hint }, { trouble }) {
@@ -194,7 +188,7 @@ class Item extends Component {
                 <${RowButton} name="forget" of=${line} onClick=${this.forget} />
               </span>
             `}
-        ${trouble && html`<p class="trouble" role="alert">${trouble}</p>`}
+        <${Trouble} ...${trouble} />
       <//>
     `;
   }
@@ -208,7 +202,8 @@ function Standing({ temporary, known, summary, refresh }) {
   const { version, created_at: made, author, through = 0 } = latest ?? {};
   const parts = latest ? [text("memory.summary.version", { version }), when(made), AUTHORS[author]] : [];
   if (state === "updating") {
-    parts.push(html`<span class="dots">${latest ? text("memory.summary.updating") : text("memory.summary.writing")}</span>`);
+    const doing = latest ? text("memory.summary.updating") : text("memory.summary.writing");
+    parts.push(html`<span class="dots">${doing}</span>`);
   } else if (state === "pending" && !job) {
     parts.push(text("memory.summary.behind", { count: said - through }));
     parts.push(html`<button class="link" onClick=${refresh}>${text("memory.summary.update_now")}</button>`);
@@ -226,7 +221,7 @@ function problemOf(summary) {
   const { state, error, latest } = summary;
   const version = latest?.version;
   const kept = latest ? text("memory.summary.version_kept", { version }) : text("memory.summary.messages_kept");
-  if (state === "failed") return { message: text("memory.summary.failed", { error, kept }) };
-  const message = text("memory.summary.retried", { error, kept });
-  return state === "pending" ? { message, action: text("memory.summary.try_now"), kind: "" } : {};
+  if (state === "failed") return { message: text("memory.summary.failed", { kept }), told: error };
+  const message = text("memory.summary.retried", { kept });
+  return state === "pending" ? { message, told: error, action: text("memory.summary.try_now"), kind: "" } : {};
 }

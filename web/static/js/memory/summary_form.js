@@ -5,9 +5,9 @@ import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { Component, html } from "../page/html.js";
 import { EditForm } from "./edit_form.js";
-import { Trouble } from "./trouble.js";
 import { EMPTY, linesOf, mergedLines, problemWith, sectionOf } from "./sections.js";
 import { text } from "../page/texts.js";
+import { Trouble } from "../page/trouble.js";
 import { SECTIONS } from "../page/words.js";
 
 const HINTS = { topic: "", excluded: text("memory.summary_form.options") };
@@ -56,8 +56,9 @@ export class SummaryForm extends Component {
 
   render(_, { version, texts, newer, merged }) {
     const write = ({ target }) => this.setState({ texts: { ...texts, [target.name]: target.value } });
+    const label = text("memory.summary.edit");
     return html`
-      <${EditForm} class="summary-form" aria-label=${text("memory.summary.edit")} manyLines save=${this.save} cancel=${this.leave}>
+      <${EditForm} class="summary-form" aria-label=${label} manyLines save=${this.save} cancel=${this.leave}>
         ${SECTIONS.map(
           ([name, title]) => html`
             <label class="field">

@@ -3,11 +3,12 @@
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
 import { lineSteps } from "../page/diff.js";
-import { announce, arrowKeys, el } from "../page/dom.js";
-import { Component, createRef, html, render } from "../page/html.js";
+import { announce } from "../page/dom.js";
+import { createRef, html } from "../page/html.js";
+import { Rows } from "./rows.js";
 import { EMPTY, linesOf } from "./sections.js";
-import { Trouble } from "./trouble.js";
 import { text } from "../page/texts.js";
+import { Attempts, Trouble } from "../page/trouble.js";
 import { SECTIONS, modelName, moment, when } from "../page/words.js";
 
 const SIGNS = { added: "+", removed: "−", changed: "~", kept: "" };
@@ -20,12 +21,11 @@ const MARKS = { added: "ins", removed: "del", kept: "span" };
 
 /** `changed(summary)` is called with the summary after a version was restored. */
 export function openVersions(summary, changed) {
-  const place = el("div.versions");
-  render(html`<${Versions} summary=${summary} changed=${changed} />`, place);
-  return openDialog(text("memory.summary.versions_of"), () => place, { wide: true });
+  const content = () => html`<${Versions} summary=${summary} changed=${changed} />`;
+  return openDialog(text("memory.summary.versions_of"), content, { wide: true });
 }
 
-class Versions extends Component {
+class Versions extends Attempts {
   path = api.summaryPath(this.props.summary.session_id);
   list = createRef();
   detail = createRef();
@@ -35,32 +35,27 @@ class Versions extends Component {
     inReplies: this.props.summary.head_version, // the version that prompts contain
     chosen: null,
     sinceThen: false, // whether `chosen` is compared with the newest, or else with the one before
-    trouble: {}, // {message, again}
   };
 
   componentDidMount() {
-    this.settle = arrowKeys(this.list.current, () => [...this.list.current.querySelectorAll("button")]);
     this.load();
   }
 
   componentDidUpdate(props, { chosen }) {
-    this.settle();
     if (chosen !== this.state.chosen) this.detail.current.scrollTop = 0;
   }
 
   /** Load the newest versions, or those before the ones that are loaded. */
-  load = async (cursor) => {
-    try {
+  load = (cursor) => {
+    const again = () => this.load(cursor);
+    return this.attempt(async () => {
       const page = await api.get(`${this.path}/versions`, { limit: 50, cursor });
       this.setState(({ versions, chosen }) => ({
         versions: cursor ? [...versions, ...page.items] : page.items,
         cursor: page.next_cursor,
         chosen: cursor ? chosen : page.items[0].version,
-        trouble: {},
       }));
-    } catch ({ message }) {
-      this.setState({ trouble: { message, again: () => this.load(cursor) } });
-    }
+    }, again);
   };
 
   restore = async () => {
@@ -69,25 +64,25 @@ class Versions extends Component {
     const means = text("memory.versions.restore_means", { newest, next: newest + 1 });
     const title = text("memory.versions.restore_title", { version: chosen });
     if (!(await confirmed(title, means, text("memory.versions.restore_it")))) return;
-    try {
+    await this.attempt(async () => {
       const summary = await api.post(`${this.path}/rollback`, { version: chosen });
       this.setState({ inReplies: summary.head_version });
       this.props.changed(summary);
       await this.load();
       this.list.current.querySelector("button").focus();
       announce(text("memory.versions.restored", { version: chosen, newest: summary.latest.version }));
-    } catch ({ message }) {
-      this.setState({ trouble: { message } });
-    }
+    });
   };
 
   render(_, { versions, cursor, trouble }) {
-    return html`
+    const rows = versions.map((version) => html`<li key=${version.version}>${this.row(version)}</li>`);
+    const more = cursor && html`<button onClick=${() => this.load(cursor)}>${text("memory.versions.earlier")}</button>`;
+    return html`<div class="versions">
       <div class="version-side">
-        <ul class="version-list" aria-label=${text("memory.versions.list")} ref=${this.list}>
-          ${versions.map((version) => html`<li key=${version.version}>${this.row(version)}</li>`)}
-        </ul>
-        ${cursor && html`<button onClick=${() => this.load(cursor)}>${text("memory.versions.earlier")}</button>`}
+        <${Rows}>
+          <ul class="version-list" aria-label=${text("memory.versions.list")} ref=${this.list}>${rows}</ul>
+        <//>
+        ${more}
       </div>
       <div class="grow">
         <${Trouble} ...${trouble} />
@@ -95,20 +90,23 @@ class Versions extends Component {
           ${versions.length > 0 && this.chosen()}
         </section>
       </div>
-    `;
+    </div>`;
   }
 
   row(version) {
     const { versions, chosen, inReplies } = this.state;
     const choose = () => this.setState({ chosen: version.version });
     const current = String(version.version === chosen);
-    let badge = null;
-    if (version === versions[0]) badge = html`<span class="badge">${text("memory.versions.newest")}</span>`;
+    let [badge, means] = ["", null];
+    if (version === versions[0]) badge = text("memory.versions.newest");
     else if (version.version === inReplies)
-      badge = html`<span class="badge" title=${text("memory.versions.in_use_means")}>${text("memory.versions.in_use")}</span>`;
+      [badge, means] = [text("memory.versions.in_use"), text("memory.versions.in_use_means")];
     return html`
-      <button class="version" aria-current=${current} onClick=${choose} onFocus=${choose}>
-        <span class="row"><strong>${text("memory.summary.version", version)}</strong>${badge}</span>
+      <button data-row class="version" aria-current=${current} onClick=${choose} onFocus=${choose}>
+        <span class="row">
+          <strong>${text("memory.summary.version", version)}</strong>
+          ${badge && html`<span class="badge" title=${means}>${badge}</span>`}
+        </span>
         <span class="small muted">${when(version.created_at)}, ${author(version)}</span>
       </button>
     `;
@@ -123,16 +121,14 @@ class Versions extends Component {
     const [from, to] = since ? [version, newest] : [before, version];
     let title = before ? text("memory.versions.changes", version) : text("memory.summary.version", version);
     if (since) title = text("memory.versions.since", { version: chosen, newest: newest.version });
-    const compare = (then, label) => html`
-      <button aria-pressed=${since === then} onClick=${() => this.setState({ sinceThen: then })}>${label}</button>
-    `;
+    const compare = () => this.setState({ sinceThen: !sinceThen });
     return html`
       <h3>${title}</h3>
       <p class="small muted">${described(version)}</p>
       ${version !== newest &&
       html`
         <div class="row version-tools">
-          ${compare(false, text("memory.versions.against_before"))} ${compare(true, text("memory.versions.against_newest"))}
+          <button aria-pressed=${since} onClick=${compare}>${text("memory.versions.against_newest")}</button>
           <button onClick=${this.restore}>${text("memory.versions.restore")}</button>
         </div>
       `}
@@ -154,10 +150,12 @@ function described({ created_at: made, through: count, tokens, prompt }) {
 
 /** What differs between two summaries, as a list for each section. */
 export function Differences({ before, after }) {
-  if (JSON.stringify(before) === JSON.stringify(after)) return html`<p class="notice">${text("memory.versions.same")}</p>`;
+  const same = JSON.stringify(before) === JSON.stringify(after);
+  if (same) return html`<p class="notice">${text("memory.versions.same")}</p>`;
   return SECTIONS.map(([name, title]) => {
     const steps = lineSteps(linesOf(before, name), linesOf(after, name));
-    return steps.length > 0 && html`<h4>${title}</h4><ul class="differences" aria-label=${title}>${steps.map(line)}</ul>`;
+    if (!steps.length) return null;
+    return html`<h4>${title}</h4><ul class="differences" aria-label=${title}>${steps.map(line)}</ul>`;
   });
 }
 

@@ -1,12 +1,12 @@
 // The client of the API: requests, errors, streams, and the API key.
 //
 // Each call names the person in Settings: GET, PATCH and DELETE in the query, POST and PUT in the body if there is one.
-// `{ user: false }` leaves the person out (prompts, health, /api/users/...).
 
 import { emit, holder, settings } from "./state.js";
 import { hasText, text } from "./texts.js";
 
 const KEY = "recap.key"; // in sessionStorage, so it ends with the tab and is not stored with the settings
+const NOBODYS = /^\/(?:health|api\/(?:import|model|prompts|users))/; // or the address names the person itself
 
 /** What the catalogue says of an error, instead of the server's words for programs and for whoever runs the server. */
 function said(code, status) {
@@ -58,15 +58,15 @@ async function learn() {
   return response.status;
 }
 
-async function reach(method, path, { query = {}, body, headers = {}, signal, user = true } = {}) {
+async function reach(method, path, { query = {}, body, headers = {}, signal } = {}) {
   const inBody = body !== undefined && method !== "PATCH";
   for (;;) {
-    const whose = user ? { user_id: settings.user } : {}; // read for each attempt: a new key may speak for another person
+    const whose = NOBODYS.test(path) ? {} : { user_id: settings.user }; // read anew: a new key may be another person's
     const address = new URL(path, location.origin);
     for (const [name, value] of Object.entries({ ...(inBody ? {} : whose), ...query })) {
       if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);
     }
-    const sent = user && inBody ? { ...whose, ...body } : body;
+    const sent = body && !(body instanceof Blob) ? JSON.stringify({ ...(inBody && whose), ...body }) : body;
     const key = sessionStorage.getItem(KEY);
     let response;
     try {
@@ -78,7 +78,7 @@ async function reach(method, path, { query = {}, body, headers = {}, signal, use
           ...(key ? { Authorization: `Bearer ${key}` } : {}),
           ...headers,
         },
-        body: sent === undefined ? undefined : typeof sent === "string" || sent instanceof Blob ? sent : JSON.stringify(sent),
+        body: sent,
       });
     } catch (error) {
       if (error.name === "AbortError") throw error;
@@ -92,9 +92,10 @@ async function reach(method, path, { query = {}, body, headers = {}, signal, use
 async function refusal(response) {
   const body = await response.json().catch(() => null);
   const error = body?.error ?? {};
+  const { status, statusText: reason } = response;
   return new ApiError({
-    message: error.message ?? text("page.server_answered", { status: String(response.status), reason: response.statusText }),
-    status: response.status,
+    message: error.message ?? text("page.server_answered", { status: String(status), reason }),
+    status,
     code: error.code ?? "unknown",
     fields: error.fields ?? null,
     retryAfter: Number(response.headers.get("Retry-After")) || null,
@@ -112,12 +113,22 @@ export const sessionPath = (id) => `/api/sessions/${encodeURIComponent(id)}`;
 export const summaryPath = (sessionId) => `${sessionPath(sessionId)}/summary`;
 export const personPath = (userId) => `/api/users/${encodeURIComponent(userId)}`;
 
-/** Each resolves to the JSON of the response, or throws ApiError.  `options`: query, headers, signal, user. */
+/** Each resolves to the JSON of the response, or throws ApiError.  `options`: query, headers, signal. */
 export const get = (path, query = {}, options = {}) => answer("GET", path, { query, ...options });
 export const post = (path, body, options = {}) => answer("POST", path, { body, ...options });
 export const put = (path, body, options = {}) => answer("PUT", path, { body, ...options });
 export const patch = (path, body, options = {}) => answer("PATCH", path, { body, ...options });
 export const del = (path, options = {}) => answer("DELETE", path, options);
+
+/** The same as `get`, or null if there is no such thing. */
+export async function find(path) {
+  try {
+    return await get(path);
+  } catch (error) {
+    if (error.status === 404) return null;
+    throw error;
+  }
+}
 
 /** All items of a paginated list. */
 export async function all(path, query = {}) {
@@ -132,8 +143,8 @@ export async function all(path, query = {}) {
 }
 
 /** Resolves to {blob, name}, to be saved as a file. */
-export async function download(path, options = {}) {
-  const response = await reach("GET", path, options);
+export async function download(path) {
+  const response = await reach("GET", path);
   if (!response.ok) throw await refusal(response);
   const named = /filename="?([^";]+)/.exec(response.headers.get("Content-Disposition") ?? "");
   return { blob: await response.blob(), name: named?.[1] ?? "recap-export.json" };

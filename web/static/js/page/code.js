@@ -9,7 +9,7 @@ const LONGEST = 20_000; // characters; to colour more would hold up the page
 export function codeBlock(code, language = "") {
   return el("div.code", {},
     el("div.code-head", {}, el("span", {}, language), copyButton(code)),
-    el("pre", { tabIndex: 0 }, el("code", { dataset: { language } }, code))); // focusable, so that a wide one can be scrolled by keyboard
+    el("pre", { tabIndex: 0 }, el("code", { dataset: { language } }, code))); // focusable, to scroll by keyboard
 }
 
 /** Colour the blocks of code in `element`.  This loads highlight.js, with its common languages, when there is one. */
@@ -21,6 +21,7 @@ export async function colour(element) {
   for (const block of blocks) {
     const { language } = block.dataset;
     if (!highlighter.getLanguage(language) || block.textContent.length > LONGEST) continue;
-    block.replaceChildren(fragmentOf(highlighter.highlight(block.textContent, { language, ignoreIllegals: true }).value));
+    const { value } = highlighter.highlight(block.textContent, { language, ignoreIllegals: true });
+    block.replaceChildren(fragmentOf(value));
   }
 }

@@ -49,7 +49,8 @@ export function saveFile(blob, name) {
 }
 
 /** Whether a key press is Enter.  Enter that ends the composition of a word by an input method is not. */
-export const isEnter = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && event.keyCode !== 229;
+export const isEnter = ({ key, shiftKey, isComposing, keyCode }) =>
+  key === "Enter" && !shiftKey && !isComposing && keyCode !== 229;
 
 /** Whether a key press sends a message.  Phones have no Shift+Enter, so there Enter begins a new line. */
 export const sends = (event) => isEnter(event) && matchMedia("(pointer: fine)").matches;
@@ -68,7 +69,8 @@ export function announce(text) {
 export function arrowKeys(list, items) {
   const settle = (current) => {
     const all = items();
-    const chosen = all.includes(current) ? current : (all.find((item) => item.getAttribute("aria-current") === "true") ?? all[0]);
+    const marked = all.find((item) => item.getAttribute("aria-current") === "true");
+    const chosen = all.includes(current) ? current : (marked ?? all[0]);
     for (const item of all) item.tabIndex = item === chosen ? 0 : -1;
   };
   list.addEventListener("focusin", (event) => {

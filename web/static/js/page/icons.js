@@ -11,5 +11,7 @@ const PATHS = {
 };
 
 export const Icon = ({ name }) => html`
-  <svg viewBox="0 0 16 16" width="16" height="16" class="icon-${name}" aria-hidden="true"><path d=${PATHS[name]} /></svg>
+  <svg viewBox="0 0 16 16" width="16" height="16" class="icon-${name}" aria-hidden="true">
+    <path d=${PATHS[name]} />
+  </svg>
 `;

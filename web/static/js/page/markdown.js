@@ -42,13 +42,21 @@ export function render(text) {
     heading.setAttribute("role", "heading");
     heading.setAttribute("aria-level", outer.length + 1);
   }
-  for (const table of fragment.querySelectorAll("table")) table.tabIndex = 0; // so that a wide one can be scrolled by keyboard
+  for (const table of fragment.querySelectorAll("table")) table.tabIndex = 0; // a wide one is scrolled by keyboard
   for (const code of fragment.querySelectorAll("pre > code")) {
-    code.parentElement.replaceWith(codeBlock(code.textContent.replace(/\n$/, ""), code.className.replace("language-", "")));
+    const language = code.className.replace("language-", "");
+    code.parentElement.replaceWith(codeBlock(code.textContent.replace(/\n$/, ""), language));
   }
   for (const item of fragment.querySelectorAll("li")) tick(item);
   linkFootnotes(fragment);
   return fragment;
+}
+
+/** The words of a Markdown text as they are read out: without those of buttons. */
+export function spoken(text) {
+  const fragment = render(text);
+  for (const one of fragment.querySelectorAll("button")) one.remove();
+  return fragment.textContent;
 }
 
 /** Make an item that begins with [ ] or [x] one of a task list. */
@@ -58,7 +66,8 @@ function tick(item) {
   if (!mark) return;
   const checked = !mark.includes("[ ]");
   words.data = words.data.slice(mark.length);
-  words.before(el("input", { type: "checkbox", disabled: true, checked, "aria-label": said(checked ? "page.task_done" : "page.task_open") }));
+  const label = said(checked ? "page.task_done" : "page.task_open");
+  words.before(el("input", { type: "checkbox", disabled: true, checked, "aria-label": label }));
   item.className = "task";
 }
 
@@ -69,10 +78,11 @@ function linkFootnotes(fragment) {
     const number = parseInt(place.textContent.slice(1), 10); // [2], or [2:1] where it is named again
     const note = notes[number - 1];
     if (!note) continue;
-    const there = button(String(number), () => note.focus(), { kind: "link", "aria-label": said("page.footnote", { number }) });
+    const link = (sign, to, label) => button(sign, () => to.focus(), { kind: "link", "aria-label": label });
+    const there = link(String(number), note, said("page.footnote", { number }));
     place.replaceChildren(there);
     note.tabIndex = -1;
     const back = note.querySelector("a.footnote-backref");
-    back?.replaceWith(button("↩", () => there.focus(), { kind: "link", "aria-label": said("page.footnote_back", { number }) }));
+    back?.replaceWith(link("↩", there, said("page.footnote_back", { number })));
   }
 }

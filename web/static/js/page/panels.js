@@ -1,7 +1,7 @@
 // Panels that slide in when the screen has no room for all three, and the keys that move between panels.
 // Guarantee: at most one sliding panel is open.  Focus moves into it and returns afterwards, and Escape closes it.
 
-import { byId, el } from "./dom.js";
+import { button, byId } from "./dom.js";
 import { text } from "./texts.js";
 
 const PANELS = ["sessions", "conversation", "memory"];
@@ -24,7 +24,7 @@ export function startPanels() {
     if (event.target.closest(".session-open")) close();
   });
   for (const id of ["new-chat", "temporary-chat"]) byId(id).addEventListener("click", close);
-  for (const query of ["(max-width: 760px)", "(max-width: 1180px)"]) matchMedia(query).addEventListener("change", close);
+  for (const width of [760, 1180]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", close);
 }
 
 function open(name, from) {
@@ -32,8 +32,8 @@ function open(name, from) {
   const panel = byId(name);
   panel.classList.add("open");
   from?.setAttribute("aria-expanded", "true");
-  const scrim = el("button.scrim", { type: "button", id: "scrim", tabIndex: -1, "aria-label": text("page.close_panel"), onclick: close });
-  byId("panels").append(scrim);
+  const label = text("page.close_panel");
+  byId("panels").append(button("", close, { kind: "scrim", id: "scrim", tabIndex: -1, "aria-label": label }));
   for (const other of PANELS) if (other !== name) byId(other).inert = true;
   opened = { panel, from };
   panel.focus();

@@ -17,7 +17,7 @@ const ALLOWED = {
   ALLOW_ARIA_ATTR: false,
   RETURN_DOM_FRAGMENT: true,
 };
-// The classes of Markdown and of highlight.js, whose sub-classes end in underscores.  No other, so that text can't look like the page.
+// The classes of Markdown and of highlight.js, whose sub-classes end in underscores: no text can look like the page.
 const CLASSES = /^(?:language-[\w+#.-]+|footnote[\w-]*|align-\w+|hljs-[\w-]+(?: \w+_)*)$/;
 
 DOMPurify.addHook("uponSanitizeAttribute", (_, attribute) => {

@@ -65,7 +65,7 @@ const DEFAULTS = {
   prompt: "", // the name of the summary prompt; empty: the server's setting
   timezone: "", // an IANA name; empty: the browser's
   theme: "", // light or dark; empty: the system's
-  chart: "", // "shown" or "hidden": the chart of tokens; empty: shown where there is room for it, once tokens were saved
+  chart: "", // shown or hidden: the chart of tokens; empty: shown where there is room, once tokens were saved
 };
 
 /** The person and scopes of the API key, set by api.js.  If `user_id` is null, the person is chosen in Settings. */

@@ -34,9 +34,7 @@ export function when(iso) {
   return dayKey(iso) === dayKey(new Date()) ? clock(iso) : dayName(iso);
 }
 
-export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
-
-/** What to say of a text that is too long; empty if it is not.  Boxes keep such a text: `maxLength` would cut it off. */
+/** What to say of a text that is too long; empty if it is not.  `maxLength` would cut such a text off. */
 export function tooLong(words, most) {
   const count = [...words].length - most;
   return count > 0 ? text("page.too_long", { count, most }) : "";
@@ -54,13 +52,15 @@ export const speaker = ({ name, role }) => name || text(`page.speakers.${role}`)
 export const modelName = (name) => (name === "recap-extractive" ? text("page.builtin_model") : name);
 
 /** The sections of a summary in order, as [name, title, kind]; the kind is "line", "items" or "options". */
-export const SECTIONS = JSON.parse(document.body.dataset.sections).map(([name, kind]) => [name, text(`memory.sections.${name}`), kind]);
+export const SECTIONS = JSON.parse(document.body.dataset.sections).map(([name, kind]) => {
+  return [name, text(`memory.sections.${name}`), kind];
+});
 
 /** The items of a section as lines of text, whatever the section's kind. */
 export function sectionLines(sections, name) {
   const value = sections?.[name] ?? [];
   if (typeof value === "string") return value ? [value] : [];
-  return value.map((item) => (typeof item === "string" ? item : item.reason ? `${item.option}: ${item.reason}` : item.option));
+  return value.map((item) => (typeof item === "string" ? item : [item.option, item.reason].filter(Boolean).join(": ")));
 }
 
 /** 128 random bits in hex.  crypto.randomUUID exists only on localhost and with https. */

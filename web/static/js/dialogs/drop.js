@@ -1,0 +1,24 @@
+// Has the whole window accept files with chats.
+
+import { el } from "../page/dom.js";
+import { text } from "../page/texts.js";
+
+/** `open()` opens the dialog that shows the import. */
+export function startDrop(open) {
+  const veil = el("div.drop", { popover: "manual", role: "status" }, text("dialogs.import.drop")); // above open dialogs
+  document.body.append(veil);
+  const files = (act) => (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    act([...event.dataTransfer.files]);
+  };
+  addEventListener("dragenter", files(() => veil.togglePopover(true)));
+  addEventListener("dragover", files(() => {}));
+  veil.addEventListener("dragleave", () => veil.togglePopover(false));
+  addEventListener("drop", files(async (dropped) => {
+    veil.togglePopover(false);
+    const { importElement, importFiles } = await import("./import.js");
+    importFiles(dropped);
+    if (!importElement.isConnected) open();
+  }));
+}
