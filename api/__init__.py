@@ -15,6 +15,7 @@ from api import (
     chat,
     door,
     errors,
+    examples,
     facts,
     jobs,
     models,
@@ -40,7 +41,7 @@ _SCHEME = {
     "none, and serves only its own machine.",
 }
 _RESOURCES = (
-    *(chat, sessions, turns, summary, facts, search, store, profile, users),
+    *(chat, sessions, turns, summary, facts, search, store, profile, examples, users),
     *(prompts, models, jobs, openai_compat, ops),
 )
 

@@ -30,6 +30,7 @@ from memory.llm import DigestMaterial, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
 from memory.llm.model_server import ModelServer
 from memory.llm.models import Models
+from memory.longterm.examples import Examples
 from memory.longterm.profile import Profiles
 from memory.ops import logs
 from memory.ops.backup import DataLock
@@ -127,9 +128,22 @@ class Services:
         )
         self.indexing = Indexing(database, index)
         self.recall = recall = Recall(settings, database, index, outbox)
+        self.examples = examples = Examples(settings, database, index, now)
         self.relay = Relay(model_server)
         parts = partial(
-            Parts, settings, database, sessions, facts, prompts, recall, leases, metrics, outbox, budgets, now
+            Parts,
+            settings,
+            database,
+            sessions,
+            facts,
+            prompts,
+            recall,
+            examples,
+            leases,
+            metrics,
+            outbox,
+            budgets,
+            now,
         )
         self.pipeline = ChatPipeline(parts, model_server)
         self.turns = Turns(database, leases)

@@ -37,7 +37,8 @@ class Id:
     of: str
 
 
-SESSION, MESSAGE, FACT, JOB, USER, PROMPT = (Id(of) for of in ("session", "message", "fact", "job", "user", "prompt"))
+OF = ("session", "message", "fact", "example", "job", "user", "prompt")
+SESSION, MESSAGE, FACT, EXAMPLE, JOB, USER, PROMPT = map(Id, OF)
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,16 @@ def openai(headers: Mapping[str, Any] | None = None, makes: str = "", **body: An
 
 
 # What is in a path is added from there: `{session_id}` is a session's id.
-IN_PATHS = {f"{of}_id": Id(of) for of in ("session", "message", "fact", "job", "user")} | {"name": PROMPT}
+IN_PATHS = {f"{of}_id": Id(of) for of in OF[:-1]} | {"name": PROMPT}
 IDS = IN_PATHS.keys() - {"name"} | {"around", "replaces", "ids"}  # what fields for ids are called
 
 TABLE: dict[str, tuple[Request, ...]] = {
+    "GET /api/examples": (listing("user_id", user_id=USER), Request(query={"user_id": USER, "session_id": SESSION})),
+    "POST /api/examples": (  # before a chat replaces the message
+        Request(json={"user_id": USER, "input": "Mine", "output": "now"}, makes=frozenset({"user_id"})),
+        Request(json={"user_id": USER, "session_id": SESSION, "message_id": MESSAGE}),
+    ),
+    "DELETE /api/examples/{example_id}": (BY_USER,),
     "POST /api/chat": (
         Request(
             json={"message": "Hello there", "session_id": SESSION, "user_id": USER}, makes=frozenset({"session_id"})
@@ -232,6 +239,7 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
     good(client.put("/api/store/items", json={**ITEM, "value": {"drink": drink}, "user_id": user}))
     likes = [{"op": "add", "path": "/likes/-", "value": drink}]
     good(client.patch(f"/api/users/{user}/profile", json={"patch": likes}))
+    example = good(client.post("/api/examples", json={"user_id": user, "input": f"Some {drink}?", "output": "Yes."}))
     turn = good(client.post("/api/chat", json={"session_id": session, "message": f"More {drink}, please."}))
     (job, *_) = [one["id"] for one in read_all(client, "/api/jobs") if one["kind"] == "summary"]
     if prompt is not None:
@@ -241,6 +249,7 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
         "new session": session,
         "message": turn["user_message_id"],
         "fact": fact["id"],
+        "example": example["id"],
         "job": job,
         "user": user,
         "prompt": prompt,
@@ -256,7 +265,7 @@ def make_world(app: Flask, case: str) -> World:
     hers = fill(ada, "ada", "adas-tea", "terse" if tenants else None, "coffee")
     hers["new session"] = "adas-new"
     nobodys = {"session": "nobodies", "new session": "nobodies", "user": "eve", "prompt": "vague"}
-    for of in ("message", "fact", "job"):
+    for of in ("message", "fact", "example", "job"):
         nobodys[of] = int("9" * len(str(his[of])))
         assert nobodys[of] not in (his[of], hers[of])
     return World(app, case, Owner(ada, hers), Owner(bob, his), nobodys)
@@ -445,6 +454,8 @@ def test_a_cursor_that_was_made_for_another_shows_ones_own(app: Flask, case: str
         append(client, f"{session}-2", [said(f"More of {owner.ids['user']}")], user_id=owner.ids["user"])
         good(client.post("/api/facts", json={"user_id": owner.ids["user"], "text": "Drinks"}))
         good(client.post(f"/api/users/{owner.ids['user']}/profile/rollback", json={"version": 1}))
+        for answered in ("Tea", "Juice"):
+            good(client.post("/api/examples", json={"input": "What to drink?", "output": answered}))
         good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": "again"}}))
         good(client.post("/api/chat", json={"session_id": session, "message": "And once more."}))
     addresses = listings(here.bob.client)

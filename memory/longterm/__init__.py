@@ -3,6 +3,8 @@
 profile         who the person is: read, edited, updated by the mini model, shown
 profile_schema  the JSON Schemas of profiles
 patch           what changes a profile, and what a change rests on
+examples        good answers, shown where a similar message comes
+exchanges       what a person said and the reply to it, which they judge
 forgetting      what goes with messages that are erased or replaced
 head            what a prompt's head shows of the documents
 when            when a kind is written

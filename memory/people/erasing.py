@@ -28,9 +28,11 @@ from memory.facts.corrections import line_up_to, withdraw
 from memory.facts.facts import as_fact
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
+from memory.longterm import examples
 from memory.longterm.forgetting import forget_messages
 from memory.people.erased_message import erase_message
 from memory.people.users import count_of
+from memory.store import documents
 from memory.store.items import Items, item_not_found
 from memory.store.values import Delete, Namespace
 from memory.summary.summaries import reword_newest
@@ -72,6 +74,7 @@ class Receipt:
     session_id: str | None = None
     message_id: int | None = None
     fact_id: int | None = None
+    example_id: int | None = None
     namespace: Namespace = ()
     key: str | None = None
     forgotten: int = 0
@@ -169,6 +172,17 @@ class Erasing:
         if not erased:
             raise item_not_found(which.namespace, which.key)
         return self._receipt(erased, (FILES,), namespace=which.namespace, key=which.key)
+
+    def example(self, caller: Caller, example_id: int) -> Receipt:
+        """Erase an example.  Raises NotFound."""
+        return replace(self._document(caller, lambda tx: examples.find(tx, caller, example_id)), example_id=example_id)
+
+    def _document(self, caller: Caller, find: Callable[[Transaction], int]) -> Receipt:
+        """Erase the document of long-term memory that `find` finds, with its history."""
+        with self.database.write() as tx:
+            erased = documents.remove(tx, [find(tx)])
+            self.outbox.ask(tx, _scrub(caller.tenant, SOON))
+        return self._receipt(erased, (FILES,))
 
     def scrub(self, job: JobRow) -> None:
         """The job that removes copies of deleted rows from the database's files, and from caches.  Idempotent."""
