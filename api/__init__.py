@@ -17,6 +17,8 @@ from api import (
     errors,
     examples,
     facts,
+    feedback,
+    instructions,
     jobs,
     models,
     openai_compat,
@@ -42,7 +44,7 @@ _SCHEME = {
 }
 _RESOURCES = (
     *(chat, sessions, turns, summary, facts, search, store, profile, examples, users),
-    *(prompts, models, jobs, openai_compat, ops),
+    *(instructions, feedback, prompts, models, jobs, openai_compat, ops),
 )
 
 

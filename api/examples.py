@@ -15,14 +15,15 @@ blueprint = resource("examples", "Good answers, shown to the main model when a s
 
 @blueprint.post(
     "/examples",
-    errors={404: "The session or the exchange does not exist, or belongs to someone else.", 413: "It is too long."},
+    errors={404: "The session or the exchange does not exist, or belongs to someone else."},
 )
 @blueprint.arguments(ExampleCreate)
 @blueprint.response(201, Example)
 def add_example(body: dict[str, Any]) -> Any:
     """Add an example, or make one of an exchange
 
-    An exchange becomes an example of the session's owner, and goes when one of its messages is erased or replaced.
+    An exchange becomes an example of the session's owner, and goes when one of its messages is erased or replaced. Of
+    long messages the beginning is kept.
     Otherwise the example is the user's or, without a `user_id`, for all people of the tenant.
     """
     whose, examples = caller(body.pop("user_id")), services().examples

@@ -32,7 +32,10 @@ _TAGS = {
     "message": re.compile(r'<message role="(?:system|tool)">'),
     **{
         name: re.compile(f"<{name}>")
-        for name in ("profile", "summary", "facts", "examples", "summary_so_far", "known_facts", "messages")
+        for name in (
+            *("profile", "summary", "facts", "examples", "summary_so_far", "known_facts", "messages"),
+            *("instruction", "question", "reply", "feedback"),
+        )
     },
 }
 _TITLES = ("Requirements:", "Constraints:", "Ruled out:", "Facts and figures:", "Open questions:", "Discussed:")

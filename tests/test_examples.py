@@ -103,17 +103,14 @@ def test_an_exchange_becomes_an_example_and_goes_with_its_messages(
     assert outputs(chat(client, f"Name the {secret} boat", session_id="new", user_id="ada")) == []
 
 
-def test_what_is_no_example_is_refused_and_nothing_is_stored(client: FlaskClient, model_server: ModelServer) -> None:
+def test_what_is_no_example_is_refused_and_nothing_is_stored(client: FlaskClient) -> None:
     turn = chat(client, "Keep this to yourself", session_id="s", user_id="ada", remember=False)
-    model_server.main.queue("long " * 2_000)
-    long = chat(client, "Tell me all", session_id="s", user_id="ada")
     before = rows_of(services_of(client.application))
     whole = {"input": "a", "output": "b"}
     for body in ({"input": "a"}, {**whole, "session_id": "s"}, {"message_id": 1}, {**whole, "rating": 6}):
         error(client.post("/api/examples", json=body), 422)
     for message, status, code in (
         (turn["message_id"], 422, "not_remembered"),
-        (long["message_id"], 413, "example_too_large"),
         (999, 404, "exchange_not_found"),
     ):
         named = {"session_id": "s", "message_id": message}

@@ -273,6 +273,20 @@ def test_the_mini_model_reads_messages_facts_and_its_summary_as_data(world: Worl
         planted.all_quoted([Line(line.name) for line in lines if line.role == role])
 
 
+@batches
+def test_the_mini_model_reads_feedback_as_data(world: World, batch: int) -> None:
+    planted = world.planted(batch)
+    text = "\n".join(planted.marked(n) for n in planted.attempts)
+    world.server.main.queue(text)
+    turn = chat(world.client, text, session_id=f"judged{batch}", user_id=f"judge{batch}")
+    judged = {"session_id": turn["session_id"], "message_id": turn["message_id"]}
+    good(world.client.post("/api/feedback", json={**judged, "text": text[:2_000]}))
+    services_of(world.client.application).outbox.run_due(["feedback"])
+    (_, asked, *_) = world.sent("mini")[-1]
+    read = named(blocks_of(asked["content"]), "question", "reply", "feedback")
+    assert all(decoded(line) for block in read for line in block.lines) and read[0].lines
+
+
 def _texts(summary: Any) -> list[str]:
     """All items of a summary in JSON."""
     if isinstance(summary, str):

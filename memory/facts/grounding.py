@@ -104,7 +104,7 @@ class Grounding:
         if not draft.text.strip() or len(draft.text) > TEXT_CHARS_MAX:
             raise Ungrounded("empty or too long")
         said = without_blocks(source.content)
-        if not _quoted(draft.quote, said):
+        if not stands_in(draft.quote, said):
             raise Ungrounded("its quote is not in its source")
         if not _telling(draft.quote, said):
             raise Ungrounded("its quote says nothing by itself")
@@ -169,7 +169,8 @@ def told_back(text: str) -> str:
     return same_text(_BEFORE_TOLD.sub("", _AFTER_TOLD.sub("", straight(one_line(text)))))
 
 
-def _quoted(quote: str, said: str) -> bool:
+def stands_in(quote: str, said: str) -> bool:
+    """Whether a quote is in what was said, as whole words; white space and typographic marks may differ."""
     quote, said = _compared(quote), _compared(said)
     if quote not in said:
         quote = quote.strip(_EDGES)

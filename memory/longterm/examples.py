@@ -17,7 +17,7 @@ from sqlalchemy import select
 from config import Settings
 from memory.access.owners import find_owner, find_session, make_owner, owned
 from memory.domain import Caller
-from memory.errors import NotFound, TooLarge
+from memory.errors import NotFound
 from memory.longterm.exchanges import Exchange, find_exchange
 from memory.longterm.head import WHOSE
 from memory.paging import Page, decode_cursor, page_of
@@ -73,17 +73,10 @@ class Examples:
     ) -> Example:
         """Make an example of the exchange that a message or its reply names, for the session's owner.
 
-        Raises NotFound, InvalidRequest for an exchange that is not to be remembered, and TooLarge.
+        Raises NotFound, and InvalidRequest for an exchange that is not to be remembered.
         """
         with self.database.write() as tx:
             exchange = find_exchange(tx, caller, session_id, message_id)
-            if not fits(exchange):
-                raise TooLarge(
-                    "example_too_large",
-                    f"An example's input may have {INPUT_CHARS:,} characters, its output {OUTPUT_CHARS:,}; this "
-                    "exchange has more. Nothing was stored. Send the part that matters as `input` and `output`.",
-                    param="message_id",
-                )
             return as_example(keep(tx, exchange, self.now(), tags=tags, rating=rating))
 
     def page(self, caller: Caller, *, session_id: str | None, cursor: str | None, limit: int) -> Page[Example]:
@@ -117,15 +110,12 @@ class Examples:
 
 
 def keep(tx: Transaction, exchange: Exchange, now: datetime, *, tags: Collection[str], rating: int) -> Item:
-    """Make an example of an exchange, or change the one that it is."""
+    """Make an example of the beginning of an exchange's message and reply, or change the one that there is."""
     known = of_exchange(tx, exchange)
-    value = {"input": exchange.message.content, "output": exchange.reply.content, "tags": list(tags), "rating": rating}
+    said, answered = exchange.message.content[:INPUT_CHARS], exchange.reply.content[:OUTPUT_CHARS]
+    value = {"input": said, "output": answered, "tags": list(tags), "rating": rating}
     put = Put(NAMESPACE, known.key if known is not None else uuid.uuid4().hex, value)
     return documents.write(tx, exchange.session.owner_id, put, now, sources=exchange.ids)
-
-
-def fits(exchange: Exchange) -> bool:
-    return len(exchange.message.content) <= INPUT_CHARS and len(exchange.reply.content) <= OUTPUT_CHARS
 
 
 def of_exchange(tx: Transaction, exchange: Exchange) -> Item | None:

@@ -30,6 +30,7 @@ from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
 from memory.longterm import examples
 from memory.longterm.forgetting import forget_messages
+from memory.longterm.instructions import Instructions
 from memory.people.erased_message import erase_message
 from memory.people.users import count_of
 from memory.store import documents
@@ -75,6 +76,7 @@ class Receipt:
     message_id: int | None = None
     fact_id: int | None = None
     example_id: int | None = None
+    name: str | None = None
     namespace: Namespace = ()
     key: str | None = None
     forgotten: int = 0
@@ -88,6 +90,7 @@ class Erasing:
     database: Database
     index: SearchIndex
     items: Items
+    instructions: Instructions
     leases: Leases
     outbox: Outbox
     now: Callable[[], datetime]
@@ -175,12 +178,17 @@ class Erasing:
 
     def example(self, caller: Caller, example_id: int) -> Receipt:
         """Erase an example.  Raises NotFound."""
-        return replace(self._document(caller, lambda tx: examples.find(tx, caller, example_id)), example_id=example_id)
+        erased = self._documents(caller, lambda tx: [examples.find(tx, caller, example_id)])
+        return replace(erased, example_id=example_id)
 
-    def _document(self, caller: Caller, find: Callable[[Transaction], int]) -> Receipt:
-        """Erase the document of long-term memory that `find` finds, with its history."""
+    def instruction(self, caller: Caller, name: str) -> Receipt:
+        """Erase an instruction with its versions, and the proposal that waits for it.  Raises NotFound."""
+        return replace(self._documents(caller, lambda tx: self.instructions.find(tx, caller, name)), name=name)
+
+    def _documents(self, caller: Caller, find: Callable[[Transaction], Collection[int]]) -> Receipt:
+        """Erase the documents of long-term memory that `find` finds, with their history."""
         with self.database.write() as tx:
-            erased = documents.remove(tx, [find(tx)])
+            erased = documents.remove(tx, find(tx))
             self.outbox.ask(tx, _scrub(caller.tenant, SOON))
         return self._receipt(erased, (FILES,))
 

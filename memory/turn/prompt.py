@@ -1,6 +1,6 @@
 """Recall and the prompt: what a turn looks up of the past, and the messages it sends to the model.
 
-    [system prompt, profile, summary, facts][the tail, word for word][what was recalled, and the new message]
+    [system prompt, instructions, profile, summary, facts][the tail, word for word][what was found, and the new message]
 
 In a client's conversation calls of tools and their results may follow the new message; together they are its exchange.
 
@@ -27,7 +27,8 @@ from memory.domain import Caller, Message
 from memory.errors import TooLarge
 from memory.llm import ChatMessage, ReplyMaterial
 from memory.longterm.examples import Example
-from memory.longterm.head import documents_of
+from memory.longterm.head import Shown, documents_of
+from memory.longterm.instructions import in_head
 from memory.longterm.profile import ShownProfile
 from memory.recall.recall import QUERY_CHARS, Past, Recalled
 from memory.rendering import block, chat_block, example_lines, fact_line, spoken, stamp, summary_block
@@ -72,7 +73,8 @@ def remember(
     choosing = row.head_facts is None and request.remember
     if choosing:
         row.head_at = parts.now()
-    profile = _profile(tx, row, parts.settings) if request.remember else ShownProfile()
+    documents = documents_of(tx, row)
+    profile = _profile(documents, parts.settings) if request.remember else ShownProfile()
     facts = parts.facts.current(tx, row) if request.remember else []
     told = [fact for fact in facts if profile.says(fact)]
     facts = [fact for fact in facts if fact not in told]
@@ -85,7 +87,8 @@ def remember(
     explained = request.client is None and not own  # Recap's own prompt tells how to read remembered text
     if request.client is not None and request.client.conversation.instructions:
         own = ""  # the client's instructions take the place of any other system prompt
-    system = parts.prompts.system(stored_prompt) if explained else own
+    prompted = parts.prompts.system(stored_prompt) if explained else own
+    system = "\n\n".join(filter(None, (prompted, in_head(documents))))
     remembered, note = [summary_block(summary), block("facts", map(fact_line, head_facts))], ""
     if profile.lines:
         remembered = [PROFILE, block("profile", profile.lines), *remembered]
@@ -125,9 +128,9 @@ def remember(
     )
 
 
-def _profile(tx: Transaction, row: SessionRow, settings: Settings) -> ShownProfile:
+def _profile(documents: Sequence[Shown], settings: Settings) -> ShownProfile:
     """What the head shows of the person's profile."""
-    stored = (one for one in documents_of(tx, row) if one.kind == "profile")
+    stored = (one for one in documents if one.kind == "profile")
     shown = next(stored, None) if settings.profile_mode.mode != "off" else None
     return ShownProfile.of(shown.version, shown.value, settings.profile_tokens) if shown else ShownProfile()
 
