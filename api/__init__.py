@@ -15,8 +15,11 @@ from api import (
     chat,
     door,
     errors,
+    examples,
     facts,
+    feedback,
     graph,
+    instructions,
     jobs,
     models,
     openai_compat,
@@ -41,8 +44,8 @@ _SCHEME = {
     "none, and serves only its own machine.",
 }
 _RESOURCES = (
-    *(chat, sessions, turns, summary, facts, graph, search, store, profile, users),
-    *(prompts, models, jobs, openai_compat, ops),
+    *(chat, sessions, turns, summary, facts, graph, search, store, profile, examples, users),
+    *(instructions, feedback, prompts, models, jobs, openai_compat, ops),
 )
 
 

@@ -224,6 +224,14 @@ class Settings(BaseModel):
     fact_tokens: int = Field(300, ge=0)
     """Tokens of facts in a prompt. At most half of them are in its head."""
 
+    example_tokens: int = Field(400, ge=0)
+    """Tokens of examples in a prompt, if any are like the message: the three most similar, or fewer. Small talk gets
+    none. An example with more is never shown. 0: no examples."""
+
+    feedback: Choice[Literal["off", "propose", "auto"]] = "propose"
+    """What a person's feedback changes: `propose`, the mini model proposes a new version of an instruction, which waits
+    until the person accepts it; `auto`, it is used at once; `off`, nothing. Examples are made of it in any case."""
+
     fact_weights: Annotated[FactWeights, _from_text(values.weights)] = FactWeights()
     """The weights of the parts of a fact's score, as `importance:0.4,recency:0.2`."""
 

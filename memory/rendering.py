@@ -24,7 +24,7 @@ from memory.domain import Excerpt, Fact, Message
 from memory.sections import Sections
 
 GAP = "..."  # stands for messages that are left out
-BLOCKS = ("memory", "chat", "message", "summary", "facts", "profile")
+BLOCKS = ("memory", "chat", "message", "summary", "facts", "profile", "examples")
 
 _LINE_ENDS = "\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"  # besides the newline
 _MVS, _ZWNJ, _ZWJ = "\u180e\u200c\u200d"  # Mongolian's vowel separator, zero-width non-joiner and joiner
@@ -217,6 +217,11 @@ def fact_line(fact: Fact, number: bool = False) -> str:
 def profile_line(name: str, value: object, since: datetime) -> str:
     """One value of a profile as a line."""
     return f"- {escape(one_line(name))}: {escape(one_line(str(value)))} (said {since:%Y-%m-%d})"
+
+
+def example_lines(asked: str, answered: str) -> str:
+    """An example as two lines."""
+    return f"user: {escape(asked)}\nassistant: {escape(answered)}"
 
 
 def summary_block(summary: Sections) -> str:

@@ -30,6 +30,9 @@ from memory.llm import DigestMaterial, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
 from memory.llm.model_server import ModelServer
 from memory.llm.models import Models
+from memory.longterm.examples import Examples
+from memory.longterm.feedback import Feedback
+from memory.longterm.instructions import Instructions
 from memory.longterm.links import Links
 from memory.longterm.profile import Profiles
 from memory.ops import logs
@@ -129,21 +132,37 @@ class Services:
         )
         self.indexing = Indexing(database, index)
         self.recall = recall = Recall(settings, database, index, outbox)
+        self.instructions = instructions = Instructions(database, now)
+        self.feedback = Feedback(settings, database, prompts, outbox, instructions, model_server, budgets, metrics, now)
+        self.examples = examples = Examples(settings, database, index, now)
         self.relay = Relay(model_server)
         parts = partial(
-            Parts, settings, database, sessions, facts, prompts, recall, leases, metrics, outbox, budgets, now
+            Parts,
+            settings,
+            database,
+            sessions,
+            facts,
+            prompts,
+            recall,
+            examples,
+            leases,
+            metrics,
+            outbox,
+            budgets,
+            now,
         )
         self.pipeline = ChatPipeline(parts, model_server)
         self.turns = Turns(database, leases)
         self.users = Users(database, now)
         self.imports = Imports(database, sessions, leases, now)
-        self.erasing = Erasing(settings, database, index, items, leases, outbox, now)
+        self.erasing = Erasing(settings, database, index, items, instructions, leases, outbox, now)
         outbox.register("index", self.indexing.feed)
         outbox.register("unindex", self.indexing.clear)
         outbox.register("scrub", self.erasing.scrub)
         outbox.register("expire", items.expire)
         outbox.register("summary", self.updates.run)
         outbox.register("profile", self.profiles.run)
+        outbox.register("feedback", self.feedback.run)
 
     @property
     def models(self) -> Models:
@@ -164,9 +183,8 @@ class Services:
                 log.error("the %s is not fit for use: %s", part, found)
         self.index.warm_up()
         if worker or self.settings.jobs == "web":
-            self.outbox.start(
-                {"index": 1, "unindex": 1, "scrub": 1, "expire": 1, "profile": 1, "summary": SUMMARY_WORKERS}
-            )
+            alone = ("index", "unindex", "scrub", "expire", "profile", "feedback")
+            self.outbox.start({**dict.fromkeys(alone, 1), "summary": SUMMARY_WORKERS})
 
     def stop(self, timeout: float = STOP_SECONDS) -> None:
         """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""

@@ -11,6 +11,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate, va
 from memory.domain import Excerpt as ExcerptValue
 from memory.domain import Fact as FactValue
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
+from schemas.examples import Example
 from schemas.facts import Fact
 from schemas.fields import (
     MODEL_CHARS,
@@ -174,6 +175,7 @@ class Memory(Schema):
     )
     facts = fields.List(fields.Nested(ShownFact))
     excerpts = fields.List(fields.Nested(Excerpt), attribute="recalled.excerpts")
+    examples = fields.List(fields.Nested(Example))
     recall = fields.Function(
         _recall,
         metadata=about(

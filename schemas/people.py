@@ -55,6 +55,8 @@ SessionReceipt = Receipt.from_dict({"session_id": fields.String()}, name="Sessio
 MessageReceipt = SessionReceipt.from_dict({"message_id": fields.Integer()}, name="MessageReceipt")
 FactReceipt = Receipt.from_dict({"fact_id": fields.Integer()}, name="FactReceipt")
 ItemReceipt = Receipt.from_dict({"namespace": fields.List(fields.String()), "key": fields.String()}, name="ItemReceipt")
+ExampleReceipt = Receipt.from_dict({"example_id": fields.Integer()}, name="ExampleReceipt")
+InstructionReceipt = Receipt.from_dict({"name": fields.String()}, name="InstructionReceipt")
 FactsReceipt = Receipt.from_dict({"forgotten": fields.Integer()}, name="FactsReceipt")  # of the named facts
 
 

@@ -48,6 +48,7 @@ def test_answers_an_openai_completion_with_session_reply_and_memory(
         "profile": {"version": 0},
         "facts": [],
         "excerpts": [],
+        "examples": [],
         "recall": {
             "mode": "auto",
             "reason": "has words worth looking for: tea, but nothing earlier fits",

@@ -72,6 +72,8 @@ GOOD: dict[str, tuple[str, Any]] = {
     "RECALL_WINDOW": ("1", 1),
     "RECALL_LIMIT": ("10", 10),
     "FACT_TOKENS": ("500", 500),
+    "EXAMPLE_TOKENS": ("50", 50),
+    "FEEDBACK": ("Auto", "auto"),
     "FACT_WEIGHTS": ("importance:1, relevance: 0.5", FactWeights(importance=1.0, relevance=0.5)),
     "PROFILE_MODE": ("every 30 minutes", When("schedule", minutes=30)),
     "PROFILE_TOKENS": ("100", 100),

@@ -154,6 +154,7 @@ CHATTING = {
     "POST /api/sessions/{session_id}/stop",
     "PUT /api/store/items",
     "DELETE /api/store/items",
+    "POST /api/feedback",
     "POST /api/store/batch",
     "POST /v1/chat/completions",
     "POST /v1/embeddings",

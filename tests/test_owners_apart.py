@@ -37,7 +37,8 @@ class Id:
     of: str
 
 
-SESSION, MESSAGE, FACT, JOB, USER, PROMPT = (Id(of) for of in ("session", "message", "fact", "job", "user", "prompt"))
+OF = ("session", "message", "fact", "example", "job", "user", "prompt")
+SESSION, MESSAGE, FACT, EXAMPLE, JOB, USER, PROMPT = map(Id, OF)
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,28 @@ def openai(headers: Mapping[str, Any] | None = None, makes: str = "", **body: An
 
 
 # What is in a path is added from there: `{session_id}` is a session's id.
-IN_PATHS = {f"{of}_id": Id(of) for of in ("session", "message", "fact", "job", "user")} | {"name": PROMPT}
+IN_PATHS = {f"{of}_id": Id(of) for of in OF[:-1]} | {"name": PROMPT}
 IDS = IN_PATHS.keys() - {"name"} | {"around", "replaces", "ids"}  # what fields for ids are called
 
 TABLE: dict[str, tuple[Request, ...]] = {
+    "GET /api/instructions": (listing("user_id", user_id=USER),),
+    "GET /api/instructions/{instruction}": (BY_USER,),
+    "POST /api/instructions/{instruction}/proposal": (Request(json={"user_id": USER, "accept": True}),),
+    "POST /api/instructions/{instruction}/rollback": (Request(json={"user_id": USER, "version": 1}),),
+    "GET /api/instructions/{instruction}/versions": (BY_USER,),
+    "PUT /api/instructions/{instruction}": (
+        Request(json={"text": "Mine now", "user_id": USER}, makes=frozenset({"user_id"})),
+    ),
+    "DELETE /api/instructions/{instruction}": (BY_USER,),
+    "POST /api/feedback": (  # before a chat replaces the message
+        Request(json={"user_id": USER, "session_id": SESSION, "message_id": MESSAGE, "thumbs": "up"}),
+    ),
+    "GET /api/examples": (listing("user_id", user_id=USER), Request(query={"user_id": USER, "session_id": SESSION})),
+    "POST /api/examples": (  # before a chat replaces the message
+        Request(json={"user_id": USER, "input": "Mine", "output": "now"}, makes=frozenset({"user_id"})),
+        Request(json={"user_id": USER, "session_id": SESSION, "message_id": MESSAGE}),
+    ),
+    "DELETE /api/examples/{example_id}": (BY_USER,),
     "POST /api/chat": (
         Request(
             json={"message": "Hello there", "session_id": SESSION, "user_id": USER}, makes=frozenset({"session_id"})
@@ -233,7 +252,12 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
     good(client.put("/api/store/items", json={**ITEM, "value": {"drink": drink}, "user_id": user}))
     likes = [{"op": "add", "path": "/likes/-", "value": drink}]
     good(client.patch(f"/api/users/{user}/profile", json={"patch": likes}))
+    example = good(client.post("/api/examples", json={"user_id": user, "input": f"Some {drink}?", "output": "Yes."}))
     turn = good(client.post("/api/chat", json={"session_id": session, "message": f"More {drink}, please."}))
+    good(client.put("/api/instructions/tone", json={"user_id": user, "text": f"Be brief about {drink}."}))
+    judged = {"user_id": user, "session_id": session, "message_id": turn["message_id"], "instruction": "tone"}
+    good(client.post("/api/feedback", json={**judged, "text": f"Less about {drink}."}))
+    services_of(client.application).outbox.run_due(["feedback"])
     (job, *_) = [one["id"] for one in read_all(client, "/api/jobs") if one["kind"] == "summary"]
     if prompt is not None:
         good(client.put(f"/api/prompts/{prompt}", json={"text": f"Be brief about {drink}."}))
@@ -242,6 +266,7 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
         "new session": session,
         "message": turn["user_message_id"],
         "fact": fact["id"],
+        "example": example["id"],
         "job": job,
         "user": user,
         "prompt": prompt,
@@ -257,9 +282,9 @@ def make_world(app: Flask, case: str) -> World:
     hers = fill(ada, "ada", "adas-tea", "terse" if tenants else None, "coffee")
     hers["new session"] = "adas-new"
     nobodys = {"session": "nobodies", "new session": "nobodies", "user": "eve", "prompt": "vague"}
-    for of in ("message", "fact", "job"):
-        nobodys[of] = int("9" * len(str(his[of])))
-        assert nobodys[of] not in (his[of], hers[of])
+    for of in ("message", "fact", "example", "job"):
+        same_length = (int(digit * len(str(his[of]))) for digit in "987")
+        nobodys[of] = next(number for number in same_length if number not in (his[of], hers[of]))
     return World(app, case, Owner(ada, hers), Owner(bob, his), nobodys)
 
 
@@ -303,7 +328,7 @@ def ask(client: FlaskClient, call: str, request: Request, ids: Callable[[str, st
     method, path = call.split(" ")
     values = {name: ids(name, of.of) for name, of in IN_PATHS.items()}
     return client.open(
-        path.format(**values, model="any"),
+        path.format(**values, model="any", instruction="tone"),
         method=method,
         query_string=filled("", request.query),
         json=filled("", request.json),
@@ -446,6 +471,8 @@ def test_a_cursor_that_was_made_for_another_shows_ones_own(app: Flask, case: str
         append(client, f"{session}-2", [said(f"More of {owner.ids['user']}")], user_id=owner.ids["user"])
         good(client.post("/api/facts", json={"user_id": owner.ids["user"], "text": "Drinks"}))
         good(client.post(f"/api/users/{owner.ids['user']}/profile/rollback", json={"version": 1}))
+        for answered in ("Tea", "Juice"):
+            good(client.post("/api/examples", json={"input": "What to drink?", "output": answered}))
         good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": "again"}}))
         good(client.post("/api/chat", json={"session_id": session, "message": "And once more."}))
         made = {"valid_from": "2026-03-01", "created_at": "2026-03-01", "category": "other", "importance": 3}

@@ -69,6 +69,7 @@ class Planted:
         self._facts()
         self._summary()
         self._profile()
+        self._example()
 
     def marked(self, n: int, most: int = 380) -> str:
         return f"kiwi{n} {self.attempts[n][:most]} melon{n}"
@@ -113,6 +114,12 @@ class Planted:
         goals = [{"op": "add", "path": "/goals/-", "value": self.marked(n, 160)} for n in self.attempts]
         good(self.client.patch(f"/api/users/{self.user}/profile", json={"patch": goals}))
 
+    def _example(self) -> None:
+        """All attempts in one example, as its message and as its answer."""
+        text = "\n".join(self.marked(n) for n in self.attempts)
+        body = {"user_id": self.user, "input": text, "output": text}
+        assert self.client.post("/api/examples", json=body).status_code == 201
+
     # -- what has to be seen
 
     def all_quoted(self, lines: Sequence[Line], but: Sequence[int] = ()) -> None:
@@ -126,6 +133,11 @@ class Planted:
             self.all_quoted([line for line in chats if line.role == role])
         self.all_quoted([Line(line.name) for line in chats if line.name])
         assert all(line.role == "user" for line in chats if line.name)
+
+    def check_examples(self, examples: Sequence[Line]) -> None:
+        assert [line.role for line in examples] == ["user", "assistant"]
+        for line in examples:
+            self.all_quoted([line])
 
     def check_facts(self, facts: Sequence[Line]) -> None:
         self.all_quoted([line for line in facts if line.text.startswith("stated ")])
@@ -141,7 +153,13 @@ def as_it_was(body: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[World]:
-    roomy = {"context_tokens": 100_000, "recall_tokens": 30_000, "recall_limit": 50, "fact_tokens": 12_000}
+    roomy = {
+        "context_tokens": 100_000,
+        "recall_tokens": 30_000,
+        "recall_limit": 50,
+        "fact_tokens": 12_000,
+        "example_tokens": 12_000,
+    }
     own = {"log_level": "error", "summary_debounce": 0.0, "tail_messages_max": 4, **roomy}
     with ModelServer() as server, an_app(tmp_path_factory.mktemp("poisoned"), migrated, **at(server, **own)) as app:
         server.main.default = lambda body: "Noted."
@@ -162,6 +180,7 @@ def test_a_turn_quotes_every_attempt(world: World, batch: int, own: bool) -> Non
     head, recalled = of_turn(world.sent()[-1], OWN if own else world.system, planted.asked, world.note if own else "")
     planted.check_recalled(recalled.chats)
     planted.check_facts((*head.facts, *recalled.facts))
+    planted.check_examples(recalled.examples)
     planted.all_quoted(head.summary)
     planted.all_quoted(head.profile)
     # The API shows words as they were said.
@@ -192,6 +211,7 @@ def test_a_client_of_the_openai_protocol_gets_every_attempt_quoted(world: World,
     head, recalled = of_turn(world.sent()[-1], OWN, planted.asked, world.note)
     planted.check_recalled(recalled.chats)
     planted.check_facts((*head.facts, *recalled.facts))
+    planted.check_examples(recalled.examples)
 
 
 @batches
@@ -251,6 +271,20 @@ def test_the_mini_model_reads_messages_facts_and_its_summary_as_data(world: Worl
     for role in ROLES:
         planted.all_quoted([line for line in lines if line.role == role])
         planted.all_quoted([Line(line.name) for line in lines if line.role == role])
+
+
+@batches
+def test_the_mini_model_reads_feedback_as_data(world: World, batch: int) -> None:
+    planted = world.planted(batch)
+    text = "\n".join(planted.marked(n) for n in planted.attempts)
+    world.server.main.queue(text)
+    turn = chat(world.client, text, session_id=f"judged{batch}", user_id=f"judge{batch}")
+    judged = {"session_id": turn["session_id"], "message_id": turn["message_id"]}
+    good(world.client.post("/api/feedback", json={**judged, "text": text[:2_000]}))
+    services_of(world.client.application).outbox.run_due(["feedback"])
+    (_, asked, *_) = world.sent("mini")[-1]
+    read = named(blocks_of(asked["content"]), "question", "reply", "feedback")
+    assert all(decoded(line) for block in read for line in block.lines) and read[0].lines
 
 
 def _texts(summary: Any) -> list[str]:

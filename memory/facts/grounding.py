@@ -109,7 +109,7 @@ class Grounding:
         if not draft.text.strip() or len(draft.text) > TEXT_CHARS_MAX:
             raise Ungrounded("empty or too long")
         said = without_blocks(source.content)
-        if not _quoted(draft.quote, said):
+        if not stands_in(draft.quote, said):
             raise Ungrounded("its quote is not in its source")
         if not _telling(draft.quote, said):
             raise Ungrounded("its quote says nothing by itself")
@@ -130,8 +130,8 @@ class Grounding:
             ends = {link.subject, link.object}
             short = all(0 < len(text) <= NAME_CHARS_MAX for text in (*ends, link.relation))
             others = [bare(end) for end in ends - {speaker}]
-            told = all(any(stands_in(name, text) for text in self._told) for name in others)
-            quoted = any(stands_in(name, draft.quote) for name in others)
+            told = all(any(named_in(name, text) for text in self._told) for name in others)
+            quoted = any(named_in(name, draft.quote) for name in others)
             apart = key(link.subject) != key(link.object)
             if short and told and quoted and apart and _negations_agree(str(link), draft.quote, said):
                 found.append(link)
@@ -197,12 +197,13 @@ def told_back(text: str) -> str:
     return same_text(_BEFORE_TOLD.sub("", _AFTER_TOLD.sub("", straight(one_line(text)))))
 
 
-def stands_in(name: str, text: str) -> bool:
-    """Whether a name stands in a text as whole words, in any case."""
-    return _quoted(name.casefold(), text.casefold())
+def named_in(name: str, text: str) -> bool:
+    """Whether a name stands in a text, in any case."""
+    return stands_in(name.casefold(), text.casefold())
 
 
-def _quoted(quote: str, said: str) -> bool:
+def stands_in(quote: str, said: str) -> bool:
+    """Whether a quote is in what was said, as whole words; white space and typographic marks may differ."""
     quote, said = _compared(quote), _compared(said)
     if quote not in said:
         quote = quote.strip(_EDGES)

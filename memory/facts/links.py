@@ -10,7 +10,7 @@ from sqlalchemy import Row, select
 
 from memory.domain import Link
 from memory.facts.entities import SELF, bare
-from memory.facts.grounding import stands_in
+from memory.facts.grounding import named_in
 from models import LinkRow, Transaction
 
 
@@ -29,5 +29,5 @@ def as_link(row: LinkRow | Row[Any]) -> Link:
 def keep_named(tx: Transaction, fact_id: int, text: str) -> None:
     """Keep those links of a fact whose ends its new words name."""
     for link in tx.scalars(select(LinkRow).where(LinkRow.fact_id == fact_id)):
-        if not all(end == SELF or stands_in(bare(end), text) for end in (link.subject, link.object)):
+        if not all(end == SELF or named_in(bare(end), text) for end in (link.subject, link.object)):
             tx.delete(link)

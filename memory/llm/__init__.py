@@ -127,6 +127,17 @@ class ProfileMaterial:
 
 
 @dataclass(frozen=True)
+class FeedbackMaterial:
+    """What a change of an instruction is made from: its text, an exchange, and what the person thinks of the reply."""
+
+    instruction: str
+    message: str
+    reply: str
+    thumbs: str | None
+    feedback: str
+
+
+@dataclass(frozen=True)
 class ModelRequest:
     """A request to a model.
 
@@ -136,7 +147,7 @@ class ModelRequest:
     """
 
     messages: tuple[ChatMessage, ...]
-    material: ReplyMaterial | DigestMaterial | ProfileMaterial
+    material: ReplyMaterial | DigestMaterial | ProfileMaterial | FeedbackMaterial
     schema: Mapping[str, Any] | None = None
     stream: bool = False
     tools: tuple[Tool, ...] = ()

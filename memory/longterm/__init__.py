@@ -3,6 +3,11 @@
 profile         who the person is: read, edited, updated by the mini model, shown
 profile_schema  the JSON Schemas of profiles
 patch           what changes a profile, and what a change rests on
+examples        good answers, shown where a similar message comes
+instructions    named texts beside the system prompt, in versions, and proposals for them
+feedback        what a person thinks of a reply, and what it changes
+exchanges       what a person said and the reply to it, which they judge
+shapes          what an import may bring of these
 forgetting      what goes with messages that are erased or replaced
 links           what people, places and things have to do with each other
 head            what a prompt's head shows of the documents

@@ -1,7 +1,7 @@
 """What goes from long-term memory when messages are erased or replaced.
 
 Guarantee: no document, and no earlier version of one, says what rests on these messages alone or with others.  A
-profile loses those of its values; any other document goes whole.
+profile loses those of its values, an instruction those of its versions; any other document goes whole.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import Select, delete, select
 
+from memory.longterm import instructions
 from memory.longterm.patch import Profile
 from memory.longterm.profile import PLACE
 from memory.store import documents
@@ -23,19 +24,24 @@ from models import ItemRow, ItemVersionRow, MessageRow, SessionRow, Transaction
 def forget_messages(tx: Transaction, messages: Select[int], now: datetime) -> Counter[str]:
     """Take out of long-term memory what rests on messages, of which this is a query of ids; count what went."""
     ids = set(tx.scalars(messages))
-    resting = select(ItemRow.__table__).where(ItemRow.id.in_(documents.resting_on(ids)))
-    items = [documents.as_item(row) for row in tx.execute(resting)]
+    resting = tx.execute(select(ItemRow.__table__).where(ItemRow.id.in_(documents.resting_on(ids)))).all()
+    asked = select(SessionRow.public_id, MessageRow.position).join(SessionRow, SessionRow.id == MessageRow.session_id)
+    places = {(session, position) for session, position in tx.execute(asked.where(MessageRow.id.in_(ids)))}
     gone = Counter(items=0, item_versions=0)
-    for item in items:
-        gone += _thin(tx, item, ids, now) if item.namespace == PLACE else documents.remove(tx, [item.id])
+    for row in resting:
+        item = documents.as_item(row)
+        if item.namespace == PLACE:
+            gone += _thin(tx, row.owner_id, item, places, now)
+        elif item.namespace == instructions.NAMESPACE:
+            gone += instructions.forget(tx, row.owner_id, item, places, now)
+        else:
+            gone += documents.remove(tx, [item.id])
+        documents.rest_no_more_on(tx, item.id, ids)
     return gone
 
 
-def _thin(tx: Transaction, item: Item, messages: set[int], now: datetime) -> Counter[str]:
-    """Take the values that rest on these messages out of a profile: the versions that had them go."""
-    owner_id = tx.scalar(select(ItemRow.owner_id).where(ItemRow.id == item.id))
-    asked = select(SessionRow.public_id, MessageRow.position).join(SessionRow, SessionRow.id == MessageRow.session_id)
-    places = {tuple(place) for place in tx.execute(asked.where(MessageRow.id.in_(messages)))}
+def _thin(tx: Transaction, owner_id: int, item: Item, places: set[tuple[str, int]], now: datetime) -> Counter[str]:
+    """Take the values that rest on messages at these places out of a profile: the versions that had them go."""
 
     def thinned(value: Any) -> Profile:
         return Profile.of(value).without(lambda source: (source["session_id"], source["position"]) in places)
@@ -43,12 +49,11 @@ def _thin(tx: Transaction, item: Item, messages: set[int], now: datetime) -> Cou
     versions = documents.versions(tx, item.id)
     left = [one for one in versions if thinned(one.value) == Profile.of(one.value)]
     current = thinned(item.value)
-    if owner_id is None or len(left) == len(versions) or not (left or current.document):
+    if len(left) == len(versions) or not (left or current.document):
         return documents.remove(tx, [item.id])  # also an imported profile whose sources can't be told apart
     numbers = {one.version for one in versions} - {one.version for one in left}
     of_item = ItemVersionRow.item_id == item.id
     tx.execute(delete(ItemVersionRow).where(of_item, ItemVersionRow.version.in_(numbers)))
     if item.version in numbers:
         documents.write(tx, owner_id, Put(item.namespace, item.key, asdict(current)), now, author="erasure")
-    documents.rest_no_more_on(tx, item.id, messages)
     return Counter(item_versions=len(numbers))

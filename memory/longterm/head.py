@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import bindparam, func, or_, select
+from sqlalchemy import BigInteger, bindparam, func, or_, select
 
 from memory.store.documents import below
 from memory.store.values import OWN, Namespace
@@ -42,11 +42,14 @@ _VERSION = (
     .where(_LATER.c.item_id == _I.id)
     .where(or_(_LATER.c.created_at <= bindparam("head_at"), _LATER.c.author != MODEL))
 )
-_TENANT = select(_O.id).where(_O.tenant == bindparam("tenant"), _O.kind == "tenant")
+WHOSE = select(bindparam("owner", type_=BigInteger())).union_all(
+    select(_O.id).where(_O.tenant == bindparam("tenant"), _O.kind == "tenant")
+)
+"""The ids of an `owner` and of the `tenant` itself."""
 _DOCUMENTS = (
     select(_I.namespace, _I.key, _V.c.value, _V.c.version, _I.owner_id)
     .join(_V, _V.c.item_id == _I.id)
-    .where(_I.owner_id.in_(select(bindparam("owner")).union_all(_TENANT)))
+    .where(_I.owner_id.in_(WHOSE))
     .where(or_(*(below((OWN, kind)) for kind in SHOWN)), _V.c.version == _VERSION.scalar_subquery())
     .order_by(_I.namespace, _I.key, _I.owner_id)
 )

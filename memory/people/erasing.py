@@ -28,9 +28,12 @@ from memory.facts.corrections import line_up_to, withdraw
 from memory.facts.facts import as_fact
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
+from memory.longterm import examples
 from memory.longterm.forgetting import forget_messages
+from memory.longterm.instructions import Instructions
 from memory.people.erased_message import erase_message
 from memory.people.users import count_of
+from memory.store import documents
 from memory.store.items import Items, item_not_found
 from memory.store.values import Delete, Namespace
 from memory.summary.summaries import reword_newest
@@ -73,6 +76,8 @@ class Receipt:
     session_id: str | None = None
     message_id: int | None = None
     fact_id: int | None = None
+    example_id: int | None = None
+    name: str | None = None
     namespace: Namespace = ()
     key: str | None = None
     forgotten: int = 0
@@ -86,6 +91,7 @@ class Erasing:
     database: Database
     index: SearchIndex
     items: Items
+    instructions: Instructions
     leases: Leases
     outbox: Outbox
     now: Callable[[], datetime]
@@ -171,6 +177,22 @@ class Erasing:
         if not erased:
             raise item_not_found(which.namespace, which.key)
         return self._receipt(erased, (FILES,), namespace=which.namespace, key=which.key)
+
+    def example(self, caller: Caller, example_id: int) -> Receipt:
+        """Erase an example.  Raises NotFound."""
+        erased = self._documents(caller, lambda tx: [examples.find(tx, caller, example_id)])
+        return replace(erased, example_id=example_id)
+
+    def instruction(self, caller: Caller, name: str) -> Receipt:
+        """Erase an instruction with its versions, and the proposal that waits for it.  Raises NotFound."""
+        return replace(self._documents(caller, lambda tx: self.instructions.find(tx, caller, name)), name=name)
+
+    def _documents(self, caller: Caller, find: Callable[[Transaction], Collection[int]]) -> Receipt:
+        """Erase the documents of long-term memory that `find` finds, with their history."""
+        with self.database.write() as tx:
+            erased = documents.remove(tx, find(tx))
+            self.outbox.ask(tx, _scrub(caller.tenant, SOON))
+        return self._receipt(erased, (FILES,))
 
     def scrub(self, job: JobRow) -> None:
         """The job that removes copies of deleted rows from the database's files, and from caches.  Idempotent."""

@@ -21,6 +21,7 @@ from memory.access.owners import find_user, make_owner
 from memory.domain import Caller
 from memory.errors import Conflict
 from memory.leases import Leases
+from memory.longterm.shapes import well_made
 from memory.people.export import FactRecord, ItemRecord, SessionRecord, TurnRecord
 from memory.sessions.messages import MessageDraft, append, figures_of, remains
 from memory.sessions.sessions import Sessions
@@ -219,14 +220,15 @@ class Import:
                     row.superseded_by = self.fact_rows[successor]
 
     def items(self, records: Sequence[ItemRecord]) -> None:
-        """Store those of the items whose names are free, in one transaction.  None comes back without a source."""
+        """Store those of the items whose names are free, in one transaction.  None comes back without a source, or as
+        what its kind does not store."""
         now, new = self.parts.now(), 0
         with self.parts.database.write() as tx:
             owner_id = self._owner(tx).id
             for record in records:
                 sources = [_source(tx, self.session_rows.get(one.session_id), one.position) for one in record.sources]
                 ids = [source.id for source in sources if source is not None and source.erased_at is None]
-                if len(ids) == len(sources):
+                if len(ids) == len(sources) and well_made(record.item, record.versions):
                     new += restore(tx, owner_id, record.item, record.versions, ids, now)
         self.created["items"] += new
         self.known["items"] += len(records) - new

@@ -143,6 +143,10 @@ class Recall:
         reason = wanted.reason if found else f"{wanted.reason}, but nothing earlier fits"
         return Recalled(found, mode, reason, wanted.kind)
 
+    def idle(self, text: str, before: Sequence[str]) -> bool:
+        """Whether `text` gives nothing to look for, such as small talk.  `before` as in `look_back`."""
+        return not triggers.read(text[:QUERY_CHARS], before, self._analysis).looks_back
+
     def excerpts(self, past: Past, query: Query, budget: int) -> tuple[Excerpt, ...]:
         """Excerpts of `past` around the best messages for `query` that are worth showing, in at most `budget` tokens.
 

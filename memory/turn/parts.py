@@ -12,6 +12,7 @@ from memory.facts.facts import Facts
 from memory.jobs.outbox import Outbox
 from memory.leases import Leases
 from memory.llm import LanguageModel
+from memory.longterm.examples import Examples
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompts
 from memory.recall.recall import Recall
@@ -29,6 +30,7 @@ class Parts:
     facts: Facts
     prompts: Prompts
     recall: Recall
+    examples: Examples
     leases: Leases
     metrics: Metrics
     outbox: Outbox

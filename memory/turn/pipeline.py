@@ -91,7 +91,7 @@ class ChatPipeline:
             course.admitted(admitted, call)
             mode = request.recall or parts.settings.recall
             tools = _tools(parts, admitted, request) if mode == "tools" else None
-            prompt = _prompt(parts, admitted, request, tools, course)
+            prompt = _prompt(parts, caller, admitted, request, tools, course)
             question = ModelRequest(
                 prompt.messages,
                 prompt.material,
@@ -153,13 +153,15 @@ def _tools(parts: Parts, admitted: Admitted, request: TurnRequest) -> Tools | No
     return Tools(parts.recall, admitted.past, limit=settings.recall_limit, zone=request.timezone)
 
 
-def _prompt(parts: Parts, admitted: Admitted, request: TurnRequest, tools: Tools | None, course: Course) -> Prompt:
+def _prompt(
+    parts: Parts, caller: Caller, admitted: Admitted, request: TurnRequest, tools: Tools | None, course: Course
+) -> Prompt:
     if admitted.passed_on:
         return pass_on(parts, admitted, request, None)
     try:
         recalled = Recalled((), "tools", ASKED, "asked") if tools is not None else look_back(parts, admitted, request)
         course.ended["recall"] = perf_counter()
-        prompt = compose(parts, admitted, recalled, request)
+        prompt = compose(parts, caller, admitted, recalled, request)
     except Exception as error:  # noqa: BLE001 - as above
         prompt = pass_on(parts, admitted, request, _fail_open(request, error))
     course.ended["compose"] = perf_counter()

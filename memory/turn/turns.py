@@ -25,6 +25,7 @@ from memory.facts.facts import as_fact
 from memory.leases import Lease, Leases
 from memory.llm import Finish, Piece
 from memory.llm.passing import in_chunks
+from memory.longterm.examples import shown
 from memory.paging import Page, decode_cursor, page_of
 from memory.recall.excerpts import shown_in_part
 from memory.recall.recall import Recalled
@@ -285,6 +286,7 @@ def _stored_report(report: MemoryReport) -> dict[str, Any]:
             for call in report.calls
         ],
         "facts": [[fact.id, *(round(part, 4) for part in vars(fact.score).values())] for fact in report.facts],
+        "examples": [example.id for example in report.examples],
         "excerpts": [
             {
                 "messages": [message.id for message in excerpt.messages],
@@ -310,6 +312,7 @@ def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
         state=stored["state"],
         facts=_facts(tx, stored["facts"]),
         recalled=Recalled(_excerpts(tx, stored["excerpts"]), stored["mode"], stored["reason"], stored.get("kind", "")),
+        examples=shown(tx, stored.get("examples", ())),
         tail_messages=stored["tail_messages"],
         tail_dropped=stored["tail_dropped"],
         calls=tuple(RecallCall(**call) for call in calls),

@@ -12,6 +12,7 @@ from memory.clients.prompt import ClientView
 from memory.domain import Fact, Message, Usage
 from memory.leases import Lease
 from memory.llm import Chunk, Piece, ToolCall
+from memory.longterm.examples import Example
 from memory.recall.recall import Past, Recalled
 from memory.sections import Sections
 from memory.sessions.messages import MessageDraft
@@ -80,6 +81,7 @@ class MemoryReport:
     state: str = "none"
     facts: tuple[Fact, ...] = ()
     recalled: Recalled = Recalled()
+    examples: tuple[Example, ...] = ()
     tail_messages: int = 0
     tail_dropped: int = 0
     calls: tuple[RecallCall, ...] = ()

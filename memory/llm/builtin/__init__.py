@@ -12,11 +12,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from memory import tokens
 from memory.domain import Usage
-from memory.llm import Chunk, DigestMaterial, Finish, ModelRequest, Piece, ReplyMaterial
+from memory.llm import (
+    Chunk,
+    DigestMaterial,
+    FeedbackMaterial,
+    Finish,
+    ModelRequest,
+    Piece,
+    ProfileMaterial,
+    ReplyMaterial,
+)
 from memory.llm.builtin.digest import digest
+from memory.llm.builtin.feedback import feedback
 from memory.llm.builtin.profile import profile
 from memory.llm.builtin.replies import reply
 from memory.llm.passing import in_chunks
@@ -36,7 +47,7 @@ class BuiltinModel:
         if isinstance(material, ReplyMaterial):
             text = reply(material)
         else:
-            made = digest(material) if isinstance(material, DigestMaterial) else profile(material)
+            made = _made(material)
             # "<" is escaped: the reader takes "<think>" for a reasoning model's thoughts, and a person may write it.
             text = json.dumps(made, ensure_ascii=False).replace("<", "\\u003c")
         pieces = _WORD_GROUP.findall(text) if request.stream else [text]
@@ -47,3 +58,13 @@ class BuiltinModel:
         else:
             yield from in_chunks(pieces, end, request.client, stream=request.stream)
         yield end
+
+
+def _made(material: DigestMaterial | ProfileMaterial | FeedbackMaterial) -> dict[str, Any]:
+    match material:
+        case DigestMaterial():
+            return digest(material)
+        case ProfileMaterial():
+            return profile(material)
+        case FeedbackMaterial():
+            return feedback(material)

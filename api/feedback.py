@@ -1,0 +1,25 @@
+"""Feedback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.blueprint import caller, resource, services
+from memory.access.keys import CHAT
+from schemas.feedback import FeedbackCreate, FeedbackGiven
+
+blueprint = resource("feedback", "What people think of replies.")
+
+
+@blueprint.post(
+    "/feedback", scope=CHAT, errors={404: "The session or the exchange does not exist, or belongs to someone else."}
+)
+@blueprint.arguments(FeedbackCreate)
+@blueprint.response(201, FeedbackGiven)
+def give_feedback(body: dict[str, Any]) -> Any:
+    """Say what a person thinks of a reply, in the place of what they thought before
+
+    Thumbs up make an example of the exchange, thumbs down take it away. With words or thumbs down, the mini model may
+    propose a new version of the person's instruction (FEEDBACK says how). Read it in the store, below `recap.feedback`.
+    """
+    return services().feedback.give(caller(body.pop("user_id")), **body)

@@ -1,0 +1,147 @@
+"""Examples: good answers, shown to the main model when a similar message comes.
+
+Guarantee: a person's prompts show their own examples and those of the tenant, and no others.  An example that was made
+from an exchange rests on its two messages: it goes when one of them is erased or replaced.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import select
+
+from config import Settings
+from memory.access.owners import find_owner, find_session, make_owner, owned
+from memory.domain import Caller
+from memory.errors import NotFound
+from memory.longterm.exchanges import Exchange, find_exchange
+from memory.longterm.head import WHOSE
+from memory.paging import Page, decode_cursor, page_of
+from memory.store import documents
+from memory.store.finding import found
+from memory.store.values import OWN, Item, Put
+from models import Database, ItemRow, OwnerRow, Transaction
+from search_index import Query, SearchIndex
+
+NAMESPACE = (OWN, "examples")
+INPUT_CHARS, OUTPUT_CHARS = 4_000, 8_000
+BEST = 5  # the highest rating
+SHOWN_MAX = 3
+CANDIDATES = 200  # of an owner and the tenant together, those changed last
+SIMILAR = 0.55  # the share of the best score that the others need
+_COMPARED = (("input",), ("tags", -1))  # each of the tags
+
+_I = ItemRow.__table__.c
+_OF_KIND = documents.ITEMS.where(_I.namespace == documents.joined(NAMESPACE))
+_CANDIDATES = _OF_KIND.where(_I.owner_id.in_(WHOSE)).order_by(_I.updated_at.desc(), _I.id.desc()).limit(CANDIDATES)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A message and a good answer to it."""
+
+    id: int
+    input: str
+    output: str
+    tags: tuple[str, ...]
+    rating: int
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Stores examples for callers, and finds those that fit a message."""
+
+    settings: Settings
+    database: Database
+    index: SearchIndex
+    now: Callable[[], datetime]
+
+    def add(self, caller: Caller, input: str, output: str, *, tags: Collection[str], rating: int) -> Example:
+        """Store an example for the caller's user or, when no user is named, for all of the tenant."""
+        value = {"input": input, "output": output, "tags": list(tags), "rating": rating}
+        with self.database.write() as tx:
+            owner = find_owner(tx, caller) or make_owner(tx, caller, self.now())
+            return as_example(documents.write(tx, owner.id, Put(NAMESPACE, uuid.uuid4().hex, value), self.now()))
+
+    def add_exchange(
+        self, caller: Caller, session_id: str, message_id: int, *, tags: Collection[str], rating: int
+    ) -> Example:
+        """Make an example of the exchange that a message or its reply names, for the session's owner.
+
+        Raises NotFound, and InvalidRequest for an exchange that is not to be remembered.
+        """
+        with self.database.write() as tx:
+            exchange = find_exchange(tx, caller, session_id, message_id)
+            return as_example(keep(tx, exchange, self.now(), tags=tags, rating=rating))
+
+    def page(self, caller: Caller, *, session_id: str | None, cursor: str | None, limit: int) -> Page[Example]:
+        """The examples of the caller's user or of a session's owner, else the tenant's own, newest first.
+
+        Raises NotFound.
+        """
+        with self.database.read() as tx:
+            owner = find_session(tx, caller, session_id).owner if session_id is not None else find_owner(tx, caller)
+            query = _OF_KIND.where(_I.owner_id == (owner.id if owner is not None else None))
+            if cursor is not None:
+                query = query.where(_I.id < decode_cursor(cursor, int)[0])
+            rows = tx.execute(query.order_by(_I.id.desc()).limit(limit + 1)).all()
+        return page_of([as_example(documents.as_item(row)) for row in rows], limit, lambda one: (one.id,))
+
+    def similar(self, tenant: str, owner_id: int, text: str) -> tuple[Example, ...]:
+        """The few examples whose input is most like `text`, the best rated of them first."""
+        if not self.settings.example_tokens:
+            return ()
+        with self.database.connect() as tx:
+            items = [documents.as_item(row) for row in tx.execute(_CANDIDATES, {"tenant": tenant, "owner": owner_id})]
+        if not items:
+            return ()
+        prepared = self.index.prepare(Query(text, CANDIDATES))
+        hits = [(hit.score or 0.0, as_example(hit)) for hit in found(self.index, prepared, items, _COMPARED)]
+        near = [one for score, one in hits if score >= SIMILAR * hits[0][0]]
+        return tuple(sorted(near, key=lambda one: -one.rating)[:SHOWN_MAX])
+
+
+# -- for the engine's own transactions
+
+
+def keep(tx: Transaction, exchange: Exchange, now: datetime, *, tags: Collection[str], rating: int) -> Item:
+    """Make an example of the beginning of an exchange's message and reply, or change the one that there is."""
+    known = of_exchange(tx, exchange)
+    said, answered = exchange.message.content[:INPUT_CHARS], exchange.reply.content[:OUTPUT_CHARS]
+    value = {"input": said, "output": answered, "tags": list(tags), "rating": rating}
+    put = Put(NAMESPACE, known.key if known is not None else uuid.uuid4().hex, value)
+    return documents.write(tx, exchange.session.owner_id, put, now, sources=exchange.ids)
+
+
+def of_exchange(tx: Transaction, exchange: Exchange) -> Item | None:
+    """The example that an exchange is."""
+    row = tx.execute(_OF_KIND.where(_I.id.in_(documents.resting_on([exchange.reply.id])))).first()
+    return documents.as_item(row) if row is not None else None
+
+
+def find(tx: Transaction, caller: Caller, example_id: int) -> int:
+    """The id of the item that the caller's example is.  Raises NotFound."""
+    query = select(ItemRow.id).join(OwnerRow, OwnerRow.id == ItemRow.owner_id).where(ItemRow.id == example_id)
+    there = tx.scalar(owned(query.where(ItemRow.namespace == documents.joined(NAMESPACE)), caller))
+    if there is None:
+        raise NotFound("example_not_found", f"There is no example {example_id}.")
+    return there
+
+
+def shown(tx: Transaction, ids: Iterable[int]) -> tuple[Example, ...]:
+    """Those of the examples that are still there, in this order."""
+    wanted = list(ids)
+    if not wanted:
+        return ()
+    there = {row.id: as_example(documents.as_item(row)) for row in tx.execute(_OF_KIND.where(_I.id.in_(wanted)))}
+    return tuple(there[one] for one in wanted if one in there)
+
+
+def as_example(item: Item) -> Example:
+    value: dict[str, Any] = item.value
+    return Example(item.id, value["input"], value["output"], tuple(value["tags"]), value["rating"], item.created_at)

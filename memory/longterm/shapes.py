@@ -1,0 +1,32 @@
+"""What documents of long-term memory look like: an import may bring anything under their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from memory.llm.mini import INTEGER, TEXT, list_of, object_of
+from memory.longterm import examples, feedback, instructions
+from memory.store.values import Item, ItemVersion
+
+_TEXT = {"type": "string", "maxLength": instructions.TEXT_CHARS}
+_PLACES = list_of({"type": "array", "prefixItems": [TEXT, INTEGER], "minItems": 2, "maxItems": 2})
+_SHAPES: dict[tuple[str, ...], Any] = {
+    examples.NAMESPACE: object_of(input=TEXT, output=TEXT, tags=list_of(TEXT), rating=INTEGER),
+    instructions.NAMESPACE: object_of(text=_TEXT, sources=_PLACES),
+    instructions.PROPOSALS: object_of(text=_TEXT, reason=TEXT, quote=TEXT, sources=_PLACES),
+    feedback.NAMESPACE: object_of(
+        thumbs={"enum": ["up", "down", None]}, text=TEXT, instruction=TEXT, state=TEXT, reason=TEXT
+    ),
+}
+
+
+def well_made(item: Item, history: Sequence[ItemVersion]) -> bool:
+    """Whether an item and its earlier values are what its kind stores there."""
+    shape = _SHAPES.get(item.namespace)
+    if shape is None:
+        return True
+    kept = bool(history) or item.namespace != instructions.NAMESPACE  # which always have a history
+    return kept and all(map(Draft202012Validator(shape).is_valid, [item.value, *(one.value for one in history)]))

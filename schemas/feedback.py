@@ -1,0 +1,37 @@
+"""Feedback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import Schema, ValidationError, fields, validate, validates_schema
+
+from memory.longterm.feedback import FEEDBACK_CHARS
+from schemas.fields import CallerQuery, SessionId, Text, UtcDateTime, about, integer, one_of
+
+
+class FeedbackGiven(Schema):
+    """Feedback as it is stored."""
+
+    id = fields.Integer()
+    thumbs = fields.String(attribute="value.thumbs", allow_none=True)
+    text = fields.String(attribute="value.text")
+    instruction = fields.String(attribute="value.instruction")
+    state = fields.String(
+        attribute="value.state",
+        metadata=about("`waiting`: the mini model will read it. `stored`: it asks for no change."),
+    )
+    created_at = UtcDateTime()
+
+
+class FeedbackCreate(CallerQuery):
+    session_id = SessionId(required=True)
+    message_id = integer(1, required=True, metadata=about("The id of the exchange's message or of its reply."))
+    thumbs = one_of("up", "down", load_default=None, allow_none=True)
+    text = Text(load_default="", validate=validate.Length(max=FEEDBACK_CHARS))
+    instruction = Text(load_default="general", metadata=about("The name of the instruction that it may change."))
+
+    @validates_schema
+    def _says_something(self, data: dict[str, Any], **_: Any) -> None:
+        if data["thumbs"] is None and not data["text"].strip():
+            raise ValidationError("Send `thumbs`, or some words.", "text")

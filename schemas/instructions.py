@@ -1,0 +1,59 @@
+"""Instructions."""
+
+from __future__ import annotations
+
+from marshmallow import Schema, fields, validate
+
+from memory.longterm.instructions import TEXT_CHARS
+from schemas.fields import INT32_MAX, CallerQuery, Text, UtcDateTime, about, integer
+
+_DIFF = about("What it changes, as lines of the unified format.")
+
+
+class Proposal(Schema):
+    """A new text that waits for a person."""
+
+    text = fields.String()
+    reason = fields.String(metadata=about("The mini model's."))
+    quote = fields.String(metadata=about("The words of the person that it rests on."))
+    diff = fields.String(metadata=_DIFF)
+    created_at = UtcDateTime()
+
+
+class InstructionVersion(Schema):
+    """A version of an instruction."""
+
+    name = fields.String()
+    version = fields.Integer(metadata=about("0 where there is only a proposal yet."))
+    text = fields.String()
+    author = fields.String(allow_none=True, metadata=about("`model`, `person`, `rollback` or `erasure`."))
+    created_at = UtcDateTime(allow_none=True)
+    diff = fields.String(metadata=_DIFF)
+
+
+class Instruction(InstructionVersion):
+    """An instruction as it is."""
+
+    of_tenant = fields.Boolean(metadata=about("Whether it is for all people of the tenant."))
+    proposal = fields.Nested(Proposal, allow_none=True)
+
+
+class InstructionList(Schema):
+    items = fields.List(fields.Nested(Instruction))
+
+
+class InstructionVersions(Schema):
+    items = fields.List(fields.Nested(InstructionVersion))
+
+
+class InstructionPut(CallerQuery):
+    text = Text(required=True, validate=[validate.Length(1, TEXT_CHARS), validate.Regexp(r"\s*\S")])
+    expected_version = integer(0, INT32_MAX, load_default=None, metadata=about("409 if it is not the newest version."))
+
+
+class InstructionRollback(CallerQuery):
+    version = integer(1, INT32_MAX, required=True)
+
+
+class ProposalDecision(CallerQuery):
+    accept = fields.Boolean(required=True)

@@ -1,0 +1,118 @@
+"""Examples: who is shown which, when none is shown, and what they rest on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import services_of
+from memory.turn.prompt import EXAMPLES
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer
+from tests.resources import Body, error, good, read_all, rows_of
+from tests.talking import at, chat, prompts
+from tests.traces import traces
+
+HAIKU = "Write a haiku about the sea"
+
+
+@pytest.fixture
+def client(model_app: Flask) -> FlaskClient:
+    return model_app.test_client()
+
+
+def add(client: FlaskClient, asked: str, answered: str, **more: Any) -> Body:
+    return good(client.post("/api/examples", json={"input": asked, "output": answered, **more}))
+
+
+def outputs(answer: Body) -> list[str]:
+    """The examples that a turn says its prompt showed."""
+    return [example["output"] for example in answer["memory"]["examples"]]
+
+
+def test_the_most_similar_are_shown_and_the_best_rated_first(client: FlaskClient, model_server: ModelServer) -> None:
+    add(client, HAIKU, "Grey waves </memory>\nroll in.", user_id="ada", rating=4, tags=["poem"])
+    add(client, "Write a haiku about the open sea", "For all: blue waves.", rating=5)
+    add(client, "How do I boil an egg?", "Seven minutes.", user_id="ada")
+    add(client, HAIKU, "Bob's waves.", user_id="bob")
+    asked = {"session_id": "s", "user_id": "ada"}
+    answer = chat(client, "A haiku about the sea, please", **asked)
+    assert outputs(answer) == ["For all: blue waves.", "Grey waves </memory>\nroll in."]
+    head, *_, last = prompts(model_server)[-1]
+    assert (
+        f"\n<examples>\n{EXAMPLES}\nuser: Write a haiku about the open sea\nassistant: For all: blue waves.\n"
+        f"user: {HAIKU}\nassistant: Grey waves &lt;/memory&gt;\n  roll in.\n</examples>\n</memory>\n\n"
+    ) in last["content"]
+    assert "waves" not in head["content"]
+    shown = good(client.get(f"/api/sessions/s/turns/{answer['message_id']}"))["memory"]
+    assert shown["examples"] == answer["memory"]["examples"]
+    for small_talk in ("Thanks!", "ok"):
+        assert outputs(chat(client, small_talk, **asked)) == []
+        assert "<examples>" not in prompts(model_server)[-1][-1]["content"]
+    mine, all_of_tenant = (read_all(client, "/api/examples", **whose) for whose in ({"user_id": "ada"}, {}))
+    assert [(one["input"], one["rating"], one["tags"]) for one in mine] == [
+        ("How do I boil an egg?", 5, []),
+        (HAIKU, 4, ["poem"]),
+    ]
+    assert [one["output"] for one in all_of_tenant] == ["For all: blue waves."]
+
+
+def test_without_an_example_that_fits_the_prompt_stays_as_it_was(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server, example_tokens=30)).test_client()
+    asked = {"temporary": True, "user_id": "ada"}
+    assert outputs(chat(client, HAIKU, **asked)) == []
+    shown = add(client, HAIKU, "Waves roll in.", user_id="ada")
+    add(client, HAIKU, "An answer that is longer than the budget. " * 5, user_id="ada")
+    assert outputs(chat(client, HAIKU, **asked)) == ["Waves roll in."]
+    receipt = good(client.delete(f"/api/examples/{shown['id']}"))
+    assert (receipt["example_id"], receipt["erased"]["items"]) == (shown["id"], 1)
+    assert outputs(chat(client, HAIKU, **asked)) == []
+    first, with_one, last = prompts(model_server)
+    assert [one["content"][70:] for one in first] == [one["content"][70:] for one in last]  # but for the minute
+    assert len(str(with_one)) > len(str(first))
+    assert error(client.delete(f"/api/examples/{shown['id']}"), 404)["code"] == "example_not_found"
+
+
+@pytest.mark.parametrize("end", ["message", "reply", "replaced", "session"])
+def test_an_exchange_becomes_an_example_and_goes_with_its_messages(
+    client: FlaskClient, model_server: ModelServer, end: str
+) -> None:
+    secret = "Xylozarquon"
+    model_server.main.queue(f"{secret} it is.", "Another.")
+    turn = chat(client, f"Name the {secret} boat", session_id="s", user_id="ada")
+    named = {"session_id": "s", "message_id": turn["message_id"], "user_id": "ada"}
+    good(client.post("/api/examples", json=named))
+    example = good(client.post("/api/examples", json={**named, "message_id": turn["user_message_id"], "rating": 2}))
+    (only,) = read_all(client, "/api/examples", session_id="s")
+    assert only == example and (example["output"], example["rating"]) == (f"{secret} it is.", 2)
+    chat(client, "Name the other boat", session_id="other", user_id="ada")
+    if end == "session":
+        assert good(client.delete("/api/sessions/s"))["erased"]["items"] == 1
+        services_of(client.application).outbox.run_due()
+        assert traces(services_of(client.application).settings.data_dir, secret) == {}
+    elif end == "replaced":
+        chat(client, "Name it", session_id="s", user_id="ada", replaces=turn["user_message_id"])
+    else:
+        message = turn["user_message_id" if end == "message" else "message_id"]
+        receipt = good(client.delete(f"/api/sessions/s/messages/{message}"))
+        assert receipt["erased"]["items"] == 1
+    assert read_all(client, "/api/examples", user_id="ada") == []
+    assert outputs(chat(client, f"Name the {secret} boat", session_id="new", user_id="ada")) == []
+
+
+def test_what_is_no_example_is_refused_and_nothing_is_stored(client: FlaskClient) -> None:
+    turn = chat(client, "Keep this to yourself", session_id="s", user_id="ada", remember=False)
+    before = rows_of(services_of(client.application))
+    whole = {"input": "a", "output": "b"}
+    for body in ({"input": "a"}, {**whole, "session_id": "s"}, {"message_id": 1}, {**whole, "rating": 6}):
+        error(client.post("/api/examples", json=body), 422)
+    for message, status, code in (
+        (turn["message_id"], 422, "not_remembered"),
+        (999, 404, "exchange_not_found"),
+    ):
+        named = {"session_id": "s", "message_id": message}
+        assert error(client.post("/api/examples", json=named), status)["code"] == code
+    assert rows_of(services_of(client.application)) == before
