@@ -59,7 +59,7 @@ def live(database: Database, seed: int) -> None:
     chance = random.Random(seed)
     with database.write() as tx:
         for owner in range(1, 9):
-            tx.execute(text(f"INSERT INTO owners VALUES ({owner}, 'default', 'user', '{owner}', '{NOW}')"))
+            tx.execute(text(f"INSERT INTO owners VALUES ({owner}, 'default', 'user', '{owner}', '{NOW}', 0)"))
         words: list[str] = []
         for number in range(600):
             owner = chance.randrange(1, 9)

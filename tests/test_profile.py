@@ -155,6 +155,18 @@ def test_later_words_contradict_earlier_ones(ada: Person) -> None:
     assert ada.profile(as_of="2001-01-01T00:00:00Z")["version"] == 0
 
 
+def test_a_forgotten_fact_leaves_the_profile(ada: Person) -> None:
+    ada.tell("I live in Tallinn with my cat.", "I love green tea.")
+    home = change("add", "/home", "Tallinn", "I live in Tallinn")
+    ada.update(patch(home, change("add", "/likes/-", "green tea", "I love green tea.", 2)))
+    assert "Tallinn" in ada.head()
+    facts = good(ada.client.get("/api/facts?user_id=ada"))["items"]
+    (of_home,) = (one["id"] for one in facts if "Tallinn" in one["text"])
+    good(ada.client.delete(f"/api/facts/{of_home}?user_id=ada"))
+    assert ada.profile()["profile"] == {"likes": ["green tea"]} and ada.profile()["author"] == "erasure"
+    assert "Tallinn" not in ada.head("u") and "green tea" in ada.head("u")
+
+
 def test_a_person_edits_rolls_back_and_is_not_overruled_by_old_words(ada: Person) -> None:
     ada.tell("I live in Tallinn.")
     ada.update(patch(change("add", "/home", "Tallinn", "I live in Tallinn.")))

@@ -169,7 +169,7 @@ def test_no_row_of_an_erased_person_is_left(model_app: Flask, model_server: Mode
     services.outbox.run_due()
     alone = rows_of(services)
     live(model_app, model_server, "ada", "Tea")
-    nobodys = ("prompts", "keys", "jobs", "queues")
+    nobodys = ("prompts", "keys", "jobs", "queues", "model_server")
     assert all(count > alone[table] for table, count in rows_of(services).items() if table not in nobodys)
     good(client.delete("/api/users/ada"))
     assert {**rows_of(services), "jobs": 0} == {**alone, "jobs": 0}
@@ -204,6 +204,7 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
     assert kept == {
         ("memory/access/anonymous.py", "@functools.lru_cache(maxsize=64)"),  # where requests come from
         ("api/limits.py", "@functools.lru_cache(maxsize=64)"),  # the same
+        ("memory/llm/models.py", "self._named = lru_cache(CHOSEN_MAX)(named) if named is not None else None"),
         ("memory/prompts/prompts.py", "@lru_cache(maxsize=256)"),
         ("memory/prompts/sandbox.py", "@lru_cache(maxsize=256)"),
         ("memory/rendering.py", "@lru_cache(maxsize=4096)"),  # two characters and what is between them

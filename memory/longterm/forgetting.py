@@ -1,4 +1,4 @@
-"""What goes from long-term memory when messages are erased or replaced.
+"""What goes from long-term memory when messages are erased or replaced, and when facts are forgotten.
 
 Guarantee: no document, and no earlier version of one, says what rests on these messages alone or with others.  A
 profile loses those of its values, an instruction those of its versions; any other document goes whole.
@@ -7,15 +7,17 @@ profile loses those of its values, an instruction those of its versions; any oth
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Select, delete, select
 
+from memory.domain import Fact
 from memory.longterm import instructions
 from memory.longterm.patch import Profile
-from memory.longterm.profile import PLACE
+from memory.longterm.profile import KEY, PLACE, Said
 from memory.store import documents
 from memory.store.values import Item, Put
 from models import ItemRow, ItemVersionRow, MessageRow, SessionRow, Transaction
@@ -38,6 +40,18 @@ def forget_messages(tx: Transaction, messages: Select[int], now: datetime) -> Co
             gone += documents.remove(tx, [item.id])
         documents.rest_no_more_on(tx, item.id, ids)
     return gone
+
+
+def forget_facts(tx: Transaction, owner_id: int, facts: Collection[Fact], now: datetime) -> None:
+    """Take what says the same as these facts out of the person's profile.  Earlier versions of it stay."""
+    item = documents.read(tx, owner_id, PLACE, KEY, now)
+    if item is None:
+        return
+    profile = Profile.of(item.value)
+    telling = [one[2] for one in profile.values() if any(Said.of(*one).tells(fact) for fact in facts)]
+    if telling:
+        left = asdict(profile.without(lambda source: source in telling))
+        documents.write(tx, owner_id, Put(PLACE, KEY, left), now, author="erasure")
 
 
 def _thin(tx: Transaction, owner_id: int, item: Item, places: set[tuple[str, int]], now: datetime) -> Counter[str]:

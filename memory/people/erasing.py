@@ -29,7 +29,7 @@ from memory.facts.facts import as_fact
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
 from memory.longterm import examples
-from memory.longterm.forgetting import forget_messages
+from memory.longterm.forgetting import forget_facts, forget_messages
 from memory.longterm.instructions import Instructions
 from memory.people.erased_message import erase_message
 from memory.people.users import count_of
@@ -143,7 +143,8 @@ class Erasing:
     def fact(self, caller: Caller, fact_id: int, *, restore: bool = False) -> Receipt:
         """Forget a fact with its history and the facts that it corrected.  With `restore`, those hold again instead.
 
-        The message it came from stays.  The newest summaries lose what says just the same; earlier versions stay.
+        The message it came from stays.  The newest summaries and the profile lose what says the same; earlier versions
+        stay.
         Raises NotFound.
         """
         receipt = self.facts(caller, [fact_id], restore=restore)
@@ -165,6 +166,7 @@ class Erasing:
             for owner_id, facts in by_owner.items():
                 nothing, of_owner = dict.fromkeys(facts, ""), SessionRow.owner_id == owner_id
                 reword_newest(tx, of_owner, nothing, "erasure", self.settings, self.now())
+                forget_facts(tx, owner_id, facts, self.now())
             withdraw(tx, line)
             if named:
                 self.outbox.ask(tx, _scrub(caller.tenant, SOON))
