@@ -118,7 +118,7 @@ def test_with_workers_of_their_own_the_web_leaves_jobs_alone(make_app: MakeApp, 
         assert not web.services.outbox._threads
         assert {job["state"] for job in web.jobs()} == {"pending"}
         found = good(web.client.get("/api/search?q=tea&user_id=bob"))["results"]
-        assert found[0]["content"] == "I drink tea."
+        assert "I drink tea." in [one["content"] for one in found]
         erased = good(web.client.delete("/api/users/bob"))  # at once, by itself
         assert erased["pending"] == [] and web.jobs() == []
     finally:

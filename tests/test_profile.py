@@ -163,7 +163,7 @@ def test_a_forgotten_fact_leaves_the_profile(ada: Person) -> None:
     facts = good(ada.client.get("/api/facts?user_id=ada"))["items"]
     (of_home,) = (one["id"] for one in facts if "Tallinn" in one["text"])
     good(ada.client.delete(f"/api/facts/{of_home}?user_id=ada"))
-    assert ada.profile()["profile"] == {"likes": ["green tea"]} and ada.profile()["author"] == "erasure"
+    assert ada.profile()["document"] == {"likes": ["green tea"]} and ada.profile()["author"] == "erasure"
     assert "Tallinn" not in ada.head("u") and "green tea" in ada.head("u")
 
 

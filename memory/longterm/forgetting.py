@@ -15,9 +15,10 @@ from typing import Any
 from sqlalchemy import Select, delete, select
 
 from memory.domain import Fact
+from memory.facts.grounding import stems
 from memory.longterm import instructions
 from memory.longterm.patch import Profile
-from memory.longterm.profile import KEY, PLACE, Said
+from memory.longterm.profile import KEY, PLACE
 from memory.store import documents
 from memory.store.values import Item, Put
 from models import ItemRow, ItemVersionRow, MessageRow, SessionRow, Transaction
@@ -43,14 +44,19 @@ def forget_messages(tx: Transaction, messages: Select[int], now: datetime) -> Co
 
 
 def forget_facts(tx: Transaction, owner_id: int, facts: Collection[Fact], now: datetime) -> None:
-    """Take what says the same as these facts out of the person's profile.  Earlier versions of it stay."""
+    """Take the values that say no more than these facts out of the person's profile.  Earlier versions of it stay."""
     item = documents.read(tx, owner_id, PLACE, KEY, now)
     if item is None:
         return
     profile = Profile.of(item.value)
-    telling = [one[2] for one in profile.values() if any(Said.of(*one).tells(fact) for fact in facts)]
-    if telling:
-        left = asdict(profile.without(lambda source: source in telling))
+    told = [(fact.valid_from.isoformat(), set(stems(fact.text))) for fact in facts]
+    gone = [
+        source
+        for _, value, source in profile.values()
+        if any(source["since"] == since and words.issuperset(stems(str(value))) for since, words in told)
+    ]
+    if gone:
+        left = asdict(profile.without(lambda source: source in gone))
         documents.write(tx, owner_id, Put(PLACE, KEY, left), now, author="erasure")
 
 

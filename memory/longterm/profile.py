@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from jsonschema import Draft202012Validator
 from sqlalchemy import select
@@ -296,25 +296,7 @@ def _proposal(one: Any) -> Proposal:
     return Proposal(one["op"], one["path"], one.get("value"), FactDraft("", one["source"], one["quote"]))
 
 
-# -- what a profile says
-
-
-class Said(NamedTuple):
-    """A value of a profile: since when it holds, and its words with those of its place."""
-
-    since: str
-    words: frozenset[str]
-
-    @classmethod
-    def of(cls, place: tuple[str | int, ...], value: Any, source: Mapping[str, Any]) -> Said:
-        return cls(source["since"], frozenset(stems(f"{_name(place)} {value}")))
-
-    def tells(self, fact: Fact) -> bool:
-        """Whether it says the same as a fact: it was taken from the same message, and has half of the fact's words."""
-        if self.since != fact.valid_from.isoformat():
-            return False
-        words = set(stems(fact.text))
-        return 2 * len(words & self.words) >= len(words)
+# -- in the head of a prompt
 
 
 @dataclass(frozen=True)
@@ -323,24 +305,23 @@ class ShownProfile:
 
     version: int = 0
     lines: tuple[str, ...] = ()
-    values: tuple[Said, ...] = ()
+    values: tuple[tuple[str, frozenset[str]], ...] = ()  # since when each holds, and its words
 
     @classmethod
     def of(cls, version: int, stored: Any, budget: int) -> ShownProfile:
-        lines, values = list[str](), list[Said]()
+        lines, values = list[str](), list[tuple[str, frozenset[str]]]()
         for place, value, source in Profile.of(stored).values():
-            line = profile_line(_name(place), value, datetime.fromisoformat(source["since"]))
+            name = " ".join(part.replace("_", " ") for part in place if isinstance(part, str))
+            line = profile_line(name, value, datetime.fromisoformat(source["since"]))
             budget -= tokens.estimate(line)
             if budget < 0:
                 break
             lines.append(line)
-            values.append(Said.of(place, value, source))
+            values.append((source["since"], frozenset(stems(f"{name} {value}"))))
         return cls(version, tuple(lines), tuple(values))
 
     def says(self, fact: Fact) -> bool:
-        """Whether the prompt has a fact already."""
-        return any(one.tells(fact) for one in self.values)
-
-
-def _name(place: tuple[str | int, ...]) -> str:
-    return " ".join(part.replace("_", " ") for part in place if isinstance(part, str))
+        """Whether the prompt has a fact already: a value was taken from the same message, and has half of its words."""
+        said = [words for since, words in self.values if since == fact.valid_from.isoformat()]
+        words = set(stems(fact.text)) if said else set()
+        return any(2 * len(words & one) >= len(words) for one in said)
