@@ -244,6 +244,14 @@ def test_the_topic_is_what_the_person_is_up_to(said: list[str], topic: str) -> N
     assert summary.topic == topic and digest(["I work as a cook."], summary)[0].topic == topic
 
 
+def test_what_other_chats_told_is_not_the_topic() -> None:
+    known = [
+        fact(7, "Name: Ada", "My name is Ada"),
+        fact(8, "Planning a trip to Porto", "I'm planning a trip to Porto"),
+    ]
+    assert digest(["The roof leaks again."], Sections(), known)[0].topic.startswith("The roof leaks again")
+
+
 # -- replies
 
 

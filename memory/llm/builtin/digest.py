@@ -212,11 +212,12 @@ class Reader:
         previous = one_line(self._previous.topic)
         if previous and not previous.startswith(("About ", "关于")):
             return previous
-        for one in self.held:
+        of_chat = [one for one in self.held if one.source >= 0]  # what is known from other chats is not its topic
+        for one in of_chat:
             if one.category == "plan" and one.importance > 1 and (match := _UNDERTAKING.match(one.text)):
                 what = next(filter(None, match.groups()))
                 return clip(what[:1].upper() + what[1:])
-        if name := next((one.value for one in self.held if one.key == "name"), ""):
+        if name := next((one.value for one in of_chat if one.key == "name"), ""):
             return f"About {name}" if name.isascii() else f"关于{name}"
         return previous or clip(next((item for name in _SECTIONS for item in self._items[name]), ""))
 
