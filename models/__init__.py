@@ -1,11 +1,11 @@
 """The rows, and the one place that opens transactions."""
 
+from models.base import Base, UTCDateTime
 from models.database import Database, Transaction, Upsert
 from models.items import ItemRow, ItemSourceRow, ItemVersionRow
 from models.links import LinkRow
 from models.rows import (
     REVISED,
-    Base,
     FactRevisionRow,
     FactRow,
     JobRow,
@@ -19,7 +19,6 @@ from models.rows import (
     SpendingRow,
     SummaryRow,
     TurnRow,
-    UTCDateTime,
 )
 
 __all__ = [

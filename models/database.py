@@ -20,7 +20,7 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
-from models.rows import Base
+from models.base import Base
 from models.sqlite_file import BUSY_TIMEOUT_MS, Opened, SQLiteFile
 
 PATIENCE = 15.0  # seconds a write waits for others: longer than any write takes, shorter than a person waits

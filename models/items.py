@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import JSON, ForeignKey, Index, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.rows import NEVER_REUSED, Base, BigId
+from models.base import NEVER_REUSED, Base, BigId
 
 # Ranges of names select what is below a prefix, so names are ordered by their code points on every database.
 NAME = String(256).with_variant(String(256, collation="C"), "postgresql")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.rows import NEVER_REUSED, Base, BigId
+from models.base import NEVER_REUSED, Base, BigId
 
 
 class LinkRow(Base):

@@ -1,4 +1,4 @@
-"""The rows, one class a table, and column types that mean the same on SQLite and PostgreSQL.
+"""The rows, one class a table.
 
 Alembic makes the tables (see migrations); nothing here makes a schema by itself.
 """
@@ -6,67 +6,13 @@ Alembic makes the tables (see migrations); nothing here makes a schema by itself
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from datetime import date, datetime
+from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    Date,
-    DateTime,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-)
-from sqlalchemy.engine import Dialect
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
-from sqlalchemy.types import TypeDecorator
+from sqlalchemy import JSON, BigInteger, Date, ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-# SQLite numbers rows only in a column declared INTEGER; everywhere else ids are 64 bits wide.
-BigId = BigInteger().with_variant(Integer, "sqlite")
-
-# By default SQLite gives a deleted row's id to the next row.  An id of an erased message must never come to mean
-# another message: the index, a client's bookmark or a fact's source may still hold it.
-NEVER_REUSED = {"sqlite_autoincrement": True}
-
-
-class UTCDateTime(TypeDecorator[datetime]):
-    """An aware time, stored as naive UTC, because SQLite has no time zones."""
-
-    impl = DateTime
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError("a time without a time zone reached the database")
-        return value.astimezone(UTC).replace(tzinfo=None)
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        return None if value is None else value.replace(tzinfo=UTC)
-
-
-class Base(DeclarativeBase):
-    """The base of all rows.  Statements on the path of a turn use `__table__`: they return plain columns."""
-
-    metadata = MetaData(
-        naming_convention={
-            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-            "pk": "pk_%(table_name)s",
-        }
-    )
-    type_annotation_map = {datetime: UTCDateTime, dict[str, Any]: JSON, list[int]: JSON}
-
-    if TYPE_CHECKING:
-        __table__: ClassVar[Table]  # DeclarativeBase allows any FROM clause; every row here has a table of its own
+from models.base import NEVER_REUSED, Base, BigId
 
 
 class OwnerRow(Base):
