@@ -14,7 +14,7 @@ from tests.live import Live
 from tests.model_server import ModelServer
 from tests.resources import digest_of
 
-PACKAGED = ("memory", "repair", "summary", "system")
+PACKAGED = ("feedback", "memory", "profile", "repair", "summary", "system")
 NOW: dict[str, Any] = {
     "topic": "A weekend in Porto",
     "requirements": ["Twin room with breakfast"],
@@ -109,7 +109,7 @@ def test_a_saved_prompt_is_deleted_when_confirmed_and_no_longer_used(page: Page,
         asked = page.get_by_role("dialog", name=f"Delete the prompt “{name}”?")
         asked.get_by_role("button", name="Delete", exact=True).click()
         expect(asked).to_be_hidden()
-        expect(prompts(page)).to_have_count(4)
+        expect(prompts(page)).to_have_count(len(PACKAGED))
     expect(delete).to_be_hidden()
     expect(prompts(page).filter(has_text="summary")).to_contain_text("comes with Recap")
     assert stored(live, "summary")[0] == 0
