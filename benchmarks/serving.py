@@ -143,13 +143,14 @@ class Server:
 def temporary_server(model_url: str | None = None, root: Path = ROOT, /, **settings: str) -> Iterator[Server]:
     """A running server in a temporary folder.  Both are removed at the end of the block, also on SIGTERM and SIGINT.
 
-    The server uses the models MAIN and MINI of the model server at `model_url`; without it, the built-in model.
+    The server uses the models MAIN and MINI of the model server at `model_url`; without it, the built-in model.  Profiles
+    are off, because they are updated two minutes after a conversation, and a benchmark would wait for each of them.
     """
     models = {"OPENAI_BASE_URL": model_url, "OPENAI_MODEL": MAIN, "OPENAI_SUMMARY_MODEL": MINI} if model_url else {}
     with (
         terminable(),
         tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
-        Server(Path(folder) / "data", root, **{**models, **settings}) as server,
+        Server(Path(folder) / "data", root, **{"PROFILE_MODE": "off", **models, **settings}) as server,
     ):
         yield server
 
