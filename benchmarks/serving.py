@@ -143,8 +143,9 @@ class Server:
 def temporary_server(model_url: str | None = None, root: Path = ROOT, /, **settings: str) -> Iterator[Server]:
     """A running server in a temporary folder.  Both are removed at the end of the block, also on SIGTERM and SIGINT.
 
-    The server uses the models MAIN and MINI of the model server at `model_url`; without it, the built-in model.  Profiles
-    are off, because they are updated two minutes after a conversation, and a benchmark would wait for each of them.
+    The server uses the models MAIN and MINI of the model server at `model_url`; without it, the built-in model, unless
+    the settings name others.  Profiles are off, because they are updated two minutes after a conversation, and a
+    benchmark would wait for each of them.
     """
     models = {"OPENAI_BASE_URL": model_url, "OPENAI_MODEL": MAIN, "OPENAI_SUMMARY_MODEL": MINI} if model_url else {}
     with (
