@@ -63,10 +63,10 @@ class Command(argparse.ArgumentParser):
         """Add the argument for recorded conversations.  Pass `options.conversations` to `loaded`."""
         self.add_argument("conversations", nargs="+", type=Path, metavar="CONVERSATION.json | FOLDER")
 
-    def loaded(self, paths: Sequence[Path], *, unanswerable: bool = False) -> list[Conversation]:
+    def loaded(self, paths: Sequence[Path]) -> list[Conversation]:
         """Load the conversations in these files and folders; see `Conversation.load`."""
         try:
-            return [Conversation.load(file, unanswerable=unanswerable) for file in files_of(paths)]
+            return [one for file in files_of(paths) for one in Conversation.load(file)]
         except (OSError, ValueError) as error:
             self.error(str(error))
 

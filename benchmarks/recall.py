@@ -178,7 +178,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--scale", nargs="*", type=int, metavar="N", help=f"search among N messages of one owner (default: {SCALES})"
     )
     options = command.parse_args(arguments)
-    corpora = [Corpus.of(one) for one in command.loaded(options.conversations, unanswerable=True)]
+    conversations = command.loaded(options.conversations)
+    corpora = [Corpus.of(one.with_evidence(unanswerable=True)) for one in conversations]
     if not any(corpus.conversation.questions for corpus in corpora):
         command.error("there is no conversation with a question that has evidence")
     if options.leave_one_out and len(corpora) < 2:

@@ -22,17 +22,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx2
-
+from benchmarks.client import Recap
 from benchmarks.command import Command, about_now, breaking_off, progress
-from benchmarks.conversation import CATEGORIES, Conversation, Question, Said, recall_at
+from benchmarks.conversation import CATEGORIES, Conversation, Question, recall_at
 from benchmarks.results import Row, by_conversation, machine_line, percentiles, rows, width_of
 from benchmarks.serving import temporary_server
 
-BATCH = 1_000  # messages in one call: the API's maximum
 DEPTHS = (5, 10, 20)
 LIMIT = 20  # results of a search: recall is measured down to this depth
-QUIET_SECONDS = 600.0  # a real mini model may take this long over the summaries of an import
 
 _ROWS: tuple[Row, ...] = (
     ("messages", "{:,}", ("messages",)),
@@ -70,66 +67,6 @@ class Replayed:
     usage: list[dict[str, Any]] = field(default_factory=list)
 
 
-class Recap:
-    """A client of the HTTP API, for the benchmark's own users."""
-
-    def __init__(self, url: str) -> None:
-        self._http = httpx2.Client(base_url=url, timeout=180.0, trust_env=False)
-        self._sessions: list[str] = []
-
-    def ready(self) -> dict[str, Any]:
-        """The answer of /health/ready.  Raises SystemExit if the server does not answer or is not ready."""
-        try:
-            answer = self._http.get("/health/ready")
-        except httpx2.TransportError as error:
-            raise SystemExit(
-                f"No Recap answers at {self._http.base_url} ({error}). Start one with `make run`."
-            ) from None
-        if answer.status_code != 200:
-            raise SystemExit(f"Recap at {self._http.base_url} is not ready: {answer.text}")
-        body: dict[str, Any] = answer.json()
-        return body
-
-    def append(self, user: str, session: str, messages: Sequence[Said]) -> None:
-        self._sessions.append(session)
-        for start in range(0, len(messages), BATCH):
-            batch = [one.to_import() for one in messages[start : start + BATCH]]
-            self._call("POST", f"/api/sessions/{session}/messages", json={"user_id": user, "messages": batch})
-
-    def wait_for_jobs(self, user: str, *kinds: str) -> None:
-        """Wait until the user has no job of these kinds.  Raises RuntimeError if a job fails or takes too long."""
-        deadline = time.monotonic() + QUIET_SECONDS
-        while waiting := [job for job in self._jobs(user) if job["kind"] in kinds]:
-            failed = [job for job in waiting if job["state"] == "failed"]
-            if failed or time.monotonic() > deadline:
-                raise RuntimeError(f"jobs failed or did not end in time: {failed or waiting}")
-            time.sleep(0.01)
-
-    def _jobs(self, user: str) -> list[dict[str, Any]]:
-        jobs: list[dict[str, Any]] = self._call("GET", "/api/jobs", params={"user_id": user, "limit": 100})["items"]
-        return jobs
-
-    def search(self, user: str, text: str) -> dict[str, Any]:
-        return self._call("GET", "/api/search", params={"q": text, "user_id": user, "limit": LIMIT})
-
-    def chat(self, user: str, session: str, message: str) -> dict[str, Any]:
-        if session not in self._sessions:
-            self._sessions.append(session)
-        return self._call("POST", "/api/chat", json={"user_id": user, "session_id": session, "message": message})
-
-    def erase(self) -> None:
-        """Erase every session that the benchmark created."""
-        while self._sessions:
-            self._http.delete(f"/api/sessions/{self._sessions.pop()}")
-
-    def _call(self, method: str, path: str, **more: Any) -> dict[str, Any]:
-        answer = self._http.request(method, path, **more)
-        if answer.status_code != 200:
-            raise RuntimeError(f"{method} {path} answered {answer.status_code}: {answer.text[:1000]}")
-        body: dict[str, Any] = answer.json()
-        return body
-
-
 def replay(recap: Recap, conversation: Conversation, turns: int, bar: Any) -> Replayed:
     """Import one conversation, search it, and chat with its messages."""
     done = Replayed(conversation)
@@ -154,7 +91,7 @@ def replay(recap: Recap, conversation: Conversation, turns: int, bar: Any) -> Re
     bar.set_postfix_str(f"{conversation.name}: search")
     for question in conversation.questions:
         begun = time.perf_counter()
-        answer = recap.search(user, question.text)
+        answer = recap.search(user, question.text, LIMIT)
         done.search_ms.append((time.perf_counter() - begun) * 1000)
         done.took_ms.append(answer["took_ms"])
         done.found.append([result["external_id"] for result in answer["results"]])
@@ -268,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command.add_argument("--turns", type=int, default=50, help="turns to chat (default: %(default)s)")
     command.add_argument("--keep", action="store_true", help="do not erase the sessions at the end")
     options = command.parse_args(arguments)
-    conversations = command.loaded(options.conversations)
+    conversations = [one.with_evidence() for one in command.loaded(options.conversations)]
     results = about_now()
     with breaking_off():
         results |= run(conversations, None if options.serve else options.url, options.turns, options.keep)

@@ -62,7 +62,7 @@ def width_of(names: Iterable[str]) -> int:
 def rows(of: Iterable[Row], columns: Sequence[Mapping[str, Any]], label: int, width: int) -> list[str]:
     """The lines of a table: a label of width `label`, then a figure of width `width` for each column."""
     return [
-        f"{title:{label}}" + "".join(_cell(figures, shape, path).rjust(width) for figures in columns)
+        f"{title:{label}}" + "".join(cell(figures, shape, path).rjust(width) for figures in columns)
         for title, shape, path in of
     ]
 
@@ -72,7 +72,7 @@ def settings_told(settings: Mapping[str, str]) -> str:
     return "".join(f", {name}={value}" for name, value in settings.items())
 
 
-def _cell(figures: Mapping[str, Any], shape: str, path: tuple[str, ...]) -> str:
+def cell(figures: Mapping[str, Any], shape: str, path: tuple[str, ...]) -> str:
     """The figure at `path`, formatted with `shape`; a dash if there is none."""
     value: Any = figures
     for name in path:

@@ -148,7 +148,8 @@ def test_the_benchmark_runs_on_a_server_of_its_own(run: Run) -> None:
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    return Corpus.of(Conversation.load(OURS, unanswerable=True))
+    (conversation,) = Conversation.load(OURS)
+    return Corpus.of(conversation.with_evidence(unanswerable=True))
 
 
 def test_what_is_found_is_judged_by_share_order_and_tokens(corpus: Corpus) -> None:
