@@ -1,13 +1,21 @@
-"""The published files that benchmarks read."""
+"""The benchmark of answers: the published files it reads, what it asks and judges, and how it goes on after a break."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from benchmarks import answers
 from benchmarks.conversation import Conversation
+from tests.live import Live
+from tests.model_server import ModelServer, Status, digest
+from tests.resources import an_app
+from tests.talking import prompts
 
 LOCOMO = [
     {
@@ -47,6 +55,21 @@ LONGMEMEVAL = [
     }
     for name, expected in (("q1", 1), ("q2_abs", "The number of violas was never told."))
 ]
+REPLIES = {
+    "When did Ana buy a cello?": "On 7 May 2023.",
+    "Which dog has Ben?": "He has a beagle.",
+    "What did Otto cost?": "I do not know.",
+    "How many violins do I own?": "You own 2.",
+}
+
+Run = Callable[..., dict[str, Any]]
+
+
+def verdict(body: dict[str, Any]) -> dict[str, Any]:
+    """What the scripted judge thinks: the expected answer's words decide."""
+    asked = json.loads(body["messages"][1]["content"])
+    unknown = "do not tell" in asked["expected"] and "not know" in asked["reply"]
+    return {"reason": "Words.", "correct": unknown or asked["expected"] in asked["reply"]}
 
 
 @pytest.fixture
@@ -54,6 +77,148 @@ def files(tmp_path: Path) -> list[str]:
     for name, content in (("locomo", LOCOMO), ("longmemeval", LONGMEMEVAL)):
         (tmp_path / f"{name}.json").write_text(json.dumps(content), "utf-8")
     return [str(tmp_path / "locomo.json"), str(tmp_path / "longmemeval.json")]
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path,
+    migrated: Path,
+    model_server: ModelServer,
+    files: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Run:
+    """Runs the benchmark on both files and the scripted models.  Its Recap runs in this process, on fresh data."""
+
+    @contextmanager
+    def in_this_process(**settings: str) -> Iterator[Live]:
+        (folder := tmp_path / f"data-{len(list(tmp_path.iterdir()))}").mkdir()
+        with an_app(folder, migrated, **settings) as app:
+            live = Live(lambda: app)
+            try:
+                yield live
+            finally:
+                live.stop()
+
+    def reply(body: dict[str, Any]) -> str:
+        return REPLIES[body["messages"][-1]["content"].rpartition("</memory>\n\n")[2]]
+
+    def run(*options: str, asked: Sequence[str] = files) -> dict[str, Any]:
+        where = ["--results", str(tmp_path / "results"), "--answers", str(tmp_path / "answers.jsonl")]
+        models = ["--base-url", model_server.url, "--model", "main-model", "--judge-model", "judge"]
+        answers.main([*asked, *where, *models, "--set", "OPENAI_SUMMARY_MODEL=mini-model", *options])
+        stored = sorted((tmp_path / "results").glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
+        return json.loads(stored[-1].read_text("utf-8")) if stored else {}
+
+    monkeypatch.setattr(answers, "temporary_server", in_this_process)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    model_server.main.default = reply
+    model_server.mini.default = lambda body: verdict(body) if body["model"] == "judge" else digest(body)
+    return run
+
+
+def lines(tmp_path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text("utf-8").splitlines()]
+
+
+def test_a_run_that_breaks_off_goes_on_where_it_ended(
+    run: Run, tmp_path: Path, model_server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model_server.main.queue("On 7 May 2023.", "He has a beagle.", Status(401))
+    model_server.mini.queue("Hm.", '{"correct": "perhaps"}', "So:", '```json\n{"reason": "Yes.", "correct": true}\n```')
+    with pytest.raises(SystemExit, match=r"The benchmark failed: .*401") as ended:
+        run()
+    assert "sk-of" not in str(ended.value)
+    assert [line.get("correct") for line in lines(tmp_path)] == [None, None, True]
+    model_server.mini.queue(Status(403))
+    with pytest.raises(SystemExit, match=r"The benchmark failed: the judge .*403"):
+        run()
+    assert len(lines(tmp_path)) == 3
+    with (tmp_path / "answers.jsonl").open("a") as file:
+        file.write('{"key": "conv-1:2", "ki')  # killed while it wrote
+    before = len(prompts(model_server))
+
+    with pytest.raises(SystemExit):
+        run("--set", "RECALL=always")
+    assert "begun with other options" in capsys.readouterr().err.splitlines()[-1]
+    results = run()
+
+    assert len(prompts(model_server)) == before + 3
+    assert [line["key"] for line in lines(tmp_path)[1:]] == ["conv-1:0", "conv-1:1", "conv-1:2", "q1:0", "q2_abs:0"]
+    figures = {kind: (of["questions"], of["right_percent"], of["unjudged"]) for kind, of in results["kinds"].items()}
+    assert figures == {
+        "a time": (1, None, 1),
+        "several messages": (1, 100.0, 0),
+        "no answer": (1, 100.0, 0),
+        "knowledge-update": (1, 0.0, 0),
+        "abstention": (1, 0.0, 0),
+    }
+    assert (results["all"]["right_percent"], results["all"]["unjudged"]) == (50.0, 1)
+    assert results["all"]["reply_ms"]["p95"] > 0
+    tokens = results["tokens"]
+    assert min(tokens["prompt"], tokens["completion"], tokens["judge"]) > 0 == tokens["summary"]
+    printed = capsys.readouterr().out
+    assert "knowledge-update" in printed and "50.0" in printed and "Measured on" in printed
+
+
+def test_a_question_gets_what_was_said_and_its_own_day(run: Run, model_server: ModelServer) -> None:
+    run()
+    cello, dog, _, violins, _ = prompts(model_server)
+    assert "14 September 2023" in cello[0]["content"] and 'user "Ana": I bought a cello' in cello[-1]["content"]
+    assert "Otto won a prize" in dog[-1]["content"] and "[photo: a beagle" in dog[-1]["content"]
+    assert "Tuesday, 30 May 2023, 23:40" in violins[0]["content"]
+    assert "I sold one" in violins[-1]["content"] and "cello" not in str(violins)
+    models = {request.body["model"] for request in model_server.requests}
+    assert models == {"main-model", "judge"}  # words alone are stored
+    assert {request.headers["authorization"] for request in model_server.requests} == {"Bearer sk-of-the-user"}
+
+
+def test_summaries_are_made_and_counted_if_wanted(run: Run, tmp_path: Path, model_server: ModelServer) -> None:
+    results = run("--summaries", "--limit", "1")
+    assert results["all"]["questions"] == 1 and results["tokens"]["summary"] > 0
+    assert [request.body["model"] for request in model_server.requests][-2:] == ["main-model", "judge"]
+    (one,) = [line["key"] for line in lines(tmp_path)[1:]]
+    assert run("--summaries", "--limit", "3")["all"]["questions"] == 3
+    assert len(prompts(model_server)) == 3 and one in [line["key"] for line in lines(tmp_path)[1:]]
+
+
+def test_an_estimate_comes_before_anything_is_spent(
+    run: Run, tmp_path: Path, model_server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--estimate", "--summaries") == {}
+    told = capsys.readouterr().err
+    assert "Questions left: 5, of conversations: 3." in told and "6,500 to answer, 2,500 to judge, 6,0" in told
+    assert model_server.requests == [] and not (tmp_path / "answers.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "options", "said"),
+    [
+        (["locomo"], ["--set", "RECALL=maybe"], "RECALL"),
+        (["locomo"], ["--answers", "{folder}/locomo.json"], "is something else"),
+        (["missing"], [], "No such file"),
+        (["other"], [], "is not a conversation"),
+        (["none"], [], "there are no questions"),
+        (["locomo", "locomo"], [], "the same name"),
+        (["locomo"], ["--limit", "0"], "at least 1"),
+    ],
+)
+def test_what_cannot_work_is_said_in_one_line(
+    run: Run, tmp_path: Path, asked: list[str], options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "other.json").write_text('[{"question_id": "q", "haystack_sessions": []}]')
+    (tmp_path / "none.json").write_text("[]")
+    with pytest.raises(SystemExit) as ended:
+        run(*(option.format(folder=tmp_path) for option in options), asked=[f"{tmp_path}/{one}.json" for one in asked])
+    assert ended.value.code == 2 and said in capsys.readouterr().err.splitlines()[-1]
+    assert json.loads((tmp_path / "locomo.json").read_text("utf-8")) == LOCOMO
+
+
+def test_a_key_is_needed(run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(SystemExit):
+        run()
+    assert "OPENAI_API_KEY is not set" in capsys.readouterr().err
 
 
 def test_published_questions_keep_what_the_other_benchmarks_need(files: list[str]) -> None:
