@@ -109,7 +109,6 @@ def calls(client: FlaskClient) -> Iterator[tuple[str, str, dict[str, Any], int]]
 
 
 def bodies(schema: dict[str, Any], limit: int) -> Iterator[tuple[str, bytes]]:
-    yield from wholes(limit)
     needed = [name for name in schema.get("required", ()) if name in ("message",)]
     for field, kind in schema["properties"].items():
         more = "".join(f'"{name}":"x",' for name in needed if name != field)
@@ -147,8 +146,11 @@ def cost(client: FlaskClient, method: str, address: str, body: bytes) -> tuple[f
 @pytest.mark.slow
 def test_no_body_costs_much(shared_app: Flask) -> None:
     client, costly, tried = shared_app.test_client(), [], 0
+    limits = set[int]()  # whose bodies that look like no schema were tried: every call reads them in the same way
     for method, address, schema, limit in calls(client):
-        for name, body in bodies(schema, limit):
+        unknown = () if limit in limits else wholes(limit)
+        limits.add(limit)
+        for name, body in (*unknown, *bodies(schema, limit)):
             assert len(body) <= limit
             seconds, memory, answered = cost(client, method, address, body)
             if seconds > CPU_SECONDS * MARGIN or memory > MEMORY_BYTES or answered > ANSWER_BYTES:

@@ -21,7 +21,7 @@ from tests.serving import Api, Server, eventually, migrated_server, rows, server
 
 pytestmark = pytest.mark.slow
 
-CYCLES = 3
+CYCLES = 2
 BATCH = 200
 INDEXING = (
     "SELECT 1 FROM jobs JOIN owners ON owners.id = owner_id "
@@ -77,7 +77,7 @@ def test_killed_during_imports_and_indexing(tmp_path: Path, migrated: Path) -> N
 def test_killed_one_process_or_all_at_any_moment(tmp_path: Path, migrated: Path) -> None:
     """A few cycles of what `make test-faults` does 200 times."""
     with server_with_model(tmp_path, migrated, "--main-delay", "0.02") as server:
-        killed_and_found_whole(server, cycles=3, seed=5)
+        killed_and_found_whole(server, cycles=2, seed=5)
 
 
 def _batch(user: str, start: int) -> list[dict[str, Any]]:

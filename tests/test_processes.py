@@ -81,7 +81,6 @@ def test_a_reply_that_is_being_written_arrives_whole_when_the_server_is_ended(
     [
         (None, UPGRADE),
         (("db", "downgrade", "0003"), UPGRADE),
-        (("db", "downgrade", "base"), UPGRADE),
         ("UPDATE alembic_version SET version_num = '9999'", "run the version of Recap that made it"),
     ],
 )
@@ -122,14 +121,13 @@ def test_a_schema_that_changes_under_a_server_is_reported_and_can_change_back(tm
         server.start()
         with Api(server) as api:
             api.chat("s1", "Hello.")
-            for revision in ("0004", "0003", "base"):
-                assert server.flask("db", "downgrade", revision).returncode == 0
-                for answer in (
-                    api.http.post("/api/chat", json={"message": "Hello?"}),
-                    api.http.get("/api/sessions"),
-                    api.http.get("/health/ready"),
-                ):
-                    assert answer.status_code == 503 and UPGRADE in answer.text, (revision, answer.text)
+            assert server.flask("db", "downgrade", "base").returncode == 0
+            for answer in (
+                api.http.post("/api/chat", json={"message": "Hello?"}),
+                api.http.get("/api/sessions"),
+                api.http.get("/health/ready"),
+            ):
+                assert answer.status_code == 503 and UPGRADE in answer.text, answer.text
             server.migrate()
             assert api.get("/health/ready")["status"] == "ready"
             assert api.chat("s1", "Hello again.")["session_id"] == "s1"  # and needs no restart
