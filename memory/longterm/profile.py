@@ -21,21 +21,18 @@ from sqlalchemy import select
 
 from config import Settings
 from memory import tokens
-from memory.access.budgets import Budgets
 from memory.access.owners import find_owner, find_user, known_user, make_owner
-from memory.domain import Caller, Fact, FactDraft, Message, Usage
+from memory.domain import Caller, Fact, FactDraft, Message
 from memory.errors import Conflict, InvalidRequest, ModelError, NotFound
 from memory.facts.facts import as_fact, close
 from memory.facts.grounding import stems
 from memory.jobs.outbox import JobRequest, Outbox
-from memory.llm import ChatMessage, ModelRequest, ProfileMaterial
-from memory.llm.mini import INTEGER, TEXT, Unusable, ask, instruction, list_of, object_of, objects, without_thinking
-from memory.llm.model_server import ModelServer
+from memory.llm import ProfileMaterial
+from memory.llm.mini import INTEGER, TEXT, Mini, Unusable, list_of, object_of, objects, request_for, without_thinking
 from memory.longterm.head import MODEL
 from memory.longterm.patch import DOCUMENT_BYTES, Operation, Profile, Proposal, accept
 from memory.longterm.profile_schema import DEFAULT_SCHEMA, check_schema, fitting
 from memory.longterm.when import follow_up
-from memory.ops.metrics import Metrics
 from memory.paging import Page, decode_cursor, page_of
 from memory.prompts.prompts import Prompts
 from memory.rendering import block, escape, message_lines, one_line, profile_line
@@ -83,9 +80,7 @@ class Profiles:
     database: Database
     prompts: Prompts
     outbox: Outbox
-    model_server: ModelServer
-    budgets: Budgets
-    metrics: Metrics
+    mini: Mini
     now: Callable[[], datetime]
 
     def get(self, caller: Caller, as_of: datetime | None = None) -> ProfileVersion:
@@ -139,7 +134,7 @@ class Profiles:
             raise InvalidRequest("profiles_off", "PROFILE_MODE is off on this server, so no profile is updated.")
         with self.database.write() as tx:
             owner = known_user(tx, caller)
-            self.budgets.check(tx, owner.id)
+            self.mini.budgets.check(tx, owner.id)
             self.outbox.ask(tx, JobRequest("profile", owner.id, owner.tenant, owner.id, insist=True))
             return next(iter(self._versions(tx, caller)), ProfileVersion())
 
@@ -175,30 +170,25 @@ class Profiles:
             sources, through = _batch(tx, owner) if owner is not None else (set(), 0)
             if owner is None or not sources:
                 return False
-            self.budgets.check(tx, owner.id)
+            self.mini.budgets.check(tx, owner.id)
             of_tenant = Caller(owner.tenant)
             schema, item = self._schema(tx, of_tenant), documents.read(tx, owner.id, PLACE, KEY, self.now())
             query = MESSAGES.where(MessageRow.id.in_(sources), *SAID)
             messages = [Message._make(row) for row in tx.execute(query.order_by(MessageRow.id))]
             prompt, repair = (self.prompts.find(tx, of_tenant, name) for name in ("profile", "repair"))
         before = fitting(_profile(item), schema).seeded(schema)
-        spent: list[Usage] = []
 
         def usable(text: str) -> tuple[Profile, set[int], int]:
             return accept(before, _proposals(text), messages, Draft202012Validator(schema))
 
         under = f"The JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
-        told = [prompt.render(), under, instruction(ANSWER)]
-        asked = ChatMessage("system", "\n\n".join(told)), ChatMessage("user", _material(before, messages))
-        request = ModelRequest(asked, ProfileMaterial(before.document, schema, messages), ANSWER)
+        material = ProfileMaterial(before.document, schema, messages)
+        request = request_for(f"{prompt.render()}\n\n{under}", _blocks(before, messages), material, ANSWER)
         try:
-            (profile, used, refused), _ = ask(self.model_server.models.mini, request, repair, usable, spent)
+            profile, used, refused = self.mini.ask(owner.id, request, repair, usable).made
         except Unusable as problem:
             text = "The profile stays as it was. The mini model's patch was refused, and so was its repair: "
             raise ModelError("profile_refused", f"{text}{problem}", quoted=str(problem)) from None
-        finally:
-            self.budgets.charge(owner.id, spent)
-            self.metrics.spent("mini", sum(spent, Usage(0, 0)))
         with self.database.write() as tx:
             row = tx.get(OwnerRow, job.owner_id)
             now_there = documents.read(tx, owner.id, PLACE, KEY, self.now()) if row is not None else None
@@ -271,11 +261,11 @@ def _check_version(expected: int | None, item: Item | None) -> None:
         raise Conflict("profile_changed", text)
 
 
-def _material(profile: Profile, messages: Sequence[Message]) -> str:
+def _blocks(profile: Profile, messages: Sequence[Message]) -> tuple[str, str]:
     """What the mini model reads: the profile, and the messages by their numbers."""
     numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
     document = escape(one_line(json.dumps(profile.document, ensure_ascii=False)))
-    return "\n\n".join([block("profile", [document]), block("messages", message_lines(numbered, numbered=True))])
+    return block("profile", [document]), block("messages", message_lines(numbered, numbered=True))
 
 
 def _proposals(text: str) -> list[Proposal]:
