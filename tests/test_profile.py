@@ -153,6 +153,9 @@ def test_later_words_contradict_earlier_ones(ada: Person) -> None:
     assert first["document"] == {"home": "Tallinn", "likes": ["green tea"]}
     assert ada.profile(as_of=first["created_at"])["version"] == 1
     assert ada.profile(as_of="2001-01-01T00:00:00Z")["version"] == 0
+    denial = read_all(ada.client, "/api/sessions/s/messages")[-1]
+    good(ada.client.delete(f"/api/sessions/s/messages/{denial['id']}"))
+    assert ada.profile() == made, "no value rests on it"
 
 
 def test_a_forgotten_fact_leaves_the_profile(ada: Person) -> None:

@@ -123,10 +123,11 @@ class Profiles:
         """Make an earlier version the newest again.  Raises NotFound."""
         with self.database.write() as tx:
             owner = known_user(tx, caller)
-            old = next((one for one in self._versions(tx, caller) if one.version == version), None)
-            if old is None:
-                raise NotFound("version_not_found", f"The profile has no version {version}.", param="version")
-            return self._write(tx, owner, old.profile, "rollback", self.now())
+            item = documents.read(tx, owner.id, PLACE, KEY, self.now())
+            if item is None:
+                raise NotFound("version_not_found", "The profile has no versions yet.", param="version")
+            old = documents.find_version(tx, item, version)
+            return self._write(tx, owner, Profile.of(old.value), "rollback", self.now())
 
     def refresh(self, caller: Caller) -> ProfileVersion:
         """Ask for an update now.  Raises NotFound, LimitReached, and InvalidRequest where profiles are off."""
