@@ -107,11 +107,13 @@ TAKING_AWAY = {
     "remove what nothing denies": change("remove", "/likes/0", "", "I bought shoes."),
     "replace without a quote": change("replace", "/home", "Riga", "I moved to Riga."),
     "replace an item with another": change("replace", "/likes/0", "shoes", "I bought shoes."),
-    "a whole document": change("replace", "", {"home": "Tallinn"}, "I bought shoes."),
-    "add over a list": change("add", "/likes", ["shoes"], "I bought shoes."),
+    "a whole document": change("replace", "", '{"home": "Tallinn"}', "I bought shoes."),
+    "add over a list": change("add", "/likes", '["shoes"]', "I bought shoes."),
+    "another source for what stays": change("replace", "/likes", '["green tea", "shoes"]', "I bought shoes."),
     "no such place": change("remove", "/likes/7", "", "I bought shoes."),
     "out of the schema": change("add", "/shoes", "red", "I bought shoes."),
     "an unknown operation": change("move", "/likes/0", "", "I bought shoes."),
+    "no operation": {"op": "remove", "path": "/likes/0"},
 }
 
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from jsonschema import Draft202012Validator
+
 from memory.access.budgets import Budgets
 from memory.domain import Usage
 from memory.llm import ChatMessage, LanguageModel, Material, ModelRequest, complete
@@ -86,6 +88,15 @@ def request_for(told: str, blocks: Iterable[str], material: Material, schema: Ma
     """A request for JSON of a schema: what the model is told, and the blocks of what it reads."""
     system = ChatMessage("system", f"{told}\n\n{instruction(schema)}")
     return ModelRequest((system, ChatMessage("user", "\n\n".join(filter(None, blocks)))), material, schema)
+
+
+def first_object(answer: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The first JSON object in an answer that follows the schema.  Raises Unusable."""
+    follows = Draft202012Validator(schema).is_valid
+    found = next((one for *_, one in objects(without_thinking(answer)) if follows(one)), None)
+    if found is None:
+        raise Unusable("It holds no complete JSON object of the shape that was asked for.")
+    return dict(found)
 
 
 def without_thinking(answer: str) -> str:
