@@ -28,6 +28,7 @@ from memory.languages import analysis_in
 from memory.leases import Leases
 from memory.llm import DigestMaterial, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
+from memory.llm.mini import Mini
 from memory.llm.model_server import ModelServer
 from memory.llm.models import Models
 from memory.longterm.examples import Examples
@@ -117,6 +118,7 @@ class Services:
         self.jobs = Jobs(database, now)
         self.keys = Keys(settings.api_keys, database, now)
         budgets = Budgets(settings, database, now)
+        mini = Mini(model_server, budgets, metrics)
         variables = [prompt_variables(first) for first in (True, False)]
         self.prompts = prompts = Prompts(database, settings.prompts_path, now, variables)
         self.sessions = sessions = Sessions(settings, database, outbox, leases, now)
@@ -126,14 +128,12 @@ class Services:
         self.items = items = Items(database, index, outbox, now)
         self.summaries = Summaries(settings, database, outbox, budgets, facts, now)
         self.backlogs = Backlogs(database, outbox, budgets, now)
-        self.profiles = Profiles(settings, database, prompts, outbox, model_server, budgets, metrics, now)
-        self.updates = Updates(
-            settings, database, prompts, facts, leases, model_server, budgets, metrics, now, self.profiles.follow
-        )
+        self.profiles = Profiles(settings, database, prompts, outbox, mini, now)
+        self.updates = Updates(settings, database, prompts, facts, leases, mini, metrics, now, self.profiles.follow)
         self.indexing = Indexing(database, index)
         self.recall = recall = Recall(settings, database, index, outbox)
         self.instructions = instructions = Instructions(database, now)
-        self.feedback = Feedback(settings, database, prompts, outbox, instructions, model_server, budgets, metrics, now)
+        self.feedback = Feedback(settings, database, prompts, outbox, instructions, mini, now)
         self.examples = examples = Examples(settings, database, index, now)
         self.relay = Relay(model_server)
         parts = partial(

@@ -107,11 +107,13 @@ TAKING_AWAY = {
     "remove what nothing denies": change("remove", "/likes/0", "", "I bought shoes."),
     "replace without a quote": change("replace", "/home", "Riga", "I moved to Riga."),
     "replace an item with another": change("replace", "/likes/0", "shoes", "I bought shoes."),
-    "a whole document": change("replace", "", {"home": "Tallinn"}, "I bought shoes."),
-    "add over a list": change("add", "/likes", ["shoes"], "I bought shoes."),
+    "a whole document": change("replace", "", '{"home": "Tallinn"}', "I bought shoes."),
+    "add over a list": change("add", "/likes", '["shoes"]', "I bought shoes."),
+    "another source for what stays": change("replace", "/likes", '["green tea", "shoes"]', "I bought shoes."),
     "no such place": change("remove", "/likes/7", "", "I bought shoes."),
     "out of the schema": change("add", "/shoes", "red", "I bought shoes."),
     "an unknown operation": change("move", "/likes/0", "", "I bought shoes."),
+    "no operation": {"op": "remove", "path": "/likes/0"},
 }
 
 
@@ -153,6 +155,9 @@ def test_later_words_contradict_earlier_ones(ada: Person) -> None:
     assert first["document"] == {"home": "Tallinn", "likes": ["green tea"]}
     assert ada.profile(as_of=first["created_at"])["version"] == 1
     assert ada.profile(as_of="2001-01-01T00:00:00Z")["version"] == 0
+    denial = read_all(ada.client, "/api/sessions/s/messages")[-1]
+    good(ada.client.delete(f"/api/sessions/s/messages/{denial['id']}"))
+    assert ada.profile() == made, "no value rests on it"
 
 
 def test_a_forgotten_fact_leaves_the_profile(ada: Person) -> None:

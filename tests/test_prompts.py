@@ -12,7 +12,8 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from cli import register_commands
-from memory.summary.digest import instruction, schema
+from memory.llm.mini import instruction
+from memory.summary.digest import schema
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.remembering import Talk

@@ -10,8 +10,9 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from memory import tokens
+from memory.llm.mini import instruction
 from memory.services import Services
-from memory.summary.digest import instruction, schema
+from memory.summary.digest import schema
 from memory.summary.updates import BATCH_TOKENS
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer, Status, Text

@@ -137,6 +137,9 @@ class FeedbackMaterial:
     feedback: str
 
 
+Material = ReplyMaterial | DigestMaterial | ProfileMaterial | FeedbackMaterial
+
+
 @dataclass(frozen=True)
 class ModelRequest:
     """A request to a model.
@@ -147,7 +150,7 @@ class ModelRequest:
     """
 
     messages: tuple[ChatMessage, ...]
-    material: ReplyMaterial | DigestMaterial | ProfileMaterial | FeedbackMaterial
+    material: Material
     schema: Mapping[str, Any] | None = None
     stream: bool = False
     tools: tuple[Tool, ...] = ()

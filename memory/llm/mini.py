@@ -1,5 +1,7 @@
 """Asking the mini model for JSON: one call, and another if the answer has to be repaired.
 
+Guarantee: the owner's budget is charged for each call, whatever becomes of its answer.
+
 Models wrap JSON in fences, think aloud before it, chat around it, or forget a bracket.  Reading is tolerant of the
 wrapping; what an answer says is for its reader to judge, who raises Unusable.
 """
@@ -8,12 +10,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
+from jsonschema import Draft202012Validator
+
+from memory.access.budgets import Budgets
 from memory.domain import Usage
-from memory.llm import ChatMessage, LanguageModel, ModelRequest, complete
+from memory.llm import ChatMessage, LanguageModel, Material, ModelRequest, complete
+from memory.llm.model_server import ModelServer
+from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt
 from memory.rendering import escape
 
@@ -27,23 +34,69 @@ class Unusable(ValueError):
     """The answer can't be used.  The message is a sentence for the model, which is asked to repair its answer."""
 
 
-def ask(
-    model: LanguageModel, request: ModelRequest, repair: Prompt, read: Callable[[str], T], spent: list[Usage]
-) -> tuple[T, str]:
-    """What `read` makes of the answer, and the name of the model that wrote it; `spent` gets what each call cost.
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """What was made of an answer, the name of the model that wrote it, and what each call took."""
 
-    Raises ModelError when the model fails, and Unusable when its answer can't be used, even repaired.
-    """
+    made: T
+    model: str
+    spent: tuple[Usage, ...]
+
+
+@dataclass(frozen=True)
+class Mini:
+    """The mini model in use, on behalf of owners."""
+
+    model_server: ModelServer
+    budgets: Budgets
+    metrics: Metrics
+
+    def ask(self, owner_id: int, request: ModelRequest, repair: Prompt, read: Callable[[str], T]) -> Answer[T]:
+        """What `read` makes of the answer.
+
+        Raises ModelError when the model fails, and Unusable when its answer can't be used, even repaired.
+        """
+
+        def spend(usage: Usage) -> None:
+            self.budgets.charge(owner_id, [usage])
+            self.metrics.spent("mini", usage)
+
+        return ask(self.model_server.models.mini, request, repair, read, spend)
+
+
+def ask(
+    model: LanguageModel,
+    request: ModelRequest,
+    repair: Prompt,
+    read: Callable[[str], T],
+    spend: Callable[[Usage], None],
+) -> Answer[T]:
+    """Like `Mini.ask`, of any model; `spend` is told what each call took."""
     text, finish = complete(model, request)
-    spent.append(finish.usage)
+    spend(finish.usage)
     try:
-        return read(text), finish.model
+        return Answer(read(text), finish.model, (finish.usage,))
     except Unusable as error:
         problem = str(error)
     again = ChatMessage("assistant", escape(text)), ChatMessage("user", repair.render(problem=problem))
-    text, finish = complete(model, replace(request, messages=(*request.messages, *again)))
-    spent.append(finish.usage)
-    return read(text), finish.model
+    text, repaired = complete(model, replace(request, messages=(*request.messages, *again)))
+    spend(repaired.usage)
+    return Answer(read(text), repaired.model, (finish.usage, repaired.usage))
+
+
+def request_for(told: str, blocks: Iterable[str], material: Material, schema: Mapping[str, Any]) -> ModelRequest:
+    """A request for JSON of a schema: what the model is told, and the blocks of what it reads."""
+    system = ChatMessage("system", f"{told}\n\n{instruction(schema)}")
+    return ModelRequest((system, ChatMessage("user", "\n\n".join(filter(None, blocks)))), material, schema)
+
+
+def first_object(answer: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The first JSON object in an answer that follows the schema.  Raises Unusable."""
+    follows = Draft202012Validator(schema).is_valid
+    found = next((one for *_, one in objects(without_thinking(answer)) if follows(one)), None)
+    if found is None:
+        raise Unusable("It holds no complete JSON object of the shape that was asked for.")
+    return dict(found)
 
 
 def without_thinking(answer: str) -> str:

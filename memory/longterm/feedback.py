@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,18 +20,15 @@ from typing import Any
 from sqlalchemy import select
 
 from config import Settings
-from memory.access.budgets import Budgets
-from memory.domain import Caller, Message, Usage
+from memory.domain import Caller, Message
 from memory.facts.grounding import stands_in
 from memory.jobs.outbox import JobRequest, Outbox
-from memory.llm import ChatMessage, FeedbackMaterial, ModelRequest
-from memory.llm.mini import TEXT, Unusable, ask, instruction, object_of, objects, without_thinking
-from memory.llm.model_server import ModelServer
+from memory.llm import FeedbackMaterial
+from memory.llm.mini import TEXT, Mini, Unusable, object_of, objects, request_for, without_thinking
 from memory.longterm import examples
 from memory.longterm.exchanges import find_exchange
 from memory.longterm.head import MODEL
 from memory.longterm.instructions import TEXT_CHARS, Instructions, check_name
-from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompts
 from memory.rendering import block, escape, unmarked, without_blocks
 from memory.sections import Sections
@@ -72,9 +69,7 @@ class Feedback:
     prompts: Prompts
     outbox: Outbox
     instructions: Instructions
-    model_server: ModelServer
-    budgets: Budgets
-    metrics: Metrics
+    mini: Mini
     now: Callable[[], datetime]
 
     def give(
@@ -112,23 +107,18 @@ class Feedback:
             waiting = self._waiting(tx, owner) if owner is not None else []
             if owner is None or not waiting:
                 return False
-            self.budgets.check(tx, owner.id)
+            self.mini.budgets.check(tx, owner.id)
             item = waiting[0]
             before = self.instructions.text_of(tx, owner, item.value["instruction"])
             room = min(TEXT_CHARS, self.instructions.room(tx, owner, item.value["instruction"]))
             read = _Read.of(tx, item, before, room)
             prompt, repair = (self.prompts.find(tx, Caller(owner.tenant), name) for name in ("feedback", "repair"))
-        spent: list[Usage] = []
-        told = ChatMessage("system", f"{prompt.render()}\n\n{instruction(SCHEMA)}")
-        request = ModelRequest((told, ChatMessage("user", read.blocks())), read.material, SCHEMA)
+        request = request_for(prompt.render(), read.blocks(), read.material, SCHEMA)
         state, reason, proposed = "unchanged", "", None
         try:
-            proposed, _ = ask(self.model_server.models.mini, request, repair, read.proposal, spent)
+            proposed = self.mini.ask(owner.id, request, repair, read.proposal).made
         except Unusable as problem:
             state, reason = "refused", str(problem)
-        finally:
-            self.budgets.charge(owner.id, spent)
-            self.metrics.spent("mini", sum(spent, Usage(0, 0)))
         with self.database.write() as tx:
             row = tx.get(OwnerRow, owner.id)
             there = self._waiting(tx, row) if row is not None else []
@@ -184,7 +174,7 @@ class _Read:
         material = FeedbackMaterial(before, asked[:MATERIAL_CHARS], kept, item.value["thumbs"], judged)
         return cls(material, own, foreign, room)
 
-    def blocks(self) -> str:
+    def blocks(self) -> Iterator[str]:
         read = self.material
         thumbs = [f"thumbs {read.thumbs}"] if read.thumbs else []
         parts = {
@@ -193,7 +183,7 @@ class _Read:
             "reply": [read.reply],
             "feedback": [*thumbs, read.feedback],
         }
-        return "\n\n".join(filter(None, (block(name, map(escape, filter(None, it))) for name, it in parts.items())))
+        return (block(name, map(escape, filter(None, it))) for name, it in parts.items())
 
     def proposal(self, answer: str) -> dict[str, Any] | None:
         """The proposal in an answer; None when it changes nothing.  Raises Unusable."""

@@ -1,18 +1,20 @@
 """What goes from long-term memory when messages are erased or replaced, and when facts are forgotten.
 
 Guarantee: no document, and no earlier version of one, says what rests on these messages alone or with others.  A
-profile loses those of its values, an instruction those of its versions; any other document goes whole.
+profile loses those of its values, an instruction those of its versions; any other document goes whole.  What names a
+message that its document does not rest on goes too: an import may have given its session another name.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from sqlalchemy import Select, delete, select
+from sqlalchemy import Select
 
 from memory.domain import Fact
 from memory.facts.grounding import stems
@@ -20,26 +22,22 @@ from memory.longterm import instructions
 from memory.longterm.patch import Profile
 from memory.longterm.profile import KEY, PLACE
 from memory.store import documents
-from memory.store.values import Item, Put
-from models import ItemRow, ItemVersionRow, MessageRow, SessionRow, Transaction
+from memory.store.values import Namespace, Put, Source
+from models import ItemRow, Transaction
 
 
 def forget_messages(tx: Transaction, messages: Select[int], now: datetime) -> Counter[str]:
     """Take out of long-term memory what rests on messages, of which this is a query of ids; count what went."""
-    ids = set(tx.scalars(messages))
-    resting = tx.execute(select(ItemRow.__table__).where(ItemRow.id.in_(documents.resting_on(ids)))).all()
-    asked = select(SessionRow.public_id, MessageRow.position).join(SessionRow, SessionRow.id == MessageRow.session_id)
-    places = {(session, position) for session, position in tx.execute(asked.where(MessageRow.id.in_(ids)))}
     gone = Counter(items=0, item_versions=0)
-    for row in resting:
+    for row in tx.execute(documents.ITEMS.where(ItemRow.id.in_(documents.resting_on(messages)))).all():
         item = documents.as_item(row)
-        if item.namespace == PLACE:
-            gone += _thin(tx, row.owner_id, item, places, now)
-        elif item.namespace == instructions.NAMESPACE:
-            gone += instructions.forget(tx, row.owner_id, item, places, now)
-        else:
+        stays = _STAYS.get(item.namespace)
+        if stays is None:
             gone += documents.remove(tx, [item.id])
-        documents.rest_no_more_on(tx, item.id, ids)
+            continue
+        documents.rest_no_more_on(tx, item.id, messages)
+        others = documents.sources_of(tx, [item.id])[item.id]
+        gone += documents.drop_versions(tx, row.owner_id, item, partial(stays, others), now)
     return gone
 
 
@@ -60,20 +58,23 @@ def forget_facts(tx: Transaction, owner_id: int, facts: Collection[Fact], now: d
         documents.write(tx, owner_id, Put(PLACE, KEY, left), now, author="erasure")
 
 
-def _thin(tx: Transaction, owner_id: int, item: Item, places: set[tuple[str, int]], now: datetime) -> Counter[str]:
-    """Take the values that rest on messages at these places out of a profile: the versions that had them go."""
+def _of_profile(others: Collection[Source], value: Any) -> Any:
+    """The values that rest on other messages, or on none."""
 
-    def thinned(value: Any) -> Profile:
-        return Profile.of(value).without(lambda source: (source["session_id"], source["position"]) in places)
+    def gone(source: Mapping[str, Any]) -> bool:
+        place = Source(source["session_id"], source["position"])
+        return place.session_id is not None and place not in others
 
-    versions = documents.versions(tx, item.id)
-    left = [one for one in versions if thinned(one.value) == Profile.of(one.value)]
-    current = thinned(item.value)
-    if len(left) == len(versions) or not (left or current.document):
-        return documents.remove(tx, [item.id])  # also an imported profile whose sources can't be told apart
-    numbers = {one.version for one in versions} - {one.version for one in left}
-    of_item = ItemVersionRow.item_id == item.id
-    tx.execute(delete(ItemVersionRow).where(of_item, ItemVersionRow.version.in_(numbers)))
-    if item.version in numbers:
-        documents.write(tx, owner_id, Put(item.namespace, item.key, asdict(current)), now, author="erasure")
-    return Counter(item_versions=len(numbers))
+    profile = Profile.of(value).without(gone)
+    return asdict(profile) if profile.document else {}
+
+
+def _of_instruction(others: Collection[Source], value: Any) -> Any:
+    """The version, if all of its messages are others."""
+    return value if all(Source(*place) in others for place in value["sources"]) else None
+
+
+_STAYS: Mapping[Namespace, Callable[[Collection[Source], Any], Any]] = {
+    PLACE: _of_profile,
+    instructions.NAMESPACE: _of_instruction,
+}

@@ -9,14 +9,13 @@ goes when a message of that exchange is erased or replaced, and so do the later 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import unified_diff
 from typing import Any
 
-from sqlalchemy import delete, select, tuple_
+from sqlalchemy import select, tuple_
 
 from memory.access.owners import find_owner, make_owner
 from memory.domain import Caller
@@ -25,7 +24,7 @@ from memory.longterm.head import Shown
 from memory.prompts.prompts import NAME
 from memory.store import documents
 from memory.store.values import OWN, Item, Namespace, Put
-from models import Database, ItemVersionRow, MessageRow, OwnerRow, SessionRow, Transaction
+from models import Database, MessageRow, OwnerRow, SessionRow, Transaction
 
 NAMESPACE, PROPOSALS = (OWN, "instructions"), (OWN, "proposals")
 TEXT_CHARS = 4_000  # of one instruction
@@ -106,10 +105,8 @@ class Instructions:
         """Make an earlier version the newest again.  Raises NotFound."""
         with self.database.write() as tx:
             owner, item = self._own(tx, caller, name)
-            old = next((one for one in documents.versions(tx, item.id) if one.version == version), None)
-            if old is None:
-                raise NotFound("version_not_found", f"Instruction {name!r} has no version {version}.", param="version")
-            return self._write(tx, owner, name, old.value["text"], "rollback", old.value["sources"])
+            old = documents.find_version(tx, item, version).value
+            return self._write(tx, owner, name, old["text"], "rollback", old["sources"])
 
     def decide(self, caller: Caller, name: str, *, accept: bool) -> Instruction:
         """Make the proposal a new version, or drop it.  Raises NotFound when none waits."""
@@ -203,29 +200,6 @@ def in_head(shown: Iterable[Shown]) -> str:
     ours = sorted((one for one in shown if one.namespace == NAMESPACE), key=lambda one: not one.of_tenant)
     texts = {one.key: str(one.value["text"]) for one in ours}
     return "\n\n".join(texts[name] for name in sorted(texts))
-
-
-def forget(
-    tx: Transaction, owner_id: int, item: Item, places: Collection[tuple[str, int]], now: datetime
-) -> Counter[str]:
-    """Take the versions that rest on messages at these places out of an instruction; the newest left is used again."""
-    history = documents.versions(tx, item.id)
-    resting = {one.version for one in history if any(tuple(place) in places for place in one.value["sources"])}
-    if not resting:  # imported, under the names of other sessions
-        resting = {one.version for one in history if one.value["sources"]}
-    left = [one for one in history if one.version not in resting]
-    if not left:
-        return documents.remove(tx, [item.id])
-    of_item = ItemVersionRow.item_id == item.id
-    tx.execute(delete(ItemVersionRow).where(of_item, ItemVersionRow.version.in_(resting)))
-    on, still_on = (
-        set(_ids(tx, owner_id, [place for one in versions for place in one.value["sources"]]))
-        for versions in (history, left)
-    )
-    documents.rest_no_more_on(tx, item.id, on - still_on)
-    if item.version in resting:
-        documents.write(tx, owner_id, Put(NAMESPACE, item.key, left[0].value), now, author="erasure")
-    return Counter(item_versions=len(resting))
 
 
 def _ids(tx: Transaction, owner_id: int, places: Sequence[Place]) -> Sequence[int]:

@@ -14,28 +14,25 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from itertools import accumulate
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from config import Settings
 from memory import tokens
-from memory.access.budgets import Budgets
 from memory.access.owners import find_owner, find_user, known_user, make_owner
-from memory.domain import Caller, Fact, FactDraft, Message, Usage
-from memory.errors import Conflict, InvalidRequest, ModelError, NotFound
+from memory.domain import Caller, Fact, Message
+from memory.errors import InvalidRequest, ModelError, NotFound
 from memory.facts.facts import as_fact, close
 from memory.facts.grounding import stems
 from memory.jobs.outbox import JobRequest, Outbox
-from memory.llm import ChatMessage, ModelRequest, ProfileMaterial
-from memory.llm.mini import INTEGER, TEXT, Unusable, ask, instruction, list_of, object_of, objects, without_thinking
-from memory.llm.model_server import ModelServer
+from memory.llm import ProfileMaterial
+from memory.llm.mini import INTEGER, TEXT, Mini, Unusable, first_object, list_of, object_of, request_for
 from memory.longterm.head import MODEL
-from memory.longterm.patch import DOCUMENT_BYTES, Operation, Profile, Proposal, accept
-from memory.longterm.profile_schema import DEFAULT_SCHEMA, check_schema, fitting
+from memory.longterm.patch import Operation, Profile, Value, accept
+from memory.longterm.profile_schema import DEFAULT_SCHEMA, check_schema
 from memory.longterm.when import follow_up
-from memory.ops.metrics import Metrics
 from memory.paging import Page, decode_cursor, page_of
 from memory.prompts.prompts import Prompts
 from memory.rendering import block, escape, message_lines, one_line, profile_line
@@ -52,10 +49,8 @@ SCHEMA_PLACE = ("recap", "schemas")  # under the tenant, with the same key
 FACTS_MAX = 40  # whose messages one call of the mini model reads
 OPERATIONS_MAX = 100  # of a patch
 
-OPERATIONS = ["add", "replace", "remove"]
-ANSWER = object_of(
-    patch=list_of(object_of(op={**TEXT, "enum": OPERATIONS}, path=TEXT, value=TEXT, quote=TEXT, source=INTEGER))
-)
+_OPERATION = {**TEXT, "enum": ["add", "replace", "remove"]}
+ANSWER = object_of(patch=list_of(object_of(op=_OPERATION, path=TEXT, value=TEXT, quote=TEXT, source=INTEGER)))
 
 
 @dataclass(frozen=True)
@@ -83,9 +78,7 @@ class Profiles:
     database: Database
     prompts: Prompts
     outbox: Outbox
-    model_server: ModelServer
-    budgets: Budgets
-    metrics: Metrics
+    mini: Mini
     now: Callable[[], datetime]
 
     def get(self, caller: Caller, as_of: datetime | None = None) -> ProfileVersion:
@@ -112,26 +105,26 @@ class Profiles:
         source = {"quote": "", "session_id": None, "position": None, "since": now.isoformat(), "author": "person"}
         with self.database.write() as tx:
             owner = find_user(tx, caller) or make_owner(tx, caller, now)
-            schema = self._schema(tx, caller)
-            item = documents.read(tx, owner.id, PLACE, KEY, now)
-            _check_version(expected, item)
-            profile = _profile(item).seeded(schema)
+            schema, item = self._schema(tx, caller), documents.read(tx, owner.id, PLACE, KEY, now)
+            documents.check_version(KEY, expected, item.version if item is not None else 0)
+            profile = before = _profile(item)
             try:
                 for operation in patch:
-                    profile = profile.patched(operation, source, Draft202012Validator(schema))
+                    profile = profile.patched(operation, source, schema)
             except Unusable as problem:
                 raise InvalidRequest("patch_refused", f"{problem} Nothing was stored.", param="patch") from None
-            _close_facts(tx, owner, _profile(item), profile, now)
-            return self._write(tx, owner, profile, "person", now)
+            _close_facts(tx, owner, before, profile, now)
+            return self._write(tx, owner, profile, "person")
 
     def rollback(self, caller: Caller, version: int) -> ProfileVersion:
         """Make an earlier version the newest again.  Raises NotFound."""
         with self.database.write() as tx:
             owner = known_user(tx, caller)
-            old = next((one for one in self._versions(tx, caller) if one.version == version), None)
-            if old is None:
-                raise NotFound("version_not_found", f"The profile has no version {version}.", param="version")
-            return self._write(tx, owner, old.profile, "rollback", self.now())
+            item = documents.read(tx, owner.id, PLACE, KEY, self.now())
+            if item is None:
+                raise NotFound("version_not_found", "The profile has no versions yet.", param="version")
+            old = documents.find_version(tx, item, version)
+            return self._write(tx, owner, Profile.of(old.value), "rollback")
 
     def refresh(self, caller: Caller) -> ProfileVersion:
         """Ask for an update now.  Raises NotFound, LimitReached, and InvalidRequest where profiles are off."""
@@ -139,7 +132,7 @@ class Profiles:
             raise InvalidRequest("profiles_off", "PROFILE_MODE is off on this server, so no profile is updated.")
         with self.database.write() as tx:
             owner = known_user(tx, caller)
-            self.budgets.check(tx, owner.id)
+            self.mini.budgets.check(tx, owner.id)
             self.outbox.ask(tx, JobRequest("profile", owner.id, owner.tenant, owner.id, insist=True))
             return next(iter(self._versions(tx, caller)), ProfileVersion())
 
@@ -175,41 +168,37 @@ class Profiles:
             sources, through = _batch(tx, owner) if owner is not None else (set(), 0)
             if owner is None or not sources:
                 return False
-            self.budgets.check(tx, owner.id)
-            of_tenant = Caller(owner.tenant)
-            schema, item = self._schema(tx, of_tenant), documents.read(tx, owner.id, PLACE, KEY, self.now())
-            query = MESSAGES.where(MessageRow.id.in_(sources), *SAID)
-            messages = [Message._make(row) for row in tx.execute(query.order_by(MessageRow.id))]
-            prompt, repair = (self.prompts.find(tx, of_tenant, name) for name in ("profile", "repair"))
-        before = fitting(_profile(item), schema).seeded(schema)
-        spent: list[Usage] = []
+            self.mini.budgets.check(tx, owner.id)
+            tenant = Caller(owner.tenant)
+            schema, item = self._schema(tx, tenant), documents.read(tx, owner.id, PLACE, KEY, self.now())
+            read = MessageRow.id.in_(sources), *SAID
+            messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
+            prompt, repair = (self.prompts.find(tx, tenant, name) for name in ("profile", "repair"))
+        before = _profile(item).trimmed(schema)
 
         def usable(text: str) -> tuple[Profile, set[int], int]:
-            return accept(before, _proposals(text), messages, Draft202012Validator(schema))
+            return accept(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema)
 
-        under = f"The JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
-        told = [prompt.render(), under, instruction(ANSWER)]
-        asked = ChatMessage("system", "\n\n".join(told)), ChatMessage("user", _material(before, messages))
-        request = ModelRequest(asked, ProfileMaterial(before.document, schema, messages), ANSWER)
+        told = f"{prompt.render()}\n\nThe JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
+        material = ProfileMaterial(before.document, schema, messages)
+        request = request_for(told, _blocks(before, messages), material, ANSWER)
         try:
-            (profile, used, refused), _ = ask(self.model_server.models.mini, request, repair, usable, spent)
+            profile, used, left_out = self.mini.ask(owner.id, request, repair, usable).made
         except Unusable as problem:
             text = "The profile stays as it was. The mini model's patch was refused, and so was its repair: "
             raise ModelError("profile_refused", f"{text}{problem}", quoted=str(problem)) from None
-        finally:
-            self.budgets.charge(owner.id, spent)
-            self.metrics.spent("mini", sum(spent, Usage(0, 0)))
         with self.database.write() as tx:
             row = tx.get(OwnerRow, job.owner_id)
-            now_there = documents.read(tx, owner.id, PLACE, KEY, self.now()) if row is not None else None
-            kept = set(tx.scalars(select(MessageRow.id).where(MessageRow.id.in_(used), *SAID)))
-            if row is None or kept != used or (now_there and now_there.version) != (item and item.version):
-                return row is not None  # it changed meanwhile: once more
+            if row is None:
+                return False
+            there = tx.scalar(select(func.count()).where(*read))
+            if there != len(messages) or documents.read(tx, row.id, PLACE, KEY, self.now()) != item:
+                return True  # it changed meanwhile: once more
             row.profile_through = through
             if profile != before:
-                self._write(tx, row, profile, MODEL, self.now(), used)
+                self._write(tx, row, profile, MODEL, used)
             more = tx.scalar(_new_facts(row).limit(1)) is not None
-        log.info("profile: %d messages used, %d additions left out", len(used), refused)
+        log.info("profile: %d messages used, %d additions left out", len(used), left_out)
         return more
 
     # -- rows
@@ -224,11 +213,11 @@ class Profiles:
         return item.value if item is not None else DEFAULT_SCHEMA
 
     def _write(
-        self, tx: Transaction, owner: OwnerRow, profile: Profile, author: str, now: datetime, used: Collection[int] = ()
+        self, tx: Transaction, owner: OwnerRow, profile: Profile, author: str, used: Collection[int] = ()
     ) -> ProfileVersion:
-        value = asdict(profile.stored(self._schema(tx, Caller(owner.tenant))))
-        item = documents.write(tx, owner.id, Put(PLACE, KEY, value), now, author=author, sources=used)
-        return ProfileVersion(item.version, Profile.of(value), author, now)
+        put, now = Put(PLACE, KEY, asdict(profile)), self.now()
+        item = documents.write(tx, owner.id, put, now, author=author, sources=used)
+        return ProfileVersion(item.version, profile, author, now)
 
 
 def _profile(item: Item | None) -> Profile:
@@ -244,7 +233,7 @@ def _new_facts(owner: OwnerRow) -> Any:
 
 def _close_facts(tx: Transaction, owner: OwnerRow, before: Profile, after: Profile, now: datetime) -> None:
     """Close the facts that the profile said before, and does not say any more."""
-    said, says = (ShownProfile.of(0, asdict(one), DOCUMENT_BYTES).says for one in (before, after))
+    said, says = (ShownProfile(values=tuple(one.values())).says for one in (before, after))
     held = select(FactRow).where(FactRow.owner_id == owner.id, FactRow.scope == "user", FactRow.valid_to.is_(None))
     for row in tx.scalars(held).all():
         fact = as_fact(row, None)
@@ -264,36 +253,11 @@ def _batch(tx: Transaction, owner: OwnerRow) -> tuple[set[int], int]:
     return sources, through
 
 
-def _check_version(expected: int | None, item: Item | None) -> None:
-    found = item.version if item is not None else 0
-    if expected is not None and expected != found:
-        text = f"The profile is at version {found}, not {expected}. Nothing was stored; read it again and patch that."
-        raise Conflict("profile_changed", text)
-
-
-def _material(profile: Profile, messages: Sequence[Message]) -> str:
+def _blocks(profile: Profile, messages: Sequence[Message]) -> tuple[str, str]:
     """What the mini model reads: the profile, and the messages by their numbers."""
     numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
     document = escape(one_line(json.dumps(profile.document, ensure_ascii=False)))
-    return "\n\n".join([block("profile", [document]), block("messages", message_lines(numbered, numbered=True))])
-
-
-def _proposals(text: str) -> list[Proposal]:
-    """The operations in an answer.  Raises Unusable."""
-    found = (data["patch"] for *_, data in objects(without_thinking(text)) if isinstance(data.get("patch"), list))
-    patch = next(found, None)
-    if patch is None:
-        raise Unusable("It holds no complete JSON object with a `patch`.")
-    return [_proposal(one) for one in patch[:OPERATIONS_MAX]]
-
-
-def _proposal(one: Any) -> Proposal:
-    asked = {"op": str, "path": str, "quote": str, "source": int}
-    if not isinstance(one, dict) or not all(isinstance(one.get(name), kind) for name, kind in asked.items()):
-        raise Unusable("Each operation needs `op`, `path`, `value`, `quote` and the number of its `source`.")
-    if one["op"] not in OPERATIONS:
-        raise Unusable(f"There is no operation {one['op'][:20]!r} here, only add, replace and remove.")
-    return Proposal(one["op"], one["path"], one.get("value"), FactDraft("", one["source"], one["quote"]))
+    return block("profile", [document]), block("messages", message_lines(numbered, numbered=True))
 
 
 # -- in the head of a prompt
@@ -305,23 +269,18 @@ class ShownProfile:
 
     version: int = 0
     lines: tuple[str, ...] = ()
-    values: tuple[tuple[str, frozenset[str]], ...] = ()  # since when each holds, and its words
+    values: tuple[Value, ...] = ()
 
     @classmethod
     def of(cls, version: int, stored: Any, budget: int) -> ShownProfile:
-        lines, values = list[str](), list[tuple[str, frozenset[str]]]()
-        for place, value, source in Profile.of(stored).values():
-            name = " ".join(part.replace("_", " ") for part in place if isinstance(part, str))
-            line = profile_line(name, value, datetime.fromisoformat(source["since"]))
-            budget -= tokens.estimate(line)
-            if budget < 0:
-                break
-            lines.append(line)
-            values.append((source["since"], frozenset(stems(f"{name} {value}"))))
-        return cls(version, tuple(lines), tuple(values))
+        values = Profile.of(stored).values()
+        lines = [profile_line(one.name, one.value, datetime.fromisoformat(one.source["since"])) for one in values]
+        fitting = sum(size <= budget for size in accumulate(map(tokens.estimate, lines)))
+        return cls(version, tuple(lines[:fitting]), tuple(values[:fitting]))
 
     def says(self, fact: Fact) -> bool:
         """Whether the prompt has a fact already: a value was taken from the same message, and has half of its words."""
-        said = [words for since, words in self.values if since == fact.valid_from.isoformat()]
-        words = set(stems(fact.text)) if said else set()
-        return any(2 * len(words & one) >= len(words) for one in said)
+        since = fact.valid_from.isoformat()
+        same = [f"{one.name} {one.value}" for one in self.values if one.source["since"] == since]
+        words = set(stems(fact.text)) if same else set()
+        return any(2 * len(words.intersection(stems(one))) >= len(words) for one in same)

@@ -12,7 +12,6 @@ from typing import Any
 from jsonschema import Draft202012Validator, SchemaError
 
 from memory.errors import InvalidRequest
-from memory.longterm.patch import Profile
 
 SCHEMA_BYTES = 16_000
 _NOT_IN_SCHEMAS = ("$ref", "$dynamicRef", "pattern", "patternProperties")
@@ -54,10 +53,3 @@ def check_schema(schema: dict[str, Any]) -> None:
 
 def _bad_schema(reason: str) -> InvalidRequest:
     return InvalidRequest("bad_schema", f"This schema can't be used. {reason} Nothing was changed.", param="schema")
-
-
-def fitting(profile: Profile, schema: dict[str, Any]) -> Profile:
-    """The parts of a profile that fit the schema, which may have been changed since."""
-    fits = Draft202012Validator(schema).is_valid
-    names = [name for name, value in profile.document.items() if fits({name: value})]
-    return Profile({name: profile.document[name] for name in names}, {name: profile.sources[name] for name in names})

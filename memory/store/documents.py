@@ -10,14 +10,14 @@ Guarantee: an item that has expired is not found, and another one may take its p
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, insert, or_, select, update
 
-from memory.errors import Conflict
+from memory.errors import Conflict, NotFound
 from memory.store.values import OWN, Item, ItemVersion, Namespace, Put, Source
 from models import ItemRow, ItemSourceRow, ItemVersionRow, MessageRow, SessionRow, Transaction
 
@@ -139,6 +139,35 @@ def sources_of(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, list[
     return found
 
 
+def find_version(tx: Transaction, item: Item, version: int) -> ItemVersion:
+    """Raises NotFound."""
+    for one in versions(tx, item.id):
+        if one.version == version:
+            return one
+    raise NotFound("version_not_found", f"{item.key!r} has no version {version}.", param="version")
+
+
+def drop_versions(
+    tx: Transaction, owner_id: int, item: Item, stays: Callable[[Any], Any], now: datetime
+) -> Counter[str]:
+    """Take something out of an item and its history; `stays` makes of a value what stays of it.
+
+    Versions that had it go.  If the newest one had, what stays of it becomes a version by `erasure` or, where that is
+    None, the newest version that is left.  An item of which nothing is left goes.
+    """
+    history = versions(tx, item.id)
+    kept = [one for one in history if stays(one.value) == one.value]
+    left = stays(item.value)
+    if not (kept or left):
+        return remove(tx, [item.id])
+    gone = {one.version for one in history} - {one.version for one in kept}
+    tx.execute(delete(ItemVersionRow).where(_V.item_id == item.id, _V.version.in_(gone)))
+    if left != item.value:
+        value = kept[0].value if left is None else left
+        write(tx, owner_id, Put(item.namespace, item.key, value), now, author="erasure")
+    return Counter(item_versions=len(gone))
+
+
 def restore(
     tx: Transaction, owner_id: int, item: Item, history: Iterable[ItemVersion], sources: Iterable[int], now: datetime
 ) -> bool:
@@ -165,7 +194,7 @@ def rest_on(tx: Transaction, item_id: int, messages: Iterable[int]) -> None:
         tx.execute(insert(ItemSourceRow.__table__), rows)
 
 
-def rest_no_more_on(tx: Transaction, item_id: int, messages: Collection[int]) -> None:
+def rest_no_more_on(tx: Transaction, item_id: int, messages: Select[int] | Collection[int]) -> None:
     """Forget that the item rests on these messages, once no value of it does."""
     tx.execute(delete(ItemSourceRow).where(_S.item_id == item_id, _S.message_id.in_(messages)))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from memory import tokens
@@ -17,6 +18,7 @@ from memory.errors import SummaryRefused
 from memory.facts.grounding import Grounding, Ungrounded
 from memory.languages import analysis_in
 from memory.llm import DigestMaterial, LanguageModel
+from memory.llm.mini import ask
 from memory.prompts.prompts import Prompt
 from memory.sections import Sections
 from memory.summary.digest import digest
@@ -74,7 +76,7 @@ def compare(
         unread += messages[start : start + every]
         material = DigestMaterial(summary, unread, facts[-KNOWN_FACTS_MAX:])
         try:
-            made = digest(mini, prompt, repair, material, spent)
+            made = digest(partial(ask, mini, spend=spent.append), prompt, repair, material).made
         except SummaryRefused:
             continue
         grounding = Grounding(material)

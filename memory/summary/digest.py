@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memory import tokens
-from memory.domain import ENTITY_KINDS, FACT_CATEGORIES, FactDraft, Link, Usage
+from memory.domain import ENTITY_KINDS, FACT_CATEGORIES, FactDraft, Link
 from memory.errors import SummaryRefused
-from memory.llm import ChatMessage, DigestMaterial, LanguageModel, ModelRequest
-from memory.llm.mini import INTEGER, TEXT, Unusable, ask, instruction, list_of, object_of, objects, without_thinking
+from memory.llm import DigestMaterial, ModelRequest
+from memory.llm.mini import INTEGER, TEXT, Answer, Unusable, list_of, object_of, objects, request_for, without_thinking
 from memory.prompts.prompts import Prompt
 from memory.rendering import block, fact_line, message_lines, one_line, summary_json
 from memory.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
@@ -63,14 +63,13 @@ def schema(links: bool) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Digest:
-    """What an answer says: the whole summary as it stands now, and facts that are not yet checked.
-
-    `model` is the name of the model that wrote it.
-    """
+    """What an answer says: the whole summary as it stands now, and facts that are not yet checked."""
 
     sections: Sections
     facts: tuple[FactDraft, ...] = ()
-    model: str = ""
+
+
+Ask = Callable[[ModelRequest, Prompt, Callable[[str], Digest]], Answer[Digest]]
 
 
 def prompt_variables(first: bool, links: bool = True) -> dict[str, Any]:
@@ -79,38 +78,31 @@ def prompt_variables(first: bool, links: bool = True) -> dict[str, Any]:
     return {"first": first, "sections": sections, "max_words": MAX_WORDS, "links": links}
 
 
-def digest(
-    model: LanguageModel, prompt: Prompt, repair: Prompt, material: DigestMaterial, spent: list[Usage]
-) -> Digest:
-    """Bring the previous summary up to date with the messages since, and add to `spent` what each call cost.
+def digest(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMaterial) -> Answer[Digest]:
+    """Bring the previous summary up to date with the messages since; `ask` asks the mini model (see `mini`).
 
     Raises ModelError when the model fails, SummaryRefused when its answer can't be used, even repaired.
     """
     previous = material.previous
     said = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in material.messages)
-    told, shape = prompt.render(**prompt_variables(previous.empty, material.links)), schema(material.links)
+    told = prompt.render(**prompt_variables(previous.empty, material.links))
     blocks = (
         block("summary_so_far", filter(None, [summary_json(previous)])),
         block("known_facts", (fact_line(fact, number=True) for fact in material.known_facts)),
         block("messages", message_lines(material.messages, numbered=True)),
-    )
-    asked = (
-        ChatMessage("system", f"{told}\n\n{instruction(shape)}"),
-        ChatMessage("user", "\n\n".join(filter(None, blocks))),
     )
 
     def usable(text: str) -> Digest:
         return read(text, previous, may_be_empty=previous.empty and not said)
 
     try:
-        made, name = ask(model, ModelRequest(asked, material, shape), repair, usable, spent)
+        return ask(request_for(told, blocks, material, schema(material.links)), repair, usable)
     except Unusable as problem:
         raise SummaryRefused(
             "summary_refused",
             f"The mini model's summary was refused, and its repair too: {problem} "
             "The last good summary stays in use and no message is lost.",
         ) from None
-    return replace(made, model=name)
 
 
 def read(answer: str, previous: Sections, *, may_be_empty: bool = False) -> Digest:

@@ -9,23 +9,23 @@ free while the model works.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import func, select
 
 from config import Settings
 from memory import tokens
-from memory.access.budgets import Budgets
 from memory.access.owners import find_session
 from memory.domain import Caller, Message, Usage
 from memory.errors import InvalidRequest
 from memory.facts.facts import Facts
 from memory.leases import Leases
 from memory.llm import DigestMaterial
-from memory.llm.model_server import ModelServer
+from memory.llm.mini import Answer, Mini
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt, Prompts
@@ -86,8 +86,7 @@ class Updates:
     prompts: Prompts
     facts: Facts
     leases: Leases
-    model_server: ModelServer
-    budgets: Budgets
+    mini: Mini
     metrics: Metrics
     now: Callable[[], datetime]
     follow: Callable[[Transaction, OwnerRow], None]  # asks for the jobs that new facts need
@@ -101,8 +100,7 @@ class Updates:
         step = self._next_step(job)
         if step is None:
             return False
-        made, usage = self._digest(step)
-        return not self._store(job, step, made, usage) or step.through < step.last
+        return not self._store(job, step, self._digest(step)) or step.through < step.last
 
     def preview(self, caller: Caller, session_id: str, *, prompt: str | None, text: str | None) -> Preview:
         """The summary that the prompt named `prompt`, or one of this `text`, gives the conversation; without either,
@@ -116,7 +114,7 @@ class Updates:
         """
         with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
-            self.budgets.check(tx, row.owner_id)
+            self.mini.budgets.check(tx, row.owner_id)
             if text is None:
                 instruction = self.prompts.find_summary(tx, caller, prompt or self.settings.summary_prompt)
             else:
@@ -129,13 +127,13 @@ class Updates:
                 "nothing_to_summarise",
                 f"Session {session_id!r} has no messages to summarise yet. Try the prompt on another conversation.",
             )
-        made, usage = self._digest(step)
+        answer = self._digest(step)
         return Preview(
-            sections=made.sections,
-            tokens=tokens.estimate(str(made.sections)),
-            model=made.model,
+            sections=answer.made.sections,
+            tokens=tokens.estimate(str(answer.made.sections)),
+            model=answer.model,
             prompt=instruction.label if text is None else None,
-            usage=usage,
+            usage=_usage(answer),
             since=since.version if since else 0,
             through=step.through,
             current_version=step.version,
@@ -169,19 +167,11 @@ class Updates:
         repair = self.prompts.find(tx, Caller(row.tenant), "repair")
         return _Step(row.summary_version, last, row.owner_id, material, prompt, repair)
 
-    def _digest(self, step: _Step) -> tuple[Digest, dict[str, Any]]:
-        """What the mini model makes of a step, and what its calls cost.  Refused answers are charged too."""
-        spent: list[Usage] = []
-        try:
-            made = digest(self.model_server.models.mini, step.prompt, step.repair, step.material, spent)
-        finally:
-            self.budgets.charge(step.owner_id, spent)
-            total = sum(spent, Usage(0, 0))
-            self.metrics.spent("mini", total)
-        usage = {"prompt_tokens": total.prompt_tokens, "completion_tokens": total.completion_tokens}
-        return made, {**usage, "calls": len(spent)}
+    def _digest(self, step: _Step) -> Answer[Digest]:
+        """What the mini model makes of a step."""
+        return digest(partial(self.mini.ask, step.owner_id), step.prompt, step.repair, step.material)
 
-    def _store(self, job: JobRow, step: _Step, made: Digest, usage: Mapping[str, Any]) -> bool:
+    def _store(self, job: JobRow, step: _Step, answer: Answer[Digest]) -> bool:
         """Store the new version and its facts; False when the session changed meanwhile."""
         with self.database.write() as tx:
             row = tx.get(SessionRow, job.session_id)
@@ -190,18 +180,25 @@ class Updates:
             if row is None or row.summary_version != step.version or there != len(read):
                 log.info("the session changed while its summary was being updated; doing it again")
                 return False
-            counts, corrected = self.facts.accept(tx, row, made.facts, step.material)
-            sections = reword(made.sections, corrected)
-            about = {"model": made.model, "prompt": step.prompt.label, "usage": {**usage, "facts": counts}}
+            counts, corrected = self.facts.accept(tx, row, answer.made.facts, step.material)
+            sections = reword(answer.made.sections, corrected)
+            usage = {**_usage(answer), "facts": counts}
+            about = {"model": answer.model, "prompt": step.prompt.label, "usage": usage}
             add_version(tx, row, sections, step.through, self.now(), author="model", **about)
             self.follow(tx, row.owner)
             if corrected:
                 show_newest(tx, row, self.settings)  # a true head matters more than a stable one
         self.metrics.facts_taken(counts)
         figures = {f"facts_{outcome}": count for outcome, count in counts.items()}
-        of_version = logs.fields(version=step.version + 1, through=step.through, model=made.model, **figures)
+        of_version = logs.fields(version=step.version + 1, through=step.through, model=answer.model, **figures)
         log.info("summary", extra=of_version)
         return True
+
+
+def _usage(answer: Answer[Digest]) -> dict[str, Any]:
+    total = sum(answer.spent, Usage(0, 0))
+    of_tokens = {"prompt_tokens": total.prompt_tokens, "completion_tokens": total.completion_tokens}
+    return {**of_tokens, "calls": len(answer.spent)}
 
 
 def _batch(tx: Transaction, row: SessionRow, through: int) -> list[Message]:
