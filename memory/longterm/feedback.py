@@ -3,61 +3,45 @@
 Thumbs up make an example of the exchange, thumbs down take it away again.  A job has the mini model read what asks for
 a change of an instruction of the person, and by FEEDBACK its answer waits as a proposal or is a new version at once.
 
-Guarantee: a proposal rests on a quote of the person's own words, and repeats nothing that was only recalled or quoted.
-The model does not read what a reply repeats of that.  Feedback, and what was made of it, goes when a message of the
-exchange is erased or replaced.
+Guarantee: what is proposed rests on the person's own words and repeats nothing that was recalled or quoted.  The mini
+model does not read what the person quotes, and recalled text reaches it only as far as the reply repeats it.  So an
+answer is refused unless its quote stands in the person's own words, and when a line that it adds has two words in a
+row, of those that say something, from the reply or a quotation, unless they stand in the person's own words or in the
+instruction too.  Feedback, and what was made of it, goes when a message of the exchange is erased or replaced.
 """
 
 from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-
-from sqlalchemy import select
+from itertools import pairwise
 
 from config import Settings
 from memory.domain import Caller, Message
-from memory.facts.grounding import stands_in
+from memory.facts.grounding import stands_in, stems
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.llm import FeedbackMaterial
-from memory.llm.mini import TEXT, Mini, Unusable, object_of, objects, request_for, without_thinking
+from memory.llm.mini import TEXT, Mini, Unusable, first_object, object_of, request_for
 from memory.longterm import examples
 from memory.longterm.exchanges import find_exchange
 from memory.longterm.head import MODEL
-from memory.longterm.instructions import TEXT_CHARS, Instructions, check_name
+from memory.longterm.instructions import Instructions, check_name
 from memory.prompts.prompts import Prompts
 from memory.rendering import block, escape, unmarked, without_blocks
-from memory.sections import Sections
 from memory.sessions.messages import MESSAGES, SAID
 from memory.store import documents
 from memory.store.values import OWN, Item, Put
-from models import (
-    Database,
-    FactRow,
-    ItemRow,
-    ItemSourceRow,
-    JobRow,
-    MessageRow,
-    OwnerRow,
-    SummaryRow,
-    Transaction,
-    TurnRow,
-)
+from models import Database, ItemRow, JobRow, MessageRow, OwnerRow, Transaction
 
 NAMESPACE = (OWN, "feedback")
 FEEDBACK_CHARS = 2_000
 MATERIAL_CHARS = 8_000  # of a message and of a reply that the mini model reads
-RUN = 4  # words: who has so many in a row from somewhere repeats it
 SCHEMA = object_of(text=TEXT, reason=TEXT, quote=TEXT)
 
 _QUOTING = re.compile(r"^[ \t]*>[^\n]*|```.*?(?:```|\Z)", re.M | re.S)  # lines and blocks that a person quotes
-_UNSPACED = r"\u0e00-\u0eff\u3040-\u9fff\uac00-\ud7af"  # scripts without spaces, whose characters count as words
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
-_SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？]+|\n|$)")
 
 
 @dataclass(frozen=True)
@@ -109,37 +93,34 @@ class Feedback:
                 return False
             self.mini.budgets.check(tx, owner.id)
             item = waiting[0]
-            before = self.instructions.text_of(tx, owner, item.value["instruction"])
-            room = min(TEXT_CHARS, self.instructions.room(tx, owner, item.value["instruction"]))
-            read = _Read.of(tx, item, before, room)
-            prompt, repair = (self.prompts.find(tx, Caller(owner.tenant), name) for name in ("feedback", "repair"))
-        request = request_for(prompt.render(), read.blocks(), read.material, SCHEMA)
-        state, reason, proposed = "unchanged", "", None
+            name: str = item.value["instruction"]
+            before, room = self.instructions.text_of(tx, owner, name), self.instructions.room(tx, owner, name)
+            said = MESSAGES.where(MessageRow.id.in_(documents.messages_of(tx, item)), *SAID)
+            message, reply = (Message._make(row) for row in tx.execute(said.order_by(MessageRow.position)))
+            prompt, repair = (self.prompts.find(tx, Caller(owner.tenant), one) for one in ("feedback", "repair"))
+        judged = _Judged(before, room, message.content, reply.content, item.value["thumbs"], item.value["text"])
+        request = request_for(prompt.render(), judged.blocks(), judged.material, SCHEMA)
+        proposed, state, reason = None, "unchanged", ""
         try:
-            proposed = self.mini.ask(owner.id, request, repair, read.proposal).made
+            proposed = self.mini.ask(owner.id, request, repair, judged.proposal).made
         except Unusable as problem:
             state, reason = "refused", str(problem)
         with self.database.write() as tx:
             row = tx.get(OwnerRow, owner.id)
             there = self._waiting(tx, row) if row is not None else []
-            if row is None or (item.id, item.version) not in [(one.id, one.version) for one in there]:
+            if row is None or item not in there:
                 return bool(there)  # it was erased, or given anew
-            if self.instructions.text_of(tx, row, item.value["instruction"]) != before:
+            if self.instructions.text_of(tx, row, name) != before:
                 return True
-            if proposed is not None:
-                state = self._use(tx, row, item, proposed)
+            if proposed is not None and self.settings.feedback == "auto":
+                self.instructions.take(tx, row, name, proposed["text"], MODEL, item)
+                state = "taken"
+            elif proposed is not None:
+                self.instructions.propose(tx, row, name, proposed, item)
+                state = "proposed"
             value = {**item.value, "state": state, "reason": reason}
             documents.write(tx, row.id, Put(NAMESPACE, item.key, value), self.now())
         return len(there) > 1
-
-    def _use(self, tx: Transaction, owner: OwnerRow, item: Item, proposed: dict[str, Any]) -> str:
-        """Store what was proposed for a piece of feedback; what became of it."""
-        sources = [[source.session_id, source.position] for source in documents.sources_of(tx, [item.id])[item.id]]
-        if self.settings.feedback == "auto":
-            self.instructions.take(tx, owner, item.value["instruction"], {**proposed, "sources": sources}, MODEL)
-            return "taken"
-        self.instructions.propose(tx, owner, item.value["instruction"], {**proposed, "sources": sources})
-        return "proposed"
 
     def _waiting(self, tx: Transaction, owner: OwnerRow) -> list[Item]:
         given = documents.listed(tx, owner.id, NAMESPACE, self.now())
@@ -149,63 +130,50 @@ class Feedback:
 
 
 @dataclass(frozen=True)
-class _Read:
-    """What the mini model reads, and the texts that its answer must not repeat."""
+class _Judged:
+    """An exchange that a person judges, and the instruction that it may change, which may have `room` characters."""
 
-    material: FeedbackMaterial
-    own: str
-    foreign: str
-    room: int  # characters that the instruction may have
+    instruction: str
+    room: int
+    message: str
+    reply: str
+    thumbs: str | None
+    feedback: str
 
-    @classmethod
-    def of(cls, tx: Transaction, item: Item, before: str, room: int) -> _Read:
-        sources = select(ItemSourceRow.message_id).where(ItemSourceRow.item_id == item.id)
-        said = MESSAGES.where(MessageRow.id.in_(sources), *SAID).order_by(MessageRow.position)
-        message, reply = (Message._make(row) for row in tx.execute(said))
-        turn = tx.scalars(select(TurnRow).where(TurnRow.reply_message_id == reply.id)).first()
-        session, memory = (turn.session_id, turn.memory or {}) if turn is not None else (0, {})
-        asked, judged = (_own_words(text) for text in (message.content, item.value["text"]))
-        own = f"{asked}\n{judged}"
-        foreign = "\n".join([*_recalled(tx, session, memory), message.content, item.value["text"]])
-        # What tools brought, of clients or of ours, is not kept: whatever the reply says may be a quotation then.
-        looked = reply.position != message.position + 1 or any(call["excerpts"] for call in memory.get("calls", ()))
-        answered = "" if looked else reply.content[:MATERIAL_CHARS]
-        kept = "".join(part for part in _SENTENCE.findall(answered) if not _repeats(part, foreign, own))
-        material = FeedbackMaterial(before, asked[:MATERIAL_CHARS], kept, item.value["thumbs"], judged)
-        return cls(material, own, foreign, room)
+    @property
+    def material(self) -> FeedbackMaterial:
+        asked, judged = _own_words(self.message)[:MATERIAL_CHARS], _own_words(self.feedback)
+        return FeedbackMaterial(self.instruction, asked, self.reply[:MATERIAL_CHARS], self.thumbs, judged)
 
-    def blocks(self) -> Iterator[str]:
+    def blocks(self) -> list[str]:
         read = self.material
-        thumbs = [f"thumbs {read.thumbs}"] if read.thumbs else []
+        thumbs = f"thumbs {read.thumbs}" if read.thumbs else ""
         parts = {
             "instruction": [read.instruction],
             "question": [read.message],
             "reply": [read.reply],
-            "feedback": [*thumbs, read.feedback],
+            "feedback": [thumbs, read.feedback],
         }
-        return (block(name, map(escape, filter(None, it))) for name, it in parts.items())
+        return [block(name, map(escape, filter(None, texts))) for name, texts in parts.items()]
 
-    def proposal(self, answer: str) -> dict[str, Any] | None:
+    def proposal(self, answer: str) -> dict[str, str] | None:
         """The proposal in an answer; None when it changes nothing.  Raises Unusable."""
-        found = (one for *_, one in objects(without_thinking(answer)) if isinstance(one.get("text"), str))
-        given = next(found, None)
-        if given is None:
-            raise Unusable("It holds no complete JSON object with a `text`.")
-        text, before = given["text"].strip(), self.material.instruction.strip()
+        given: dict[str, str] = first_object(answer, SCHEMA)
+        text, before = given["text"].strip(), self.instruction.strip()
         if text in ("", before):
             return None
-        reason, quote = (given.get(name) if isinstance(given.get(name), str) else "" for name in ("reason", "quote"))
         if len(text) > self.room:
             raise Unusable(f"Its `text` has {len(text):,} characters, but this instruction may have {self.room:,}.")
-        if not quote.strip() or not stands_in(quote, self.own):
+        own = f"{_own_words(self.message)}\n{_own_words(self.feedback)}"
+        if not given["quote"].strip() or not stands_in(given["quote"], own):
             raise Unusable("Its `quote` is not in the person's own words.")
-        known = before.splitlines()
-        added = [line for line in text.splitlines() if line not in known]
+        added = [line for line in text.splitlines() if line not in before.splitlines()]
         if any(unmarked(line) != line for line in added):
             raise Unusable("Its `text` has markup, which an instruction does not need.")
-        if any(_repeats(line, self.foreign, f"{self.own}\n{before}") for line in added):
+        foreign = _pairs(f"{self.message}\n{self.reply}\n{self.feedback}") - _pairs(f"{own}\n{before}")
+        if any(not foreign.isdisjoint(_pairs(line)) for line in added):
             raise Unusable("Its `text` repeats what was only recalled or quoted.")
-        return {"text": text, "reason": reason[:FEEDBACK_CHARS], "quote": quote}
+        return {"text": text, "reason": given["reason"][:FEEDBACK_CHARS], "quote": given["quote"]}
 
 
 def _own_words(text: str) -> str:
@@ -213,22 +181,6 @@ def _own_words(text: str) -> str:
     return _QUOTING.sub("", without_blocks(text)).strip()
 
 
-def _recalled(tx: Transaction, session: int, memory: dict[str, Any]) -> Iterable[str]:
-    """What the prompt of a turn showed of earlier talk."""
-    shown = SummaryRow.session_id == session, SummaryRow.version == memory.get("head_version", 0)
-    for sections in tx.scalars(select(SummaryRow.sections).where(*shown)):
-        yield "\n".join(Sections.from_dict(sections).lines())
-    messages = [one for excerpt in memory.get("excerpts", ()) for one in excerpt["messages"]]
-    facts = [one for one, *_ in memory.get("facts", ())]
-    yield from tx.scalars(select(MessageRow.content).where(MessageRow.id.in_(messages)))
-    yield from tx.scalars(select(FactRow.text).where(FactRow.id.in_(facts)))
-    for example in examples.shown(tx, memory.get("examples", ())):
-        yield f"{example.input}\n{example.output}"
-
-
-def _repeats(text: str, foreign: str, own: str) -> bool:
-    """Whether a text has words in a row from `foreign` that `own` does not have."""
-    words, theirs, ours = (_WORD.findall(one.casefold()) for one in (text, foreign, own))
-    runs = [f" {' '.join(words[at : at + RUN])} " for at in range(max(1, len(words) - RUN + 1))] if words else []
-    there, here = f" {' '.join(theirs)} ", f" {' '.join(ours)} "
-    return any(run in there and run not in here for run in runs)
+def _pairs(text: str) -> set[tuple[str, str]]:
+    """The words of a text that say something, each with the next one."""
+    return set(pairwise(stems(text)))

@@ -15,8 +15,6 @@ from datetime import datetime
 from difflib import unified_diff
 from typing import Any
 
-from sqlalchemy import select, tuple_
-
 from memory.access.owners import find_owner, make_owner
 from memory.domain import Caller
 from memory.errors import InvalidRequest, NotFound
@@ -24,7 +22,7 @@ from memory.longterm.head import Shown
 from memory.prompts.prompts import NAME
 from memory.store import documents
 from memory.store.values import OWN, Item, Namespace, Put
-from models import Database, MessageRow, OwnerRow, SessionRow, Transaction
+from models import Database, OwnerRow, Transaction
 
 NAMESPACE, PROPOSALS = (OWN, "instructions"), (OWN, "proposals")
 TEXT_CHARS = 4_000  # of one instruction
@@ -71,18 +69,16 @@ class Instructions:
     def all(self, caller: Caller) -> list[Instruction]:
         """What the caller's prompts show, and what waits for the caller, by name."""
         with self.database.read() as tx:
-            owner, tenant = find_owner(tx, caller), find_owner(tx, Caller(caller.tenant))
-            proposals = {item.key: item for item in self._items(tx, owner, PROPOSALS)}
-            found = {name: Instruction(name, proposal=_proposal(one, "")) for name, one in proposals.items()}
-            for one in filter(None, (tenant, owner)):
-                for item in self._items(tx, one):
-                    found[item.key] = _newest(tx, item, one, proposals.get(item.key))
-        return [found[name] for name in sorted(found)]
+            owners = _owners(tx, caller)
+            kinds = [(one.id, kind) for one in owners for kind in (NAMESPACE, PROPOSALS)]
+            names = {item.key for owner, kind in kinds for item in documents.listed(tx, owner, kind, self.now())}
+            return [self._shown(tx, owners, name) for name in sorted(names)]
 
     def get(self, caller: Caller, name: str) -> Instruction:
-        """Raises NotFound."""
-        found = next((one for one in self.all(caller) if one.name == name), None)
-        if found is None:
+        """One of these.  Raises NotFound."""
+        with self.database.read() as tx:
+            found = self._shown(tx, _owners(tx, caller), name)
+        if not found.version and found.proposal is None:
             raise _not_found(name)
         return found
 
@@ -99,7 +95,7 @@ class Instructions:
         check_name(name)
         with self.database.write() as tx:
             owner = find_owner(tx, caller) or make_owner(tx, caller, self.now())
-            return self._write(tx, owner, name, text, "person", self._sources(tx, owner, name), expected)
+            return self._write(tx, owner, name, text, "person", self._places(tx, owner, name), expected=expected)
 
     def rollback(self, caller: Caller, name: str, version: int) -> Instruction:
         """Make an earlier version the newest again.  Raises NotFound."""
@@ -111,46 +107,43 @@ class Instructions:
     def decide(self, caller: Caller, name: str, *, accept: bool) -> Instruction:
         """Make the proposal a new version, or drop it.  Raises NotFound when none waits."""
         with self.database.write() as tx:
-            owner = find_owner(tx, caller)
-            waiting = next((item for item in self._items(tx, owner, PROPOSALS) if item.key == name), None)
-            if owner is None or waiting is None:
+            owners = _owners(tx, caller)
+            waiting = self._items(tx, owners[:1], name, PROPOSALS)
+            if not waiting:
                 raise NotFound("proposal_not_found", f"No proposal for the instruction {name!r} waits.", param="name")
-            documents.remove(tx, [waiting.id])
+            ((owner, proposal),) = waiting
             if accept:
-                self.take(tx, owner, name, waiting.value, "person")
-        return next((one for one in self.all(caller) if one.name == name), Instruction(name))
+                return self.take(tx, owner, name, proposal.value["text"], "person", proposal)
+            documents.remove(tx, [proposal.id])
+            return self._shown(tx, owners, name)
 
     # -- for the engine's own transactions
 
     def text_of(self, tx: Transaction, owner: OwnerRow, name: str) -> str:
-        """The text that the owner's prompts show under this name."""
-        texts = (
-            item.value["text"]
-            for one in (owner, find_owner(tx, Caller(owner.tenant)))
-            for item in self._items(tx, one)
-            if item.key == name
-        )
-        return next(texts, "")
+        """The text that the prompts of an owner, who is a user, show under this name."""
+        return self._shown(tx, _owners(tx, Caller(owner.tenant, owner.name)), name).text
 
     def room(self, tx: Transaction, owner: OwnerRow, name: str) -> int:
-        """The characters that the owner's other instructions leave to one of this name."""
-        return TOTAL_CHARS - sum(len(item.value["text"]) for item in self._items(tx, owner) if item.key != name)
+        """The characters that an owner's instruction may have, beside the others."""
+        others = (item for item in documents.listed(tx, owner.id, NAMESPACE, self.now()) if item.key != name)
+        return min(TEXT_CHARS, TOTAL_CHARS - sum(len(item.value["text"]) for item in others))
 
-    def propose(self, tx: Transaction, owner: OwnerRow, name: str, proposed: dict[str, Any]) -> None:
-        """Let a proposal wait, in the place of another one for this instruction."""
-        documents.remove(tx, self._waiting(tx, owner, name))
-        rests_on = _ids(tx, owner.id, proposed["sources"])
+    def propose(self, tx: Transaction, owner: OwnerRow, name: str, proposed: dict[str, str], feedback: Item) -> None:
+        """Let a proposal wait, in the place of another one.  It rests on what the feedback rests on."""
+        self._drop_proposal(tx, owner, name)
+        rests_on = documents.messages_of(tx, feedback)
         documents.write(tx, owner.id, Put(PROPOSALS, name, proposed), self.now(), sources=rests_on)
 
-    def take(self, tx: Transaction, owner: OwnerRow, name: str, proposed: dict[str, Any], author: str) -> None:
-        """Make a proposal a new version, which rests on what the version before rests on too."""
-        sources = [*self._sources(tx, owner, name), *proposed["sources"]]
-        self._write(tx, owner, name, proposed["text"], author, sources)
+    def take(self, tx: Transaction, owner: OwnerRow, name: str, text: str, author: str, origin: Item) -> Instruction:
+        """Make a text a new version, which rests on what the version before and its origin rest on."""
+        places = [[one.session_id, one.position] for one in documents.sources_of(tx, [origin.id])[origin.id]]
+        rests_on = documents.messages_of(tx, origin)
+        return self._write(tx, owner, name, text, author, [*self._places(tx, owner, name), *places], rests_on)
 
     def find(self, tx: Transaction, caller: Caller, name: str) -> list[int]:
         """The ids of the items that the caller's own instruction and its proposal are.  Raises NotFound."""
         owner, item = self._own(tx, caller, name)
-        return [item.id, *self._waiting(tx, owner, name)]
+        return [item.id, *(one.id for _, one in self._items(tx, [owner], name, PROPOSALS))]
 
     def _write(
         self,
@@ -159,10 +152,11 @@ class Instructions:
         name: str,
         text: str,
         author: str,
-        sources: Sequence[Place],
+        places: Sequence[Place],
+        rests_on: Iterable[int] = (),
         expected: int | None = None,
     ) -> Instruction:
-        """Store a version, which rests on the messages at these places."""
+        """Store a version that was made from messages at these places, of which those it `rests_on` are new."""
         if len(text) > self.room(tx, owner, name):
             raise InvalidRequest(
                 "instructions_too_long",
@@ -170,29 +164,41 @@ class Instructions:
                 "Nothing was stored. Shorten or delete some.",
                 param="text",
             )
-        put = Put(NAMESPACE, name, {"text": text, "sources": sources}, expected)
-        rests_on = _ids(tx, owner.id, sources)
-        item = documents.write(tx, owner.id, put, self.now(), author=author, sources=rests_on)
-        documents.remove(tx, self._waiting(tx, owner, name))
-        return _newest(tx, item, owner, None)
+        put = Put(NAMESPACE, name, {"text": text, "sources": places}, expected)
+        documents.write(tx, owner.id, put, self.now(), author=author, sources=rests_on)
+        self._drop_proposal(tx, owner, name)
+        return self._shown(tx, [owner], name)
 
-    def _waiting(self, tx: Transaction, owner: OwnerRow, name: str) -> list[int]:
-        """The id of the item that the proposal is, if one waits."""
-        return [item.id for item in self._items(tx, owner, PROPOSALS) if item.key == name]
+    def _drop_proposal(self, tx: Transaction, owner: OwnerRow, name: str) -> None:
+        documents.remove(tx, [item.id for _, item in self._items(tx, [owner], name, PROPOSALS)])
+
+    def _shown(self, tx: Transaction, owners: Sequence[OwnerRow], name: str) -> Instruction:
+        """What the first of the owners who has an instruction of this name has, and the proposal that waits."""
+        found = Instruction(name)
+        for owner, item in self._items(tx, owners, name)[:1]:
+            found = replace(_versions(tx, item)[0], of_tenant=owner.kind == "tenant")
+        for _, item in self._items(tx, owners, name, PROPOSALS):
+            new = item.value
+            diff = _diff(found.text, new["text"])
+            found = replace(found, proposal=Proposal(new["text"], new["reason"], new["quote"], diff, item.created_at))
+        return found
 
     def _own(self, tx: Transaction, caller: Caller, name: str) -> tuple[OwnerRow, Item]:
-        owner = find_owner(tx, caller)
-        item = next((item for item in self._items(tx, owner) if item.key == name), None)
-        if owner is None or item is None:
-            raise _not_found(name)
-        return owner, item
+        own = find_owner(tx, caller)
+        for found in self._items(tx, [own] if own is not None else [], name):
+            return found
+        raise _not_found(name)
 
-    def _sources(self, tx: Transaction, owner: OwnerRow, name: str) -> list[Place]:
-        """What the newest version rests on."""
-        return [place for item in self._items(tx, owner) if item.key == name for place in item.value["sources"]]
+    def _places(self, tx: Transaction, owner: OwnerRow, name: str) -> list[Place]:
+        """Those of the messages that the newest version was made from."""
+        return [place for _, item in self._items(tx, [owner], name) for place in item.value["sources"]]
 
-    def _items(self, tx: Transaction, owner: OwnerRow | None, namespace: Namespace = NAMESPACE) -> list[Item]:
-        return documents.listed(tx, owner.id, namespace, self.now()) if owner is not None else []
+    def _items(
+        self, tx: Transaction, owners: Sequence[OwnerRow], name: str, namespace: Namespace = NAMESPACE
+    ) -> list[tuple[OwnerRow, Item]]:
+        """What owners have under a name."""
+        found = ((one, documents.read(tx, one.id, namespace, name, self.now())) for one in owners)
+        return [(owner, item) for owner, item in found if item is not None]
 
 
 def in_head(shown: Iterable[Shown]) -> str:
@@ -200,37 +206,6 @@ def in_head(shown: Iterable[Shown]) -> str:
     ours = sorted((one for one in shown if one.namespace == NAMESPACE), key=lambda one: not one.of_tenant)
     texts = {one.key: str(one.value["text"]) for one in ours}
     return "\n\n".join(texts[name] for name in sorted(texts))
-
-
-def _ids(tx: Transaction, owner_id: int, places: Sequence[Place]) -> Sequence[int]:
-    """The messages at these places of the owner's sessions."""
-    query = select(MessageRow.id).join(SessionRow, SessionRow.id == MessageRow.session_id)
-    at = tuple_(SessionRow.public_id, MessageRow.position).in_([tuple(place) for place in places])
-    return tx.scalars(query.where(SessionRow.owner_id == owner_id, MessageRow.branch == 0, at)).all()
-
-
-def _newest(tx: Transaction, item: Item, owner: OwnerRow, waiting: Item | None) -> Instruction:
-    version = replace(_versions(tx, item)[0], of_tenant=owner.kind == "tenant")
-    return version if waiting is None else replace(version, proposal=_proposal(waiting, version.text))
-
-
-def _versions(tx: Transaction, item: Item) -> list[Instruction]:
-    history = documents.versions(tx, item.id)
-    texts = [*(str(one.value["text"]) for one in history), ""]
-    return [
-        Instruction(item.key, one.version, text, one.author, one.created_at, diff=_diff(old, text))
-        for one, text, old in zip(history, texts, texts[1:], strict=False)
-    ]
-
-
-def _proposal(waiting: Item, text: str) -> Proposal:
-    new = waiting.value
-    return Proposal(new["text"], new["reason"], new["quote"], _diff(text, new["text"]), waiting.created_at)
-
-
-def _diff(old: str, new: str) -> str:
-    """What changed from one text to another, in the unified format without its header."""
-    return "\n".join(list(unified_diff(old.splitlines(), new.splitlines(), lineterm=""))[2:])
 
 
 def check_name(name: str) -> None:
@@ -246,3 +221,23 @@ def check_name(name: str) -> None:
 
 def _not_found(name: str) -> NotFound:
     return NotFound("instruction_not_found", f"There is no instruction {name!r}.", param="name")
+
+
+def _owners(tx: Transaction, caller: Caller) -> list[OwnerRow]:
+    """The caller's user and the tenant, as far as anything is stored of them."""
+    found = find_owner(tx, caller), find_owner(tx, Caller(caller.tenant))
+    return [one for one in found if one is not None]
+
+
+def _versions(tx: Transaction, item: Item) -> list[Instruction]:
+    history = documents.versions(tx, item.id)
+    texts = [*(str(one.value["text"]) for one in history), ""]
+    return [
+        Instruction(item.key, one.version, text, one.author, one.created_at, diff=_diff(old, text))
+        for one, text, old in zip(history, texts, texts[1:], strict=False)
+    ]
+
+
+def _diff(old: str, new: str) -> str:
+    """What changed from one text to another, in the unified format without its header."""
+    return "\n".join(list(unified_diff(old.splitlines(), new.splitlines(), lineterm=""))[2:])

@@ -16,7 +16,7 @@ _PLACES = list_of({"type": "array", "prefixItems": [TEXT, INTEGER], "minItems": 
 _SHAPES: dict[tuple[str, ...], Any] = {
     examples.NAMESPACE: object_of(input=TEXT, output=TEXT, tags=list_of(TEXT), rating=INTEGER),
     instructions.NAMESPACE: object_of(text=_TEXT, sources=_PLACES),
-    instructions.PROPOSALS: object_of(text=_TEXT, reason=TEXT, quote=TEXT, sources=_PLACES),
+    instructions.PROPOSALS: object_of(text=_TEXT, reason=TEXT, quote=TEXT),
     feedback.NAMESPACE: object_of(
         thumbs={"enum": ["up", "down", None]}, text=TEXT, instruction=TEXT, state=TEXT, reason=TEXT
     ),

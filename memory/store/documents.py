@@ -10,7 +10,7 @@ Guarantee: an item that has expired is not found, and another one may take its p
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -166,6 +166,11 @@ def drop_versions(
         value = kept[0].value if left is None else left
         write(tx, owner_id, Put(item.namespace, item.key, value), now, author="erasure")
     return Counter(item_versions=len(gone))
+
+
+def messages_of(tx: Transaction, item: Item) -> Sequence[int]:
+    """The ids of the messages that an item rests on, replaced or not."""
+    return tx.scalars(select(_S.message_id).where(_S.item_id == item.id)).all()
 
 
 def restore(
