@@ -40,7 +40,7 @@ def add_fact(body: dict[str, Any]) -> Any:
 def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> Any:
     """Edit or pin a fact
 
-    The newest summary says its new words where it said just the old ones.
+    The newest summary says its new words where it said just the old ones, and the profile says the old ones no longer.
     """
     return services().summaries.change_fact(caller(query["user_id"]), fact_id, body)
 

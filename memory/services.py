@@ -33,6 +33,7 @@ from memory.llm.model_server import ModelServer
 from memory.llm.models import Models
 from memory.longterm.examples import Examples
 from memory.longterm.feedback import Feedback
+from memory.longterm.forgetting import forget_facts
 from memory.longterm.instructions import Instructions
 from memory.longterm.links import Links
 from memory.longterm.profile import Profiles
@@ -126,7 +127,7 @@ class Services:
         self.facts = facts = Facts(settings, database, now)
         self.links = Links(database, now)
         self.items = items = Items(database, index, outbox, now)
-        self.summaries = Summaries(settings, database, outbox, budgets, facts, now)
+        self.summaries = Summaries(settings, database, outbox, budgets, facts, now, forget_facts)
         self.backlogs = Backlogs(database, outbox, budgets, now)
         self.profiles = Profiles(settings, database, prompts, outbox, mini, now)
         self.updates = Updates(settings, database, prompts, facts, leases, mini, metrics, now, self.profiles.follow)

@@ -5,7 +5,7 @@ Guarantee: every version is kept, and an edit can be made conditional on the ver
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
@@ -84,6 +84,7 @@ class Summaries:
     budgets: Budgets
     facts: Facts
     now: Callable[[], datetime]
+    forget: Callable[[Transaction, int, Collection[Fact], datetime], None]  # takes an owner's facts out of the profile
 
     def get(self, caller: Caller, session_id: str) -> SummaryState:
         """Raises NotFound."""
@@ -157,7 +158,8 @@ class Summaries:
             return state_of(tx, row)
 
     def change_fact(self, caller: Caller, fact_id: int, changes: Mapping[str, Any]) -> Fact:
-        """Change a fact.  Where it holds, the newest summaries say its new words instead of the old.
+        """Change a fact.  Where it holds, the newest summaries say its new words instead of the old, and the profile
+        says the old ones no longer.
 
         Raises NotFound, InvalidRequest.
         """
@@ -167,6 +169,7 @@ class Summaries:
                 own, all_of_them = SessionRow.id == row.session_id, SessionRow.owner_id == row.owner_id
                 where = own if new.scope == "session" else all_of_them
                 reword_newest(tx, where, {old: new.text}, "correction", self.settings, self.now())
+                self.forget(tx, row.owner_id, [old], self.now())
             return new
 
 
