@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from marshmallow import Schema, ValidationError, fields, validate
+from marshmallow import Schema, fields, validate
 
 from memory.longterm.profile import OPERATIONS_MAX
 from schemas.fields import INT32_MAX, Input, Items, PageQuery, Text, UtcDateTime, about, integer, one_of, page_of
@@ -56,14 +54,5 @@ class ProfileRollback(Input):
     version = integer(1, INT32_MAX, required=True)
 
 
-class JsonObject(JsonValue):
-    """A JSON object."""
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        if not isinstance(value, dict):
-            raise ValidationError("Must be a JSON object.")
-        return super()._deserialize(value, attr, data, **kwargs)
-
-
 class SchemaOfProfiles(Input):
-    schema = JsonObject(required=True)
+    schema = JsonValue(required=True)

@@ -273,8 +273,11 @@ def test_what_is_imported_is_what_was_exported_or_is_left_out(ada: Ada, model_se
     put(ada.client, "tone", "Be brief.", **ADA)
     ada.ask("Write a haiku about the sea", "Waves roll in.")
     ada.judge("shorter", answer("Be brief, always.", "shorter"), thumbs="up")
+    ada.ask("And one about a tree", "Leaves fall.")
+    unread = {"session_id": "s", "message_id": ada.turn["message_id"], "text": "longer"}
+    assert good(ada.client.post("/api/feedback", json=unread))["state"] == "waiting"
     whole = good(ada.client.get("/api/users/ada/export"))
-    assert len(whole["items"]) == 4
+    assert len(whole["items"]) == 5
     for broken in (True, False):
         kept = whole["items"]
         items = [{**one, "value": {**one["value"], "text": 1, "input": 1}} for one in kept] if broken else kept
@@ -285,6 +288,9 @@ def test_what_is_imported_is_what_was_exported_or_is_left_out(ada: Ada, model_se
     found = read(ada.client, "tone", user_id="eve")
     assert (found["version"], found["proposal"]["text"]) == (2, "Be brief, always.")
     eve = {"user_id": "eve"}
+    given = {**eve, "namespace_prefix": ["recap", "feedback"]}
+    stored = good(ada.client.post("/api/store/search", json=given))["items"]
+    assert [one["value"]["state"] for one in stored] == ["proposed"], "what no model has read yet is not derived from"
     good(ada.client.post("/api/instructions/tone/proposal", json={**eve, "accept": True}))
     asked = read_all(ada.client, "/api/sessions/s-2/messages")[0]  # her session, under another name
     good(ada.client.delete(f"/api/sessions/s-2/messages/{asked['id']}"))

@@ -37,6 +37,7 @@ from memory.store.values import OWN, Item, Put
 from models import Database, ItemRow, JobRow, MessageRow, OwnerRow, Transaction
 
 NAMESPACE = (OWN, "feedback")
+WAITING = "waiting"  # for the mini model
 FEEDBACK_CHARS = 2_000
 MATERIAL_CHARS = 8_000  # of a message and of a reply that the mini model reads
 SCHEMA = object_of(text=TEXT, reason=TEXT, quote=TEXT)
@@ -75,7 +76,7 @@ class Feedback:
                 documents.remove(tx, [example.id])
             asks = self.settings.feedback != "off" and owner.kind == "user" and (text or thumbs == "down")
             value = {"thumbs": thumbs, "text": text, "instruction": instruction, "reason": ""}
-            value["state"] = "waiting" if asks else "stored"
+            value["state"] = WAITING if asks else "stored"
             resting = ItemRow.id.in_(documents.resting_on([exchange.reply.id]))
             known = tx.execute(documents.ITEMS.where(documents.below(NAMESPACE), resting)).first()
             put = Put(NAMESPACE, known.key if known is not None else uuid.uuid4().hex, value)
@@ -112,21 +113,19 @@ class Feedback:
                 return bool(there)  # it was erased, or given anew
             if self.instructions.text_of(tx, row, name) != before:
                 return True
-            if proposed is not None and self.settings.feedback == "auto":
-                self.instructions.take(tx, row, name, proposed["text"], MODEL, item)
-                state = "taken"
-            elif proposed is not None:
+            if proposed is not None:
                 self.instructions.propose(tx, row, name, proposed, item)
                 state = "proposed"
+                if self.settings.feedback == "auto":
+                    self.instructions.accept(tx, row, name, MODEL)
+                    state = "taken"
             value = {**item.value, "state": state, "reason": reason}
             documents.write(tx, row.id, Put(NAMESPACE, item.key, value), self.now())
         return len(there) > 1
 
     def _waiting(self, tx: Transaction, owner: OwnerRow) -> list[Item]:
         given = documents.listed(tx, owner.id, NAMESPACE, self.now())
-        items = [one for one in given if one.value["state"] == "waiting"]
-        sources = documents.sources_of(tx, [one.id for one in items])  # imported feedback may have lost them
-        return sorted((one for one in items if len(sources[one.id]) == 2), key=lambda one: one.updated_at)
+        return sorted((one for one in given if one.value["state"] == WAITING), key=lambda one: one.updated_at)
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,9 @@ from memory.store.values import OWN, Item, Namespace, Put
 from models import Database, OwnerRow, Transaction
 
 NAMESPACE, PROPOSALS = (OWN, "instructions"), (OWN, "proposals")
+Owners = Sequence[OwnerRow | None]  # None is one of whom nothing is stored
 TEXT_CHARS = 4_000  # of one instruction
 TOTAL_CHARS = 8_000  # of all that a person or a tenant has: every prompt carries them
-
-Place = Sequence[Any]  # a message's session and position
 
 
 @dataclass(frozen=True)
@@ -69,9 +68,9 @@ class Instructions:
     def all(self, caller: Caller) -> list[Instruction]:
         """What the caller's prompts show, and what waits for the caller, by name."""
         with self.database.read() as tx:
-            owners = _owners(tx, caller)
-            kinds = [(one.id, kind) for one in owners for kind in (NAMESPACE, PROPOSALS)]
-            names = {item.key for owner, kind in kinds for item in documents.listed(tx, owner, kind, self.now())}
+            owners, kinds, now = _owners(tx, caller), (NAMESPACE, PROPOSALS), self.now()
+            items = (documents.listed(tx, one.id, kind, now) for one in owners if one is not None for kind in kinds)
+            names = {item.key for listed in items for item in listed}
             return [self._shown(tx, owners, name) for name in sorted(names)]
 
     def get(self, caller: Caller, name: str) -> Instruction:
@@ -95,33 +94,33 @@ class Instructions:
         check_name(name)
         with self.database.write() as tx:
             owner = find_owner(tx, caller) or make_owner(tx, caller, self.now())
-            return self._write(tx, owner, name, text, "person", self._places(tx, owner, name), expected=expected)
+            value = {**self._value(tx, [owner], name), "text": text}
+            return self._write(tx, owner, Put(NAMESPACE, name, value, expected), "person")
 
     def rollback(self, caller: Caller, name: str, version: int) -> Instruction:
         """Make an earlier version the newest again.  Raises NotFound."""
         with self.database.write() as tx:
             owner, item = self._own(tx, caller, name)
-            old = documents.find_version(tx, item, version).value
-            return self._write(tx, owner, name, old["text"], "rollback", old["sources"])
+            old = documents.find_version(tx, item, version)
+            return self._write(tx, owner, Put(NAMESPACE, name, old.value), "rollback")
 
     def decide(self, caller: Caller, name: str, *, accept: bool) -> Instruction:
         """Make the proposal a new version, or drop it.  Raises NotFound when none waits."""
         with self.database.write() as tx:
-            owners = _owners(tx, caller)
-            waiting = self._items(tx, owners[:1], name, PROPOSALS)
+            waiting = self._items(tx, [find_owner(tx, caller)], name, PROPOSALS)
             if not waiting:
                 raise NotFound("proposal_not_found", f"No proposal for the instruction {name!r} waits.", param="name")
-            ((owner, proposal),) = waiting
+            owner, proposal = waiting[0]
             if accept:
-                return self.take(tx, owner, name, proposal.value["text"], "person", proposal)
+                return self.accept(tx, owner, name, "person")
             documents.remove(tx, [proposal.id])
-            return self._shown(tx, owners, name)
+            return self._shown(tx, _owners(tx, caller), name)
 
     # -- for the engine's own transactions
 
     def text_of(self, tx: Transaction, owner: OwnerRow, name: str) -> str:
         """The text that the prompts of an owner, who is a user, show under this name."""
-        return self._shown(tx, _owners(tx, Caller(owner.tenant, owner.name)), name).text
+        return str(self._value(tx, _owners(tx, Caller(owner.tenant, owner.name)), name)["text"])
 
     def room(self, tx: Transaction, owner: OwnerRow, name: str) -> int:
         """The characters that an owner's instruction may have, beside the others."""
@@ -134,11 +133,13 @@ class Instructions:
         rests_on = documents.messages_of(tx, feedback)
         documents.write(tx, owner.id, Put(PROPOSALS, name, proposed), self.now(), sources=rests_on)
 
-    def take(self, tx: Transaction, owner: OwnerRow, name: str, text: str, author: str, origin: Item) -> Instruction:
-        """Make a text a new version, which rests on what the version before and its origin rest on."""
-        places = [[one.session_id, one.position] for one in documents.sources_of(tx, [origin.id])[origin.id]]
-        rests_on = documents.messages_of(tx, origin)
-        return self._write(tx, owner, name, text, author, [*self._places(tx, owner, name), *places], rests_on)
+    def accept(self, tx: Transaction, owner: OwnerRow, name: str, author: str) -> Instruction:
+        """Make the proposal that waits a new version, which rests on what it and the version before rest on."""
+        ((_, proposal),) = self._items(tx, [owner], name, PROPOSALS)
+        places = [[one.session_id, one.position] for one in documents.sources_of(tx, [proposal.id])[proposal.id]]
+        sources = [*self._value(tx, [owner], name)["sources"], *places]
+        put = Put(NAMESPACE, name, {"text": proposal.value["text"], "sources": sources})
+        return self._write(tx, owner, put, author, documents.messages_of(tx, proposal))
 
     def find(self, tx: Transaction, caller: Caller, name: str) -> list[int]:
         """The ids of the items that the caller's own instruction and its proposal are.  Raises NotFound."""
@@ -146,58 +147,50 @@ class Instructions:
         return [item.id, *(one.id for _, one in self._items(tx, [owner], name, PROPOSALS))]
 
     def _write(
-        self,
-        tx: Transaction,
-        owner: OwnerRow,
-        name: str,
-        text: str,
-        author: str,
-        places: Sequence[Place],
-        rests_on: Iterable[int] = (),
-        expected: int | None = None,
+        self, tx: Transaction, owner: OwnerRow, put: Put, author: str, rests_on: Iterable[int] = ()
     ) -> Instruction:
-        """Store a version that was made from messages at these places, of which those it `rests_on` are new."""
-        if len(text) > self.room(tx, owner, name):
+        """Store a version, and drop the proposal."""
+        if len(put.value["text"]) > self.room(tx, owner, put.key):
             raise InvalidRequest(
                 "instructions_too_long",
                 f"All instructions of a person, and all of a tenant, may have {TOTAL_CHARS:,} characters together. "
                 "Nothing was stored. Shorten or delete some.",
                 param="text",
             )
-        put = Put(NAMESPACE, name, {"text": text, "sources": places}, expected)
         documents.write(tx, owner.id, put, self.now(), author=author, sources=rests_on)
-        self._drop_proposal(tx, owner, name)
-        return self._shown(tx, [owner], name)
+        self._drop_proposal(tx, owner, put.key)
+        return self._shown(tx, [owner], put.key)
 
     def _drop_proposal(self, tx: Transaction, owner: OwnerRow, name: str) -> None:
         documents.remove(tx, [item.id for _, item in self._items(tx, [owner], name, PROPOSALS)])
 
-    def _shown(self, tx: Transaction, owners: Sequence[OwnerRow], name: str) -> Instruction:
+    def _shown(self, tx: Transaction, owners: Owners, name: str) -> Instruction:
         """What the first of the owners who has an instruction of this name has, and the proposal that waits."""
         found = Instruction(name)
         for owner, item in self._items(tx, owners, name)[:1]:
             found = replace(_versions(tx, item)[0], of_tenant=owner.kind == "tenant")
         for _, item in self._items(tx, owners, name, PROPOSALS):
-            new = item.value
-            diff = _diff(found.text, new["text"])
+            new, diff = item.value, _diff(found.text, item.value["text"])
             found = replace(found, proposal=Proposal(new["text"], new["reason"], new["quote"], diff, item.created_at))
         return found
 
-    def _own(self, tx: Transaction, caller: Caller, name: str) -> tuple[OwnerRow, Item]:
-        own = find_owner(tx, caller)
-        for found in self._items(tx, [own] if own is not None else [], name):
-            return found
-        raise _not_found(name)
+    def _value(self, tx: Transaction, owners: Owners, name: str) -> dict[str, Any]:
+        """The text of the first of the owners who has one, and the places of the messages that it was made from."""
+        found = (item.value for _, item in self._items(tx, owners, name))
+        return next(found, {"text": "", "sources": []})
 
-    def _places(self, tx: Transaction, owner: OwnerRow, name: str) -> list[Place]:
-        """Those of the messages that the newest version was made from."""
-        return [place for _, item in self._items(tx, [owner], name) for place in item.value["sources"]]
+    def _own(self, tx: Transaction, caller: Caller, name: str) -> tuple[OwnerRow, Item]:
+        found = self._items(tx, [find_owner(tx, caller)], name)
+        if not found:
+            raise _not_found(name)
+        return found[0]
 
     def _items(
-        self, tx: Transaction, owners: Sequence[OwnerRow], name: str, namespace: Namespace = NAMESPACE
+        self, tx: Transaction, owners: Owners, name: str, namespace: Namespace = NAMESPACE
     ) -> list[tuple[OwnerRow, Item]]:
         """What owners have under a name."""
-        found = ((one, documents.read(tx, one.id, namespace, name, self.now())) for one in owners)
+        known = [one for one in owners if one is not None]
+        found = ((one, documents.read(tx, one.id, namespace, name, self.now())) for one in known)
         return [(owner, item) for owner, item in found if item is not None]
 
 
@@ -223,10 +216,9 @@ def _not_found(name: str) -> NotFound:
     return NotFound("instruction_not_found", f"There is no instruction {name!r}.", param="name")
 
 
-def _owners(tx: Transaction, caller: Caller) -> list[OwnerRow]:
-    """The caller's user and the tenant, as far as anything is stored of them."""
-    found = find_owner(tx, caller), find_owner(tx, Caller(caller.tenant))
-    return [one for one in found if one is not None]
+def _owners(tx: Transaction, caller: Caller) -> Owners:
+    """The caller's user, and the tenant."""
+    return find_owner(tx, caller), find_owner(tx, Caller(caller.tenant))
 
 
 def _versions(tx: Transaction, item: Item) -> list[Instruction]:

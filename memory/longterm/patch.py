@@ -12,6 +12,7 @@ Otherwise its whole patch is refused.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ from memory.facts.grounding import NEGATIVE, Grounding, Ungrounded, stems, strai
 from memory.llm import DigestMaterial
 from memory.llm.mini import Unusable
 from memory.sections import Sections
+
+log = logging.getLogger(__name__)
 
 DOCUMENT_BYTES = 16_000  # of a profile as JSON
 Operation = Mapping[str, Any]
@@ -114,9 +117,8 @@ class Profile:
 
 def accept(
     profile: Profile, operations: Sequence[Operation], messages: Sequence[Message], schema: Mapping[str, Any]
-) -> tuple[Profile, set[int], int]:
-    """The profile with what a model's operations say, the ids of the messages that this rests on, and how many
-    operations were left out.
+) -> tuple[Profile, set[int]]:
+    """The profile with what a model's operations say, and the ids of the messages that this rests on.
 
     An operation also has a `quote`, and as `source` the number of its message, from 1.  Raises Unusable for a patch
     that is refused.
@@ -124,7 +126,7 @@ def accept(
     numbered = dict(enumerate(messages, 1))
     shown = [message._replace(position=number) for number, message in numbered.items()]
     grounding = Grounding(DigestMaterial(Sections(), shown, ()))
-    used, left_out = set[int](), 0
+    used = set[int]()
     for one in operations:
         path, quote = one["path"], one["quote"]
         if not path:
@@ -141,7 +143,7 @@ def accept(
         except Ungrounded as reason:
             if lost:
                 raise Unusable(f"At {path!r} it takes a value away, and {reason}.") from None
-            left_out += 1
+            log.info("an addition to a profile is left out: %s", reason)
             continue
         places = {each.place for each in after.values() if isinstance(each.place[-1], str)}
         for each in lost:
@@ -150,7 +152,7 @@ def accept(
                 raise Unusable(f"At {path!r} it takes a value away, and its quote does not contradict that value.")
         profile = after
         used |= {message.id} if added else set()
-    return profile, used, left_out
+    return profile, used
 
 
 def _patched(profile: Profile, one: Operation, message: Message, schema: Mapping[str, Any]) -> Profile:

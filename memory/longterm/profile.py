@@ -10,7 +10,6 @@ person wrote is changed only by what they say later.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -23,7 +22,7 @@ from config import Settings
 from memory import tokens
 from memory.access.owners import find_owner, find_user, known_user, make_owner
 from memory.domain import Caller, Fact, Message
-from memory.errors import InvalidRequest, ModelError, NotFound
+from memory.errors import InvalidRequest, ModelError
 from memory.facts.facts import as_fact, close
 from memory.facts.grounding import stems
 from memory.jobs.outbox import JobRequest, Outbox
@@ -41,8 +40,6 @@ from memory.store import documents
 from memory.store.values import Item, ItemVersion, Put
 from memory.summary.updates import BATCH_TOKENS
 from models import Database, FactRow, JobRow, MessageRow, OwnerRow, Transaction
-
-log = logging.getLogger(__name__)
 
 PLACE, KEY = ("recap", "profile"), "profile"
 SCHEMA_PLACE = ("recap", "schemas")  # under the tenant, with the same key
@@ -105,7 +102,7 @@ class Profiles:
         source = {"quote": "", "session_id": None, "position": None, "since": now.isoformat(), "author": "person"}
         with self.database.write() as tx:
             owner = find_user(tx, caller) or make_owner(tx, caller, now)
-            schema, item = self._schema(tx, caller), documents.read(tx, owner.id, PLACE, KEY, now)
+            schema, item = self._schema(tx, caller), self._item(tx, owner)
             documents.check_version(KEY, expected, item.version if item is not None else 0)
             profile = before = _profile(item)
             try:
@@ -120,10 +117,7 @@ class Profiles:
         """Make an earlier version the newest again.  Raises NotFound."""
         with self.database.write() as tx:
             owner = known_user(tx, caller)
-            item = documents.read(tx, owner.id, PLACE, KEY, self.now())
-            if item is None:
-                raise NotFound("version_not_found", "The profile has no versions yet.", param="version")
-            old = documents.find_version(tx, item, version)
+            old = documents.find_version(tx, self._item(tx, owner), version)
             return self._write(tx, owner, Profile.of(old.value), "rollback")
 
     def refresh(self, caller: Caller) -> ProfileVersion:
@@ -170,20 +164,20 @@ class Profiles:
                 return False
             self.mini.budgets.check(tx, owner.id)
             tenant = Caller(owner.tenant)
-            schema, item = self._schema(tx, tenant), documents.read(tx, owner.id, PLACE, KEY, self.now())
+            schema, item = self._schema(tx, tenant), self._item(tx, owner)
             read = MessageRow.id.in_(sources), *SAID
             messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
             prompt, repair = (self.prompts.find(tx, tenant, name) for name in ("profile", "repair"))
         before = _profile(item).trimmed(schema)
-
-        def usable(text: str) -> tuple[Profile, set[int], int]:
-            return accept(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema)
-
         told = f"{prompt.render()}\n\nThe JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
         material = ProfileMaterial(before.document, schema, messages)
         request = request_for(told, _blocks(before, messages), material, ANSWER)
+
+        def usable(text: str) -> tuple[Profile, set[int]]:
+            return accept(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema)
+
         try:
-            profile, used, left_out = self.mini.ask(owner.id, request, repair, usable).made
+            profile, used = self.mini.ask(owner.id, request, repair, usable).made
         except Unusable as problem:
             text = "The profile stays as it was. The mini model's patch was refused, and so was its repair: "
             raise ModelError("profile_refused", f"{text}{problem}", quoted=str(problem)) from None
@@ -192,19 +186,20 @@ class Profiles:
             if row is None:
                 return False
             there = tx.scalar(select(func.count()).where(*read))
-            if there != len(messages) or documents.read(tx, row.id, PLACE, KEY, self.now()) != item:
+            if there != len(messages) or self._item(tx, row) != item:
                 return True  # it changed meanwhile: once more
             row.profile_through = through
             if profile != before:
                 self._write(tx, row, profile, MODEL, used)
-            more = tx.scalar(_new_facts(row).limit(1)) is not None
-        log.info("profile: %d messages used, %d additions left out", len(used), left_out)
-        return more
+            return tx.scalar(_new_facts(row).limit(1)) is not None
 
     # -- rows
 
+    def _item(self, tx: Transaction, owner: OwnerRow) -> Item | None:
+        return documents.read(tx, owner.id, PLACE, KEY, self.now())
+
     def _versions(self, tx: Transaction, caller: Caller, as_of: datetime | None = None) -> list[ProfileVersion]:
-        item = documents.read(tx, known_user(tx, caller).id, PLACE, KEY, self.now())
+        item = self._item(tx, known_user(tx, caller))
         return list(map(ProfileVersion.of, documents.versions(tx, item.id, as_of))) if item is not None else []
 
     def _schema(self, tx: Transaction, caller: Caller) -> dict[str, Any]:

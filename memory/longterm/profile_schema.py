@@ -36,7 +36,7 @@ DEFAULT_SCHEMA: dict[str, Any] = {
 }
 
 
-def check_schema(schema: dict[str, Any]) -> None:
+def check_schema(schema: Any) -> None:
     """Raises InvalidRequest for a schema that is none, is not one plain tree, or refuses an empty profile."""
     try:
         Draft202012Validator.check_schema(schema)
@@ -47,7 +47,7 @@ def check_schema(schema: dict[str, Any]) -> None:
         raise _bad_schema(f"It may have {SCHEMA_BYTES:,} bytes.")
     if found := next((name for name in _NOT_IN_SCHEMAS if f'"{name}":' in json.dumps(schema)), None):
         raise _bad_schema(f"It has {found!r}: a profile's schema is one tree, without references and patterns.")
-    if schema.get("type") != "object" or not Draft202012Validator(schema).is_valid({}):
+    if not isinstance(schema, dict) or schema.get("type") != "object" or not Draft202012Validator(schema).is_valid({}):
         raise _bad_schema('Its `type` has to be "object", and an empty profile has to fit it.')
 
 

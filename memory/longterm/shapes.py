@@ -18,7 +18,11 @@ _SHAPES: dict[tuple[str, ...], Any] = {
     instructions.NAMESPACE: object_of(text=_TEXT, sources=_PLACES),
     instructions.PROPOSALS: object_of(text=_TEXT, reason=TEXT, quote=TEXT),
     feedback.NAMESPACE: object_of(
-        thumbs={"enum": ["up", "down", None]}, text=TEXT, instruction=TEXT, state=TEXT, reason=TEXT
+        thumbs={"enum": ["up", "down", None]},
+        text=TEXT,
+        instruction=TEXT,
+        state={**TEXT, "not": {"const": feedback.WAITING}},  # nothing is derived from what was said elsewhere
+        reason=TEXT,
     ),
 }
 

@@ -139,12 +139,12 @@ def sources_of(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, list[
     return found
 
 
-def find_version(tx: Transaction, item: Item, version: int) -> ItemVersion:
+def find_version(tx: Transaction, item: Item | None, version: int) -> ItemVersion:
     """Raises NotFound."""
-    for one in versions(tx, item.id):
+    for one in versions(tx, item.id) if item is not None else ():
         if one.version == version:
             return one
-    raise NotFound("version_not_found", f"{item.key!r} has no version {version}.", param="version")
+    raise NotFound("version_not_found", f"There is no version {version}.", param="version")
 
 
 def drop_versions(
