@@ -26,6 +26,7 @@ from api import (
     ops,
     profile,
     prompts,
+    recall,
     search,
     sessions,
     store,
@@ -44,7 +45,7 @@ _SCHEME = {
     "none, and serves only its own machine.",
 }
 _RESOURCES = (
-    *(chat, sessions, turns, summary, facts, graph, search, store, profile, examples, users),
+    *(chat, sessions, turns, summary, facts, graph, search, recall, store, profile, examples, users),
     *(instructions, feedback, prompts, models, jobs, openai_compat, ops),
 )
 

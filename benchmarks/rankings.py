@@ -16,9 +16,11 @@ from config import Settings
 from memory import tokens
 from memory.domain import Message
 from memory.languages import analysis_in
-from memory.recall.excerpts import HIT_TOKENS, NEIGHBOUR_TOKENS, cost_of
+from memory.recall.excerpts import HIT_TOKENS, NEIGHBOUR_TOKENS, Stored, cost_of, fit
+from memory.recall.recall import RELEVANT_SHARE
 from memory.recall.times import time_ranges
 from memory.recall.triggers import about
+from memory.rendering import chat_block
 from search_index import RECIPES, Document, Embedder, Hit, Query, Recipe, SearchIndex
 from search_index.vectors import PACKED_BYTES, cosines, lengths_of, packed
 
@@ -41,8 +43,8 @@ COMPARED = {
     **{f"  without {part.name}": DEFAULT.weighing(**{part.name: 0.0}) for part in DEFAULT.parts},
 }
 
-Search = Callable[[Query], list[int]]
-"""Ids of messages, best first."""
+Search = Callable[[Query], list[Hit]]
+"""What is found, best first."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def search(index: SearchIndex, owner: str, query: Query) -> list[Hit]:
 def by_index(root: Path, recipe: Recipe, embedder: Embedder | None, owner: str) -> Search:
     """A search through `SearchIndex` when all messages are indexed."""
     index = SearchIndex(root, recipe=recipe, embedder=embedder, analysis=ENGLISH)
-    return lambda query: [hit.message_id for hit in search(index, owner, query)]
+    return lambda query: search(index, owner, query)
 
 
 def by_meaning(embedder: Embedder, documents: Sequence[Document]) -> Search:
@@ -119,10 +121,10 @@ def by_meaning(embedder: Embedder, documents: Sequence[Document]) -> Search:
     lengths = lengths_of(rows)
     ids = np.array([one.message_id for one in documents])
 
-    def search(query: Query) -> list[int]:
+    def search(query: Query) -> list[Hit]:
         likeness = cosines(rows, packed(embedder, [query.text])[0], lengths)
-        best: list[int] = ids[np.lexsort((-ids, -likeness))][: query.limit].tolist()
-        return best
+        best = np.lexsort((-ids, -likeness))[: query.limit]
+        return [Hit(documents[at].message_id, documents[at].session_id, likeness[at], {}) for at in best]
 
     return search
 
@@ -135,6 +137,7 @@ class Judge:
         self._session = {document.message_id: document.session_id for document in corpus.documents}
         self._window = _DEFAULTS.recall_window
         self._costs: dict[tuple[int, int, bool], int] = {}
+        self._stored = {one.message_id: Stored(_message(one), one.session_id, "") for one in corpus.documents}
 
     def scores(self, question: Question, found: Sequence[int]) -> dict[str, float]:
         """The figures of one question: shares of its evidence in percent, and scores of the ranking of sessions."""
@@ -148,6 +151,16 @@ class Judge:
             "hit@1": float(bool(sessions) and sessions[0] in relevant),
             "ndcg@5": sum(gains) / sum(ideal),
             **{f"in {budget}": _share(evidence, self._shown(found, budget)) for budget in BUDGETS},
+        }
+
+    def in_prompt(self, question: Question, hits: Sequence[Hit]) -> dict[str, float]:
+        """The share of its evidence that a prompt with the default settings has, and the tokens of its excerpts."""
+        best = [hit for hit in hits[: _DEFAULTS.recall_limit] if hit.score >= RELEVANT_SHARE * hits[0].score]
+        excerpts = fit(self._stored, best, budget=_DEFAULTS.recall_tokens, reach=_DEFAULTS.recall_window)
+        shown = {message.id for excerpt in excerpts for message in excerpt.messages}
+        return {
+            "in the prompt": _share(self._corpus.evidence(question), shown),
+            "prompt tokens": sum(tokens.estimate(chat_block(excerpt)) for excerpt in excerpts),
         }
 
     def _shown(self, found: Sequence[int], budget: int) -> set[int]:
@@ -172,11 +185,16 @@ class Judge:
     def _cost(self, message_id: int, clipped: int, first: bool) -> int:
         key = (message_id, clipped, first)
         if key not in self._costs:
-            said = self._corpus.documents[message_id - 1]
-            content = tokens.clip(said.content or "", clipped)
-            message = Message(message_id, "", 1, said.role, content, said.created_at, 0, said.name)
-            self._costs[key] = cost_of(message, first=first)
+            message = self._stored[message_id].message
+            clip = tokens.clip(message.content, clipped)
+            self._costs[key] = cost_of(message._replace(content=clip), first=first)
         return self._costs[key]
+
+
+def _message(said: Document) -> Message:
+    """As it stands in an excerpt; its position is its id."""
+    at = said.created_at.replace(tzinfo=UTC)
+    return Message(said.message_id, "", said.message_id, said.role, said.content, at, 0, said.name)
 
 
 def _share(evidence: frozenset[int], found: Sequence[int] | set[int]) -> float:

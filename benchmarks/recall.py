@@ -10,6 +10,7 @@ assistant, and each asks what is asked about them.  It needs no server and no ne
     Hit@1         how often the session of the first message found contains evidence, over all questions
     NDCG@5        of the first five sessions, over all questions; a session with evidence is relevant
     in n tokens   share of the evidence that excerpts of n tokens in a prompt contain, categories 1-4
+    prompt        the same for the excerpts of a prompt with the default settings; tokens: what these excerpts have
     p50, p95      milliseconds of a search for 10 messages
 """
 
@@ -49,6 +50,8 @@ _COLUMNS = (
     ("Hit@1", "{:.3f}", "hit@1"),
     ("NDCG@5", "{:.3f}", "ndcg@5"),
     *((f"in {budget}", "{:.1f}", f"in {budget}") for budget in BUDGETS),
+    ("prompt", "{:.1f}", "in the prompt"),
+    ("tokens", "{:.0f}", "prompt tokens"),
     ("p50 ms", "{:.1f}", "p50"),
     ("p95 ms", "{:.1f}", "p95"),
 )
@@ -102,7 +105,10 @@ def _measured(
             begun = perf_counter()
             search(corpus.query(question, LIMIT))
             took.append((perf_counter() - begun) * 1000)
-            scores = judge.scores(question, search(corpus.query(question, len(corpus.documents))))
+            hits = search(corpus.query(question, len(corpus.documents)))
+            scores = judge.scores(question, [hit.message_id for hit in hits])
+            if recipe is not None:
+                scores |= judge.in_prompt(question, hits)
             every.append(scores)
             if question.category in ANSWERABLE:
                 answerable.append(scores)

@@ -200,7 +200,7 @@ class Settings(BaseModel):
     fusion: Choice[Literal["weighted", "rrf"]] = "weighted"
     """How the parts of the ranking are added: `weighted` by value, or `rrf` by rank, which finds less."""
 
-    recall_tokens: int = Field(600, ge=0)
+    recall_tokens: int = Field(520, ge=0)
     """Tokens of recalled excerpts in a prompt. A message that tells more than it asks gets two fifths of them, one that
     asks nothing a sixth."""
 

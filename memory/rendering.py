@@ -185,10 +185,10 @@ def message_lines(messages: Iterable[Message], on: date | None = None, *, number
 
 
 def chat_block(excerpt: Excerpt) -> str:
-    """An excerpt as a block that names its session and the day of its last message."""
+    """An excerpt as a block that names the day of its last message."""
     updated = excerpt.messages[-1].created_at.date()
     lines = "\n".join(message_lines(excerpt.messages, updated))
-    return f'<chat id="{attribute(excerpt.session_id)}" updated_at="{updated}">\n{lines}\n</chat>'
+    return f'<chat updated_at="{updated}">\n{lines}\n</chat>'
 
 
 def spoken(message: Message) -> tuple[str, str]:

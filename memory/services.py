@@ -54,6 +54,7 @@ from memory.summary.backlog import Backlogs
 from memory.summary.digest import prompt_variables, read
 from memory.summary.summaries import Summaries
 from memory.summary.updates import Updates
+from memory.turn.block import Blocks
 from memory.turn.parts import Parts
 from memory.turn.pipeline import ChatPipeline
 from memory.turn.turns import Turns
@@ -153,6 +154,7 @@ class Services:
             now,
         )
         self.pipeline = ChatPipeline(parts, model_server)
+        self.blocks = Blocks(parts, model_server)
         self.turns = Turns(database, leases)
         self.users = Users(database, now)
         self.imports = Imports(database, sessions, leases, now)

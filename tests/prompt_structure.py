@@ -28,7 +28,7 @@ _EXAMPLE = re.compile(r"(user|assistant): (.*)", re.S)
 _FACT = re.compile(rf"(?:-|\[\d+\]) (.*) \(said {_DAY}\)", re.S)
 _TAGS = {
     "memory": re.compile(rf'<memory(?: now="{_DAY} {_TIME} UTC, \w+day")?>'),
-    "chat": re.compile(rf'<chat id="[^"]*" updated_at="{_DAY}">'),
+    "chat": re.compile(rf'<chat updated_at="{_DAY}">'),
     "message": re.compile(r'<message role="(?:system|tool)">'),
     **{
         name: re.compile(f"<{name}>")

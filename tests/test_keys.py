@@ -161,7 +161,11 @@ CHATTING = {
     "GET /v1/models",
     "GET /v1/models/{model}",
 }
-LOOKING = {"POST /api/sessions/{session_id}/summary/preview", "POST /api/store/search"}  # beside what is read with GET
+LOOKING = {  # beside what is read with GET
+    "POST /api/recall",
+    "POST /api/sessions/{session_id}/summary/preview",
+    "POST /api/store/search",
+}
 NOT_JUST_LOOKING = {"GET /api/users/{user_id}/export", "GET /api/model-server"}
 
 

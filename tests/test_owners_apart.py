@@ -152,6 +152,10 @@ TABLE: dict[str, tuple[Request, ...]] = {
         Request(query={"q": SECRET, "session_id": SESSION}),
         Request(query={"q": SECRET, "session_id": SESSION, "user_id": USER}),
     ),
+    "POST /api/recall": (
+        Request(json={"message": "Which tea do I like?", "user_id": USER}, lists=frozenset({"user_id"})),
+        Request(json={"message": "Which tea do I like?", "session_id": SESSION}),
+    ),
     "PUT /api/store/items": (Request(json={**ITEM, "value": 1, "user_id": USER}, makes=frozenset({"user_id"})),),
     "GET /api/store/items": (Request(query={**ITEM, "namespace": "notes", "user_id": USER}),),
     "DELETE /api/store/items": (Request(query={**ITEM, "namespace": "notes", "user_id": USER}),),

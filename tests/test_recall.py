@@ -309,7 +309,7 @@ def test_an_excerpt_says_the_day_where_it_changes(start: Start, model_server: Mo
     assert re.findall(r"^(.*) user: Zeppelin (\d)\.$", block, re.M) == [
         ("2024-03-01 09:30", "0"), ("09:31", "1"), ("2024-03-02 09:30", "2"), ("2024-03-04 09:30", "3"), ("09:31", "4")
     ]  # fmt: skip
-    assert block.startswith('<chat id="old" updated_at="2024-03-04">\n2024-03-01')
+    assert block.startswith('<chat updated_at="2024-03-04">\n2024-03-01')
 
 
 # -- the bar
@@ -353,3 +353,17 @@ def test_of_a_message_that_also_tells_what_it_asks_is_looked_for(client: FlaskCl
     assert words(answer) == {"The insurance of the zeppelin has the number 4711."}
     leaning = chat(client, f"{told} Do they need much water?", user_id="ada")  # what "they" are was told before
     assert words(leaning) & set(tulips)
+
+
+def test_two_short_messages_are_shown_before_a_long_one_that_is_little_better(start: Start) -> None:
+    client = start(recall_tokens=120)
+    long = "The kettle leaks in the kitchen: " + "this kitchen's kettle leaks and leaks, as Zoe says, " * 6
+    for number, text in enumerate((long, "A kitchen kettle leaks.", "Some kettle leaks in the kitchen.")):
+        append(client, f"s{number}", [said(text)], user_id="ada")
+    question = "Which kettle leaks in the kitchen?"
+    best = good(client.get("/api/search", query_string={"q": question, "user_id": "ada"}))["results"][0]
+    assert best["content"] == long
+    assert words(chat(client, question, user_id="ada")) == {
+        "A kitchen kettle leaks.",
+        "Some kettle leaks in the kitchen.",
+    }

@@ -1,7 +1,7 @@
 """From messages that were found to excerpts a prompt can show: windows around them, merged, within a token budget.
 
-The best hits come first for as long as the budget lasts; a window gives up its edges before its hit.  What is found of
-one session is one excerpt, since its tags cost as much as a message.
+The best hits fill the budget, short ones before long ones that are little better; a window gives up its edges before
+its hit.  What is found of one session is one excerpt, since its tags cost as much as a message.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from sqlalchemy import Connection, and_, bindparam, or_, select, true
 
 from memory import tokens
 from memory.domain import Excerpt, Message
-from memory.rendering import GAP, attribute, undated_line
+from memory.rendering import GAP, undated_line
 from memory.sessions.messages import COLUMNS, SAID
 from models import MessageRow, SessionRow
 from search_index import Hit
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
+LENGTH_POWER = 0.1  # of its tokens, by which a hit's score is divided: twice as long is worth a 15th less
 NAMED_DAY = "2024-03-01 "  # as it stands in a line
-_FRAME = '<chat id="" updated_at="2024-03-01">\n\n</chat>'  # what stands around the lines of a session
+_FRAME = '<chat updated_at="2024-03-01">\n\n</chat>'  # what stands around the lines of a session
 Spans = Sequence[tuple[datetime | None, datetime | None]]
 
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
@@ -99,7 +100,12 @@ def fit(
     shown: dict[int, list[Stored]] = {}  # by session
     days: dict[int, set[date]] = {}  # on which those were said
     seen = set(exclude)
-    for window in windows(near, best, reach).values():
+
+    def worth(message_id: int) -> float:
+        cost = cost_of(shown_in_part(near[message_id].message, found=True), first=False)
+        return best[message_id].score / cost**LENGTH_POWER
+
+    for window in windows(near, sorted(best, key=worth, reverse=True), reach).values():
         for one in window:
             if one.message.id in seen:
                 continue
@@ -136,5 +142,5 @@ def cost_of(message: Message, *, first: bool, same_day: bool = True) -> int:
     """
     line = undated_line(message)
     if first:
-        return tokens.estimate(f"{_FRAME}{attribute(message.session_id)}{line}") + 1
+        return tokens.estimate(f"{_FRAME}{line}") + 1
     return tokens.estimate(f"{GAP}\n{'' if same_day else 3 * NAMED_DAY}{line}\n") + 1

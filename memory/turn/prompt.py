@@ -52,11 +52,15 @@ PASSED_ON = "the request went to the model as it came"
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt ready to send, what it was made from, and what is said of the turn when the model begins to answer."""
+    """A prompt ready to send, what it was made from, and what is said of the turn when the model begins to answer.
+
+    `quoted` is the block before the new message.
+    """
 
     messages: tuple[ChatMessage, ...]
     material: ReplyMaterial
     started: TurnStarted
+    quoted: str = ""
 
 
 def remember(
@@ -84,9 +88,9 @@ def remember(
     head_facts = tuple(by_id.pop(fact_id) for fact_id in row.head_facts or () if fact_id in by_id)
     summary, state, _, error, stored_prompt = of_head(tx, row)
     own = request.system_prompt or row.system_prompt or parts.settings.system_prompt
-    explained = request.client is None and not own  # Recap's own prompt tells how to read remembered text
-    if request.client is not None and request.client.conversation.instructions:
-        own = ""  # the client's instructions take the place of any other system prompt
+    explained = not (own or request.client or request.block)  # Recap's own prompt tells how to read remembered text
+    if request.block or (request.client is not None and request.client.conversation.instructions):
+        own = ""  # the instructions of whose model it is take the place of any other system prompt
     prompted = parts.prompts.system(stored_prompt) if explained else own
     system = "\n\n".join(filter(None, (prompted, in_head(documents))))
     remembered, note = [summary_block(summary), block("facts", map(fact_line, head_facts))], ""
@@ -177,6 +181,8 @@ def compose(parts: Parts, caller: Caller, admitted: Admitted, recalled: Recalled
         unseen = [fact for fact in admitted.other_facts if (fact.source_message_id, fact.valid_from) not in in_sight]
         fitting = ranking.for_message(unseen, question.content, now)
     room = parts.settings.context_tokens - admitted.tokens - FRAME_TOKENS
+    if request.block:
+        room = request.block - tokens.estimate(admitted.head) - FRAME_TOKENS
     lines, room = _within(room, [fact_line(fact) for fact in fitting])
     blocks, room = _within(room, [chat_block(excerpt) for excerpt in recalled.excerpts])
     facts, excerpts = fitting[: len(lines)], recalled.excerpts[: len(blocks)]
@@ -197,7 +203,7 @@ def compose(parts: Parts, caller: Caller, admitted: Admitted, recalled: Recalled
         tail=(*admitted.tail, *admitted.exchange[1:]),
     )
     started = _started(parts, admitted, report, admitted.tokens + tokens.estimate(quoted), now, problem)
-    return Prompt(tuple(_messages(admitted, quoted)), material, started)
+    return Prompt(tuple(_messages(admitted, quoted)), material, started, quoted)
 
 
 def _examples(parts: Parts, caller: Caller, admitted: Admitted, room: int) -> tuple[tuple[Example, ...], str]:

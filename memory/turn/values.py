@@ -29,8 +29,9 @@ class TurnRequest:
     is taken from it, and it is not recalled.  `replaces` is the id of the user message of this session that this one
     replaces, with all after it.  `unheard` says what becomes of the reply when its listener leaves: it is finished, or
     interrupted and kept so far.  `history` is what was said before in a temporary chat, which nobody else keeps.
-    `client` is the whole request of an OpenAI client, whose last user message is `message`.  `patience` is how many
-    seconds each write waits for the database, if not for the database's own limit.
+    `client` is the whole request of an OpenAI client, whose last user message is `message`.  `block` is the most tokens
+    of what another model is shown of the memory; that model answers.  `patience` is how many seconds each write waits
+    for the database, if not for the database's own limit.
     """
 
     message: str
@@ -49,6 +50,7 @@ class TurnRequest:
     replaces: int | None = None
     unheard: Literal["finish", "interrupt"] = "finish"
     client: ClientRequest | None = None
+    block: int | None = None
     patience: float | None = None
 
 

@@ -1,0 +1,83 @@
+"""POST /api/recall: what a prompt shows of the memory, for an application that calls a model of its own."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from memory import tokens
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer
+from tests.recalling import last, talker
+from tests.resources import append, error, good, said
+from tests.talking import chat, prompts
+
+QUESTION = "Where is the zeppelin?"
+
+
+@pytest.fixture
+def client(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
+    client = talker(make_app, model_server, monkeypatch, system_prompt="You are a pilot.")
+    append(client, "hangar", [said("The zeppelin is in the hangar.", name="Ida"), said("Noted.")], user_id="ada")
+    append(client, "others", [said("My zeppelin is at sea.")], user_id="bob")
+    good(client.post("/api/facts", json={"text": "The zeppelin is silver.", "user_id": "ada", "pinned": True}))
+    home = {"patch": [{"op": "add", "path": "/home", "value": "Tallinn"}]}
+    good(client.patch("/api/users/ada/profile", json=home))
+    good(client.post("/api/examples", json={"user_id": "ada", "input": QUESTION, "output": "In short: up."}))
+    return client
+
+
+def recall(client: FlaskClient, message: str = QUESTION, **more: Any) -> dict[str, Any]:
+    answer: dict[str, Any] = good(client.post("/api/recall", json={"message": message, **more}))
+    return answer
+
+
+@pytest.mark.parametrize("whose", [{"user_id": "ada"}, {"user_id": "ada", "session_id": "hangar"}])
+def test_the_block_has_what_a_turn_shows(client: FlaskClient, model_server: ModelServer, whose: dict[str, str]) -> None:
+    before = good(client.get("/api/users/ada"))
+    got = recall(client, **whose)
+    assert prompts(model_server) == []
+    assert good(client.get("/api/users/ada")) == before
+    turn = chat(client, QUESTION, temporary=True, **whose)
+    head, quoted = got["block"].split("\n\n<memory ")
+    assert f"You are a pilot.\n\n{head}" == prompts(model_server)[-1][0]["content"]
+    assert last(model_server).endswith(f"<memory {quoted}\n\n{QUESTION}")
+    assert got["memory"] == turn["memory"]
+    assert got["tokens"] == tokens.estimate(got["block"])
+    for shown in ("silver", "Tallinn", "In short: up.", *([] if "session_id" in whose else ["hangar"])):
+        assert shown in got["block"]
+    assert "sea" not in json.dumps(got)
+
+
+def test_its_tokens_are_never_exceeded(client: FlaskClient) -> None:
+    draw = random.Random(7)
+    for number in range(30):
+        append(client, f"s{number}", [said("A zeppelin " + "flies on " * draw.randint(1, 60))], user_id="ada")
+    full = recall(client, user_id="ada")
+    sizes = []
+    for budget in range(180, full["tokens"] + 100, 20):
+        answer = client.post("/api/recall", json={"message": QUESTION, "user_id": "ada", "tokens": budget})
+        if answer.status_code == 200:
+            assert good(answer)["tokens"] <= budget
+            sizes.append(len(good(answer)["memory"]["excerpts"]))
+        else:
+            assert error(answer, 422)["code"] == "tokens_too_few" and not sizes
+    assert sizes == sorted(sizes) and sizes[0] < sizes[-1] == len(full["memory"]["excerpts"])
+
+
+def test_whose_memory_it_is_must_be_said(client: FlaskClient) -> None:
+    assert error(client.post("/api/recall", json={"message": QUESTION}), 422)["code"] == "owner_needed"
+    assert "hangar" not in recall(client, user_id="nobody")["block"]
+    theirs = {"message": QUESTION, "user_id": "bob", "session_id": "hangar"}
+    assert error(client.post("/api/recall", json=theirs), 404)["code"] == "session_not_found"
+
+
+def test_what_was_said_just_before_tells_what_a_message_refers_to(client: FlaskClient) -> None:
+    (excerpt,) = recall(client, "And its hangar?", user_id="ada", history=[{"role": "user", "content": QUESTION}])[
+        "memory"
+    ]["excerpts"]
+    assert excerpt["session_id"] == "hangar"
