@@ -77,6 +77,6 @@ def set_profile_schema(body: dict[str, Any]) -> dict[str, Any]:
     """Set the JSON Schema (2020-12) of the tenant's profiles
 
     It is one tree, without references and patterns, and an empty profile fits it. Profiles stay as they are; the next
-    update by the model drops what the schema refuses.
+    change of one drops what the schema refuses.
     """
     return {"schema": services().profiles.set_schema(whole_tenant(), body["schema"])}

@@ -262,6 +262,13 @@ def test_a_schema_of_the_tenant(ada: Person) -> None:
     assert good(ada.client.get("/api/profile/schema")) == {"schema": strict}
     made = ada.update(patch(change("add", "/shoes", "43", "My shoe size is 43.")))
     assert made["document"] == {"shoes": 43, "home": "Riga"}, ada.error
+    nested = {**schema, "properties": {"friends": {"type": "object"}}}
+    good(ada.client.put("/api/profile/schema", json={"schema": nested}))
+    ada.tell("Zoe and I play chess.", session="t")
+    friends = change("add", "/friends", '{"Zoe": ["chess"]}', "Zoe and I play chess.")
+    assert ada.update(patch(friends))["document"] == {**made["document"], "friends": {"Zoe": ["chess"]}}, ada.error
+    good(ada.client.delete("/api/sessions/t"))
+    assert ada.profile()["document"] == made["document"], "no name is left where its values were"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ from memory.domain import Fact
 from memory.facts.grounding import stems
 from memory.longterm import instructions
 from memory.longterm.patch import Profile
-from memory.longterm.profile import KEY, PLACE
+from memory.longterm.profile import KEY
+from memory.longterm.profile import NAMESPACE as PROFILE
 from memory.store import documents
 from memory.store.values import Namespace, Put, Source
 from models import ItemRow, Transaction
@@ -43,19 +44,19 @@ def forget_messages(tx: Transaction, messages: Select[int], now: datetime) -> Co
 
 def forget_facts(tx: Transaction, owner_id: int, facts: Collection[Fact], now: datetime) -> None:
     """Take the values that say no more than these facts out of the person's profile.  Earlier versions of it stay."""
-    item = documents.read(tx, owner_id, PLACE, KEY, now)
+    item = documents.read(tx, owner_id, PROFILE, KEY, now)
     if item is None:
         return
     profile = Profile.of(item.value)
     told = [(fact.valid_from.isoformat(), set(stems(fact.text))) for fact in facts]
     gone = [
-        source
-        for _, value, source in profile.values()
-        if any(source["since"] == since and words.issuperset(stems(str(value))) for since, words in told)
+        one.source
+        for one in profile.values()
+        if any(one.source["since"] == since and words.issuperset(stems(str(one.value))) for since, words in told)
     ]
     if gone:
         left = asdict(profile.without(lambda source: source in gone))
-        documents.write(tx, owner_id, Put(PLACE, KEY, left), now, author="erasure")
+        documents.write(tx, owner_id, Put(PROFILE, KEY, left), now, author="erasure")
 
 
 def _of_profile(others: Collection[Source], value: Any) -> Any:
@@ -75,6 +76,6 @@ def _of_instruction(others: Collection[Source], value: Any) -> Any:
 
 
 _STAYS: Mapping[Namespace, Callable[[Collection[Source], Any], Any]] = {
-    PLACE: _of_profile,
+    PROFILE: _of_profile,
     instructions.NAMESPACE: _of_instruction,
 }

@@ -20,7 +20,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from jsonpatch import JsonPatch, JsonPatchException
-from jsonpointer import JsonPointer, JsonPointerException
+from jsonpointer import JsonPointerException
 from jsonschema import Draft202012Validator
 
 from memory.domain import FactDraft, Message
@@ -34,7 +34,6 @@ log = logging.getLogger(__name__)
 
 DOCUMENT_BYTES = 16_000  # of a profile as JSON
 Operation = Mapping[str, Any]
-Source = Mapping[str, Any]
 
 
 class Value(NamedTuple):
@@ -42,7 +41,7 @@ class Value(NamedTuple):
 
     place: tuple[str | int, ...]
     value: Any
-    source: Source
+    source: Mapping[str, Any]
 
     @property
     def name(self) -> str:
@@ -50,7 +49,7 @@ class Value(NamedTuple):
         return " ".join(part.replace("_", " ") for part in self.place if isinstance(part, str))
 
     @property
-    def says(self) -> tuple[str, Any]:
+    def statement(self) -> tuple[str, Any]:
         return self.name, self.value
 
 
@@ -78,15 +77,20 @@ class Profile:
 
     def has(self, value: Value) -> bool:
         """Whether it has a value from the same source, maybe elsewhere in its list."""
-        return any((one.says, one.source) == (value.says, value.source) for one in self.values())
+        return any((one.statement, one.source) == (value.statement, value.source) for one in self.values())
 
-    def trimmed(self, schema: Mapping[str, Any] | bool = True) -> Profile:
-        """Without the parts at the top that are empty, or do not fit a schema that was changed since."""
+    def fitting(self, schema: Mapping[str, Any]) -> Profile:
+        """The parts that fit a schema, which may have been changed since."""
         fits = Draft202012Validator(schema).is_valid
-        names = [name for name, value in self.document.items() if value not in ([], {}) and fits({name: value})]
+        names = [name for name, value in self.document.items() if fits({name: value})]
         return Profile({name: self.document[name] for name in names}, {name: self.sources[name] for name in names})
 
-    def patched(self, operation: Operation, source: Source, schema: Mapping[str, Any]) -> Profile:
+    def without(self, rests: Callable[[Mapping[str, Any]], bool]) -> Profile:
+        """The profile without the values whose source `rests` on something, and without what is empty."""
+        kept = _kept(self.document, self.sources, rests)
+        return Profile(*kept) if kept else Profile()
+
+    def patched(self, operation: Operation, source: Mapping[str, Any], schema: Mapping[str, Any]) -> Profile:
         """The profile after one operation whose values have this source.  `/likes/-` also begins that list.
 
         Raises Unusable.
@@ -106,13 +110,7 @@ class Profile:
             raise Unusable(f"The schema refuses /{at} after `{operation['op']}` at {operation['path']!r}.")
         if len(json.dumps(document, ensure_ascii=False).encode()) > DOCUMENT_BYTES:
             raise Unusable(f"A profile may have {DOCUMENT_BYTES:,} bytes.")
-        return Profile(document, sources).trimmed()
-
-    def without(self, rests: Callable[[Source], bool]) -> Profile:
-        """The profile without the values whose source `rests` on something."""
-        paths = [JsonPointer.from_parts(one.place).path for one in self.values() if rests(one.source)]
-        patch = JsonPatch([{"op": "remove", "path": path} for path in reversed(paths)])
-        return Profile(patch.apply(self.document), patch.apply(self.sources)).trimmed()
+        return Profile(document, sources).without(lambda _: False)
 
 
 def accept(
@@ -133,7 +131,7 @@ def accept(
             raise Unusable("It replaces the whole document.")
         message = numbered.get(one["source"], messages[0])  # grounding refuses a number that no message has
         after = _patched(profile, one, message, schema)
-        if {each.says for each in after.values()} == {each.says for each in profile.values()}:
+        if {each.statement for each in after.values()} == {each.statement for each in profile.values()}:
             continue
         lost = [each for each in profile.values() if not after.has(each)]
         added = [f"{each.name} {each.value}" for each in after.values() if not profile.has(each)]
@@ -145,10 +143,10 @@ def accept(
                 raise Unusable(f"At {path!r} it takes a value away, and {reason}.") from None
             log.info("an addition to a profile is left out: %s", reason)
             continue
-        places = {each.place for each in after.values() if isinstance(each.place[-1], str)}
+        replaced = {each.place for each in after.values() if isinstance(each.place[-1], str)}  # not items of lists
         for each in lost:
             older = message.created_at <= datetime.fromisoformat(each.source["since"])
-            if older or not (each.place in places or _contradicts(quote, message, each.value)):
+            if older or not (each.place in replaced or _contradicts(quote, message, each.value)):
                 raise Unusable(f"At {path!r} it takes a value away, and its quote does not contradict that value.")
         profile = after
         used |= {message.id} if added else set()
@@ -182,7 +180,20 @@ def _values(value: Any, sources: Any, place: tuple[str | int, ...]) -> Iterator[
         yield from _values(one, sources[key], (*place, key))
 
 
-def _like(value: Any, source: Source) -> Any:
+def _kept(value: Any, sources: Any, rests: Callable[[Mapping[str, Any]], bool]) -> tuple[Any, Any] | None:
+    """What does not rest on something, of a value and its sources; None when that is nothing."""
+    if not isinstance(value, dict | list):
+        return None if rests(sources) else (value, sources)
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    kept = [(key, *pair) for key, one in parts if (pair := _kept(one, sources[key], rests)) is not None]
+    if not kept:
+        return None
+    if isinstance(value, dict):
+        return {key: one for key, one, _ in kept}, {key: source for key, _, source in kept}
+    return [one for _, one, _ in kept], [source for *_, source in kept]
+
+
+def _like(value: Any, source: Mapping[str, Any]) -> Any:
     """`source` in the place of every value."""
     if isinstance(value, dict):
         return {key: _like(one, source) for key, one in value.items()}

@@ -41,8 +41,8 @@ from memory.store.values import Item, ItemVersion, Put
 from memory.summary.updates import BATCH_TOKENS
 from models import Database, FactRow, JobRow, MessageRow, OwnerRow, Transaction
 
-PLACE, KEY = ("recap", "profile"), "profile"
-SCHEMA_PLACE = ("recap", "schemas")  # under the tenant, with the same key
+NAMESPACE, KEY = ("recap", "profile"), "profile"
+SCHEMAS = ("recap", "schemas")  # under the tenant, with the same key
 FACTS_MAX = 40  # whose messages one call of the mini model reads
 OPERATIONS_MAX = 100  # of a patch
 
@@ -104,7 +104,7 @@ class Profiles:
             owner = find_user(tx, caller) or make_owner(tx, caller, now)
             schema, item = self._schema(tx, caller), self._item(tx, owner)
             documents.check_version(KEY, expected, item.version if item is not None else 0)
-            profile = before = _profile(item)
+            profile = before = _profile(item).fitting(schema)
             try:
                 for operation in patch:
                     profile = profile.patched(operation, source, schema)
@@ -144,7 +144,7 @@ class Profiles:
         tenant = Caller(caller.tenant)
         with self.database.write() as tx:
             owner = find_owner(tx, tenant) or make_owner(tx, tenant, self.now())
-            documents.write(tx, owner.id, Put(SCHEMA_PLACE, KEY, schema), self.now(), author="person")
+            documents.write(tx, owner.id, Put(SCHEMAS, KEY, schema), self.now(), author="person")
         return schema
 
     # -- the job
@@ -168,7 +168,7 @@ class Profiles:
             read = MessageRow.id.in_(sources), *SAID
             messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
             prompt, repair = (self.prompts.find(tx, tenant, name) for name in ("profile", "repair"))
-        before = _profile(item).trimmed(schema)
+        before = _profile(item).fitting(schema)
         told = f"{prompt.render()}\n\nThe JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
         material = ProfileMaterial(before.document, schema, messages)
         request = request_for(told, _blocks(before, messages), material, ANSWER)
@@ -196,7 +196,7 @@ class Profiles:
     # -- rows
 
     def _item(self, tx: Transaction, owner: OwnerRow) -> Item | None:
-        return documents.read(tx, owner.id, PLACE, KEY, self.now())
+        return documents.read(tx, owner.id, NAMESPACE, KEY, self.now())
 
     def _versions(self, tx: Transaction, caller: Caller, as_of: datetime | None = None) -> list[ProfileVersion]:
         item = self._item(tx, known_user(tx, caller))
@@ -204,13 +204,13 @@ class Profiles:
 
     def _schema(self, tx: Transaction, caller: Caller) -> dict[str, Any]:
         owner = find_owner(tx, Caller(caller.tenant))
-        item = documents.read(tx, owner.id, SCHEMA_PLACE, KEY, self.now()) if owner is not None else None
+        item = documents.read(tx, owner.id, SCHEMAS, KEY, self.now()) if owner is not None else None
         return item.value if item is not None else DEFAULT_SCHEMA
 
     def _write(
         self, tx: Transaction, owner: OwnerRow, profile: Profile, author: str, used: Collection[int] = ()
     ) -> ProfileVersion:
-        put, now = Put(PLACE, KEY, asdict(profile)), self.now()
+        put, now = Put(NAMESPACE, KEY, asdict(profile)), self.now()
         item = documents.write(tx, owner.id, put, now, author=author, sources=used)
         return ProfileVersion(item.version, profile, author, now)
 
