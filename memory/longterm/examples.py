@@ -111,17 +111,16 @@ class Examples:
 
 def keep(tx: Transaction, exchange: Exchange, now: datetime, *, tags: Collection[str], rating: int) -> Item:
     """Make an example of the beginning of an exchange's message and reply, or change the one that there is."""
-    known = of_exchange(tx, exchange)
     said, answered = exchange.message.content[:INPUT_CHARS], exchange.reply.content[:OUTPUT_CHARS]
     value = {"input": said, "output": answered, "tags": list(tags), "rating": rating}
-    put = Put(NAMESPACE, known.key if known is not None else uuid.uuid4().hex, value)
+    put = Put(NAMESPACE, exchange.key, value)
     return documents.write(tx, exchange.session.owner_id, put, now, sources=exchange.ids)
 
 
-def of_exchange(tx: Transaction, exchange: Exchange) -> Item | None:
-    """The example that an exchange is."""
-    row = tx.execute(_OF_KIND.where(_I.id.in_(documents.resting_on([exchange.reply.id])))).first()
-    return documents.as_item(row) if row is not None else None
+def drop(tx: Transaction, exchange: Exchange, now: datetime) -> None:
+    """Take away the example that an exchange is."""
+    item = documents.read(tx, exchange.session.owner_id, NAMESPACE, exchange.key, now)
+    documents.remove(tx, [item.id] if item is not None else [])
 
 
 def find(tx: Transaction, caller: Caller, example_id: int) -> int:

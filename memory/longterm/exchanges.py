@@ -24,6 +24,11 @@ class Exchange(NamedTuple):
     def ids(self) -> tuple[int, int]:
         return self.message.id, self.reply.id
 
+    @property
+    def key(self) -> str:
+        """The key of the one example, and of the one piece of feedback, that there is of it."""
+        return f"{self.session.public_id}/{self.reply.created_at.isoformat()}"
+
 
 def find_exchange(tx: Transaction, caller: Caller, session_id: str, message_id: int) -> Exchange:
     """The exchange of a turn, which its message or its reply names.

@@ -13,7 +13,6 @@ instruction too.  Feedback, and what was made of it, goes when a message of the 
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,7 +33,7 @@ from memory.rendering import block, escape, unmarked, without_blocks
 from memory.sessions.messages import MESSAGES, SAID
 from memory.store import documents
 from memory.store.values import OWN, Item, Put
-from models import Database, ItemRow, JobRow, MessageRow, OwnerRow, Transaction
+from models import Database, JobRow, MessageRow, OwnerRow, Transaction
 
 NAMESPACE = (OWN, "feedback")
 WAITING = "waiting"  # for the mini model
@@ -72,14 +71,12 @@ class Feedback:
             owner = exchange.session.owner
             if thumbs == "up":
                 examples.keep(tx, exchange, self.now(), tags=(), rating=examples.BEST)
-            elif thumbs == "down" and (example := examples.of_exchange(tx, exchange)) is not None:
-                documents.remove(tx, [example.id])
+            elif thumbs == "down":
+                examples.drop(tx, exchange, self.now())
             asks = self.settings.feedback != "off" and owner.kind == "user" and (text or thumbs == "down")
             value = {"thumbs": thumbs, "text": text, "instruction": instruction, "reason": ""}
             value["state"] = WAITING if asks else "stored"
-            resting = ItemRow.id.in_(documents.resting_on([exchange.reply.id]))
-            known = tx.execute(documents.ITEMS.where(documents.below(NAMESPACE), resting)).first()
-            put = Put(NAMESPACE, known.key if known is not None else uuid.uuid4().hex, value)
+            put = Put(NAMESPACE, exchange.key, value)
             item = documents.write(tx, owner.id, put, self.now(), sources=exchange.ids)
             if asks:
                 self.outbox.ask(tx, JobRequest("feedback", owner.id, owner.tenant, owner.id))
