@@ -12,6 +12,7 @@ NAME_CHARS = 256  # of a namespace with its dots, and of a key: an index of Post
 VALUE_BYTES = 1 << 16  # of a value as JSON
 VALUE_DEPTH = 50
 OWN = "recap"  # the first part of the namespaces that the engine writes and callers only read
+MODEL = "model"  # the author of what the mini model wrote: it waits until the head of a prompt is chosen again
 ANY_PART = "*"  # in a pattern of namespaces
 
 Namespace = tuple[str, ...]
