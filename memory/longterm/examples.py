@@ -32,7 +32,7 @@ BEST = 5  # the highest rating
 SHOWN_MAX = 3
 CANDIDATES = 200  # of an owner and the tenant together, those changed last
 SIMILAR = 0.55  # the share of the best score that the others need
-_COMPARED = (("input",), ("tags", -1))  # each of the tags
+_COMPARED = ("input", "tags[*]")
 
 _I = ItemRow.__table__.c
 _OF_KIND = documents.ITEMS.where(_I.namespace == documents.joined(NAMESPACE))
