@@ -47,7 +47,7 @@ def chat(body: dict[str, Any]) -> Response:
     whose = caller(body.pop("user_id"))
     request = TurnRequest(**body, idempotency_key=retry_key())
     engine = services()
-    notice = {"notice": engine.models.notice} if engine.models.notice else {}
+    notice = {"notice": text} if (text := engine.model_server.models.notice) else {}
     events = engine.pipeline.turn(whose, request)
     started = next(events)  # a failure before the first word still has its own status
     assert isinstance(started, TurnStarted)

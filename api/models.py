@@ -20,7 +20,7 @@ def list_models() -> dict[str, Any]:
     They are what the model server lists, kept for a minute, or those of the setting OPENAI_MODELS. A server that lists
     none offers only its main model, and so does the built-in model.
     """
-    models = services().models
+    models = services().model_server.models
     return {"main": models.main.name, "items": models.names()}
 
 

@@ -29,7 +29,7 @@ def live() -> dict[str, str]:
 def ready() -> tuple[dict[str, Any], int]:
     """Check that requests can be served, and by which models"""
     engine = services()
-    models = engine.models
+    models = engine.model_server.models
     checked = engine.check()
     body = {
         "status": "ready" if checked.ready else "unready",

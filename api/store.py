@@ -8,7 +8,7 @@ from flask import g
 
 from api.blueprint import caller, need_scope, resource, services
 from memory.access.keys import CHAT, READ
-from memory.store.values import Delete, Get, ListNamespaces, Put, Search
+from memory.store.values import Delete, Get, ListNamespaces, Operation, Put, Search
 from schemas.people import ItemReceipt
 from schemas.store import (
     Batch,
@@ -17,70 +17,69 @@ from schemas.store import (
     GetItem,
     Item,
     NamespaceList,
+    NamespaceQuery,
     PutItem,
     Results,
     SearchItems,
     results_of,
 )
-from schemas.store import ListNamespaces as NamespaceQuery
 
 blueprint = resource("store", "JSON items of an application, by namespace and key. Each person has items of their own.")
 NOT_THERE = "There is no such item, or it belongs to someone else."
 CHANGED = "The item is of another version than the call expects. Nothing was stored."
 
 
+def _run(user_id: str | None, *operations: Operation) -> list[Any]:
+    return services().items.run(caller(user_id), operations)
+
+
 @blueprint.put("/store/items", scope=CHAT, errors={409: CHANGED})
 @blueprint.arguments(PutItem)
 @blueprint.response(200, Item)
-def put_item(call: tuple[str | None, Put]) -> Any:
+def put_item(body: dict[str, Any]) -> Any:
     """Store an item, in the place of one with its name
 
     Without a `user_id` it is the tenant's own. With `version` it is stored only if the item was not changed meanwhile.
     """
-    user_id, put = call
-    return services().items.run(caller(user_id), [put])[0]
+    return _run(body.pop("user_id"), Put(**body))[0]
 
 
 @blueprint.get("/store/items", errors={404: NOT_THERE})
 @blueprint.arguments(GetItem, location="query")
 @blueprint.response(200, Item)
-def get_item(call: tuple[str | None, Get]) -> Any:
+def get_item(query: dict[str, Any]) -> Any:
     """Read an item"""
-    user_id, which = call
-    return services().items.get(caller(user_id), which)
+    return services().items.get(caller(query.pop("user_id")), Get(**query))
 
 
 @blueprint.delete("/store/items", scope=CHAT, errors={404: NOT_THERE, 409: CHANGED})
 @blueprint.arguments(DeleteItem, location="query")
 @blueprint.response(200, ItemReceipt)
-def delete_item(call: tuple[str | None, Delete]) -> Any:
+def delete_item(query: dict[str, Any]) -> Any:
     """Erase an item, for good
 
     It is not found from now on. Within a minute or two its words are gone from the database's files.
     """
-    user_id, which = call
-    return services().erasing.item(caller(user_id), which)
+    return services().erasing.item(caller(query.pop("user_id")), Delete(**query))
 
 
 @blueprint.post("/store/search", scope=READ)
 @blueprint.arguments(SearchItems)
 @blueprint.response(200, Found)
-def search_items(call: tuple[str | None, Search]) -> dict[str, Any]:
+def search_items(body: dict[str, Any]) -> dict[str, Any]:
     """Search items, newest first or by a query
 
     Of what the filter leaves, a `query` ranks the 1,000 items that were changed last, by words and meaning.
     """
-    user_id, search = call
-    return {"items": services().items.run(caller(user_id), [search])[0]}
+    return {"items": _run(body.pop("user_id"), Search(**body))[0]}
 
 
 @blueprint.get("/store/namespaces")
 @blueprint.arguments(NamespaceQuery, location="query")
 @blueprint.response(200, NamespaceList)
-def list_namespaces(call: tuple[str | None, ListNamespaces]) -> dict[str, Any]:
+def list_namespaces(query: dict[str, Any]) -> dict[str, Any]:
     """List the namespaces that have items, in alphabetical order"""
-    user_id, wanted = call
-    return {"namespaces": services().items.run(caller(user_id), [wanted])[0]}
+    return {"namespaces": _run(query.pop("user_id"), ListNamespaces(**query))[0]}
 
 
 @blueprint.post("/store/batch", scope=CHAT, errors={409: CHANGED})
@@ -95,4 +94,4 @@ def run_batch(body: dict[str, Any]) -> dict[str, Any]:
     operations = body["operations"]
     if not all(isinstance(one, Put | Delete) for one in operations):
         need_scope(g.holder, READ)
-    return results_of(operations, services().items.run(caller(body["user_id"]), operations))
+    return results_of(operations, _run(body["user_id"], *operations))

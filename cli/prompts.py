@@ -37,7 +37,8 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
     named = [engine.prompts.get(Caller(), name.strip()) for name in names.split(",")]
     repair = engine.prompts.get(Caller(), "repair")
     language = engine.settings.search_language
-    results = [compare(prompt, repair, engine.models.mini, messages, facts, language, every) for prompt in named]
+    mini = engine.model_server.models.mini
+    results = [compare(prompt, repair, mini, messages, facts, language, every) for prompt in named]
     click.echo(table(facts, results))
 
 

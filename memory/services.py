@@ -167,11 +167,6 @@ class Services:
         outbox.register("profile", self.profiles.run)
         outbox.register("feedback", self.feedback.run)
 
-    @property
-    def models(self) -> Models:
-        """The models in use now."""
-        return self.model_server.models
-
     def start(self, *, worker: bool = False) -> None:
         """Start what this process does in the background, and log which models answer.
 

@@ -20,8 +20,8 @@ from memory.domain import FactRevision as FactRevisionValue
 from memory.facts.entities import key
 from memory.facts.grounding import NAME_CHARS_MAX
 from memory.people.export import Export, FactRecord, ItemRecord, SessionRecord, TurnRecord
-from memory.store.values import NAME_CHARS, ItemVersion, Source
 from memory.store.values import Item as ItemValue
+from memory.store.values import ItemVersion, Source
 from memory.summary.digest import LINKS_MAX
 from memory.summary.summaries import SummaryVersion as SummaryVersionValue
 from memory.turn.values import TurnUsage
@@ -40,7 +40,7 @@ from schemas.fields import (
     optional_text,
 )
 from schemas.sessions import Extra, MessageToAppend
-from schemas.store import TTL, JsonValue, Namespace
+from schemas.store import NAME, TTL, JsonValue, Namespace
 from schemas.summaries import Sections
 
 _NAMED = validate.Length(1, NAME_CHARS_MAX)
@@ -221,7 +221,7 @@ class ExportedItem(_Record):
     """An item of the store, with its earlier values."""
 
     namespace = Namespace(attribute="item.namespace", required=True)
-    key = Text(attribute="item.key", required=True, validate=validate.Length(1, NAME_CHARS))
+    key = Text(attribute="item.key", required=True, validate=NAME)
     value_ = JsonValue(attribute="item.value", data_key="value", required=True, allow_none=True)
     version = integer(1, INT32_MAX, attribute="item.version", required=True)
     ttl = fields.Float(attribute="item.ttl", validate=TTL, **_OPTIONAL)

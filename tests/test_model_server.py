@@ -210,7 +210,7 @@ def test_while_the_database_cannot_be_read_the_models_stay(
 ) -> None:
     services, seconds = services_of(app), itertools.count(step=10)
     good(app.test_client().put(PATH, json=draft(model_server)))
-    stored, environment = services.models, Models(BuiltinModel(), BuiltinModel())
+    stored, environment = services.model_server.models, Models(BuiltinModel(), BuiltinModel())
     settings, database = services.settings, services.database
     known = Known(settings, database, utc_now, environment, lambda _: stored, lambda: next(seconds))
     assert known.models is stored

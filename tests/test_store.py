@@ -171,7 +171,7 @@ def test_reading_never_postpones_the_end_of_a_value_that_took_the_place(bench: B
     read = items.get(ADA, Get(("a",), "k"))
     items.run(ADA, [Put(("a",), "k", "for good")])
     with bench.services.database.write() as tx:
-        documents.store_expiry(tx, [read])
+        documents.postpone(tx, [read])
     assert items.get(ADA, Get(("a",), "k")).expires_at is None
 
 

@@ -99,7 +99,9 @@ def test_a_query_finds_by_words_and_meaning_in_the_chosen_fields(client: FlaskCl
     ranked = good(client.post("/api/store/search", json={"query": "water roses"}))["items"]
     assert [item["key"] for item in ranked] == ["garden", "kettle"] and ranked[0]["score"] > ranked[1]["score"]
     assert search(client, query="water roses", offset=1) == [("notes", "kettle")]
-    assert error(client.post("/api/store/search", json={"query": "tea", "fields": ["a[x]"]}), 422)["param"] == "fields"
+    for field in ("a[x]", "a.", ".a", "a[0]b", "a]", "[*]"):
+        refused = error(client.post("/api/store/search", json={"query": "tea", "fields": [field]}), 422)
+        assert refused["param"] == "fields.0" and "notes[*].text" in refused["fields"]["fields.0"][0]
 
 
 def test_namespaces_by_prefix_suffix_wildcard_and_depth(client: FlaskClient) -> None:

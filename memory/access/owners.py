@@ -9,13 +9,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, bindparam, select
+from sqlalchemy import BigInteger, Select, bindparam, select
 
 from memory.domain import Caller
 from memory.errors import NotFound, user_not_found
 from models import OwnerRow, SessionRow, Transaction
 
 _NAMED = select(SessionRow).where(SessionRow.tenant == bindparam("tenant"), SessionRow.public_id == bindparam("id"))
+
+WHOSE = select(bindparam("owner", type_=BigInteger())).union_all(
+    select(OwnerRow.id).where(OwnerRow.tenant == bindparam("tenant"), OwnerRow.kind == "tenant")
+)
+"""The ids of an `owner` and of the `tenant` itself."""
 
 
 def find_user(tx: Transaction, caller: Caller) -> OwnerRow | None:

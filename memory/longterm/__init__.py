@@ -10,6 +10,5 @@ exchanges       what a person said and the reply to it, which they judge
 shapes          what an import may bring of these
 forgetting      what goes with messages that are erased or replaced
 links           what people, places and things have to do with each other
-head            what a prompt's head shows of the documents
 when            when a kind is written
 """

@@ -15,11 +15,10 @@ from typing import Any
 from sqlalchemy import select
 
 from config import Settings
-from memory.access.owners import find_owner, find_session, make_owner, owned
+from memory.access.owners import WHOSE, find_owner, find_session, make_owner, owned
 from memory.domain import Caller
 from memory.errors import NotFound
 from memory.longterm.exchanges import Exchange, find_exchange
-from memory.longterm.head import WHOSE
 from memory.paging import Page, decode_cursor, page_of
 from memory.store import documents
 from memory.store.finding import found
@@ -33,11 +32,13 @@ BEST = 5  # the highest rating
 SHOWN_MAX = 3
 CANDIDATES = 200  # of an owner and the tenant together, those changed last
 SIMILAR = 0.55  # the share of the best score that the others need
-_COMPARED = (("input",), ("tags", -1))  # each of the tags
+_COMPARED = ("input", "tags[*]")
 
 _I = ItemRow.__table__.c
 _OF_KIND = documents.ITEMS.where(_I.namespace == documents.joined(NAMESPACE))
-_CANDIDATES = _OF_KIND.where(_I.owner_id.in_(WHOSE)).order_by(_I.updated_at.desc(), _I.id.desc()).limit(CANDIDATES)
+OF_BOTH = _OF_KIND.where(_I.owner_id.in_(WHOSE))
+"""The items of an owner's examples and of the tenant's, for a statement with these two parameters."""
+_CANDIDATES = OF_BOTH.order_by(_I.updated_at.desc(), _I.id.desc()).limit(CANDIDATES)
 
 
 @dataclass(frozen=True)

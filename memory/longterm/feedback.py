@@ -26,13 +26,12 @@ from memory.llm import FeedbackMaterial
 from memory.llm.mini import TEXT, Mini, Unusable, first_object, object_of, request_for
 from memory.longterm import examples
 from memory.longterm.exchanges import find_exchange
-from memory.longterm.head import MODEL
 from memory.longterm.instructions import Instructions, check_name
 from memory.prompts.prompts import Prompts
 from memory.rendering import block, escape, unmarked, without_blocks
 from memory.sessions.messages import MESSAGES, SAID
 from memory.store import documents
-from memory.store.values import OWN, Item, Put
+from memory.store.values import MODEL, OWN, Item, Put
 from models import Database, JobRow, MessageRow, OwnerRow, Transaction
 
 NAMESPACE = (OWN, "feedback")

@@ -30,7 +30,8 @@ from models import ItemRow, Transaction
 def forget_messages(tx: Transaction, messages: Select[int], now: datetime) -> Counter[str]:
     """Take out of long-term memory what rests on messages, of which this is a query of ids; count what went."""
     gone = Counter(items=0, item_versions=0)
-    for row in tx.execute(documents.ITEMS.where(ItemRow.id.in_(documents.resting_on(messages)))).all():
+    resting = documents.ITEMS.add_columns(ItemRow.owner_id).where(ItemRow.id.in_(documents.resting_on(messages)))
+    for row in tx.execute(resting).all():
         item = documents.as_item(row)
         stays = _STAYS.get(item.namespace)
         if stays is None:

@@ -9,7 +9,7 @@ goes when a message of that exchange is erased or replaced, and so do the later 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import unified_diff
@@ -18,7 +18,6 @@ from typing import Any
 from memory.access.owners import find_owner, make_owner
 from memory.domain import Caller
 from memory.errors import InvalidRequest, NotFound
-from memory.longterm.head import Shown
 from memory.prompts.prompts import NAME
 from memory.store import documents
 from memory.store.values import OWN, Item, Namespace, Put
@@ -147,7 +146,7 @@ class Instructions:
         return [item.id, *(one.id for _, one in self._items(tx, [owner], name, PROPOSALS))]
 
     def _write(
-        self, tx: Transaction, owner: OwnerRow, put: Put, author: str, rests_on: Iterable[int] = ()
+        self, tx: Transaction, owner: OwnerRow, put: Put, author: str, rests_on: Sequence[int] = ()
     ) -> Instruction:
         """Store a version, and drop the proposal."""
         if len(put.value["text"]) > self.room(tx, owner, put.key):
@@ -192,13 +191,6 @@ class Instructions:
         known = [one for one in owners if one is not None]
         found = ((one, documents.read(tx, one.id, namespace, name, self.now())) for one in known)
         return [(owner, item) for owner, item in found if item is not None]
-
-
-def in_head(shown: Iterable[Shown]) -> str:
-    """The texts that a prompt's head shows, a person's own in the place of the tenant's of the same name."""
-    ours = sorted((one for one in shown if one.namespace == NAMESPACE), key=lambda one: not one.of_tenant)
-    texts = {one.key: str(one.value["text"]) for one in ours}
-    return "\n\n".join(texts[name] for name in sorted(texts))
 
 
 def check_name(name: str) -> None:

@@ -28,7 +28,6 @@ from memory.facts.grounding import stems
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.llm import ProfileMaterial
 from memory.llm.mini import INTEGER, TEXT, Mini, Unusable, first_object, list_of, object_of, request_for
-from memory.longterm.head import MODEL
 from memory.longterm.patch import Operation, Profile, Value, accept
 from memory.longterm.profile_schema import DEFAULT_SCHEMA, check_schema
 from memory.longterm.when import follow_up
@@ -37,7 +36,7 @@ from memory.prompts.prompts import Prompts
 from memory.rendering import block, escape, message_lines, one_line, profile_line
 from memory.sessions.messages import MESSAGES, SAID
 from memory.store import documents
-from memory.store.values import Item, ItemVersion, Put
+from memory.store.values import MODEL, Item, ItemVersion, Put
 from memory.summary.updates import BATCH_TOKENS
 from models import Database, FactRow, JobRow, MessageRow, OwnerRow, Transaction
 

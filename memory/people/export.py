@@ -24,7 +24,7 @@ from memory.domain import Fact, FactRevision, Link
 from memory.facts.facts import as_fact, as_revision
 from memory.facts.links import links_of
 from memory.sessions.messages import MessageDraft
-from memory.store.documents import alive, as_item, histories, sources_of
+from memory.store.documents import ITEMS, alive, as_item, histories, sources_of
 from memory.store.values import Item, ItemVersion, Source
 from memory.summary.summaries import SummaryVersion, as_version
 from memory.turn.values import TurnUsage
@@ -42,6 +42,15 @@ from models import (
 )
 
 PAGE = 200
+
+# What a record and its row call by the same names.
+OF_SESSION = ("title", "system_prompt", "pinned", "archived", "facts_through", "created_at", "updated_at")
+OF_TURN = ("model", "finish_reason", "started_at")
+
+
+def columns(of: object, names: Iterable[str]) -> dict[str, Any]:
+    """These of a row's columns, or of a record's fields."""
+    return {name: getattr(of, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -115,16 +124,10 @@ class Export:
         for _, row in self._rows(query, SessionRow):
             yield SessionRecord(
                 id=row.public_id,
-                title=row.title,
-                system_prompt=row.system_prompt,
-                created_at=row.created_at,
-                updated_at=row.updated_at,
-                facts_through=row.facts_through,
                 messages=self._messages(row.id),
                 summaries=self._summaries(row.id),
                 turns=self._turns(row.id),
-                pinned=row.pinned,
-                archived=row.archived,
+                **columns(row, OF_SESSION),
             )
 
     def _messages(self, session: int) -> Iterator[MessageDraft]:
@@ -150,11 +153,9 @@ class Export:
             yield TurnRecord(
                 user_position=position,
                 reply_position=reply_position,
-                model=row.model,
-                finish_reason=row.finish_reason,
                 usage=TurnUsage.from_stored(row.usage) if row.usage else None,
-                started_at=row.started_at,
                 finished_at=row.finished_at if reply_position else None,
+                **columns(row, OF_TURN),
             )
 
     @property
@@ -179,9 +180,7 @@ class Export:
 
     @property
     def items(self) -> Iterator[ItemRecord]:
-        query = select(ItemRow.id, *ItemRow.__table__.c).where(
-            ItemRow.owner_id == self._owner_id, alive(self.exported_at)
-        )
+        query = ITEMS.where(ItemRow.owner_id == self._owner_id, alive(self.exported_at))
         for page in self._pages(query, ItemRow):
             ids = [row[0] for row in page]
             with self._database.read() as tx:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count, islice
-from typing import Any
 
 from sqlalchemy import select
 
@@ -22,7 +21,7 @@ from memory.domain import Caller
 from memory.errors import Conflict
 from memory.leases import Leases
 from memory.longterm.shapes import well_made
-from memory.people.export import FactRecord, ItemRecord, SessionRecord, TurnRecord
+from memory.people.export import OF_TURN, FactRecord, ItemRecord, SessionRecord, TurnRecord, columns
 from memory.sessions.messages import MessageDraft, append, figures_of, remains
 from memory.sessions.sessions import Sessions
 from memory.store.documents import restore
@@ -44,7 +43,6 @@ BATCH = 500  # facts or items in one transaction: others write in between
 
 # The columns that are imported as they are.
 _OF_SUMMARY = ("version", "tokens", "author", "model", "prompt", "usage", "restores", "created_at")
-_OF_TURN = ("model", "finish_reason", "started_at", "finished_at")
 _OF_FACT = (
     *("text", "category", "importance", "scope", "quote", "pinned", "recalled_count"),
     *("valid_from", "valid_to", "created_at"),
@@ -159,9 +157,8 @@ class Import:
         if not summaries or row.summary_version:
             return
         for version in summaries:
-            through = min(version.through, row.message_count)
-            columns = _columns(version, _OF_SUMMARY)
-            tx.add(SummaryRow(session_id=row.id, sections=version.sections.as_dict(), through=through, **columns))
+            own = {"sections": version.sections.as_dict(), "through": min(version.through, row.message_count)}
+            tx.add(SummaryRow(session_id=row.id, **own, **columns(version, _OF_SUMMARY)))
         latest = max(summaries, key=lambda version: version.version)
         row.summary_version = latest.version
         row.summary_through = skip_erased(tx, row, min(latest.through, row.message_count))
@@ -177,7 +174,7 @@ class Import:
             if asked is not None and asked not in taken:
                 usage = turn.usage.to_stored() if turn.usage else None
                 known = {"tenant": row.tenant, "session_id": row.id, "user_message_id": asked, "usage": usage}
-                tx.add(TurnRow(reply_message_id=reply, **known, **_columns(turn, _OF_TURN)))
+                tx.add(TurnRow(reply_message_id=reply, **known, **columns(turn, (*OF_TURN, "finished_at"))))
                 self.created["turns"] += 1
 
     def facts(self, records: Sequence[FactRecord]) -> None:
@@ -197,7 +194,7 @@ class Import:
                 if same is not None:
                     self.fact_rows[fact.id] = same
                 elif source is None or source.erased_at is None:
-                    row = FactRow(owner_id=owner_id, session_id=session, **_columns(fact, _OF_FACT))
+                    row = FactRow(owner_id=owner_id, session_id=session, **columns(fact, _OF_FACT))
                     row.source_message_id = source.id if source else None
                     new.append((record, row))
             tx.add_all(row for _, row in new)
@@ -206,7 +203,7 @@ class Import:
                 self.fact_rows[record.fact.id] = row.id
                 if record.fact.superseded_by is not None:
                     self.superseded.append((row.id, record.fact.superseded_by))
-                tx.add_all(FactRevisionRow(fact_id=row.id, **_columns(one, _OF_REVISION)) for one in record.revisions)
+                tx.add_all(FactRevisionRow(fact_id=row.id, **columns(one, _OF_REVISION)) for one in record.revisions)
                 tx.add_all(LinkRow(owner_id=owner_id, fact_id=row.id, **vars(link)) for link in record.links)
         self.created["facts"] += len(new)
         self.known["facts"] += len(records) - len(new)
@@ -250,10 +247,6 @@ def _lost() -> Conflict:
         "The person, or a session of the document, was erased during the import. What was imported before stays; send "
         "the same again to import the rest.",
     )
-
-
-def _columns(value: object, names: Iterable[str]) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in names}
 
 
 def _new_by_id(tx: Transaction, row: SessionRow, drafts: tuple[MessageDraft, ...]) -> tuple[MessageDraft, ...]:

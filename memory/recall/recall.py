@@ -52,13 +52,14 @@ class SearchResult(NamedTuple):
 class Past:
     """Whose past a turn may look into: the owner's, or with RECALL_SCOPE=session only this session's.
 
-    `exclude` are the ids of messages that the prompt shows anyway.
+    `exclude` are the ids of messages that the prompt shows anyway.  Without `links` the owner is known to have none.
     """
 
     owner_id: int
     owner_key: str
     session_row_id: int | None = None
     exclude: frozenset[int] = frozenset()
+    links: bool = True
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ class Recall:
         with self._database.connect() as tx:
             unindexed = waiting(tx, past.owner_id, generation)
             lost = unindexed.lost
-            linked = sources_about(tx, past.owner_id, prepared.text)
+            linked = sources_about(tx, past.owner_id, prepared.text) if past.links else ()
             prepared = prepared._replace(query=replace(prepared.query, linked=linked))
             try:
                 hits = self._index.search(past.owner_key, prepared, generation, unindexed.messages, unindexed.gone)

@@ -47,6 +47,15 @@ def pressing(tx: Transaction, session: Figures, settings: Settings) -> bool:
     return full and tx.scalar(_BEING_MADE, {"session": str(session.id)}) is None
 
 
+def summary_state(row: SessionRow, job_state: str | None) -> str:
+    """How the newest summary stands while the job that updates it is in this state (None: there is no such job)."""
+    if job_state in ("failed", "running"):
+        return "failed" if job_state == "failed" else "updating"
+    if row.summary_through < row.message_count:
+        return "pending"
+    return "current" if row.summary_version else "none"
+
+
 def fold(
     tx: Transaction, row: SessionRow, settings: Settings, exchange: Sequence[Message], *, crowded: bool = False
 ) -> bool:

@@ -11,18 +11,48 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, delete, func, insert, or_, select, update
 
 from memory.errors import Conflict, NotFound
 from memory.store.values import OWN, Item, ItemVersion, Namespace, Put, Source
 from models import ItemRow, ItemSourceRow, ItemVersionRow, MessageRow, SessionRow, Transaction
 
 _I, _V, _S = ItemRow.__table__.c, ItemVersionRow.__table__.c, ItemSourceRow.__table__.c
-ITEMS = select(ItemRow.__table__)
+_COLUMNS = (
+    *(_I.id, _I.namespace, _I.key, _I.value, _I.version, _I.ttl_minutes, _I.refreshes),
+    *(_I.expires_at, _I.created_at, _I.updated_at),
+)
+ITEMS = select(*_COLUMNS)
+"""Items, with the columns that `as_item` takes first."""
+
+
+def as_item(row: Sequence[Any]) -> Item:
+    id, namespace, *rest = row[: len(_COLUMNS)]
+    return Item(id, tuple(namespace.split(".")), *rest)
+
+
+def alive(now: datetime) -> ColumnElement[bool]:
+    """What has not expired."""
+    return or_(_I.expires_at.is_(None), _I.expires_at > now)
+
+
+def joined(namespace: Namespace) -> str:
+    """A namespace as it is stored."""
+    return ".".join(namespace)
+
+
+def below(namespace: Namespace) -> ColumnElement[bool]:
+    """What is in a namespace or below it; below none is everything but what is the engine's own."""
+    if not namespace:
+        return ~below((OWN,))
+    name = joined(namespace)
+    near = (_I.namespace >= name) & (_I.namespace < f"{name}/")  # "/" follows "."; one range, which an index serves
+    return near & or_(_I.namespace == name, _I.namespace > f"{name}.")
+
+
 _NAMED = ITEMS.where(
     _I.owner_id == bindparam("owner"), _I.namespace == bindparam("namespace"), _I.key == bindparam("key")
 )
@@ -30,8 +60,17 @@ _NAMED = ITEMS.where(
 
 def read(tx: Transaction, owner_id: int, namespace: Namespace, key: str, now: datetime) -> Item | None:
     """The item of this name."""
+    item = _named(tx, owner_id, namespace, key)
+    return item if item is not None and not _expired(item, now) else None
+
+
+def _named(tx: Transaction, owner_id: int, namespace: Namespace, key: str) -> Item | None:
     row = tx.execute(_NAMED, {"owner": owner_id, "namespace": joined(namespace), "key": key}).first()
-    return as_item(row) if row is not None and not _expired(row, now) else None
+    return as_item(row) if row is not None else None
+
+
+def _expired(item: Item, now: datetime) -> bool:
+    return item.expires_at is not None and item.expires_at <= now
 
 
 def listed(tx: Transaction, owner_id: int, namespace: Namespace, now: datetime) -> list[Item]:
@@ -47,47 +86,60 @@ def write(
     now: datetime,
     *,
     author: str | None = None,
-    sources: Iterable[int] = (),
+    sources: Collection[int] = (),
 ) -> Item:
     """Store a value; with an `author` also in the item's history, and with the ids of messages it rests on.
 
     Raises Conflict when the item is not of the version that `put` expects.
     """
-    named = {"owner": owner_id, "namespace": joined(put.namespace), "key": put.key}
-    row = tx.execute(_NAMED, named).first()
-    if row is not None and _expired(row, now):
-        remove(tx, [row.id])
-        row = None
-    check_version(put.key, put.version, row.version if row is not None else 0)
+    there = _named(tx, owner_id, put.namespace, put.key)
+    if there is not None and _expired(there, now):
+        remove(tx, [there.id])
+        there = None
+    version = there.version if there is not None else 0
+    check_version(put.key, put.version, version)
     values = {
         "value": put.value,
-        "version": row.version + 1 if row is not None else 1,
+        "version": version + 1,
         "ttl_minutes": put.ttl,
         "refreshes": put.refreshes,
-        "expires_at": None if put.ttl is None else now + timedelta(minutes=put.ttl),
+        "expires_at": expiry(put.ttl, now),
         "updated_at": now,
     }
-    if row is None:
-        new = {"owner_id": owner_id, "namespace": named["namespace"], "key": put.key, "created_at": now, **values}
-        done = tx.execute(insert(ItemRow.__table__).returning(ItemRow.__table__), new).one()
+    if there is None:
+        values |= {"owner_id": owner_id, "namespace": joined(put.namespace), "key": put.key, "created_at": now}
+        item = as_item(tx.execute(insert(ItemRow.__table__).returning(*_COLUMNS), values).one())
     else:
-        changed = update(ItemRow.__table__).where(_I.id == row.id).values(values)
-        done = tx.execute(changed.returning(ItemRow.__table__)).one()
+        changed = update(ItemRow.__table__).where(_I.id == there.id).values(values)
+        item = as_item(tx.execute(changed.returning(*_COLUMNS)).one())
     if author is not None:
-        version = {"version": done.version, "value": put.value, "author": author, "created_at": now}
-        tx.execute(insert(ItemVersionRow.__table__), {"item_id": done.id, **version})
-    rest_on(tx, done.id, sources)
-    return as_item(done)
+        same = {"item_id": item.id, "version": item.version, "value": put.value}
+        tx.execute(insert(ItemVersionRow.__table__), {**same, "author": author, "created_at": now})
+    if sources:
+        new = {*sources}.difference(messages_of(tx, item))
+        tx.add_all(ItemSourceRow(item_id=item.id, message_id=message) for message in new)
+        tx.flush()
+    return item
 
 
-def refreshed(item: Item, now: datetime) -> Item:
-    """The item as it is after it was read: if it refreshes, it lives on for another `ttl`."""
-    if not item.refreshes or item.ttl is None:
-        return item
-    return replace(item, expires_at=now + timedelta(minutes=item.ttl))
+def check_version(key: str, expected: int | None, found: int) -> None:
+    """Raise Conflict when another version was found than was expected; 0 is none."""
+    if expected is not None and expected != found:
+        there = f"has version {found}" if found else "does not exist"
+        raise Conflict(
+            "item_changed",
+            f"The item {key!r} {there}, but the call expects version {expected}. Nothing was stored. Read it again and "
+            "decide anew.",
+            param="version",
+        )
 
 
-def store_expiry(tx: Transaction, items: Iterable[Item]) -> None:
+def expiry(ttl: float | None, now: datetime) -> datetime | None:
+    """When an item that is written or refreshed now expires."""
+    return None if ttl is None else now + timedelta(minutes=ttl)
+
+
+def postpone(tx: Transaction, items: Iterable[Item]) -> None:
     """Store when these items, which were read, expire now; not of one that was replaced since."""
     for item in items:
         as_read = _I.id == item.id, _I.version == item.version
@@ -174,29 +226,17 @@ def messages_of(tx: Transaction, item: Item) -> Sequence[int]:
 
 
 def restore(
-    tx: Transaction, owner_id: int, item: Item, history: Iterable[ItemVersion], sources: Iterable[int], now: datetime
+    tx: Transaction, owner_id: int, item: Item, history: Iterable[ItemVersion], sources: Collection[int], now: datetime
 ) -> bool:
     """Store an item as it was, with its history; False when there is one of its name, or its time is up."""
-    if (item.expires_at is not None and item.expires_at <= now) or read(tx, owner_id, item.namespace, item.key, now):
+    if _expired(item, now) or read(tx, owner_id, item.namespace, item.key, now) is not None:
         return False
-    first = write(
-        tx, owner_id, Put(item.namespace, item.key, item.value, 0, item.ttl, item.refreshes), now, sources=sources
-    )
-    kept = {"version": item.version, "expires_at": item.expires_at}
-    times = {"created_at": item.created_at, "updated_at": item.updated_at}
-    tx.execute(update(ItemRow.__table__).where(_I.id == first.id).values(**kept, **times))
-    rows = [{"item_id": first.id, **vars(one)} for one in history]
-    if rows:
-        tx.execute(insert(ItemVersionRow.__table__), rows)
+    put = Put(item.namespace, item.key, item.value, ttl=item.ttl, refreshes=item.refreshes)
+    new = write(tx, owner_id, put, now, sources=sources).id
+    same = {name: getattr(item, name) for name in ("version", "expires_at", "created_at", "updated_at")}
+    tx.execute(update(ItemRow.__table__).where(_I.id == new).values(same))
+    tx.add_all(ItemVersionRow(item_id=new, **vars(one)) for one in history)
     return True
-
-
-def rest_on(tx: Transaction, item_id: int, messages: Iterable[int]) -> None:
-    """Note messages that the item rests on."""
-    new = set(messages)
-    if new and (new := new.difference(tx.scalars(select(_S.message_id).where(_S.item_id == item_id)))):
-        rows = [{"item_id": item_id, "message_id": message} for message in sorted(new)]
-        tx.execute(insert(ItemSourceRow.__table__), rows)
 
 
 def rest_no_more_on(tx: Transaction, item_id: int, messages: Select[int] | Collection[int]) -> None:
@@ -207,55 +247,3 @@ def rest_no_more_on(tx: Transaction, item_id: int, messages: Select[int] | Colle
 def resting_on(messages: Select[int] | Collection[int]) -> Select[int]:
     """The ids of the items that rest on any of these messages, which are ids or a query of them."""
     return select(_S.item_id).where(_S.message_id.in_(messages)).distinct()
-
-
-# -- rows
-
-
-def joined(namespace: Namespace) -> str:
-    """A namespace as it is stored."""
-    return ".".join(namespace)
-
-
-def below(namespace: Namespace) -> ColumnElement[bool]:
-    """What is in a namespace or below it; below none is everything but what is the engine's own."""
-    if not namespace:
-        return ~below((OWN,))
-    name = joined(namespace)
-    near = (_I.namespace >= name) & (_I.namespace < f"{name}/")  # "/" follows "."; one range, which an index serves
-    return near & or_(_I.namespace == name, _I.namespace > f"{name}.")
-
-
-def alive(now: datetime) -> ColumnElement[bool]:
-    return or_(_I.expires_at.is_(None), _I.expires_at > now)
-
-
-def as_item(row: Row[Any]) -> Item:
-    return Item(
-        id=row.id,
-        namespace=tuple(row.namespace.split(".")),
-        key=row.key,
-        value=row.value,
-        version=row.version,
-        ttl=row.ttl_minutes,
-        refreshes=row.refreshes,
-        expires_at=row.expires_at,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
-
-
-def check_version(key: str, expected: int | None, found: int) -> None:
-    """Raise Conflict when another version was found than was expected; 0 is none."""
-    if expected is not None and expected != found:
-        there = f"has version {found}" if found else "does not exist"
-        raise Conflict(
-            "item_changed",
-            f"The item {key!r} {there}, but the call expects version {expected}. Nothing was stored. Read it again and "
-            "decide anew.",
-            param="version",
-        )
-
-
-def _expired(row: Row[Any], now: datetime) -> bool:
-    return row.expires_at is not None and row.expires_at <= now

@@ -7,9 +7,10 @@ happen in one transaction, in their order, all or none of them, and each sees wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from sqlalchemy import select
@@ -20,12 +21,13 @@ from memory.errors import InvalidRequest, NotFound
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.store import documents
 from memory.store.filters import condition
-from memory.store.finding import CANDIDATES, Path, found, path_of
+from memory.store.finding import CANDIDATES, found
 from memory.store.values import ANY_PART, OWN, Delete, Get, Item, ListNamespaces, Namespace, Operation, Put, Search
-from models import Database, ItemRow, JobRow, OwnerRow, Transaction
+from models import Database, ItemRow, JobRow, Transaction
 from search_index import Prepared, Query, SearchIndex
 
 SCRUB_SECONDS = 60.0  # within which erased items are gathered: programs erase often, and rewriting the files is long
+NOBODY = 0  # the id of no owner
 
 _I = ItemRow.__table__.c
 
@@ -45,19 +47,27 @@ class Items:
 
         Raises InvalidRequest, and Conflict when a version is not the expected one; then nothing was stored.
         """
-        _refuse_reserved(operations)
-        questions = [_Question.of(self.index, one) for one in operations]  # may call a service: not in a transaction
-        writes = any(isinstance(one, Put | Delete) for one in operations)
+        writes = [one for one in operations if isinstance(one, Put | Delete)]
+        if any(one.namespace[0] == OWN for one in writes):
+            raise InvalidRequest(
+                "reserved_namespace",
+                f"Namespaces that begin with {OWN!r} are Recap's own. Nothing was stored. Choose another name.",
+                param="namespace",
+            )
+        questions = list(map(self._question, operations))  # may call a service: not in a transaction
         now = self.now()
         with self.database.write() if writes else self.database.read() as tx:
-            work = _Work(tx, caller, now, self.index, find_owner(tx, caller))
-            results = [work.run(*one) for one in zip(operations, questions, strict=True)]
-            if writes:
-                documents.store_expiry(tx, work.refreshed)
-                self.outbox.ask(tx, *work.jobs())
-        if work.refreshed and not writes:
+            owner = find_owner(tx, caller)
+            if owner is None and any(isinstance(one, Put) for one in writes):
+                owner = make_owner(tx, caller, now)
+            owner_id = owner.id if owner is not None else NOBODY
+            results = [self._run(tx, owner_id, *one, now) for one in zip(operations, questions, strict=True)]
+            done = list(zip(operations, results, strict=True))
+            self.outbox.ask(tx, *_jobs(owner_id, caller.tenant, done, now))
+        read = [item for one, result in done for item in _refreshed(one, result)]
+        if read:
             with self.database.write(durable=False) as tx:
-                documents.store_expiry(tx, work.refreshed)
+                documents.postpone(tx, read)
         return results
 
     def get(self, caller: Caller, which: Get) -> Item:
@@ -65,8 +75,8 @@ class Items:
         (item,) = self.run(caller, [which])
         if item is None:
             raise item_not_found(which.namespace, which.key)
-        found: Item = item
-        return found
+        there: Item = item
+        return there
 
     def expire(self, job: JobRow) -> None:
         """The job that deletes an owner's items once they have expired.  Idempotent."""
@@ -78,113 +88,67 @@ class Items:
             if following is not None:
                 self.outbox.ask(tx, _expire(job.owner_id, job.tenant, following, now))
 
+    def _question(self, operation: Operation) -> Prepared | None:
+        """What a search with a query looks for."""
+        if not isinstance(operation, Search) or operation.query is None:
+            return None
+        return self.index.prepare(Query(operation.query, limit=operation.offset + operation.limit))
+
+    def _run(
+        self, tx: Transaction, owner_id: int, operation: Operation, question: Prepared | None, now: datetime
+    ) -> Any:
+        match operation:
+            case Put():
+                return documents.write(tx, owner_id, operation, now)
+            case Get():
+                item = documents.read(tx, owner_id, operation.namespace, operation.key, now)
+                return _renewed(item, now) if item is not None and operation.refresh else item
+            case Delete():
+                item = documents.read(tx, owner_id, operation.namespace, operation.key, now)
+                documents.check_version(operation.key, operation.version, item.version if item is not None else 0)
+                return documents.remove(tx, [item.id]) if item is not None else Counter()
+            case Search():
+                items = self._search(tx, owner_id, operation, question, now)
+                return [_renewed(item, now) for item in items] if operation.refresh else items
+            case ListNamespaces():
+                return _namespaces(tx, owner_id, operation, now)
+
+    def _search(
+        self, tx: Transaction, owner_id: int, search: Search, question: Prepared | None, now: datetime
+    ) -> list[Item]:
+        wanted = condition(search.filter, tx.get_bind().dialect.name)
+        query = documents.ITEMS.where(
+            _I.owner_id == owner_id, documents.below(search.namespace), documents.alive(now), wanted
+        ).order_by(_I.updated_at.desc(), _I.id.desc())
+        if question is None:
+            return list(map(documents.as_item, tx.execute(query.limit(search.limit).offset(search.offset))))
+        candidates = list(map(documents.as_item, tx.execute(query.limit(CANDIDATES))))
+        return found(self.index, question, candidates, search.paths)[search.offset :]
+
 
 def item_not_found(namespace: Namespace, key: str) -> NotFound:
     return NotFound("item_not_found", f"There is no item {key!r} in the namespace {'.'.join(namespace)!r}.")
 
 
-@dataclass(frozen=True)
-class _Question:
-    """What a search with a query looks for, and where."""
-
-    prepared: Prepared
-    paths: tuple[Path, ...]
-
-    @classmethod
-    def of(cls, index: SearchIndex, operation: Operation) -> _Question | None:
-        if not isinstance(operation, Search) or operation.query is None:
-            return None
-        paths = tuple(map(path_of, operation.fields))
-        return cls(index.prepare(Query(operation.query, limit=operation.offset + operation.limit)), paths)
+def _renewed(item: Item, now: datetime) -> Item:
+    """The item as it is after it was read."""
+    return replace(item, expires_at=documents.expiry(item.ttl, now)) if item.refreshes else item
 
 
-@dataclass
-class _Work:
-    """The operations of one call, in its transaction."""
+def _refreshed(operation: Operation, result: Any) -> list[Item]:
+    """The items whose end an operation has postponed by reading them."""
+    if not isinstance(operation, Get | Search) or not operation.refresh:
+        return []
+    items = result if isinstance(operation, Search) else filter(None, [result])
+    return [item for item in items if item.refreshes]
 
-    tx: Transaction
-    caller: Caller
-    now: datetime
-    index: SearchIndex
-    owner: OwnerRow | None
-    refreshed: list[Item] = field(default_factory=list)
-    expires: datetime | None = None  # the first of the written items
-    erased: bool = False
 
-    def run(self, operation: Operation, question: _Question | None) -> Any:
-        match operation:
-            case Put():
-                return self._put(operation)
-            case Delete():
-                return self._delete(operation)
-            case Get():
-                item = self._item(operation)
-                return self._read([item], operation.refresh)[0] if item is not None else None
-            case Search():
-                return self._read(self._search(operation, question), operation.refresh)
-            case ListNamespaces():
-                return self._namespaces(operation)
-
-    def jobs(self) -> list[JobRequest]:
-        """What is to be done after the commit."""
-        jobs, tenant = list[JobRequest](), self.caller.tenant
-        if self.expires is not None and self.owner is not None:
-            jobs.append(_expire(self.owner.id, tenant, self.expires, self.now))
-        if self.erased:
-            jobs.append(JobRequest("scrub", tenant, tenant, delay=SCRUB_SECONDS))
-        return jobs
-
-    def _put(self, put: Put) -> Item:
-        if self.owner is None:
-            documents.check_version(put.key, put.version, 0)
-            self.owner = make_owner(self.tx, self.caller, self.now)
-        item = documents.write(self.tx, self.owner.id, put, self.now)
-        if item.expires_at is not None:
-            self.expires = min(item.expires_at, self.expires or item.expires_at)
-        return item
-
-    def _delete(self, which: Delete) -> Counter[str]:
-        item = self._item(which)
-        documents.check_version(which.key, which.version, item.version if item is not None else 0)
-        if item is None:
-            return Counter()
-        self.erased = True
-        return documents.remove(self.tx, [item.id])
-
-    def _item(self, which: Get | Delete) -> Item | None:
-        if self.owner is None:
-            return None
-        return documents.read(self.tx, self.owner.id, which.namespace, which.key, self.now)
-
-    def _search(self, search: Search, question: _Question | None) -> list[Item]:
-        wanted = condition(search.filter, self.tx.get_bind().dialect.name)
-        if self.owner is None:
-            return []
-        query = documents.ITEMS.where(
-            _I.owner_id == self.owner.id, documents.below(search.namespace), documents.alive(self.now), wanted
-        ).order_by(_I.updated_at.desc(), _I.id.desc())
-        if question is None:
-            rows = self.tx.execute(query.limit(search.limit).offset(search.offset))
-            return list(map(documents.as_item, rows))
-        candidates = list(map(documents.as_item, self.tx.execute(query.limit(CANDIDATES))))
-        return found(self.index, question.prepared, candidates, question.paths)[search.offset :]
-
-    def _read(self, items: list[Item], refresh: bool) -> list[Item]:
-        if not refresh:
-            return items
-        items = [documents.refreshed(item, self.now) for item in items]
-        self.refreshed += [item for item in items if item.refreshes]
-        return items
-
-    def _namespaces(self, wanted: ListNamespaces) -> list[Namespace]:
-        if self.owner is None:
-            return []
-        begin = wanted.prefix[: wanted.prefix.index(ANY_PART)] if ANY_PART in wanted.prefix else wanted.prefix
-        query = select(_I.namespace).where(_I.owner_id == self.owner.id, documents.below(begin))
-        names = self.tx.scalars(query.where(documents.alive(self.now)).distinct())
-        namespaces = (tuple(name.split(".")) for name in names)
-        matching = {one[: wanted.max_depth] for one in namespaces if _matches(one, wanted)}
-        return sorted(matching)[wanted.offset :][: wanted.limit]
+def _namespaces(tx: Transaction, owner_id: int, wanted: ListNamespaces, now: datetime) -> list[Namespace]:
+    begin = tuple(takewhile(lambda part: part != ANY_PART, wanted.prefix))
+    query = select(_I.namespace).where(_I.owner_id == owner_id, documents.below(begin), documents.alive(now))
+    names = [tuple(name.split(".")) for name in tx.scalars(query.distinct())]
+    matching = {name[: wanted.max_depth] for name in names if _matches(name, wanted)}
+    return sorted(matching)[wanted.offset :][: wanted.limit]
 
 
 def _matches(namespace: Namespace, wanted: ListNamespaces) -> bool:
@@ -195,13 +159,13 @@ def _matches(namespace: Namespace, wanted: ListNamespaces) -> bool:
     return all(part in (ANY_PART, there) for part, there in pairs)
 
 
-def _refuse_reserved(operations: Iterable[Operation]) -> None:
-    if any(isinstance(one, Put | Delete) and one.namespace[0] == OWN for one in operations):
-        raise InvalidRequest(
-            "reserved_namespace",
-            f"Namespaces that begin with {OWN!r} are Recap's own. Nothing was stored. Choose another name.",
-            param="namespace",
-        )
+def _jobs(owner_id: int, tenant: str, done: Sequence[tuple[Operation, Any]], now: datetime) -> Iterator[JobRequest]:
+    """What is to be done after these operations, each with its result."""
+    ends = [item.expires_at for one, item in done if isinstance(one, Put) and item.expires_at is not None]
+    if ends:
+        yield _expire(owner_id, tenant, min(ends), now)
+    if any(isinstance(one, Delete) and erased for one, erased in done):
+        yield JobRequest("scrub", tenant, tenant, delay=SCRUB_SECONDS)
 
 
 def _expire(owner_id: int, tenant: str, at: datetime, now: datetime) -> JobRequest:

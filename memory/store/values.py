@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-PARTS_MAX = 8  # of a namespace
-NAME_CHARS = 256  # of a namespace with its dots, and of a key: an index of PostgreSQL takes no more of two
-VALUE_BYTES = 1 << 16  # of a value as JSON
-VALUE_DEPTH = 50
 OWN = "recap"  # the first part of the namespaces that the engine writes and callers only read
+MODEL = "model"  # the author of what the mini model wrote: it waits until the head of a prompt is chosen again
 ANY_PART = "*"  # in a pattern of namespaces
 
 Namespace = tuple[str, ...]
@@ -90,13 +87,13 @@ class Delete:
 class Search:
     """Items at or below a namespace that meet the filter, newest first; with a `query` the best ones first.
 
-    `fields` name the places of a value that the query is compared with, such as `a[*].b`; none: all of its texts.
+    `paths` lead to what of a value the query is compared with, as `a[*].b` does; none: to all of its texts.
     """
 
     namespace: Namespace = ()
     filter: Mapping[str, Any] = field(default_factory=dict)
     query: str | None = None
-    fields: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
     limit: int = 10
     offset: int = 0
     refresh: bool = True

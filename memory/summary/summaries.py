@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, func, literal, select
+from sqlalchemy import ColumnElement, and_, bindparam, func, select
 
 from config import Settings
 from memory import tokens
@@ -22,9 +22,8 @@ from memory.facts.facts import Facts
 from memory.facts.grounding import told_back, words_of
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.paging import Page, decode_cursor, page_of
-from memory.prompts.prompts import SYSTEM_TEXT
 from memory.sections import SECTIONS, Sections
-from memory.sessions.head import show_newest
+from memory.sessions.head import show_newest, summary_state
 from memory.sessions.messages import SAID
 from memory.sessions.titles import name_after
 from memory.summary.digest import SUMMARY_TOKENS_MAX, item_text
@@ -65,13 +64,7 @@ class SummaryState:
     message_count: int
 
 
-_V, _J = SummaryRow.__table__, JobRow.__table__
-_OF_HEAD = (
-    select(_V.c.sections, _J.c.id, _J.c.state, _J.c.error, SYSTEM_TEXT)
-    .select_from(select(literal(1)).subquery())  # always one row
-    .outerjoin(_V, and_(_V.c.session_id == bindparam("session"), _V.c.version == bindparam("version")))
-    .outerjoin(_J, and_(_J.c.kind == "summary", _J.c.key == bindparam("key")))
-)
+_JOB = select(JobRow.id, JobRow.state, JobRow.error).where(JobRow.kind == "summary", JobRow.key == bindparam("key"))
 
 
 @dataclass(frozen=True)
@@ -249,24 +242,11 @@ def skip_erased(tx: Transaction, row: SessionRow, through: int) -> int:
     return row.message_count if following is None else following - 1
 
 
-def of_head(tx: Transaction, row: SessionRow) -> tuple[Sections, str, int | None, str | None, str | None]:
-    """What the session's head shows: its summary, the summary's state, the id of the job that updates it and the error
-    of that job's last try, and the tenant's stored system prompt."""
-    named = {"session": row.id, "version": row.head_version, "key": str(row.id), "tenant": row.tenant}
-    sections, job_id, job_state, error, system_prompt = tx.execute(_OF_HEAD, named).one()
-    state = "current" if row.summary_version else "none"
-    if job_state in ("failed", "running"):
-        state = "failed" if job_state == "failed" else "updating"
-    elif row.summary_through < row.message_count:
-        state = "pending"
-    return Sections.from_dict(sections or {}), state, job_id, error, system_prompt
-
-
 def state_of(tx: Transaction, row: SessionRow) -> SummaryState:
     """The state of the session's summary, with its newest version."""
     newest = find_version(tx, row, row.summary_version)
-    _, state, job_id, error, _ = of_head(tx, row)
-    latest = as_version(newest) if newest else None
+    job_id, job_state, error = tx.execute(_JOB, {"key": str(row.id)}).first() or (None, None, None)
+    latest, state = as_version(newest) if newest else None, summary_state(row, job_state)
     return SummaryState(row.public_id, latest, state, error, job_id, row.head_version, row.message_count)
 
 

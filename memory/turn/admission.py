@@ -16,7 +16,7 @@ from datetime import datetime
 
 from memory import tokens
 from memory.access.budgets import owner_of
-from memory.access.owners import find_session
+from memory.access.owners import find_session, known_session
 from memory.branches import replace_from
 from memory.clients.arrival import carried_on, is_errand, opening, repeated, store
 from memory.clients.conversation import Sent
@@ -91,12 +91,14 @@ def _session(
         return tx.get_one(SessionRow, turn.session_id)
     if request.session_id is not None and request.replaces is not None:  # a new session has nothing to replace
         return find_session(tx, caller, request.session_id)
-    if request.session_id is not None or request.client is None:
-        return parts.sessions.find_or_make(tx, caller, request.session_id)
-    row = carried_on(tx, caller, request.client, parts.leases, arrived_at)
+    if request.session_id is not None:
+        row = known_session(tx, caller, request.session_id)
+    else:
+        row = carried_on(tx, caller, request.client, parts.leases, arrived_at) if request.client is not None else None
     if row is None:
-        row = parts.sessions.make(tx, caller, None)
-        row.opening = opening(caller, [one.said for one in request.client.conversation.messages])
+        row = parts.sessions.make(tx, caller, request.session_id)
+        if request.client is not None and request.session_id is None:
+            row.opening = opening(caller, [one.said for one in request.client.conversation.messages])
     return row
 
 

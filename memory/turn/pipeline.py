@@ -346,6 +346,7 @@ def _store(parts: Parts, caller: Caller, admitted: Admitted, request: TurnReques
         # An exchange that goes on with calls of tools is summarised when it is over.
         parts.sessions.follow_up(tx, session, summarise=not finished.calls, prompt=request.prompt)
         parts.budgets.spend(tx, session.owner_id, [finished.usage.spent])
-        if admitted.began is None:
-            parts.facts.count_use(tx, finished.started.memory.facts)
+        shown = finished.started.memory.facts
+        if shown and admitted.began is None:
+            parts.facts.count_use(tx, shown)
     return reply_id

@@ -27,13 +27,11 @@ from memory.domain import Caller, Message
 from memory.errors import TooLarge
 from memory.llm import ChatMessage, ReplyMaterial
 from memory.longterm.examples import Example
-from memory.longterm.head import Shown, documents_of
-from memory.longterm.instructions import in_head
 from memory.longterm.profile import ShownProfile
 from memory.recall.recall import QUERY_CHARS, Past, Recalled
 from memory.rendering import block, chat_block, example_lines, fact_line, spoken, stamp, summary_block
 from memory.sections import Sections
-from memory.summary.summaries import of_head
+from memory.turn.head import read_head
 from memory.turn.parts import Parts
 from memory.turn.turns import report_of
 from memory.turn.values import Admitted, Began, MemoryReport, TurnRequest, TurnStarted
@@ -77,25 +75,25 @@ def remember(
     choosing = row.head_facts is None and request.remember
     if choosing:
         row.head_at = parts.now()
-    documents = documents_of(tx, row)
-    profile = _profile(documents, parts.settings) if request.remember else ShownProfile()
-    facts = parts.facts.current(tx, row) if request.remember else []
-    told = [fact for fact in facts if profile.says(fact)]
-    facts = [fact for fact in facts if fact not in told]
+    shown, profile = read_head(tx, row), ShownProfile()
+    if shown.profile is not None and request.remember and parts.settings.profile_mode.mode != "off":
+        profile = ShownProfile.of(*shown.profile, parts.settings.profile_tokens)
+    facts = parts.facts.current(tx, row) if shown.facts and request.remember else []
+    told = {fact.id: fact for fact in facts if profile.says(fact)}
+    by_id = {fact.id: fact for fact in facts if fact.id not in told}
     if choosing:
-        row.head_facts = [fact.id for fact in parts.facts.ranking.for_head(facts, parts.now())]
-    by_id = {fact.id: fact for fact in facts}
+        row.head_facts = [fact.id for fact in parts.facts.ranking.for_head(tuple(by_id.values()), parts.now())]
     head_facts = tuple(by_id.pop(fact_id) for fact_id in row.head_facts or () if fact_id in by_id)
-    summary, state, _, error, stored_prompt = of_head(tx, row)
     own = request.system_prompt or row.system_prompt or parts.settings.system_prompt
     explained = not (own or request.client or request.block)  # Recap's own prompt tells how to read remembered text
     if request.block or (request.client is not None and request.client.conversation.instructions):
         own = ""  # the instructions of whose model it is take the place of any other system prompt
-    prompted = parts.prompts.system(stored_prompt) if explained else own
-    system = "\n\n".join(filter(None, (prompted, in_head(documents))))
-    remembered, note = [summary_block(summary), block("facts", map(fact_line, head_facts))], ""
-    if profile.lines:
-        remembered = [PROFILE, block("profile", profile.lines), *remembered]
+    prompted = parts.prompts.system(shown.system_text) if explained else own
+    system = "\n\n".join(filter(None, (prompted, shown.instructions)))
+    remembered, note = [PROFILE, block("profile", profile.lines)] if profile.lines else [], ""
+    if row.head_version:
+        remembered.append(summary_block(shown.summary))
+    remembered.append(block("facts", map(fact_line, head_facts)))
     if not explained and any(remembered):
         note, explained = parts.prompts.find(tx, caller, "memory").render(), True
     head = "\n\n".join(filter(None, (system, note, *remembered)))
@@ -114,29 +112,29 @@ def remember(
             summary_version=row.summary_version,
             head_version=row.head_version,
             profile_version=profile.version,
-            state=state,
+            state=shown.state,
             tail_messages=len(tail),
             tail_dropped=len(unfolded) - len(tail),
         ),
-        past=Past(row.owner_id or 0, row.owner.index_key, row.id, frozenset(one.id for one in (*tail, *exchange))),
+        past=Past(
+            owner_id=row.owner_id or 0,
+            owner_key=row.owner.index_key,
+            session_row_id=row.id,
+            exclude=frozenset(one.id for one in (*tail, *exchange)),
+            links=shown.links,
+        ),
         head=head,
         explained=explained,
-        summary=summary,
-        told_facts=tuple(told),
+        summary=shown.summary,
+        told_facts=tuple(told.values()),
         head_facts=head_facts,
         other_facts=tuple(by_id.values()),
+        examples=shown.examples,
         tail=tail,
-        summary_failing=error is not None,
+        summary_failing=shown.failing,
         began=_began(tx, exchange[0]) if len(exchange) > 1 else None,
         client=client,
     )
-
-
-def _profile(documents: Sequence[Shown], settings: Settings) -> ShownProfile:
-    """What the head shows of the person's profile."""
-    stored = (one for one in documents if one.kind == "profile")
-    shown = next(stored, None) if settings.profile_mode.mode != "off" else None
-    return ShownProfile.of(shown.version, shown.value, settings.profile_tokens) if shown else ShownProfile()
 
 
 def _began(tx: Transaction, message: Message) -> Began | None:
@@ -179,7 +177,7 @@ def compose(parts: Parts, caller: Caller, admitted: Admitted, recalled: Recalled
         now, in_sight = parts.now(), {(message.id, message.created_at) for message in admitted.tail}
         # A fact that the person edited, which holds from then on, says something else than its message.
         unseen = [fact for fact in admitted.other_facts if (fact.source_message_id, fact.valid_from) not in in_sight]
-        fitting = ranking.for_message(unseen, question.content, now)
+        fitting = ranking.for_message(unseen, question.content, now) if unseen else ()
     room = parts.settings.context_tokens - admitted.tokens - FRAME_TOKENS
     if request.block:
         room = request.block - tokens.estimate(admitted.head) - FRAME_TOKENS
@@ -188,9 +186,10 @@ def compose(parts: Parts, caller: Caller, admitted: Admitted, recalled: Recalled
     facts, excerpts = fitting[: len(lines)], recalled.excerpts[: len(blocks)]
     examples, shown = _examples(parts, caller, admitted, room)
     quoted = _quoted(admitted, [*blocks, *filter(None, (block("facts", lines), shown))], now)
+    head_facts = ranking.scored(admitted.head_facts, question.content, now) if admitted.head_facts else ()
     report = replace(
         admitted.report,
-        facts=(*ranking.scored(admitted.head_facts, question.content, now), *facts),
+        facts=(*head_facts, *facts),
         recalled=replace(recalled, excerpts=excerpts),
         examples=examples,
     )
@@ -211,7 +210,7 @@ def _examples(parts: Parts, caller: Caller, admitted: Admitted, room: int) -> tu
     question = admitted.exchange[0].content
     if admitted.began is not None:
         found = admitted.began.memory.examples
-    elif parts.recall.idle(question, [message.content for message in admitted.tail[-BEFORE:]]):
+    elif not admitted.examples or parts.recall.idle(question, [message.content for message in admitted.tail[-BEFORE:]]):
         found = ()
     else:
         found = parts.examples.similar(caller.tenant, admitted.past.owner_id, question[:QUERY_CHARS])

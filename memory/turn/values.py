@@ -106,9 +106,10 @@ class Admitted:
 
     `exchange` is the new message, in a client's conversation followed by calls of tools and their results.  `head` is
     the first message of the prompt; `explained` says that it tells how to read remembered text, and `told_facts` are
-    those that its profile says.  `tail` is what fits of the messages since the head's summary.  `tokens` is the
-    estimated size of all these in the prompt, `full_history_tokens` that of every message instead.  `past` is where the
-    turn may look back: not at the messages that the prompt shows anyway.  `report` has no facts and excerpts yet.
+    those that its profile says.  `examples` says whether there are any to choose from.  `tail` is what fits of the
+    messages since the head's summary.  `tokens` is the estimated size of all these in the prompt, `full_history_tokens`
+    that of every message instead.  `past` is where the turn may look back: not at the messages that the prompt shows
+    anyway.  `report` has no facts and excerpts yet.
     """
 
     session_id: str | None
@@ -123,6 +124,7 @@ class Admitted:
     told_facts: tuple[Fact, ...] = ()
     head_facts: tuple[Fact, ...] = ()
     other_facts: tuple[Fact, ...] = ()
+    examples: bool = False
     tail: tuple[Message, ...] = ()
     summary_failing: bool = False
     began: Began | None = None
