@@ -78,7 +78,7 @@ def test_it_fits_and_is_accessible(page: Page, live: Live) -> None:
     page.goto("/#/garden")
     unfold(page)
     expect(chart(page)).to_be_visible()
-    area, picture = chart(page).bounding_box(), chart(page).locator(".token-plot svg").bounding_box()
+    area, picture = chart(page).bounding_box(), chart(page).locator(".token-plot").bounding_box()
     assert area and picture
     assert abs(area["width"] - picture["width"]) < 1
     assert picture["x"] + picture["width"] <= page.evaluate("innerWidth")

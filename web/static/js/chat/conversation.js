@@ -4,6 +4,7 @@ import { announce, byId } from "../page/dom.js";
 import { html, render } from "../page/html.js";
 import { Icon } from "../page/icons.js";
 import { spoken } from "../page/markdown.js";
+import { closePanel } from "../page/panels.js";
 import { emit, on, settings, shown } from "../page/state.js";
 import { text } from "../page/texts.js";
 import { randomId, shortened } from "../page/words.js";
@@ -66,7 +67,7 @@ export const openSession = (sessionId) => load(sessionId, () => Thread.latest(se
 
 /** Show one message of a session, with the messages around it. */
 export async function jumpTo(sessionId, messageId) {
-  document.dispatchEvent(new CustomEvent("show-conversation"));
+  closePanel();
   if (thread?.sessionId !== sessionId || !thread.holds(messageId)) {
     await load(sessionId, () => Thread.around(sessionId, messageId), { end: false });
   }

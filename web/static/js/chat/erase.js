@@ -10,9 +10,7 @@ const STAYS = { user: text("chat.erase.user_stays"), assistant: text("chat.erase
 
 /** Erase a message of a session.  Throws ApiError. */
 export async function eraseMessage(sessionId, messageId) {
-  await api.del(`${api.sessionPath(sessionId)}/messages/${messageId}`).catch((error) => {
-    if (error.status !== 404) throw error; // 404: it is already erased
-  });
+  await api.del(`${api.sessionPath(sessionId)}/messages/${messageId}`).catch(api.unlessGone);
   emit("sessions", { sessionId, erased: messageId });
 }
 

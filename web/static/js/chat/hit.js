@@ -9,7 +9,7 @@ const BEFORE = 40; // characters shown before the first word that was found
 const LETTER = "[\\p{sc=Latn}\\p{sc=Cyrl}\\p{sc=Grek}\\p{N}]"; // of scripts that part words by spaces
 
 export const Hit = ({ hit, open }) => html`
-  <button class="hit" onClick=${open}>
+  <button data-row class="hit" onClick=${open}>
     <span class="hit-title">${named(hit)}</span>
     <span class="when">${text("chat.message.label", { speaker: speaker(hit), time: when(hit.created_at) })}</span>
     <span class="hit-text">${marked(hit)}</span>

@@ -1,8 +1,8 @@
 // One message: its text, its time, what Recap remembered of it, and its actions.
 
 import * as api from "../page/api.js";
-import { codeBlock, colour } from "../page/code.js";
-import { announce, copyButton } from "../page/dom.js";
+import { Copy, codeBlock, colour } from "../page/code.js";
+import { announce } from "../page/dom.js";
 import { Component, Filled, html } from "../page/html.js";
 import { render } from "../page/markdown.js";
 import { emit } from "../page/state.js";
@@ -54,7 +54,7 @@ export class Message extends Component {
               ${text("chat.why.button", { tokens: turn.usage.prompt_tokens })}
             </button>
           `}
-          <${Filled} of=${content} make=${copyButton} />
+          <${Copy} words=${content} />
           ${versions && html`<${Versions} ids=${versions} shown=${id} show=${acts.showVersion} />`}
           ${!temporary &&
           html`
@@ -82,17 +82,12 @@ function Remembered({ facts }) {
 
 /** A fact with a button that forgets it; what it corrected holds again. */
 class NewFact extends Component {
-  state = { trouble: "" };
-
-  undo = async () => {
-    try {
-      await api.del(`/api/facts/${this.props.fact.id}`, { query: { restore: true } });
-    } catch ({ status, message }) {
-      if (status !== 404) return this.setState({ trouble: message }); // 404: it is already forgotten
-    }
-    announce(text("chat.message.forgotten"));
-    emit("memory");
-  };
+  undo = () =>
+    this.attempt(async () => {
+      await api.del(`/api/facts/${this.props.fact.id}`, { restore: true }).catch(api.unlessGone);
+      announce(text("chat.message.forgotten"));
+      emit("memory");
+    });
 
   render({ fact }, { trouble }) {
     const means = text("chat.message.undo_means", { fact: fact.text });
@@ -102,7 +97,7 @@ class NewFact extends Component {
         <button class="link" aria-label=${means} title=${means} onClick=${this.undo}>
           ${text("chat.message.undo")}
         </button>
-        <span class="trouble" role="alert">${trouble}</span>
+        <span class="trouble" role="alert">${trouble?.message}</span>
       </span>
     `;
   }

@@ -1,8 +1,9 @@
 // The messages of a chat as they are drawn, with the turn in progress below them, or what is left of one that failed.
 
-import { Component, createRef, html } from "../page/html.js";
+import { html } from "../page/html.js";
 import { text } from "../page/texts.js";
 import { dayKey, dayName } from "../page/words.js";
+import { Edge } from "./edge.js";
 import { Editor } from "./editor.js";
 import { Empty } from "./empty.js";
 import { Body, Message } from "./message.js";
@@ -62,26 +63,6 @@ export function Messages({ thread, turn, part, failure, editing, facts, temporar
     (unanswered || failure?.again) &&
     html`<${Trouble} part=${part} failure=${failure} waiting=${unanswered} acts=${acts} />`}
   `;
-}
-
-/** Where the loaded messages end.  It loads more when it comes near the view. */
-class Edge extends Component {
-  place = createRef();
-
-  componentDidMount() {
-    const edge = this.place.current;
-    const near = ([{ isIntersecting }]) => isIntersecting && this.props.load();
-    this.watch = new IntersectionObserver(near, { root: edge.parentElement, rootMargin: "400px 0px" });
-    this.watch.observe(edge);
-  }
-
-  componentWillUnmount() {
-    this.watch.disconnect();
-  }
-
-  render({ children }) {
-    return html`<div class="earlier" ref=${this.place}>${children}</div>`;
-  }
 }
 
 /** Words that are no stored message: one on its way, or the part of a reply. */

@@ -2,7 +2,7 @@
 // and how many tokens it took.
 
 import * as api from "../page/api.js";
-import { Component, createRef, html } from "../page/html.js";
+import { Component, Trouble, createRef, html } from "../page/html.js";
 import { hasText, number, text } from "../page/texts.js";
 import { date, shortened, speaker, when } from "../page/words.js";
 import { bringIntoView } from "./scrolling.js";
@@ -13,7 +13,7 @@ const QUOTED = 300; // characters of each
 /** The explanation of the reply of `turn`, whose text is `reply`.  `jump(session, message)` goes to a message. */
 export class Why extends Component {
   place = createRef();
-  state = { memory: null, near: [], trouble: "" };
+  state = { memory: null, near: [] };
 
   componentDidMount() {
     this.show();
@@ -22,21 +22,18 @@ export class Why extends Component {
 
   show = () => bringIntoView(this.place.current);
 
-  async read() {
-    const { turn, reply } = this.props;
-    try {
+  read = () =>
+    this.attempt(async () => {
+      const { turn, reply } = this.props;
       const [memory, near] = await Promise.all([turn.memory ?? memoryOf(turn), nearest(turn, reply)]);
       this.setState({ memory, near }, this.show);
-    } catch ({ message }) {
-      this.setState({ trouble: message });
-    }
-  }
+    }, this.read);
 
-  render({ turn, jump }, { memory, near, trouble }) {
+  render({ turn, jump }, { memory, near, busy, trouble }) {
     return html`
       <section class="why" aria-label=${text("chat.why.title")} ref=${this.place}>
-        ${trouble && html`<p class="notice error">${trouble}</p>`}
-        ${!memory && !trouble && html`<p class="muted dots">${text("chat.why.reading")}</p>`}
+        <${Trouble} ...${trouble} />
+        ${busy && html`<p class="muted dots">${text("chat.why.reading")}</p>`}
         ${memory &&
         html`
           <${ThisChat} memory=${memory} near=${near} jump=${jump} />

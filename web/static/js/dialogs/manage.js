@@ -5,14 +5,13 @@
 
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
-import { createRef, html } from "../page/html.js";
+import { Component, Trouble, createRef, html } from "../page/html.js";
 import { CATEGORIES } from "../memory/fact_form.js";
 import { FactList } from "../memory/facts.js";
 import { forgetFacts } from "../memory/forget.js";
 import { PersonData } from "./person_data.js";
 import { emit, on, settings } from "../page/state.js";
 import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
 
 const PAGE = 100;
 const SEARCH_DELAY = 200; // milliseconds after the last key before a search starts
@@ -31,7 +30,7 @@ export function openManage() {
 
 for (const event of ["memory", "turn", "person"]) on(event, () => opened?.read());
 
-class Facts extends Attempts {
+class Facts extends Component {
   search = createRef();
   list = createRef();
   state = {

@@ -5,10 +5,10 @@
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
 import { saveFile } from "../page/dom.js";
-import { createRef, html } from "../page/html.js";
+import { Component, Trouble, createRef, html } from "../page/html.js";
+import { closePanel } from "../page/panels.js";
 import { emit, settings } from "../page/state.js";
 import { number, text, textParts } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
 import { moment } from "../page/words.js";
 import { backlogElement, showBacklog } from "./backlog.js";
 import { importElement, importFiles } from "./import.js";
@@ -23,10 +23,10 @@ const person = () => api.personPath(settings.user);
 const label = (key) => text(`dialogs.person_data.labels.${key}`);
 
 /** `leave()` closes the dialog around it. */
-export class PersonData extends Attempts {
+export class PersonData extends Component {
   work = createRef();
   file = createRef();
-  state = { busy: false, note: "" };
+  state = { note: "" };
 
   componentDidMount() {
     this.work.current.append(importElement, backlogElement);
@@ -37,9 +37,9 @@ export class PersonData extends Attempts {
   run = (note, deed) => async () => {
     if (this.state.busy) return;
     let done = "";
-    this.setState({ busy: true, note });
+    this.setState({ note });
     await this.attempt(async () => (done = await deed()));
-    this.setState({ busy: false, note: done });
+    this.setState({ note: done });
   };
 
   exportAll = this.run(text("dialogs.person_data.exporting"), async () => {
@@ -62,7 +62,7 @@ export class PersonData extends Attempts {
     emit("person"); // removes the data from the page
     await showReceipt(receipt);
     this.props.leave();
-    document.dispatchEvent(new CustomEvent("show-conversation")); // on a phone the list of chats covers it
+    closePanel(); // on a phone the list of chats covers it
     return "";
   });
 

@@ -4,12 +4,11 @@
 
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
-import { Component, createRef, html } from "../page/html.js";
-import { Rows } from "../memory/rows.js";
+import { Component, Trouble, createRef, html } from "../page/html.js";
+import { Rows } from "../page/rows.js";
 import { TryPrompt } from "./prompt_try.js";
 import { settings } from "../page/state.js";
 import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
 
 const NAME = "[a-z0-9][a-z0-9_\\-]{0,63}";
 const ABOUT = { pattern: NAME, required: true, autocomplete: "off", spellcheck: false };
@@ -27,7 +26,7 @@ export function openPrompts(name = "summary") {
   return openDialog(text("dialogs.prompts.title"), () => html`<${Editor} name=${name} />`, { wide: true });
 }
 
-class Editor extends Attempts {
+class Editor extends Component {
   field = createRef();
   state = {
     saved: null, // by name; null: not loaded yet

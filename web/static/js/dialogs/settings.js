@@ -6,13 +6,12 @@
 import * as api from "../page/api.js";
 import { openSession } from "../chat/conversation.js";
 import { openDialog } from "../page/dialog.js";
-import { Component, html } from "../page/html.js";
+import { Component, Trouble, html } from "../page/html.js";
 import { mayServe, openModelServer } from "./model_server.js";
 import { openPrompts, summaryPrompts } from "./prompts.js";
 import { emit, holder, settings, shown } from "../page/state.js";
 import { SystemPrompt } from "./system_prompt.js";
 import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
 
 const PLAIN = { autocomplete: "off", spellcheck: false, maxlength: 256 };
 const RECALL = ["auto", "always", "tools", "off"];
@@ -118,7 +117,7 @@ async function whatIsKept(name) {
 }
 
 /** The choice of the prompt that summaries are written with. */
-class SummaryPrompt extends Attempts {
+class SummaryPrompt extends Component {
   state = { prompts: null }; // null: not loaded yet
 
   componentDidMount() {

@@ -4,15 +4,14 @@
 
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
-import { html } from "../page/html.js";
+import { Component, Trouble, html } from "../page/html.js";
 import { shown } from "../page/state.js";
 import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
 import { tooLong } from "../page/words.js";
 
 const CHARS_MAX = 20_000;
 
-export class SystemPrompt extends Attempts {
+export class SystemPrompt extends Component {
   path = shown.sessionId && api.sessionPath(shown.sessionId); // null before the first message is stored
   state = { words: null, note: "" }; // null: not loaded yet
 

@@ -1,14 +1,13 @@
 // The history of a fact and of the facts that it replaced: one sentence for each change, newest first.
 
 import * as api from "../page/api.js";
-import { html } from "../page/html.js";
+import { Component, Trouble, html } from "../page/html.js";
 import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
 import { CATEGORIES } from "./fact_form.js";
 import { moment } from "../page/words.js";
 
 /** It is read once: give it a key that changes with the fact. */
-export class FactHistory extends Attempts {
+export class FactHistory extends Component {
   state = { lines: [] };
 
   componentDidMount() {

@@ -6,13 +6,12 @@
 import * as api from "../page/api.js";
 import { jumpTo } from "../chat/conversation.js";
 import { announce } from "../page/dom.js";
-import { Component, createRef, html } from "../page/html.js";
+import { Component, Trouble, createRef, html } from "../page/html.js";
 import { CATEGORIES, FactForm } from "./fact_form.js";
 import { FactHistory } from "./fact_history.js";
 import { forgetFacts } from "./forget.js";
-import { Row, RowButton, Rows } from "./rows.js";
+import { Row, RowButton, Rows } from "../page/rows.js";
 import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
 import { randomId, when } from "../page/words.js";
 
 /** The facts in the order of prompts: pinned first, then by score. */
@@ -58,7 +57,7 @@ export class FactList extends Component {
   }
 }
 
-class Fact extends Attempts {
+class Fact extends Component {
   row = createRef();
   state = { past: false };
 

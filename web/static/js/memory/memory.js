@@ -6,13 +6,12 @@
 
 import * as api from "../page/api.js";
 import { announce, byId } from "../page/dom.js";
-import { createRef, html, render } from "../page/html.js";
+import { Trouble, createRef, html, render } from "../page/html.js";
 import { FactForm } from "./fact_form.js";
 import { FactList, ranked } from "./facts.js";
 import { emit, on, shown } from "../page/state.js";
 import { Summary } from "./summary.js";
 import { number, text } from "../page/texts.js";
-import { Trouble } from "../page/trouble.js";
 
 const POLL = 800; // milliseconds between looks at a summary that is being updated
 const FACTS_SHOWN = 40; // before the person asks for all
@@ -31,6 +30,7 @@ const NOTHING = {
 const body = byId("memory-body");
 const addButton = createRef();
 let panel = NOTHING;
+const visited = new Set(); // the ids of chats whose summaries are drawn, though hidden, so that their forms stay open
 let asked = 0; // counts requests, to ignore responses to earlier ones
 let timer; // of the next look at the summary, while it is expected to change
 
@@ -154,6 +154,7 @@ function forgetPerson() {
   clearTimeout(timer);
   asked++;
   render(null, body); // with all open forms
+  visited.clear();
   show(NOTHING);
 }
 
@@ -176,9 +177,13 @@ function closeAdd() {
 
 function Panel({ sessionId, temporary, summary, facts, known, allShown, adding, trouble }) {
   const few = allShown ? facts : facts.slice(0, FACTS_SHOWN);
+  const summaries = [...visited.add(sessionId)].map((id) => {
+    const own = id === sessionId ? { temporary, summary, known, refresh } : { hidden: true };
+    return html`<${Summary} key=${id ?? ""} sessionId=${id} ...${own} changed=${summaryChanged} />`;
+  });
   return html`
     <${Trouble} ...${trouble} />
-    <${Summary} ...${{ sessionId, temporary, summary, known, refresh }} changed=${summaryChanged} />
+    ${summaries}
     <section class="memory-part" aria-labelledby="facts-heading">
       <header class="memory-head">
         <h3 id="facts-heading">

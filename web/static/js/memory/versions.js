@@ -4,11 +4,10 @@ import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
 import { lineSteps } from "../page/diff.js";
 import { announce } from "../page/dom.js";
-import { createRef, html } from "../page/html.js";
-import { Rows } from "./rows.js";
+import { Component, Trouble, createRef, html } from "../page/html.js";
+import { Rows } from "../page/rows.js";
 import { EMPTY, linesOf } from "./sections.js";
 import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
 import { SECTIONS, modelName, moment, when } from "../page/words.js";
 
 const SIGNS = { added: "+", removed: "−", changed: "~", kept: "" };
@@ -25,7 +24,7 @@ export function openVersions(summary, changed) {
   return openDialog(text("memory.summary.versions_of"), content, { wide: true });
 }
 
-class Versions extends Attempts {
+class Versions extends Component {
   path = api.summaryPath(this.props.summary.session_id);
   list = createRef();
   detail = createRef();

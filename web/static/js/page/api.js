@@ -16,10 +16,10 @@ function said(code, status) {
 
 /** `message` is for the person on the page; `told` is what the server said, where that is more. */
 export class ApiError extends Error {
-  constructor({ message = "", status = 0, code, fields = null, retryAfter = null }) {
+  constructor({ message = "", status = 0, code }) {
     const own = said(code, status);
     super(own ?? message);
-    Object.assign(this, { status, code, fields, retryAfter, told: own ? message : "" });
+    Object.assign(this, { status, code, told: own ? message : "" });
   }
 }
 
@@ -91,15 +91,9 @@ async function reach(method, path, { query = {}, body, headers = {}, signal } = 
 
 async function refusal(response) {
   const body = await response.json().catch(() => null);
-  const error = body?.error ?? {};
   const { status, statusText: reason } = response;
-  return new ApiError({
-    message: error.message ?? text("page.server_answered", { status: String(status), reason }),
-    status,
-    code: error.code ?? "unknown",
-    fields: error.fields ?? null,
-    retryAfter: Number(response.headers.get("Retry-After")) || null,
-  });
+  const message = text("page.server_answered", { status: String(status), reason });
+  return new ApiError({ message, code: "unknown", ...body?.error, status });
 }
 
 async function answer(method, path, options) {
@@ -113,22 +107,21 @@ export const sessionPath = (id) => `/api/sessions/${encodeURIComponent(id)}`;
 export const summaryPath = (sessionId) => `${sessionPath(sessionId)}/summary`;
 export const personPath = (userId) => `/api/users/${encodeURIComponent(userId)}`;
 
-/** Each resolves to the JSON of the response, or throws ApiError.  `options`: query, headers, signal. */
-export const get = (path, query = {}, options = {}) => answer("GET", path, { query, ...options });
-export const post = (path, body, options = {}) => answer("POST", path, { body, ...options });
-export const put = (path, body, options = {}) => answer("PUT", path, { body, ...options });
-export const patch = (path, body, options = {}) => answer("PATCH", path, { body, ...options });
-export const del = (path, options = {}) => answer("DELETE", path, options);
+/** Each resolves to the JSON of the response, or throws ApiError. */
+export const get = (path, query) => answer("GET", path, { query });
+export const post = (path, body, query) => answer("POST", path, { body, query });
+export const put = (path, body) => answer("PUT", path, { body });
+export const patch = (path, body) => answer("PATCH", path, { body });
+export const del = (path, query) => answer("DELETE", path, { query });
+
+/** To be passed to `catch`: null if what was asked for does not exist, or is deleted already. */
+export function unlessGone(error) {
+  if (error.status !== 404) throw error;
+  return null;
+}
 
 /** The same as `get`, or null if there is no such thing. */
-export async function find(path) {
-  try {
-    return await get(path);
-  } catch (error) {
-    if (error.status === 404) return null;
-    throw error;
-  }
-}
+export const find = (path) => get(path).catch(unlessGone);
 
 /** All items of a paginated list. */
 export async function all(path, query = {}) {
@@ -168,9 +161,7 @@ export async function chat(body, { key, heard, signal }) {
       if (error.name === "AbortError") throw error;
       read = { done: true };
     }
-    if (read.done) {
-      throw new ApiError({ code: "stream_broken" });
-    }
+    if (read.done) throw new ApiError({ code: "stream_broken" });
     rest += read.value;
     const events = rest.split("\n\n");
     rest = events.pop();

@@ -1,20 +1,21 @@
-// Rows with buttons.  All rows are one tab stop: the arrow keys move between them, single keys act on the row with
-// focus, and Tab leads to its buttons.  The focus of a row that is gone goes to its neighbour.
+// Rows of lists.  All rows are one tab stop: the arrow keys, Home and End move between them, single keys act on the row
+// with focus, and Tab leads to its buttons.  The focus of a row that is gone goes to its neighbour.
 
-import { arrowKeys } from "../page/dom.js";
-import { Component, createRef, html } from "../page/html.js";
-import { Icon } from "../page/icons.js";
-import { text } from "../page/texts.js";
-import { shortened } from "../page/words.js";
+import { Icon } from "./icons.js";
+import { Component, createRef, html } from "./html.js";
+import { text } from "./texts.js";
+import { shortened } from "./words.js";
 
-/** An element around all rows.  A row that shows a form is always reached by Tab. */
+/**
+ * An element around lists whose items are, or contain, an element with `data-row`: the row.  A row that is drawn again
+ * elsewhere is known by the value of `data-row`.  A row that shows a form is always reached by Tab.
+ */
 export class Rows extends Component {
   place = createRef();
   rows = () => [...this.place.current.querySelectorAll("[data-row]:not([hidden], [hidden] *)")];
-  rowOf = (element) => this.rows().find((row) => row.contains(element));
+  rowOf = (element) => this.rows().find((row) => row.closest("li").contains(element));
 
   componentDidMount() {
-    this.settleArrows = arrowKeys(this.place.current, this.rows);
     this.settle();
   }
 
@@ -25,17 +26,20 @@ export class Rows extends Component {
 
   componentDidUpdate(props, state, focused) {
     const rows = this.rows();
-    if (focused && !this.rowOf(document.activeElement) && document.activeElement === document.body) {
-      const row = rows.includes(focused.row) ? focused.row : rows[Math.min(focused.at, rows.length - 1)];
-      (row ?? this.place.current.closest("section")?.querySelector("button"))?.focus({ preventScroll: true });
+    if (focused && document.activeElement === document.body) {
+      const { row, at } = focused;
+      const again = rows.find((one) => one === row || (row.dataset.row && one.dataset.row === row.dataset.row));
+      const next = again ?? rows[Math.min(at, rows.length - 1)];
+      (next ?? this.place.current.closest("section")?.querySelector("button"))?.focus({ preventScroll: true });
     }
-    this.settleArrows();
     this.settle();
   }
 
+  /** Let Tab reach the current row: the one with focus, the chosen one, or the one that was it before. */
   settle = () => {
     const rows = this.rows();
-    const current = this.rowOf(document.activeElement) ?? rows.find((row) => row.tabIndex === 0) ?? rows[0];
+    const chosen = rows.find((row) => row.getAttribute("aria-current") === "true");
+    const current = this.rowOf(document.activeElement) ?? chosen ?? rows.find((row) => row.tabIndex === 0) ?? rows[0];
     for (const row of rows) {
       row.tabIndex = row === current ? 0 : -1;
       const reached = row === current || row.querySelector("form");
@@ -44,8 +48,17 @@ export class Rows extends Component {
     }
   };
 
+  move = (event) => {
+    const rows = this.rows();
+    const at = rows.indexOf(event.target);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 }[event.key];
+    if (at < 0 || to === undefined) return;
+    event.preventDefault();
+    rows[Math.max(0, Math.min(rows.length - 1, to))].focus();
+  };
+
   render({ children, ...rest }) {
-    return html`<div ...${rest} ref=${this.place} onFocusIn=${this.settle}>${children}</div>`;
+    return html`<div ...${rest} ref=${this.place} onFocusIn=${this.settle} onKeyDown=${this.move}>${children}</div>`;
   }
 }
 
