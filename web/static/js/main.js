@@ -10,11 +10,11 @@ import { startDrop } from "./dialogs/drop.js";
 import { startSignIn } from "./dialogs/signin.js";
 import { startMemory } from "./memory/memory.js";
 import * as api from "./page/api.js";
-import { byId } from "./page/dom.js";
+import { PHONE, byId } from "./page/dom.js";
 import { html, render } from "./page/html.js";
 import { startPanels } from "./page/panels.js";
 import { on, shown } from "./page/state.js";
-import { text, textParts } from "./page/texts.js";
+import { text, textParts } from "./page/words.js";
 
 // What is seen first needs none of the dialogs.
 const openManage = async () => (await import("./dialogs/manage.js")).openManage();
@@ -34,7 +34,7 @@ byId("open-settings").addEventListener("click", openSettings);
 document.addEventListener("keydown", keys);
 sayWhoAnswers();
 on("models", sayWhoAnswers);
-if (matchMedia("(pointer: fine)").matches) focusComposer(); // not on phones, where the keyboard would cover the page
+if (!PHONE) focusComposer();
 
 function keys(event) {
   if (document.querySelector("dialog[open]")) return;
@@ -71,7 +71,7 @@ async function sayWhoAnswers() {
     render(null, byId("banners"));
   };
   const notice = html`
-    <div id="notice">
+    <div class="notice" id="notice">
       <span>${ready.model.builtin ? help : ready.notice}</span>
       <button onClick=${close}>${text("page.close")}</button>
     </div>

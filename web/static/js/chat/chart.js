@@ -6,8 +6,8 @@
 import * as api from "../page/api.js";
 import { byId } from "../page/dom.js";
 import { Component, Trouble, html, render } from "../page/html.js";
-import { on, settings, shown } from "../page/state.js";
-import { number, text } from "../page/texts.js";
+import { keep, on, shown, stored } from "../page/state.js";
+import { number, text } from "../page/words.js";
 
 const PAGE = 500; // the maximum of turns in one call
 const ROOM = "(min-width: 761px) and (min-height: 800px)"; // screens on which the chart opens by itself
@@ -28,22 +28,22 @@ class Strip extends Component {
     on("turn", ({ sessionId }) => sessionId === shown.sessionId && this.read());
   }
 
-  read = () =>
-    this.attempt(async (isLast) => {
-      const of = shown.temporary ? null : shown.sessionId;
-      const points = await pointsOf(of);
-      if (isLast()) this.setState({ points, of });
-    }, this.read);
+  async load(isLast) {
+    const of = shown.temporary ? null : shown.sessionId;
+    const points = await pointsOf(of);
+    if (isLast()) this.setState({ points, of });
+  }
 
-  fold = (open) => {
-    settings.chart = open ? "hidden" : "shown";
+  fold = (event, open) => {
+    event.preventDefault(); // `open` below says it
+    keep("chart", open ? "hidden" : "shown");
     this.forceUpdate();
   };
 
   render(_, { points, of, busy, trouble }) {
     const sum = (name) => points.reduce((all, point) => all + point[name], 0);
     const [sent, full] = [sum("sent"), sum("full")];
-    const open = settings.chart ? settings.chart === "shown" : sent < full && matchMedia(ROOM).matches;
+    const open = stored("chart") ? stored("chart") === "shown" : sent < full && matchMedia(ROOM).matches;
     const old = busy && of !== shown.sessionId;
     return html`
       <section
@@ -51,20 +51,18 @@ class Strip extends Component {
         aria-label=${text("chat.chart.tokens")}
         hidden=${!points.length && !trouble?.message}
       >
-        <div class="token-head">
-          <button class="quiet" aria-controls="token-body" aria-expanded=${open} onClick=${() => this.fold(open)}>
+        <details open=${open}>
+          <summary class="cut muted" onClick=${(event) => this.fold(event, open)}>
             ${text("chat.chart.tokens")}
-          </button>
-          <span class="token-total muted">
-            ${trouble?.message ? text("chat.chart.unreadable") : total({ sent, full })}
-          </span>
-        </div>
-        <div class="token-body" id="token-body" hidden=${!open}>
-          <${Trouble} ...${trouble} />
-          ${points.length > 1
-            ? html`<${Chart} points=${points} />`
-            : html`<p class="muted">${text("chat.chart.begins")}</p>`}
-        </div>
+            <span class="token-total">${trouble?.message ? text("chat.chart.unreadable") : total({ sent, full })}</span>
+          </summary>
+          <div class="token-body">
+            <${Trouble} ...${trouble} />
+            ${points.length > 1
+              ? html`<${Chart} points=${points} />`
+              : html`<p class="muted">${text("chat.chart.begins")}</p>`}
+          </div>
+        </details>
       </section>
     `;
   }

@@ -4,7 +4,7 @@ import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { announce } from "../page/dom.js";
 import { emit } from "../page/state.js";
-import { text } from "../page/texts.js";
+import { text } from "../page/words.js";
 
 const STAYS = { user: text("chat.erase.user_stays"), assistant: text("chat.erase.assistant_stays") };
 

@@ -6,9 +6,7 @@ import { announce } from "../page/dom.js";
 import { Component, Filled, html } from "../page/html.js";
 import { render } from "../page/markdown.js";
 import { emit } from "../page/state.js";
-import { text, textParts } from "../page/texts.js";
-import { clock, modelName, moment, speaker } from "../page/words.js";
-import { Versions } from "./versions.js";
+import { clock, modelName, moment, speaker, text, textParts } from "../page/words.js";
 import { Why } from "./why.js";
 
 const ENDS = ["interrupted", "length", "cut_off"]; // reasons that are told under a reply
@@ -75,6 +73,23 @@ const Action = ({ name, act, ...rest }) => html`
   </button>
 `;
 
+/** Steps through the versions of a message, whose ids are `ids`.  `show(id)` shows another one. */
+function Versions({ ids, shown, show }) {
+  const at = ids.indexOf(shown);
+  const place = text("chat.message.version", { number: at + 1, count: ids.length });
+  const step = (to, mark, label) => html`
+    <button class="quiet" aria-label=${label} title=${label} disabled=${!ids[to]} onClick=${() => show(ids[to])}>
+      ${mark}
+    </button>
+  `;
+  return html`
+    <span class="version-steps when-free" role="group" aria-label=${place} title=${place}>
+      ${step(at - 1, "‹", text("chat.message.version_before"))} ${at + 1}/${ids.length}
+      ${step(at + 1, "›", text("chat.message.version_after"))}
+    </span>
+  `;
+}
+
 function Remembered({ facts }) {
   const list = facts.map((fact) => html`<${NewFact} key=${fact.id} fact=${fact} />`);
   return html`<p class="remembered">${textParts("chat.message.remembered", { facts: list })}</p>`;
@@ -97,7 +112,7 @@ class NewFact extends Component {
         <button class="link" aria-label=${means} title=${means} onClick=${this.undo}>
           ${text("chat.message.undo")}
         </button>
-        <span class="trouble" role="alert">${trouble?.message}</span>
+        <span class="problem" role="alert">${trouble?.message}</span>
       </span>
     `;
   }

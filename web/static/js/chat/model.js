@@ -22,7 +22,7 @@ export function startModel() {
     if (shown.sessionId) keep(slot(shown.sessionId), chosen);
   });
   on("session", (sessionId) => {
-    chosen = sessionId ? stored(slot(sessionId), "") : "";
+    chosen = sessionId ? stored(slot(sessionId)) : "";
     draw();
   });
   on("begun", ({ sessionId }) => {

@@ -3,9 +3,9 @@
 import * as api from "../page/api.js";
 import { isEnter } from "../page/dom.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
-import { Icon } from "../page/icons.js";
+import { Icon } from "../page/rows.js";
 import { emit } from "../page/state.js";
-import { text } from "../page/texts.js";
+import { text } from "../page/words.js";
 
 export const named = (session) => session.title || text("page.untitled_chat");
 
@@ -29,9 +29,9 @@ export class SessionRow extends Component {
       return html`<li class="session"><${Rename} session=${session} done=${this.renamed} /></li>`;
     }
     return html`
-      <li class="session ${current ? "current" : ""}">
+      <li class="session">
         <button data-row=${id} data-close-panel ...${opens} ref=${this.opener}>
-          <span>${title}</span>
+          <span class="cut">${title}</span>
           <span class="when">${busy ? text("chat.sessions.replying", { time }) : time}</span>
         </button>
         <span class="session-tools">

@@ -5,13 +5,12 @@
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { announce, byId } from "../page/dom.js";
+import { Edge } from "../page/edge.js";
 import { Component, Trouble, html, render } from "../page/html.js";
 import { Rows } from "../page/rows.js";
 import { emit, forgetChat, on, shown, timezone } from "../page/state.js";
-import { LOCALE, text } from "../page/texts.js";
-import { clock, dayName, when } from "../page/words.js";
+import { LOCALE, clock, dayName, text, when } from "../page/words.js";
 import { jumpTo, newChat, openSession } from "./conversation.js";
-import { Edge } from "./edge.js";
 import { Hit } from "./hit.js";
 import { SessionRow, named } from "./session_row.js";
 
@@ -60,14 +59,13 @@ class Sessions extends Component {
   // -- reading
 
   /** Read the list, or what a search finds.  An answer to an earlier question is ignored. */
-  read = () =>
-    this.attempt(async (isLast) => {
-      const q = search.value.trim();
-      const found = await (q ? this.find(q) : this.newest()).catch((error) => {
-        if (q || !this.state.sessions.length) throw error; // else the list stays, which may be old
-      });
-      if (isLast()) this.setState(found);
-    }, this.read);
+  async load(isLast) {
+    const q = search.value.trim();
+    const found = await (q ? this.find(q) : this.newest()).catch((error) => {
+      if (q || !this.state.sessions.length) throw error; // else the list stays, which may be old
+    });
+    if (isLast()) this.setState(found);
+  }
 
   async newest() {
     const { archived, sessions } = this.state;
@@ -93,9 +91,8 @@ class Sessions extends Component {
   readMore = async () => {
     const { archived, more: cursor } = this.state;
     const mine = this.last;
-    const query = { archived, pinned: false, limit: PAGE, cursor };
-    const page = await api.get("/api/sessions", query).catch(() => null); // scrolling again tries again
-    if (!page || mine !== this.last) return;
+    const page = await api.get("/api/sessions", { archived, pinned: false, limit: PAGE, cursor });
+    if (mine !== this.last) return;
     this.setState(({ sessions }) => ({ sessions: [...sessions, ...page.items], more: page.next_cursor }));
   };
 
@@ -159,7 +156,7 @@ class Sessions extends Component {
     const none = archived ? "chat.sessions.none_archived" : "chat.sessions.none";
     if (!sessions.length) return html`<p class="list-note">${text(none)}</p>`;
     const groups = [...Map.groupBy(sessions, groupName)].map(([name, rows]) => this.group(name, rows.map(this.row)));
-    return [groups, more && html`<${Edge} key=${more} load=${this.readMore} />`];
+    return [groups, more && html`<${Edge} key=${more} more=${this.readMore} />`];
   }
 
   results({ titles, hits }) {
@@ -172,7 +169,7 @@ class Sessions extends Component {
     ];
   }
 
-  group = (name, rows) => html`<section key=${name}><h3>${name}</h3><ul class="session-list">${rows}</ul></section>`;
+  group = (name, rows) => html`<section key=${name}><h3>${name}</h3><ul>${rows}</ul></section>`;
 
   row = (session) => html`
     <${SessionRow}

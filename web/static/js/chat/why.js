@@ -3,8 +3,7 @@
 
 import * as api from "../page/api.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
-import { hasText, number, text } from "../page/texts.js";
-import { date, shortened, speaker, when } from "../page/words.js";
+import { date, hasText, number, shortened, speaker, text, when } from "../page/words.js";
 import { bringIntoView } from "./scrolling.js";
 
 const NEAREST = 2; // messages of the chat that are shown
@@ -15,19 +14,15 @@ export class Why extends Component {
   place = createRef();
   state = { memory: null, near: [] };
 
-  componentDidMount() {
-    this.show();
-    this.read();
-  }
-
   show = () => bringIntoView(this.place.current);
 
-  read = () =>
-    this.attempt(async () => {
-      const { turn, reply } = this.props;
-      const [memory, near] = await Promise.all([turn.memory ?? memoryOf(turn), nearest(turn, reply)]);
-      this.setState({ memory, near }, this.show);
-    }, this.read);
+  async load() {
+    this.show();
+    const { turn, reply } = this.props;
+    const path = `${api.sessionPath(turn.session_id)}/turns/${turn.message_id}`;
+    const [{ memory }, near] = await Promise.all([turn.memory ? turn : api.get(path), nearest(turn, reply)]);
+    this.setState({ memory, near }, this.show);
+  }
 
   render({ turn, jump }, { memory, near, busy, trouble }) {
     return html`
@@ -44,12 +39,6 @@ export class Why extends Component {
       </section>
     `;
   }
-}
-
-async function memoryOf(turn) {
-  const path = `${api.sessionPath(turn.session_id)}/turns/${turn.message_id}`;
-  turn.memory = (await api.get(path)).memory;
-  return turn.memory;
 }
 
 /** The person's earlier messages in the chat that share most words with the reply, as excerpts. */

@@ -5,12 +5,12 @@
 import * as api from "../page/api.js";
 import { announce } from "../page/dom.js";
 import { Trouble, html, render } from "../page/html.js";
-import { emit, settings } from "../page/state.js";
-import { text } from "../page/texts.js";
+import { emit } from "../page/state.js";
+import { text } from "../page/words.js";
 
 const POLL = 1000; // milliseconds between looks at the progress
 
-const path = () => `${api.personPath(settings.user)}/summaries`;
+const path = () => `${api.personPath()}/summaries`;
 const start = () => api.post(path());
 const cancel = () => api.del(path());
 

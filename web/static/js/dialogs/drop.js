@@ -1,7 +1,7 @@
 // Has the whole window accept files with chats.
 
 import { elementOf, html } from "../page/html.js";
-import { text } from "../page/texts.js";
+import { text } from "../page/words.js";
 
 /** `open()` opens the dialog that shows the import. */
 export function startDrop(open) {

@@ -6,8 +6,8 @@
 import * as api from "../page/api.js";
 import { announce } from "../page/dom.js";
 import { Trouble, html, render } from "../page/html.js";
-import { emit, settings } from "../page/state.js";
-import { text } from "../page/texts.js";
+import { emit, person } from "../page/state.js";
+import { text } from "../page/words.js";
 import { showBacklog } from "./backlog.js";
 import { partsOf } from "./chats_file.js";
 
@@ -23,7 +23,7 @@ export async function importFiles(files) {
   if (running || !files.length) return;
   const name = [...files].map((file) => file.name).join(", ");
   show(html`<p class="muted small dots">${text("dialogs.import.reading", { name })}</p>`);
-  await run(async () => send({ name, user: settings.user, parts: await partsOf(files), stored: 0, answers: [] }));
+  await run(async () => send({ name, user: person(), parts: await partsOf(files), stored: 0, answers: [] }));
 }
 
 async function run(deed) {

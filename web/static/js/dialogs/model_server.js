@@ -4,7 +4,7 @@ import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
 import { Component, createRef, html } from "../page/html.js";
 import { emit, holder } from "../page/state.js";
-import { number, text } from "../page/texts.js";
+import { number, text } from "../page/words.js";
 
 const PATH = "/api/model-server";
 const OPENAI = "https://api.openai.com/v1";

@@ -3,11 +3,10 @@
 
 import * as api from "../page/api.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
-import { EMPTY } from "../memory/sections.js";
+import { EMPTY, partsOf } from "../memory/sections.js";
 import { Differences } from "../memory/versions.js";
 import { shown } from "../page/state.js";
-import { text } from "../page/texts.js";
-import { modelName } from "../page/words.js";
+import { modelName, text } from "../page/words.js";
 
 /** `words` is the text of the prompt; only a prompt for the `summary` can be tried. */
 export class TryPrompt extends Component {
@@ -79,6 +78,6 @@ function Compared({ latest, preview }) {
   return html`
     <h3>${text("dialogs.prompts.result")}</h3>
     <p class="muted small">${about}</p>
-    <${Differences} before=${latest?.sections ?? EMPTY} after=${preview.sections} />
+    <${Differences} before=${partsOf(latest?.sections ?? EMPTY)} after=${partsOf(preview.sections)} />
   `;
 }

@@ -3,7 +3,7 @@
 
 import { isEnter } from "../page/dom.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
-import { text } from "../page/texts.js";
+import { text } from "../page/words.js";
 
 /**
  * The children are the fields.  `save(values)` gets their values by name.  It resolves when they are stored, and throws

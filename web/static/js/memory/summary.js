@@ -9,12 +9,11 @@ import { announce } from "../page/dom.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
 import { EditForm, oneLine } from "./edit_form.js";
 import { Row, RowButton, Rows } from "../page/rows.js";
-import { EMPTY, linesOf, problemWith, replaced } from "./sections.js";
+import { EMPTY, SECTIONS, linesOf, partsOf, problemWith, replaced } from "./sections.js";
+import { Part } from "./part.js";
 import { SummaryForm } from "./summary_form.js";
-import { text } from "../page/texts.js";
-import { SECTIONS, randomId, when } from "../page/words.js";
+import { text, when } from "../page/words.js";
 
-const CHANGES_TRIED = 4;
 const AUTHORS = { person: text("memory.summary.by_you"), rollback: text("memory.summary.restored") };
 
 /**
@@ -25,15 +24,12 @@ const AUTHORS = { person: text("memory.summary.by_you"), rollback: text("memory.
 export class Summary extends Component {
   state = { whole: false, editing: new Set() }; // open forms: for all of it, and for lines, as "section/line"
   editButton = createRef();
-  hint = randomId();
 
   setWhole = (whole) => this.setState({ whole }, () => whole || this.editButton.current.focus());
 
   setEditing = (key, open) => {
-    const editing = new Set(this.state.editing);
-    if (open) editing.add(key);
-    else editing.delete(key);
-    this.setState({ editing });
+    const { editing } = this.state;
+    this.setState({ editing: open ? editing.union(new Set([key])) : editing.difference(new Set([key])) });
   };
 
   saved = (summary) => {
@@ -45,43 +41,27 @@ export class Summary extends Component {
   /** Apply `change` to the newest sections and store the result.  Passes on errors of `change`. */
   amend = async (change) => {
     const path = api.summaryPath(this.props.sessionId);
-    for (let left = CHANGES_TRIED; ; left--) {
-      const { latest } = await api.get(path);
-      const sections = change(latest.sections);
-      const problem = problemWith(sections);
-      if (problem) throw new Error(problem);
-      try {
-        return await api.put(path, { sections, expected_version: latest.version });
-      } catch (error) {
-        if (error.status !== 409 || left === 1) throw error;
-      }
-    }
+    const { latest } = await api.get(path);
+    const sections = change(latest.sections);
+    const problem = problemWith(sections);
+    if (problem) throw new Error(problem);
+    return api.put(path, { sections, expected_version: latest.version }).catch((error) => {
+      if (error.status === 409) return this.amend(change); // there is a newer version by now
+      throw error;
+    });
   };
 
-  compare = async () => (await import("./versions.js")).openVersions(this.props.summary, this.props.changed);
+  compare = async () => {
+    const { sessionId, summary, changed } = this.props;
+    const { openVersions } = await import("./versions.js");
+    const path = api.summaryPath(sessionId);
+    const parts = ({ sections }) => partsOf(sections);
+    openVersions({ title: text("memory.summary.versions_of"), path, parts, used: summary.head_version, changed });
+  };
 
   render({ hidden, temporary, summary, known, refresh }, { whole }) {
     return html`
-      <section class="memory-part" aria-label=${text("memory.summary.title")} hidden=${hidden}>
-        <header class="memory-head">
-          <h3>${text("memory.summary.title")}</h3>
-          <div class="memory-tools" hidden=${!summary || whole}>
-            <button
-              class="quiet"
-              aria-label=${text("memory.summary.edit")}
-              ref=${this.editButton}
-              onClick=${() => this.setWhole(true)}
-            >
-              ${text("memory.edit")}
-            </button>
-            ${summary?.latest &&
-            html`
-              <button class="quiet" aria-label=${text("memory.summary.versions_of")} onClick=${this.compare}>
-                ${text("memory.summary.versions")}
-              </button>
-            `}
-          </div>
-        </header>
+      <${Part} title=${text("memory.summary.title")} tools=${summary && !whole && this.tools()} hidden=${hidden}>
         <p class="memory-about"><${Standing} ...${{ temporary, known, summary, refresh }} /></p>
         <${Trouble} ...${problemOf(summary)} again=${refresh} />
         <div class="summary-body">
@@ -89,7 +69,17 @@ export class Summary extends Component {
           html`<${SummaryForm} summary=${summary} cancel=${() => this.setWhole(false)} saved=${this.saved} />`}
           ${this.sections(summary?.latest?.sections ?? EMPTY)}
         </div>
-      </section>
+      <//>
+    `;
+  }
+
+  tools() {
+    const edit = { "aria-label": text("memory.summary.edit"), onClick: () => this.setWhole(true) };
+    const versions = { "aria-label": text("memory.summary.versions_of"), onClick: this.compare };
+    return html`
+      <button class="quiet" ref=${this.editButton} ...${edit}>${text("memory.edit")}</button>
+      ${this.props.summary.latest &&
+      html`<button class="quiet" ...${versions}>${text("memory.summary.versions")}</button>`}
     `;
   }
 
@@ -100,7 +90,7 @@ export class Summary extends Component {
       return { name, title, lines: new Set([...linesOf(sections, name), ...edited]) }; // a form outlives its line
     });
     return html`
-      <${Rows} hidden=${whole}>
+      <${Rows} hidden=${whole} hint=${text("memory.summary.keys")}>
         ${parts.map(
           ({ name, title, lines }) =>
             lines.size > 0 &&
@@ -111,14 +101,13 @@ export class Summary extends Component {
                   ${[...lines].map((line) => {
                     const key = `${name}/${line}`;
                     const edit = (open) => this.setEditing(key, open);
-                    const its = { section: name, line, edit, editing: editing.has(key), hint: this.hint };
+                    const its = { section: name, line, edit, editing: editing.has(key) };
                     return html`<${Item} key=${key} ...${its} amend=${this.amend} changed=${this.props.changed} />`;
                   })}
                 </ul>
               </div>
             `,
         )}
-        <p class="facts-hint" id=${this.hint}>${text("memory.summary.keys")}</p>
       <//>
     `;
   }
@@ -152,11 +141,10 @@ class Item extends Component {
     });
   };
 
-  render({ line, editing, hint }, { trouble }) {
+  render({ line, editing }, { trouble }) {
     const keys = { e: this.edit, Delete: this.forget, Backspace: this.forget };
-    const about = { "aria-describedby": hint, "aria-keyshortcuts": "E Delete" };
     return html`
-      <${Row} class="summary-item" keys=${keys} ...${about}>
+      <${Row} class="summary-item" keys=${keys} aria-keyshortcuts="E Delete">
         ${editing
           ? html`
               <${EditForm} class="item-form" save=${this.save} cancel=${this.close}>

@@ -2,8 +2,8 @@
 //
 // Each call names the person in Settings: GET, PATCH and DELETE in the query, POST and PUT in the body if there is one.
 
-import { emit, holder, settings } from "./state.js";
-import { hasText, text } from "./texts.js";
+import { emit, holder, person } from "./state.js";
+import { hasText, text } from "./words.js";
 
 const KEY = "recap.key"; // in sessionStorage, so it ends with the tab and is not stored with the settings
 const NOBODYS = /^\/(?:health|api\/(?:import|model|prompts|users))/; // or the address names the person itself
@@ -52,42 +52,38 @@ async function learn() {
   const key = sessionStorage.getItem(KEY);
   const response = await fetch("/api/me", { headers: key ? { Authorization: `Bearer ${key}` } : {} }).catch(() => null);
   if (!response?.ok) return response?.status;
-  const before = settings.user;
+  const before = person();
   Object.assign(holder, await response.json());
-  if (settings.user !== before) emit("person");
+  if (person() !== before) emit("person");
   return response.status;
 }
 
 async function reach(method, path, { query = {}, body, headers = {}, signal } = {}) {
   const inBody = body !== undefined && method !== "PATCH";
   for (;;) {
-    const whose = NOBODYS.test(path) ? {} : { user_id: settings.user }; // read anew: a new key may be another person's
+    const whose = NOBODYS.test(path) ? {} : { user_id: person() }; // read anew: a new key may be another person's
     const address = new URL(path, location.origin);
     for (const [name, value] of Object.entries({ ...(inBody ? {} : whose), ...query })) {
       if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);
     }
     const sent = body && !(body instanceof Blob) ? JSON.stringify({ ...(inBody && whose), ...body }) : body;
     const key = sessionStorage.getItem(KEY);
-    let response;
-    try {
-      response = await fetch(address, {
-        method,
-        signal,
-        headers: {
-          ...(sent === undefined ? {} : { "Content-Type": "application/json" }),
-          ...(key ? { Authorization: `Bearer ${key}` } : {}),
-          ...headers,
-        },
-        body: sent,
-      });
-    } catch (error) {
-      if (error.name === "AbortError") throw error;
-      throw new ApiError({ code: "network" });
-    }
+    const sentHeaders = {
+      ...(sent === undefined ? {} : { "Content-Type": "application/json" }),
+      ...(key ? { Authorization: `Bearer ${key}` } : {}),
+      ...headers,
+    };
+    const request = { method, signal, headers: sentHeaders, body: sent };
+    const response = await fetch(address, request).catch(unlessStopped("network"));
     if (response.status !== 401) return response;
     await askForKey(key);
   }
 }
+
+/** To be passed to `catch`: an error of this code, unless the page itself ended the request. */
+const unlessStopped = (code) => (error) => {
+  throw error.name === "AbortError" ? error : new ApiError({ code });
+};
 
 async function refusal(response) {
   const body = await response.json().catch(() => null);
@@ -105,7 +101,7 @@ async function answer(method, path, options) {
 /** Paths of the API.  Ids may contain any character. */
 export const sessionPath = (id) => `/api/sessions/${encodeURIComponent(id)}`;
 export const summaryPath = (sessionId) => `${sessionPath(sessionId)}/summary`;
-export const personPath = (userId) => `/api/users/${encodeURIComponent(userId)}`;
+export const personPath = () => `/api/users/${encodeURIComponent(person())}`;
 
 /** Each resolves to the JSON of the response, or throws ApiError. */
 export const get = (path, query) => answer("GET", path, { query });
@@ -154,15 +150,9 @@ export async function chat(body, { key, heard, signal }) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    let read;
-    try {
-      read = await reader.read();
-    } catch (error) {
-      if (error.name === "AbortError") throw error;
-      read = { done: true };
-    }
-    if (read.done) throw new ApiError({ code: "stream_broken" });
-    rest += read.value;
+    const { value, done } = await reader.read().catch(unlessStopped("stream_broken"));
+    if (done) throw new ApiError({ code: "stream_broken" });
+    rest += value;
     const events = rest.split("\n\n");
     rest = events.pop();
     for (const event of events) {

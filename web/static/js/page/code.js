@@ -3,7 +3,7 @@
 import { announce } from "./dom.js";
 import { Component, elementOf, html } from "./html.js";
 import { fragmentOf } from "./safe_html.js";
-import { text } from "./texts.js";
+import { text } from "./words.js";
 
 const LONGEST = 20_000; // characters; to colour more would hold up the page
 

@@ -1,7 +1,7 @@
 // Modal dialogs.  Escape closes them, and focus returns to where it was.
 
 import { Component, html, render } from "./html.js";
-import { text } from "./texts.js";
+import { text } from "./words.js";
 
 let count = 0;
 
@@ -30,12 +30,13 @@ export function openDialog(title, content, { wide = false, locked = false } = {}
       if (before?.isConnected) before.focus();
       resolve(value);
     };
-    const cross = () => html`
-      <button class="icon" aria-label=${text("page.close_named", { name: title })} onClick=${() => close()}>✕</button>
-    `;
+    const label = text("page.close_named", { name: title });
     const dialog = html`
       <dialog class="dialog ${wide ? "wide" : ""}" aria-labelledby=${id} onCancel=${dismiss} onClose=${closed}>
-        <header class="dialog-head"><h2 id=${id}>${title}</h2>${!locked && cross()}</header>
+        <header class="dialog-head">
+          <h2 id=${id}>${title}</h2>
+          ${!locked && html`<button class="icon" aria-label=${label} onClick=${() => close()}>✕</button>`}
+        </header>
         <div class="dialog-body">${content(close)}</div>
       </dialog>
     `;

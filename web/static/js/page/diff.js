@@ -3,7 +3,7 @@
 import "../../vendor/diff.mjs"; // its minified file sets a global name
 
 const { diffArrays, diffWordsWithSpace } = globalThis.Diff;
-const ALIKE = 0.4; // a removed and an added line that share at least this part of their letters count as one changed line
+const ALIKE = 0.4; // the part of their letters that a removed and an added line share if they are one changed line
 const intlSegmenter = new Intl.Segmenter(undefined, { granularity: "word" });
 
 const kindOf = ({ added, removed }) => (added ? "added" : removed ? "removed" : "kept");

@@ -18,5 +18,5 @@ export function saveFile(blob, name) {
 export const isEnter = ({ key, shiftKey, isComposing, keyCode }) =>
   key === "Enter" && !shiftKey && !isComposing && keyCode !== 229;
 
-/** Whether a key press sends a message.  Phones have no Shift+Enter, so there Enter begins a new line. */
-export const sends = (event) => isEnter(event) && matchMedia("(pointer: fine)").matches;
+/** Phones have no Shift+Enter, so there Enter begins a new line; and a keyboard that covers the page. */
+export const PHONE = !matchMedia("(pointer: fine)").matches;

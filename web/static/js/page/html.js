@@ -8,13 +8,20 @@
 
 import htm from "../../vendor/htm.mjs";
 import { Component as PreactComponent, createRef, h, render } from "../../vendor/preact.mjs";
-import { text } from "./texts.js";
+import { text } from "./words.js";
 
 export { createRef, render } from "../../vendor/preact.mjs";
 export const html = htm.bind(h);
 
 /** A component that can do what may fail: `state.trouble` has the properties of Trouble after such an attempt. */
 export class Component extends PreactComponent {
+  /** What it needs, it may read in a method `load(isLast)`: when it is first drawn, and again by `read()`. */
+  componentDidMount() {
+    if (this.load) this.read();
+  }
+
+  read = () => this.attempt((isLast) => this.load(isLast), this.read);
+
   /**
    * Do something, with `state.busy` meanwhile, and show if it fails.  Then `again()` tries again, if that is offered.
    * A later attempt overtakes it: `isLast()`, which `deed` gets, is false from then on.
@@ -42,7 +49,8 @@ export const Trouble = ({ message, told, again, action = text("page.try_again"),
   html`
     <div class="notice ${kind}" role="alert">
       <p>${message}</p>
-      ${told && html`<p class="small" lang="en">${told}</p>`}
+      ${told &&
+      html`<details><summary>${text("page.for_operators")}</summary><p lang="en">${told}</p></details>`}
       ${again && html`<button type="button" onClick=${again}>${action}</button>`}
     </div>
   `;

@@ -5,7 +5,7 @@ import MarkdownIt from "../../vendor/markdown-it.mjs";
 import { codeBlock } from "./code.js";
 import { elementOf, html } from "./html.js";
 import { fragmentOf } from "./safe_html.js";
-import { text as said } from "./texts.js";
+import { text as said } from "./words.js";
 
 const markdown = new MarkdownIt("default", { html: false, linkify: true, breaks: true }).use(footnotes);
 markdown.disable("footnote_inline"); // ^[a-z] is more often a regular expression

@@ -1,17 +1,17 @@
 // Rows of lists.  All rows are one tab stop: the arrow keys, Home and End move between them, single keys act on the row
 // with focus, and Tab leads to its buttons.  The focus of a row that is gone goes to its neighbour.
 
-import { Icon } from "./icons.js";
 import { Component, createRef, html } from "./html.js";
-import { text } from "./texts.js";
-import { shortened } from "./words.js";
+import { randomId, shortened, text } from "./words.js";
 
 /**
  * An element around lists whose items are, or contain, an element with `data-row`: the row.  A row that is drawn again
- * elsewhere is known by the value of `data-row`.  A row that shows a form is always reached by Tab.
+ * elsewhere is known by the value of `data-row`.  A row that shows a form is always reached by Tab.  `hint` tells the
+ * keys that act on rows.
  */
 export class Rows extends Component {
   place = createRef();
+  id = randomId();
   rows = () => [...this.place.current.querySelectorAll("[data-row]:not([hidden], [hidden] *)")];
   rowOf = (element) => this.rows().find((row) => row.closest("li").contains(element));
 
@@ -42,6 +42,7 @@ export class Rows extends Component {
     const current = this.rowOf(document.activeElement) ?? chosen ?? rows.find((row) => row.tabIndex === 0) ?? rows[0];
     for (const row of rows) {
       row.tabIndex = row === current ? 0 : -1;
+      if (this.props.hint) row.setAttribute("aria-describedby", this.id);
       const reached = row === current || row.querySelector("form");
       const controls = row.querySelectorAll("button, input, select, textarea");
       for (const control of controls) control.tabIndex = reached ? 0 : -1;
@@ -57,8 +58,12 @@ export class Rows extends Component {
     rows[Math.max(0, Math.min(rows.length - 1, to))].focus();
   };
 
-  render({ children, ...rest }) {
-    return html`<div ...${rest} ref=${this.place} onFocusIn=${this.settle} onKeyDown=${this.move}>${children}</div>`;
+  render({ hint, children, ...rest }) {
+    return html`
+      <div ...${rest} ref=${this.place} onFocusIn=${this.settle} onKeyDown=${this.move}>
+        ${children} ${hint && html`<p class="keys-hint" id=${this.id}>${hint}</p>`}
+      </div>
+    `;
   }
 }
 
@@ -75,6 +80,19 @@ export function Row({ keys, place, children, ...rest }) {
   };
   return html`<li data-row tabindex="-1" ...${rest} ref=${place} onKeyDown=${press}>${children}</li>`;
 }
+
+/** A row of a list in which one is chosen: a button with a name, and details below it. */
+export const Choice = ({ name, badge, details, chosen, ...rest }) => html`
+  <li>
+    <button data-row class="choice-row" aria-current=${chosen ? "true" : null} ...${rest}>
+      <span class="row"><strong>${name}</strong>${badge && html`<span class="badge">${badge}</span>`}</span>
+      <span class="small muted">${details}</span>
+    </button>
+  </li>
+`;
+
+/** An icon of page.html.  Screen readers do not tell of it, so its button needs a label. */
+export const Icon = ({ name }) => html`<svg class="icon-${name}" aria-hidden="true"><use href="#icon-${name}" /></svg>`;
 
 /** A button of a row: "edit", "forget" or "pin".  `of`: the text of the row, for people who hear only the button. */
 export function RowButton({ name, of, ...rest }) {
