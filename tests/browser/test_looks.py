@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.chatting import ME, messages, misfits, talk
 from tests.browser.conftest import Browse, Serve
-from tests.browsing import PHONE, USUAL, Screen
+from tests.browsing import PHONE, USUAL, Screen, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer
 from tests.resources import digest_of, fact
@@ -31,7 +31,7 @@ Text mit `code` und **Gewicht**.
 ```
 {"x" * 400}
 ```"""
-SCREENS = (PHONE, PHONE.at_night.in_german, USUAL.in_german, USUAL.at_night)
+SCREENS = (PHONE.in_german, USUAL.at_night)
 
 
 @pytest.fixture
@@ -68,27 +68,32 @@ def states(page: Page, model_server: ModelServer) -> Iterator[str]:
     yield "a temporary chat"
     page.goto("/#/garten")
     expect(page.locator("article")).to_have_count(2)
-    model_server.main.queue(REPLY)
-    page.locator("#message-box").fill("Und heute?")
-    press("#send")
-    expect(page.locator("article")).to_have_count(4)
-    page.locator("article .meta [aria-expanded]").click()
+    for count, words in ((4, "Und heute?"), (6, "Und morgen?")):
+        model_server.main.queue(REPLY)
+        page.locator("#message-box").fill(words)
+        press("#send")
+        expect(page.locator("article .meta [aria-expanded]")).to_have_count(count // 2 - 1)
+    page.locator("article .meta [aria-expanded]").last.click()
     expect(page.locator(".why .tokens")).to_be_visible()
-    yield "a reply and why it is so"
+    press(".token-strip summary")
+    expect(page.locator(".token-plot svg")).to_be_visible()
+    yield "a reply, why it is so, and the chart of tokens"
     open_panel("memory", "#memory")
     expect(page.locator("#memory .fact")).to_have_count(3)
     expect(page.locator("#memory .summary-item").first).to_be_visible()
-    yield "the memory panel"
+    press("#memory .fact-foot button")
+    expect(page.locator("#memory .fact-history li").first).to_be_visible()
+    yield "the memory panel, and how a fact has changed"
     page.locator("#memory .fact").first.press("e")
     expect(page.locator("#memory .fact textarea")).to_be_focused()
     yield "a fact that is edited"
     page.keyboard.press("Escape")
-    press("#memory .memory-tools button")
+    press("#memory .memory-part:not([hidden]) .memory-tools button")
     expect(page.locator(".summary-form")).to_be_visible()
     yield "a summary that is edited"
     page.keyboard.press("Escape")
-    page.locator("#memory .memory-tools button").nth(1).click()
-    expect(page.locator("dialog .version-detail h4").first).to_be_visible()
+    page.locator("#memory .memory-part:not([hidden]) .memory-tools button").nth(1).click()
+    expect(page.locator("dialog .chosen h4").first).to_be_visible()
     yield "the versions of the summary"
     page.keyboard.press("Escape")
     page.keyboard.press("Escape")
@@ -110,6 +115,7 @@ def states(page: Page, model_server: ModelServer) -> Iterator[str]:
     press("#open-settings")
     prompts = page.locator("dialog .part", has=page.locator(".prompt-preview"))
     expect(prompts.locator("select")).to_be_enabled()
+    prompts.locator("summary").click()
     yield "the settings"
     prompts.locator("button").click()
     expect(page.locator("dialog textarea.mono")).to_be_enabled()
@@ -128,6 +134,14 @@ def states(page: Page, model_server: ModelServer) -> Iterator[str]:
     press("#archived-chats")
     expect(page.locator("#archived-chats")).to_have_attribute("aria-pressed", "true")
     yield "the archived chats"
+    press("#open-manage")
+    press("dialog .person button.danger")
+    language = page.locator("html").get_attribute("lang") or ""
+    page.locator("dialog input[type=text]").fill(TEXTS[language]["dialogs"]["person_data"]["erase_typed"])
+    watch_of(page).expect("status of 404")  # nothing is stored any more
+    page.locator("dialog").last.locator("button.danger").click()
+    expect(page.locator("dialog .receipt")).to_be_visible()
+    yield "what was erased"
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=str)
@@ -200,7 +214,7 @@ def test_on_a_phone_the_sides_slide_in_one_at_a_time(page: Page, live: Live) -> 
     expect(page.get_by_role("button", name="Memory", exact=True)).to_be_focused()
 
 
-@pytest.mark.parametrize("screen", [PHONE, PHONE.in_german], ids=str)
+@pytest.mark.parametrize("screen", [PHONE.in_german], ids=str)
 def test_on_a_phone_no_button_is_narrower_than_its_words(serve: Serve, browse: Browse, screen: Screen) -> None:
     page = browse(serve(builtin=True), screen)  # with the notice above
     page.goto("/")

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.chatting import ME, chat, fits, known, messages, send, state, stored, stored_facts, talk
-from tests.browsing import PHONE, WIDE, watch_of
+from tests.browsing import watch_of
 from tests.live import Live
 from tests.model_server import Body, Dictation, ModelServer, Status
 from tests.resources import digest_of
@@ -313,33 +313,3 @@ def test_a_failing_mini_model_is_said_and_tried_again_now(
     notice.get_by_role("button", name="Try again now").click()
     expect(items(page, "Topic")).to_have_text(["Porto with Noor"])
     expect(notice).to_have_count(0)
-
-
-# -- looks
-
-
-@pytest.mark.parametrize("page", [PHONE, WIDE.at_night], indirect=True, ids=str)
-def test_everything_open_at_once_is_accessible_and_fits(page: Page, live: Live, porto: list[int]) -> None:
-    state(live, "Averylongwordwithoutanyspaces" * 12, pinned=True)
-    state(live, "Likes swimming")
-    page.goto("/#/porto")
-    if page.get_by_role("button", name="Memory", exact=True).is_visible():
-        page.get_by_role("button", name="Memory", exact=True).click()
-    expect(facts(page)).to_have_count(3)
-    fact(page, "Is allergic to walnuts").get_by_role("button", name=re.compile("^since")).click()
-    expect(panel(page).get_by_role("list", name="How this fact changed")).to_be_visible()
-    fact(page, "Averylong").focus()
-    page.keyboard.press("e")
-    expect(panel(page).get_by_role("textbox", name="Fact")).to_be_focused()
-    items(page, "Ruled out").focus()
-    page.keyboard.press("Delete")
-    asked = page.get_by_role("dialog", name="Forget this item?")
-    expect(asked).to_contain_text("Lisbon")
-    fits(page)
-    asked.get_by_role("button", name="Forget", exact=True).click()
-    panel(page).get_by_role("button", name="Edit the summary").click()
-    fits(page)
-    page.keyboard.press("Escape")
-    panel(page).get_by_role("button", name="Versions").click()
-    expect(page.get_by_role("dialog").get_by_role("heading", name="Version 2")).to_be_visible()
-    fits(page)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.chatting import ME, fits, messages, open_prompts, talk
-from tests.browsing import PHONE, WIDE, watch_of
+from tests.browsing import PHONE, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer
 from tests.resources import digest_of
@@ -162,7 +162,7 @@ def test_a_prompt_is_tried_beside_the_current_summary_and_nothing_is_stored(
     assert stored(porto, "summary")[0] == 0
 
 
-@pytest.mark.parametrize("page", [PHONE, WIDE.at_night], indirect=True, ids=str)
+@pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
 def test_it_fits_and_is_accessible(page: Page, porto: Live, model_server: ModelServer) -> None:
     page.goto("/#/porto")
     expect(messages(page)).to_have_count(2)

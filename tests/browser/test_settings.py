@@ -10,9 +10,9 @@ from cryptography.fernet import Fernet
 from playwright.sync_api import Locator, Page, expect
 
 from app import services_of
-from tests.browser.chatting import ME, chat, close_settings, fits, messages, open_chat, open_settings, send, talk
+from tests.browser.chatting import ME, close_settings, fits, messages, open_chat, open_settings, send, talk
 from tests.browser.conftest import Browse, Serve
-from tests.browsing import PHONE, WIDE, Screen, watch_of
+from tests.browsing import PHONE, Screen, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer, Status
 
@@ -145,18 +145,6 @@ def test_a_summary_prompt_can_be_read_and_chosen(page: Page, live: Live, model_s
     assert "Keep <b>figures</b> only." in str(asked.body["messages"][0]["content"])
 
 
-@pytest.mark.parametrize("page", [PHONE, WIDE.at_night], indirect=True, ids=str)
-def test_settings_fit_and_are_accessible(page: Page, live: Live, model_server: ModelServer) -> None:
-    page.goto("/")
-    chat(page, model_server, "The roses need water")
-    settings = open_settings(page)
-    expect(settings.get_by_text("main-model replies to you")).to_be_attached()
-    expect(settings.get_by_label("Instructions for this chat")).to_be_enabled()
-    settings.get_by_label("Summary prompt").select_option("summary")
-    settings.get_by_text("Read its text").click()
-    fits(page)
-
-
 # -- models
 
 
@@ -202,7 +190,7 @@ def open_model_server(page: Page) -> Locator:
     return page.get_by_role("dialog", name="Connect a model")
 
 
-@pytest.mark.parametrize("screen", [PHONE, WIDE.at_night], ids=str)
+@pytest.mark.parametrize("screen", [PHONE], ids=str)
 def test_an_administrator_connects_a_model_on_the_page(
     serve: Serve, browse: Browse, model_server: ModelServer, screen: Screen
 ) -> None:

@@ -10,10 +10,11 @@ import { startDrop } from "./dialogs/drop.js";
 import { startSignIn } from "./dialogs/signin.js";
 import { startMemory } from "./memory/memory.js";
 import * as api from "./page/api.js";
-import { button, byId, el } from "./page/dom.js";
+import { PHONE, byId } from "./page/dom.js";
+import { html, render } from "./page/html.js";
 import { startPanels } from "./page/panels.js";
 import { on, shown } from "./page/state.js";
-import { text, textParts } from "./page/texts.js";
+import { text, textParts } from "./page/words.js";
 
 // What is seen first needs none of the dialogs.
 const openManage = async () => (await import("./dialogs/manage.js")).openManage();
@@ -33,7 +34,7 @@ byId("open-settings").addEventListener("click", openSettings);
 document.addEventListener("keydown", keys);
 sayWhoAnswers();
 on("models", sayWhoAnswers);
-if (matchMedia("(pointer: fine)").matches) focusComposer(); // not on phones, where the keyboard would cover the page
+if (!PHONE) focusComposer();
 
 function keys(event) {
   if (document.querySelector("dialog[open]")) return;
@@ -59,18 +60,21 @@ async function sayWhoAnswers() {
   } catch {
     return; // the panels report that the server can't be reached
   }
-  byId("notice")?.remove();
-  if (!ready.notice || sessionStorage.getItem("recap.notice") === "closed") return;
-  const code = (words) => el("code", {}, words);
-  const banner = el("div", { id: "notice" },
-    el("span", {}, !ready.model.builtin ? ready.notice : textParts("page.builtin_answers", {
-      key: code("OPENAI_API_KEY=sk-…"),
-      address: code("OPENAI_BASE_URL=http://127.0.0.1:11434/v1"),
-      file: code(".env"),
-    })),
-    button(text("page.close"), () => {
-      sessionStorage.setItem("recap.notice", "closed");
-      banner.remove();
-    }));
-  byId("banners").append(banner);
+  const wanted = ready.notice && sessionStorage.getItem("recap.notice") !== "closed";
+  const help = textParts("page.builtin_answers", {
+    key: html`<code>OPENAI_API_KEY=sk-…</code>`,
+    address: html`<code>OPENAI_BASE_URL=http://127.0.0.1:11434/v1</code>`,
+    file: html`<code>.env</code>`,
+  });
+  const close = () => {
+    sessionStorage.setItem("recap.notice", "closed");
+    render(null, byId("banners"));
+  };
+  const notice = html`
+    <div class="notice" id="notice">
+      <span>${ready.model.builtin ? help : ready.notice}</span>
+      <button onClick=${close}>${text("page.close")}</button>
+    </div>
+  `;
+  render(wanted && notice, byId("banners"));
 }

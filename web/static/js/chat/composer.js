@@ -1,10 +1,9 @@
 // The box for writing messages.  Guarantee: typed text is never lost.  A draft survives a reload and a change of chat,
 // and is deleted only when the server has stored the message.  Whether the memory is on is kept for each chat.
 
-import { byId, sends } from "../page/dom.js";
+import { PHONE, byId, isEnter } from "../page/dom.js";
 import { keep, stored as kept } from "../page/state.js";
-import { text } from "../page/texts.js";
-import { tooLong } from "../page/words.js";
+import { text, tooLong } from "../page/words.js";
 
 const CHARS_MAX = 100_000; // the server's limit for a message
 const box = byId("message-box");
@@ -23,7 +22,7 @@ box.addEventListener("input", () => {
   if (place !== null) sessionStorage.setItem(slot(place), box.value);
 });
 box.addEventListener("keydown", (event) => {
-  if (sends(event)) {
+  if (isEnter(event) && !PHONE) {
     event.preventDefault();
     byId("composer").requestSubmit();
   }
@@ -37,7 +36,7 @@ memory.addEventListener("click", () => {
 const memorySlot = (name) => `memory.${name}`;
 
 /** Whether the memory is on in the chat on display. */
-export const remembers = () => kept(memorySlot(place), "") !== "off";
+export const remembers = () => kept(memorySlot(place)) !== "off";
 
 function showMemory() {
   const state = remembers() ? "on" : "off";
@@ -80,7 +79,7 @@ export function sending(name, words) {
   sessionStorage.removeItem(slot(place));
   sessionStorage.setItem(slot(name), words);
   if (place !== name) {
-    keep(memorySlot(name), kept(memorySlot(place), "")); // a new chat has got its id
+    keep(memorySlot(name), kept(memorySlot(place))); // a new chat has got its id
     keep(memorySlot(place), "");
   }
   place = name;

@@ -2,11 +2,10 @@
 
 import { announce, byId } from "../page/dom.js";
 import { html, render } from "../page/html.js";
-import { Icon } from "../page/icons.js";
 import { spoken } from "../page/markdown.js";
-import { emit, on, settings, shown } from "../page/state.js";
-import { text } from "../page/texts.js";
-import { randomId, shortened } from "../page/words.js";
+import { closePanel } from "../page/panels.js";
+import { emit, on, person, shown } from "../page/state.js";
+import { randomId, shortened, text } from "../page/words.js";
 import * as composer from "./composer.js";
 import { askToErase } from "./erase.js";
 import { saveChat } from "./markdown_file.js";
@@ -51,7 +50,6 @@ export function startConversation() {
     if (thread) draw();
   });
   on("person", () => newChat());
-  render(html`<${Icon} name="save" />`, byId("save-chat"));
   byId("save-chat").addEventListener("click", () => saveChat(shown.sessionId).catch(complain));
   window.addEventListener("hashchange", followAddress);
   followAddress();
@@ -66,7 +64,7 @@ export const openSession = (sessionId) => load(sessionId, () => Thread.latest(se
 
 /** Show one message of a session, with the messages around it. */
 export async function jumpTo(sessionId, messageId) {
-  document.dispatchEvent(new CustomEvent("show-conversation"));
+  closePanel();
   if (thread?.sessionId !== sessionId || !thread.holds(messageId)) {
     await load(sessionId, () => Thread.around(sessionId, messageId), { end: false });
   }
@@ -178,17 +176,9 @@ function edit(id) {
 }
 
 async function loadMore(read) {
-  if (thread.loading) return;
   const from = thread;
-  from.loading = true;
-  try {
-    await read(from);
-    if (from === thread) draw();
-  } catch (error) {
-    complain(error);
-  } finally {
-    from.loading = false;
-  }
+  await read(from);
+  if (from === thread) draw();
 }
 
 async function showVersion(id) {
@@ -230,7 +220,7 @@ function submit(words, { replaces = null, resumes = null } = {}) {
 }
 
 function progress(turn) {
-  if (turn.userMessageId) composer.stored(draftName(), turn.text);
+  if (turn.told.user_message_id) composer.stored(draftName(), turn.text);
   composer.replying(turn);
 }
 
@@ -240,7 +230,7 @@ async function turnEnded({ sessionId, turn }) {
   const mine = opening;
   if (!turn.error) {
     composer.stored(draftName(), turn.text);
-    if (turn.temporary || (turn.messageId && !turn.replaces)) thread.add(turn);
+    if (turn.temporary || (turn.told.message_id && !turn.replaces)) thread.add(turn);
     else await refresh({ sessionId });
     const last = thread.items.at(-1);
     if (mine === opening && last?.role === "assistant") announce(spoken(last.content));
@@ -253,7 +243,7 @@ async function turnEnded({ sessionId, turn }) {
 async function afterFailure(turn, mine) {
   const loaded = await Thread.latest(turn.sessionId).catch(() => null);
   if (mine !== opening) return;
-  if (loaded?.holds(turn.userMessageId) || loaded?.unanswered?.content === turn.text) {
+  if (loaded?.holds(turn.told.user_message_id) || loaded?.unanswered?.content === turn.text) {
     composer.stored(draftName(), turn.text);
     failure = turn.error;
     show(loaded);
@@ -291,6 +281,6 @@ function head() {
   byId("save-chat").hidden = !thread.session;
   document.title = title ? `${title} · Recap` : "Recap";
   byId("conversation").classList.toggle("temporary", shown.temporary);
-  const person = settings.user === "me" ? "" : text("chat.composer.person", { person: settings.user });
-  composer.say(shown.temporary ? text("chat.composer.temporary") : person);
+  const whose = person() === "me" ? "" : text("chat.composer.person", { person: person() });
+  composer.say(shown.temporary ? text("chat.composer.temporary") : whose);
 }

@@ -1,11 +1,10 @@
 // The form to edit a message of the person.
 
 import { EditForm } from "../memory/edit_form.js";
+import { PHONE } from "../page/dom.js";
 import { html } from "../page/html.js";
-import { text } from "../page/texts.js";
+import { text } from "../page/words.js";
 import { tooMuch, typed } from "./composer.js";
-
-const PHONE = !matchMedia("(pointer: fine)").matches; // has no Shift+Enter, so there Enter begins a line
 
 export function Editor({ message, send, leave }) {
   const save = async ({ words }) => {

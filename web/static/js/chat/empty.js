@@ -1,14 +1,14 @@
 // What a chat shows before its first message: a short introduction to Recap.
 
 import { html } from "../page/html.js";
-import { text } from "../page/texts.js";
+import { text } from "../page/words.js";
 
-const STEPS = [
-  ["chat.empty.talk", "chat.empty.talk_how"],
-  ["chat.empty.watch", "chat.empty.watch_how"],
-  ["chat.empty.back", "chat.empty.back_how"],
-];
-const TRIES = ["chat.empty.try_name", "chat.empty.try_work", "chat.empty.try_ask"];
+const STEPS = ["talk", "watch", "back"];
+const TRIES = [text("chat.empty.tries.name"), text("chat.empty.tries.work"), text("chat.empty.tries.ask")];
+
+const step = (name) => html`
+  <li><span><strong>${text(`chat.empty.steps.${name}`)}</strong> ${text(`chat.empty.how.${name}`)}</span></li>
+`;
 
 /** `write(text)` puts an example into the message box. */
 export function Empty({ temporary, write }) {
@@ -16,11 +16,9 @@ export function Empty({ temporary, write }) {
     ? ["chat.empty.temporary_title", html`<p>${text("chat.empty.temporary_how")}</p>`]
     : [
         "chat.empty.title",
-        html`<ol>
-          ${STEPS.map(([name, how]) => html`<li><span><strong>${text(name)}</strong> ${text(how)}</span></li>`)}
-        </ol>`,
+        html`<ol>${STEPS.map(step)}</ol>`,
         html`<div class="tries">
-          ${TRIES.map((key) => html`<button onClick=${() => write(text(key))}>${text(key)}</button>`)}
+          ${TRIES.map((words) => html`<button onClick=${() => write(words)}>${words}</button>`)}
         </div>`,
       ];
   return html`<section class="empty"><h2>${text(title)}</h2>${parts}</section>`;

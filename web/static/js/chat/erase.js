@@ -4,15 +4,13 @@ import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { announce } from "../page/dom.js";
 import { emit } from "../page/state.js";
-import { text } from "../page/texts.js";
+import { text } from "../page/words.js";
 
 const STAYS = { user: text("chat.erase.user_stays"), assistant: text("chat.erase.assistant_stays") };
 
 /** Erase a message of a session.  Throws ApiError. */
 export async function eraseMessage(sessionId, messageId) {
-  await api.del(`${api.sessionPath(sessionId)}/messages/${messageId}`).catch((error) => {
-    if (error.status !== 404) throw error; // 404: it is already erased
-  });
+  await api.del(`${api.sessionPath(sessionId)}/messages/${messageId}`).catch(api.unlessGone);
   emit("sessions", { sessionId, erased: messageId });
 }
 

@@ -1,16 +1,15 @@
 // A message that a search found: its chat, its time, and its text from a little before the first word that was found.
 
 import { html } from "../page/html.js";
-import { text } from "../page/texts.js";
-import { speaker, when } from "../page/words.js";
+import { speaker, text, when } from "../page/words.js";
 import { named } from "./session_row.js";
 
 const BEFORE = 40; // characters shown before the first word that was found
 const LETTER = "[\\p{sc=Latn}\\p{sc=Cyrl}\\p{sc=Grek}\\p{N}]"; // of scripts that part words by spaces
 
 export const Hit = ({ hit, open }) => html`
-  <button class="hit" onClick=${open}>
-    <span class="hit-title">${named(hit)}</span>
+  <button data-row class="hit" onClick=${open}>
+    <span class="hit-title cut">${named(hit)}</span>
     <span class="when">${text("chat.message.label", { speaker: speaker(hit), time: when(hit.created_at) })}</span>
     <span class="hit-text">${marked(hit)}</span>
   </button>

@@ -2,8 +2,7 @@
 
 import * as api from "../page/api.js";
 import { saveFile } from "../page/dom.js";
-import { text } from "../page/texts.js";
-import { moment, speaker } from "../page/words.js";
+import { moment, speaker, text } from "../page/words.js";
 
 /** Throws ApiError. */
 export async function saveChat(sessionId) {

@@ -1,14 +1,12 @@
 // One message: its text, its time, what Recap remembered of it, and its actions.
 
 import * as api from "../page/api.js";
-import { codeBlock, colour } from "../page/code.js";
-import { announce, copyButton } from "../page/dom.js";
+import { Copy, codeBlock, colour } from "../page/code.js";
+import { announce } from "../page/dom.js";
 import { Component, Filled, html } from "../page/html.js";
 import { render } from "../page/markdown.js";
 import { emit } from "../page/state.js";
-import { text, textParts } from "../page/texts.js";
-import { clock, modelName, moment, speaker } from "../page/words.js";
-import { Versions } from "./versions.js";
+import { clock, modelName, moment, speaker, text, textParts } from "../page/words.js";
 import { Why } from "./why.js";
 
 const ENDS = ["interrupted", "length", "cut_off"]; // reasons that are told under a reply
@@ -54,7 +52,7 @@ export class Message extends Component {
               ${text("chat.why.button", { tokens: turn.usage.prompt_tokens })}
             </button>
           `}
-          <${Filled} of=${content} make=${copyButton} />
+          <${Copy} words=${content} />
           ${versions && html`<${Versions} ids=${versions} shown=${id} show=${acts.showVersion} />`}
           ${!temporary &&
           html`
@@ -75,6 +73,23 @@ const Action = ({ name, act, ...rest }) => html`
   </button>
 `;
 
+/** Steps through the versions of a message, whose ids are `ids`.  `show(id)` shows another one. */
+function Versions({ ids, shown, show }) {
+  const at = ids.indexOf(shown);
+  const place = text("chat.message.version", { number: at + 1, count: ids.length });
+  const step = (to, mark, label) => html`
+    <button class="quiet" aria-label=${label} title=${label} disabled=${!ids[to]} onClick=${() => show(ids[to])}>
+      ${mark}
+    </button>
+  `;
+  return html`
+    <span class="version-steps when-free" role="group" aria-label=${place} title=${place}>
+      ${step(at - 1, "‹", text("chat.message.version_before"))} ${at + 1}/${ids.length}
+      ${step(at + 1, "›", text("chat.message.version_after"))}
+    </span>
+  `;
+}
+
 function Remembered({ facts }) {
   const list = facts.map((fact) => html`<${NewFact} key=${fact.id} fact=${fact} />`);
   return html`<p class="remembered">${textParts("chat.message.remembered", { facts: list })}</p>`;
@@ -82,17 +97,12 @@ function Remembered({ facts }) {
 
 /** A fact with a button that forgets it; what it corrected holds again. */
 class NewFact extends Component {
-  state = { trouble: "" };
-
-  undo = async () => {
-    try {
-      await api.del(`/api/facts/${this.props.fact.id}`, { query: { restore: true } });
-    } catch ({ status, message }) {
-      if (status !== 404) return this.setState({ trouble: message }); // 404: it is already forgotten
-    }
-    announce(text("chat.message.forgotten"));
-    emit("memory");
-  };
+  undo = () =>
+    this.attempt(async () => {
+      await api.del(`/api/facts/${this.props.fact.id}`, { restore: true }).catch(api.unlessGone);
+      announce(text("chat.message.forgotten"));
+      emit("memory");
+    });
 
   render({ fact }, { trouble }) {
     const means = text("chat.message.undo_means", { fact: fact.text });
@@ -102,7 +112,7 @@ class NewFact extends Component {
         <button class="link" aria-label=${means} title=${means} onClick=${this.undo}>
           ${text("chat.message.undo")}
         </button>
-        <span class="trouble" role="alert">${trouble}</span>
+        <span class="problem" role="alert">${trouble?.message}</span>
       </span>
     `;
   }

@@ -1,8 +1,8 @@
 // The messages of a chat as they are drawn, with the turn in progress below them, or what is left of one that failed.
 
-import { Component, createRef, html } from "../page/html.js";
-import { text } from "../page/texts.js";
-import { dayKey, dayName } from "../page/words.js";
+import { Edge } from "../page/edge.js";
+import { Trouble, html } from "../page/html.js";
+import { dayKey, dayName, text } from "../page/words.js";
 import { Editor } from "./editor.js";
 import { Empty } from "./empty.js";
 import { Body, Message } from "./message.js";
@@ -15,14 +15,16 @@ import { Writing } from "./writing.js";
  */
 export function Messages({ thread, turn, part, failure, editing, facts, temporary, acts }) {
   const { items, older, newer, turns, versions, unanswered } = thread;
-  const replaced = turn?.replaces && !thread.holds(turn.userMessageId); // it and what follows are no longer shown
+  const begun = thread.holds(turn?.told.user_message_id);
+  const replaced = turn?.replaces && !begun; // it and what follows are no longer shown
   const shown = replaced ? items.slice(0, Math.max(0, items.findIndex(({ id }) => id === turn.replaces))) : items;
   const last = items.at(-1);
   const asked = newer === null && last?.role === "assistant" && items.findLast(({ role }) => role === "user");
   const day = (message) => message && dayKey(message.created_at);
+  const why = failure?.message ?? text(part ? "chat.thread.broke_off" : "chat.thread.unanswered");
   if (!shown.length && !turn && !failure) return html`<${Empty} temporary=${temporary} write=${acts.write} />`;
   return html`
-    ${older && html`<${Edge} key=${older} load=${acts.loadOlder}>${text("chat.thread.earlier")}<//>`}
+    ${older && html`<${Edge} key=${older} more=${acts.loadOlder}>${text("chat.thread.earlier")}<//>`}
     ${shown.flatMap((message, at) => {
       const { id, created_at: time } = message;
       const begins = day(message) !== day(shown[at - 1]);
@@ -47,41 +49,27 @@ export function Messages({ thread, turn, part, failure, editing, facts, temporar
     })}
     ${newer &&
     html`
-      <${Edge} key=${newer} load=${acts.loadNewer}>${text("chat.thread.later")}<//>
+      <${Edge} key=${newer} more=${acts.loadNewer}>${text("chat.thread.later")}<//>
       <div class="to-latest">
         <button class="primary" onClick=${acts.toNewest}>${text("chat.thread.to_newest")}</button>
       </div>
     `}
     ${turn &&
     html`
-      ${!turn.resumes && !thread.holds(turn.userMessageId) && html`<${Unstored} role="user" words=${turn.text} />`}
+      ${!turn.resumes && !begun && html`<${Unstored} role="user" words=${turn.text} />`}
       <${Writing} key=${turn.key} turn=${turn} progress=${acts.progress} />
     `}
     ${!turn && part && html`<${Unstored} role="assistant" words=${part} />`}
     ${!turn &&
     (unanswered || failure?.again) &&
-    html`<${Trouble} part=${part} failure=${failure} waiting=${unanswered} acts=${acts} />`}
+    html`
+      <${Trouble}
+        message=${unanswered ? text("chat.thread.kept", { why }) : why}
+        told=${failure?.told}
+        again=${unanswered ? () => acts.resume(unanswered) : failure.again}
+      />
+    `}
   `;
-}
-
-/** Where the loaded messages end.  It loads more when it comes near the view. */
-class Edge extends Component {
-  place = createRef();
-
-  componentDidMount() {
-    const edge = this.place.current;
-    const near = ([{ isIntersecting }]) => isIntersecting && this.props.load();
-    this.watch = new IntersectionObserver(near, { root: edge.parentElement, rootMargin: "400px 0px" });
-    this.watch.observe(edge);
-  }
-
-  componentWillUnmount() {
-    this.watch.disconnect();
-  }
-
-  render({ children }) {
-    return html`<div class="earlier" ref=${this.place}>${children}</div>`;
-  }
 }
 
 /** Words that are no stored message: one on its way, or the part of a reply. */
@@ -93,16 +81,3 @@ const Unstored = ({ role, words }) => html`
     <${Body} role=${role} words=${words} />
   </article>
 `;
-
-/** Why the chat or a reply is missing, with a button to try again, and what the server said for whoever runs it. */
-function Trouble({ part, failure, waiting, acts }) {
-  const why = failure?.message ?? text(part ? "chat.thread.broke_off" : "chat.thread.unanswered");
-  return html`
-    <div class="thread-error" role="alert">
-      <span>${waiting ? text("chat.thread.kept", { why }) : why}</span>
-      <button onClick=${waiting ? () => acts.resume(waiting) : failure.again}>${text("chat.message.retry")}</button>
-      ${failure?.told &&
-      html`<details><summary>${text("chat.thread.for_operators")}</summary>${failure.told}</details>`}
-    </div>
-  `;
-}

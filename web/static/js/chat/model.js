@@ -3,7 +3,8 @@
 // A chat that has none of its own gets the server's main model.  What was chosen stays with the chat, in this browser.
 
 import * as api from "../page/api.js";
-import { byId, el } from "../page/dom.js";
+import { byId } from "../page/dom.js";
+import { html, render } from "../page/html.js";
 import { keep, on, shown, stored } from "../page/state.js";
 import { modelName } from "../page/words.js";
 
@@ -21,7 +22,7 @@ export function startModel() {
     if (shown.sessionId) keep(slot(shown.sessionId), chosen);
   });
   on("session", (sessionId) => {
-    chosen = sessionId ? stored(slot(sessionId), "") : "";
+    chosen = sessionId ? stored(slot(sessionId)) : "";
     draw();
   });
   on("begun", ({ sessionId }) => {
@@ -43,8 +44,8 @@ async function learn() {
 function draw() {
   const { main, items } = offered;
   const others = new Set([...items.filter((name) => name !== main), chosen].filter(Boolean));
-  const option = (value, name) => el("option", { value }, name);
-  select.replaceChildren(option("", modelName(main)), ...[...others].map((name) => option(name, name)));
+  const named = [...others].map((name) => html`<option>${name}</option>`);
+  render(html`<option value="">${modelName(main)}</option>${named}`, select);
   select.value = chosen;
   select.disabled = !others.size;
   select.hidden = !main;

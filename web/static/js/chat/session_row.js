@@ -2,10 +2,10 @@
 
 import * as api from "../page/api.js";
 import { isEnter } from "../page/dom.js";
-import { Component, createRef, html } from "../page/html.js";
-import { Icon } from "../page/icons.js";
+import { Component, Trouble, createRef, html } from "../page/html.js";
+import { Icon } from "../page/rows.js";
 import { emit } from "../page/state.js";
-import { text } from "../page/texts.js";
+import { text } from "../page/words.js";
 
 export const named = (session) => session.title || text("page.untitled_chat");
 
@@ -24,14 +24,14 @@ export class SessionRow extends Component {
       <button class="icon" ...${about(action)} onClick=${act}><${Icon} name=${icon} /></button>
     `;
     const box = { ...about(text("chat.sessions.select")), onChange: ({ target }) => select(id, target.checked) };
-    const opens = { class: "session-open", title, "aria-current": current || null, onClick: () => open(id) };
+    const opens = { class: "session-open", title, "aria-current": current ? "true" : null, onClick: () => open(id) };
     if (renaming) {
-      return html`<li class="session" data-id=${id}><${Rename} session=${session} done=${this.renamed} /></li>`;
+      return html`<li class="session"><${Rename} session=${session} done=${this.renamed} /></li>`;
     }
     return html`
-      <li class="session ${current ? "current" : ""}" data-id=${id}>
-        <button ...${opens} ref=${this.opener}>
-          <span>${title}</span>
+      <li class="session">
+        <button data-row=${id} data-close-panel ...${opens} ref=${this.opener}>
+          <span class="cut">${title}</span>
           <span class="when">${busy ? text("chat.sessions.replying", { time }) : time}</span>
         </button>
         <span class="session-tools">
@@ -48,7 +48,6 @@ export class SessionRow extends Component {
 /** The box for the title.  Enter and leaving it save, Escape does not. */
 class Rename extends Component {
   box = createRef();
-  state = { trouble: "" };
 
   componentDidMount() {
     this.box.current.select();
@@ -59,17 +58,15 @@ class Rename extends Component {
     if (this.over) return; // it also loses the focus when it goes
     this.over = true;
     const title = this.box.current.value.trim();
-    try {
+    await this.attempt(async () => {
       if (title && title !== session.title) {
         await api.patch(api.sessionPath(session.id), { title });
         session.title = title; // until the list is read again
         emit("sessions", { sessionId: session.id });
       }
-    } catch ({ message }) {
-      this.over = false;
-      return this.setState({ trouble: message });
-    }
-    this.props.done();
+      this.props.done();
+    });
+    this.over = false; // it may have failed
   };
 
   keys = (event) => {
@@ -91,7 +88,7 @@ class Rename extends Component {
         onKeyDown=${this.keys}
         onBlur=${this.save}
       />
-      <p class="list-note" role="alert" hidden=${!trouble}>${trouble}</p>
+      <${Trouble} ...${trouble} />
     `;
   }
 }

@@ -4,11 +4,12 @@
 
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
-import { announce, arrowKeys, byId } from "../page/dom.js";
-import { Component, createRef, html, render } from "../page/html.js";
+import { announce, byId } from "../page/dom.js";
+import { Edge } from "../page/edge.js";
+import { Component, Trouble, html, render } from "../page/html.js";
+import { Rows } from "../page/rows.js";
 import { emit, forgetChat, on, shown, timezone } from "../page/state.js";
-import { LOCALE, text } from "../page/texts.js";
-import { clock, dayName, when } from "../page/words.js";
+import { LOCALE, clock, dayName, text, when } from "../page/words.js";
 import { jumpTo, newChat, openSession } from "./conversation.js";
 import { Hit } from "./hit.js";
 import { SessionRow, named } from "./session_row.js";
@@ -25,16 +26,13 @@ export function startSessions() {
 }
 
 class Sessions extends Component {
-  list = createRef();
   state = {
     sessions: [],
     more: null, // cursor to older chats
     archived: false, // whether the list shows the archived chats
     selected: [], // ids
     found: null, // {titles, hits} of a search
-    trouble: "",
   };
-  stops = () => [...this.list.current.querySelectorAll(".session-open, .hit")];
 
   componentDidMount() {
     byId("archived-chats").addEventListener("click", ({ currentTarget }) => {
@@ -51,39 +49,23 @@ class Sessions extends Component {
     search.addEventListener("keydown", (event) => {
       if (event.key !== "ArrowDown") return;
       event.preventDefault();
-      this.stops()[0]?.focus();
+      byId("session-list").querySelector("[data-row]")?.focus();
     });
-    this.settleKeys = arrowKeys(this.list.current, this.stops);
     for (const event of ["begun", "turn", "sessions", "summarised", "person"]) on(event, this.read);
     on("session", () => this.forceUpdate());
     this.read();
   }
 
-  getSnapshotBeforeUpdate() {
-    const row = this.list.current.contains(document.activeElement) && document.activeElement.closest("[data-id]");
-    return row?.dataset?.id;
-  }
-
-  componentDidUpdate(props, state, focused) {
-    const lost = focused && !this.list.current.contains(document.activeElement); // its row has moved to another group
-    if (lost) this.list.current.querySelector(`[data-id="${CSS.escape(focused)}"] .session-open`)?.focus();
-    this.settleKeys();
-  }
-
   // -- reading
 
   /** Read the list, or what a search finds.  An answer to an earlier question is ignored. */
-  read = async () => {
+  async load(isLast) {
     const q = search.value.trim();
-    const mine = (this.asked = {});
-    try {
-      const found = await (q ? this.find(q) : this.newest());
-      if (mine === this.asked) this.setState({ ...found, trouble: "" });
-    } catch ({ message }) {
-      const keeps = !q && this.state.sessions.length; // the list may be old
-      if (mine === this.asked && !keeps) this.setState({ trouble: message });
-    }
-  };
+    const found = await (q ? this.find(q) : this.newest()).catch((error) => {
+      if (q || !this.state.sessions.length) throw error; // else the list stays, which may be old
+    });
+    if (isLast()) this.setState(found);
+  }
 
   async newest() {
     const { archived, sessions } = this.state;
@@ -106,21 +88,12 @@ class Sessions extends Component {
     return { found: { titles: titles.items, hits: messages.results } };
   }
 
-  readMore = async ({ currentTarget: list }) => {
-    const { archived, more: cursor, found } = this.state;
-    const near = list.scrollHeight - list.scrollTop - list.clientHeight < 200;
-    if (!near || !cursor || found || this.reading === cursor) return;
-    this.reading = cursor;
-    const mine = this.asked;
-    try {
-      const page = await api.get("/api/sessions", { archived, pinned: false, limit: PAGE, cursor });
-      if (mine !== this.asked) return;
-      this.setState(({ sessions }) => ({ sessions: [...sessions, ...page.items], more: page.next_cursor }));
-    } catch {
-      // scrolling further tries again
-    } finally {
-      this.reading = null;
-    }
+  readMore = async () => {
+    const { archived, more: cursor } = this.state;
+    const mine = this.last;
+    const page = await api.get("/api/sessions", { archived, pinned: false, limit: PAGE, cursor });
+    if (mine !== this.last) return;
+    this.setState(({ sessions }) => ({ sessions: [...sessions, ...page.items], more: page.next_cursor }));
   };
 
   // -- what the person does
@@ -133,19 +106,15 @@ class Sessions extends Component {
   change = (chats, changes) => this.each(chats, (id) => api.patch(api.sessionPath(id), changes));
 
   /** Call `deed(id)` for each of these sessions.  One that is gone meanwhile is left out. */
-  async each(chats, deed) {
-    try {
+  each(chats, deed) {
+    return this.attempt(async () => {
       for (const { id } of chats) {
-        await deed(id).catch((error) => {
-          if (error.status !== 404) throw error;
-        });
+        await deed(id).catch(api.unlessGone);
         this.select(id, false);
       }
-    } catch ({ message }) {
-      return this.setState({ trouble: message });
-    }
-    announce(text("chat.sessions.done"));
-    emit("sessions");
+      announce(text("chat.sessions.done"));
+      emit("sessions");
+    }, this.read);
   }
 
   erase = async (chats) => {
@@ -175,22 +144,19 @@ class Sessions extends Component {
         </button>
         <button class="danger" onClick=${() => this.erase(chosen)}>${text("page.delete")}</button>
       </div>
-      <div class="sessions-list ${chosen.length ? "selecting" : ""}" ref=${this.list} onScroll=${this.readMore}>
-        ${trouble ? this.problem(trouble) : found ? this.results(found) : this.listed(sessions)}
-      </div>
+      <${Rows} class="sessions-list ${chosen.length ? "selecting" : ""}">
+        <${Trouble} ...${trouble} />
+        ${!trouble?.message && (found ? this.results(found) : this.listed(sessions))}
+      <//>
     `;
   }
 
-  problem = (message) => html`
-    <p class="list-note" role="alert">
-      ${message} <button class="link" onClick=${this.read}>${text("chat.message.retry")}</button>
-    </p>
-  `;
-
   listed(sessions) {
-    const none = this.state.archived ? "chat.sessions.none_archived" : "chat.sessions.none";
+    const { archived, more } = this.state;
+    const none = archived ? "chat.sessions.none_archived" : "chat.sessions.none";
     if (!sessions.length) return html`<p class="list-note">${text(none)}</p>`;
-    return [...Map.groupBy(sessions, groupName)].map(([name, rows]) => this.group(name, rows.map(this.row)));
+    const groups = [...Map.groupBy(sessions, groupName)].map(([name, rows]) => this.group(name, rows.map(this.row)));
+    return [groups, more && html`<${Edge} key=${more} more=${this.readMore} />`];
   }
 
   results({ titles, hits }) {
@@ -203,7 +169,7 @@ class Sessions extends Component {
     ];
   }
 
-  group = (name, rows) => html`<section key=${name}><h3>${name}</h3><ul class="session-list">${rows}</ul></section>`;
+  group = (name, rows) => html`<section key=${name}><h3>${name}</h3><ul>${rows}</ul></section>`;
 
   row = (session) => html`
     <${SessionRow}

@@ -80,16 +80,14 @@ export class Thread {
 
   /** Add a successful turn without reloading. */
   add(turn) {
-    const { userMessageId, usage, memory, model } = turn;
-    const id = turn.messageId ?? randomId(); // what is temporary has none
+    const { message_id: id = randomId(), user_message_id: asked = randomId() } = turn.told; // temporary ones have none
     const said = { session_id: this.sessionId, name: null };
-    if (!this.holds(userMessageId) || turn.temporary) {
+    if (!this.holds(asked)) {
       const message = { ...said, role: "user", content: turn.text, created_at: turn.startedAt };
-      this.items.push({ ...message, id: userMessageId ?? randomId() });
+      this.items.push({ ...message, id: asked });
     }
     this.items.push({ ...said, id, role: "assistant", content: turn.reply, created_at: new Date().toISOString() });
-    const told = { usage, memory, model, finish_reason: turn.finishReason };
-    this.turns.set(id, { ...said, ...told, message_id: id, user_message_id: userMessageId });
+    this.turns.set(id, { ...said, ...turn.told, message_id: id });
   }
 
   /** Remove an erased message, and reload the session and the turns, which may have shown it. */

@@ -6,7 +6,7 @@
 
 import * as api from "../page/api.js";
 import { chosenModel } from "./model.js";
-import { emit, settings, shown, timezone } from "../page/state.js";
+import { emit, shown, stored, timezone } from "../page/state.js";
 import { randomId } from "../page/words.js";
 
 const TEMPORARY = "(temporary)"; // cannot be a session id, because those contain no parentheses
@@ -36,12 +36,7 @@ class Turn {
   reply = "";
   heard = true; // false: the reply is written without this page hearing it
   lost = false; // whether the server can't be reached
-  memory = null;
-  usage = null;
-  model = null;
-  userMessageId = null;
-  messageId = null;
-  finishReason = null;
+  told = {}; // what the API has told of the turn so far, by its names
   error = null; // an ApiError, once it has failed
   stopping = false;
   changed = () => {}; // called after each piece and at the end; set by the display
@@ -68,7 +63,7 @@ class Turn {
       await act();
       failed.delete(place);
     } catch (error) {
-      if (error.name === "AbortError") this.finishReason = "interrupted";
+      if (error.name === "AbortError") this.told.finish_reason = "interrupted";
       else {
         this.error = error;
         failed.set(place, this);
@@ -141,28 +136,23 @@ class Turn {
       message: this.text,
       timezone: timezone(),
       ...(this.temporary ? { temporary: true, history: this.history.slice(-HISTORY) } : { session_id: this.sessionId }),
-      ...(this.temporary && shown.systemPrompt ? { system_prompt: shown.systemPrompt } : {}),
-      ...(this.asked ? { model: this.asked } : {}),
-      ...(this.remember ? {} : { remember: false }),
-      ...(settings.recall ? { recall: settings.recall } : {}),
-      ...(settings.prompt ? { prompt: settings.prompt } : {}),
-      ...(this.replaces ? { replaces: this.replaces } : {}),
+      system_prompt: (this.temporary && shown.systemPrompt) || undefined,
+      model: this.asked || undefined,
+      remember: this.remember,
+      recall: stored("recall") || undefined,
+      prompt: stored("prompt") || undefined,
+      replaces: this.replaces ?? undefined,
     };
   }
 
-  #hear(chunk) {
-    if (chunk.memory) this.memory = chunk.memory;
-    if (chunk.user_message_id && !this.userMessageId) {
-      this.userMessageId = chunk.user_message_id;
-      emit("begun", { sessionId: this.sessionId });
-    }
-    if (chunk.message_id) this.messageId = chunk.message_id;
-    if (chunk.model) this.model = chunk.model;
-    if (chunk.usage) this.usage = chunk.usage;
-    const choice = chunk.choices?.[0];
-    this.reply += choice?.delta?.content ?? "";
-    if (choice?.finish_reason) this.finishReason = choice.finish_reason;
-    const part = { of: this.userMessageId, text: this.reply };
+  #hear({ memory, model, usage, message_id, user_message_id, choices }) {
+    const [{ delta, finish_reason } = {}] = choices ?? [];
+    const begins = user_message_id && !this.told.user_message_id;
+    const told = Object.entries({ memory, model, usage, message_id, user_message_id, finish_reason });
+    Object.assign(this.told, Object.fromEntries(told.filter(([, value]) => value)));
+    if (begins) emit("begun", { sessionId: this.sessionId });
+    this.reply += delta?.content ?? "";
+    const part = { of: this.told.user_message_id, text: this.reply };
     if (!this.temporary) sessionStorage.setItem(slot(this.sessionId), JSON.stringify(part));
     this.changed();
   }

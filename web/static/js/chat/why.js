@@ -2,9 +2,8 @@
 // and how many tokens it took.
 
 import * as api from "../page/api.js";
-import { Component, createRef, html } from "../page/html.js";
-import { hasText, number, text } from "../page/texts.js";
-import { date, shortened, speaker, when } from "../page/words.js";
+import { Component, Trouble, createRef, html } from "../page/html.js";
+import { date, hasText, number, shortened, speaker, text, when } from "../page/words.js";
 import { bringIntoView } from "./scrolling.js";
 
 const NEAREST = 2; // messages of the chat that are shown
@@ -13,30 +12,23 @@ const QUOTED = 300; // characters of each
 /** The explanation of the reply of `turn`, whose text is `reply`.  `jump(session, message)` goes to a message. */
 export class Why extends Component {
   place = createRef();
-  state = { memory: null, near: [], trouble: "" };
-
-  componentDidMount() {
-    this.show();
-    this.read();
-  }
+  state = { memory: null, near: [] };
 
   show = () => bringIntoView(this.place.current);
 
-  async read() {
+  async load() {
+    this.show();
     const { turn, reply } = this.props;
-    try {
-      const [memory, near] = await Promise.all([turn.memory ?? memoryOf(turn), nearest(turn, reply)]);
-      this.setState({ memory, near }, this.show);
-    } catch ({ message }) {
-      this.setState({ trouble: message });
-    }
+    const path = `${api.sessionPath(turn.session_id)}/turns/${turn.message_id}`;
+    const [{ memory }, near] = await Promise.all([turn.memory ? turn : api.get(path), nearest(turn, reply)]);
+    this.setState({ memory, near }, this.show);
   }
 
-  render({ turn, jump }, { memory, near, trouble }) {
+  render({ turn, jump }, { memory, near, busy, trouble }) {
     return html`
       <section class="why" aria-label=${text("chat.why.title")} ref=${this.place}>
-        ${trouble && html`<p class="notice error">${trouble}</p>`}
-        ${!memory && !trouble && html`<p class="muted dots">${text("chat.why.reading")}</p>`}
+        <${Trouble} ...${trouble} />
+        ${busy && html`<p class="muted dots">${text("chat.why.reading")}</p>`}
         ${memory &&
         html`
           <${ThisChat} memory=${memory} near=${near} jump=${jump} />
@@ -47,12 +39,6 @@ export class Why extends Component {
       </section>
     `;
   }
-}
-
-async function memoryOf(turn) {
-  const path = `${api.sessionPath(turn.session_id)}/turns/${turn.message_id}`;
-  turn.memory = (await api.get(path)).memory;
-  return turn.memory;
 }
 
 /** The person's earlier messages in the chat that share most words with the reply, as excerpts. */

@@ -2,7 +2,7 @@
 
 import { Component, Filled, html } from "../page/html.js";
 import { render } from "../page/markdown.js";
-import { text } from "../page/texts.js";
+import { text } from "../page/words.js";
 import { keepEnd } from "./scrolling.js";
 
 /** `turn` tells when it has changed, also `progress(turn)`.  Its text is drawn at most once a frame. */
@@ -31,13 +31,13 @@ export class Writing extends Component {
     return html`
       <article class="message assistant" aria-label=${text("chat.message.writing")} aria-busy="true">
         ${reply && html`<${Filled} class="body md" of=${reply} make=${render} />`}
-        <div class="body waiting dots" hidden=${Boolean(reply) && heard && !stopping}>${doing(turn)}</div>
+        <div class="body muted dots" hidden=${Boolean(reply) && heard && !stopping}>${doing(turn)}</div>
       </article>
     `;
   }
 }
 
-function doing({ lost, stopping, heard, reply, memory }) {
+function doing({ lost, stopping, heard, reply, told: { memory } }) {
   if (lost) return text("chat.message.lost");
   if (stopping) return text("chat.message.stopping");
   if (!heard) return reply ? text("chat.message.waiting_for_rest") : text("chat.message.waiting_for_reply");

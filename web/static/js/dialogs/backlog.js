@@ -3,19 +3,18 @@
 // Guarantee: no model is called for them before the person asks for it.
 
 import * as api from "../page/api.js";
-import { announce, el } from "../page/dom.js";
-import { html, render } from "../page/html.js";
-import { emit, settings } from "../page/state.js";
-import { text } from "../page/texts.js";
-import { Trouble } from "../page/trouble.js";
+import { announce } from "../page/dom.js";
+import { Trouble, html, render } from "../page/html.js";
+import { emit } from "../page/state.js";
+import { text } from "../page/words.js";
 
 const POLL = 1000; // milliseconds between looks at the progress
 
-const path = () => `${api.personPath(settings.user)}/summaries`;
+const path = () => `${api.personPath()}/summaries`;
 const start = () => api.post(path());
 const cancel = () => api.del(path());
 
-export const backlogElement = el("div.backlog");
+export const backlogElement = document.createElement("div");
 let most = 0; // chats that were left when the work shown here began
 let timer;
 

@@ -2,7 +2,7 @@
 //
 // Guarantee: of a .zip only the chats are read, and nothing is sent of a file that is damaged or of another kind.
 
-import { hasText, text } from "../page/texts.js";
+import { hasText, text } from "../page/words.js";
 
 const PART = 500_000; // characters after which a part ends: few enough for any proxy, and to see progress
 const CHATS = /(?:^|\/)conversations(?:-\d+)?\.json$/; // in ChatGPT's export

@@ -1,11 +1,12 @@
 // Has the whole window accept files with chats.
 
-import { el } from "../page/dom.js";
-import { text } from "../page/texts.js";
+import { elementOf, html } from "../page/html.js";
+import { text } from "../page/words.js";
 
 /** `open()` opens the dialog that shows the import. */
 export function startDrop(open) {
-  const veil = el("div.drop", { popover: "manual", role: "status" }, text("dialogs.import.drop")); // above open dialogs
+  const words = text("dialogs.import.drop");
+  const veil = elementOf(html`<div class="drop" popover="manual" role="status">${words}</div>`); // above open dialogs
   document.body.append(veil);
   const files = (act) => (event) => {
     if (!event.dataTransfer?.types.includes("Files")) return;

@@ -4,18 +4,17 @@
 // be imported again: nothing is stored twice.  No model is called (see backlog.js).
 
 import * as api from "../page/api.js";
-import { announce, el } from "../page/dom.js";
-import { html, render } from "../page/html.js";
-import { emit, settings } from "../page/state.js";
-import { text } from "../page/texts.js";
-import { Trouble } from "../page/trouble.js";
+import { announce } from "../page/dom.js";
+import { Trouble, html, render } from "../page/html.js";
+import { emit, person } from "../page/state.js";
+import { text } from "../page/words.js";
 import { showBacklog } from "./backlog.js";
 import { partsOf } from "./chats_file.js";
 
 const COUNTED = ["sessions", "messages", "facts", "summaries", "turns", "items"];
 
 /** Shows the import.  There is one, which goes on while no dialog shows it. */
-export const importElement = el("div.import");
+export const importElement = document.createElement("div");
 const show = (content) => render(content, importElement);
 let running = false;
 
@@ -24,7 +23,7 @@ export async function importFiles(files) {
   if (running || !files.length) return;
   const name = [...files].map((file) => file.name).join(", ");
   show(html`<p class="muted small dots">${text("dialogs.import.reading", { name })}</p>`);
-  await run(async () => send({ name, user: settings.user, parts: await partsOf(files), stored: 0, answers: [] }));
+  await run(async () => send({ name, user: person(), parts: await partsOf(files), stored: 0, answers: [] }));
 }
 
 async function run(deed) {
@@ -40,7 +39,7 @@ async function send(work) {
   try {
     while (parts.length) {
       show(html`<${Progress} name=${name} stored=${work.stored} count=${count} />`);
-      answers.push(await api.post("/api/import", parts[0].body, { query: { user_id: user } }));
+      answers.push(await api.post("/api/import", parts[0].body, { user_id: user }));
       work.stored += parts.shift().chats;
     }
     finished(name, answers);

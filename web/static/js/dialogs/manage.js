@@ -5,14 +5,14 @@
 
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
-import { createRef, html } from "../page/html.js";
+import { Edge } from "../page/edge.js";
+import { Component, Trouble, createRef, html } from "../page/html.js";
 import { CATEGORIES } from "../memory/fact_form.js";
 import { FactList } from "../memory/facts.js";
 import { forgetFacts } from "../memory/forget.js";
 import { PersonData } from "./person_data.js";
-import { emit, on, settings } from "../page/state.js";
-import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
+import { emit, on, person } from "../page/state.js";
+import { text } from "../page/words.js";
 
 const PAGE = 100;
 const SEARCH_DELAY = 200; // milliseconds after the last key before a search starts
@@ -31,9 +31,8 @@ export function openManage() {
 
 for (const event of ["memory", "turn", "person"]) on(event, () => opened?.read());
 
-class Facts extends Attempts {
+class Facts extends Component {
   search = createRef();
-  list = createRef();
   state = {
     ...ALL,
     order: "newest",
@@ -43,28 +42,19 @@ class Facts extends Attempts {
     selected: new Set(), // ids; some may not be visible any more
   };
 
-  componentDidMount() {
-    opened = this;
-    this.read();
-  }
-
   componentWillUnmount() {
     opened = null;
   }
 
-  componentDidUpdate(props, { room }) {
-    if (this.state.room > room) this.list.current.querySelectorAll("[data-fact]")[room]?.focus();
-  }
-
   // -- reading
 
-  read = () =>
-    this.attempt(async (isLast) => {
-      const { q, category } = this.state;
-      const loaded = [api.all("/api/facts", { q: q.trim(), category }), api.all("/api/sessions")];
-      const [facts, chats] = await Promise.all(loaded);
-      if (isLast()) this.setState({ facts, titles: new Map(chats.map(({ id, title }) => [id, title])) });
-    }, this.read);
+  async load(isLast) {
+    opened = this;
+    const { q, category } = this.state;
+    const loaded = [api.all("/api/facts", { q: q.trim(), category }), api.all("/api/sessions")];
+    const [facts, chats] = await Promise.all(loaded);
+    if (isLast()) this.setState({ facts, titles: new Map(chats.map(({ id, title }) => [id, title])) });
+  }
 
   /** The facts that are shown. */
   get listed() {
@@ -74,18 +64,14 @@ class Facts extends Attempts {
     return facts.slice(0, room);
   }
 
-  get filtered() {
-    return this.state.q.trim() !== "" || this.state.category !== "";
-  }
-
   /** Show other facts, as a search or a filter says, with none selected. */
-  filter(changes, delay = 0) {
+  filter(changes) {
     this.setState({ ...changes, room: PAGE, selected: new Set() });
     clearTimeout(this.timer);
-    this.timer = setTimeout(this.read, delay);
+    this.timer = setTimeout(this.read, SEARCH_DELAY);
   }
 
-  pick = (name) => (event) => this.filter({ [name]: event.target.value });
+  pick = ({ target: { name, value } }) => this.filter({ [name]: value });
 
   showAll = () => {
     this.filter(ALL);
@@ -95,9 +81,8 @@ class Facts extends Attempts {
   // -- selecting and forgetting
 
   select(ids, wanted) {
-    const selected = new Set(this.state.selected);
-    for (const id of ids) wanted ? selected.add(id) : selected.delete(id);
-    this.setState({ selected });
+    const { selected } = this.state;
+    this.setState({ selected: wanted ? selected.union(new Set(ids)) : selected.difference(new Set(ids)) });
   }
 
   get chosen() {
@@ -128,7 +113,7 @@ class Facts extends Attempts {
       <p class="muted small" role="status">${this.counted()}</p>
       <${Trouble} ...${trouble} />
       ${facts?.length === 0 && this.empty()}
-      <div ref=${this.list} onKeyDown=${this.keys}>
+      <div onKeyDown=${this.keys}>
         <${FactList}
           label=${text("dialogs.manage.facts")}
           facts=${this.listed}
@@ -138,9 +123,7 @@ class Facts extends Attempts {
           changed=${this.changed}
         />
       </div>
-      <div class="row center" hidden=${!(facts?.length > room)}>
-        <button onClick=${() => this.setState({ room: room + PAGE })}>${text("dialogs.manage.show_more")}</button>
-      </div>
+      ${facts?.length > room && html`<${Edge} key=${room} more=${() => this.setState({ room: room + PAGE })} />`}
     `;
   }
 
@@ -153,12 +136,12 @@ class Facts extends Attempts {
       <div class="manage-tools">
         <div class="manage-filters">
           <input type="search" placeholder=${label} aria-label=${label} autocomplete="off" maxlength="2000" autofocus
-            ref=${this.search} value=${q} onInput=${({ target }) => this.filter({ q: target.value }, SEARCH_DELAY)} />
-          <select aria-label=${text("dialogs.manage.category")} value=${category} onChange=${this.pick("category")}>
+            ref=${this.search} name="q" value=${q} onInput=${this.pick} />
+          <select name="category" aria-label=${text("dialogs.manage.category")} value=${category} onChange=${this.pick}>
             <option value="">${text("dialogs.manage.all_categories")}</option>
             ${Object.entries(CATEGORIES).map(([value, name]) => html`<option value=${value}>${capital(name)}</option>`)}
           </select>
-          <select aria-label=${text("dialogs.manage.order")} value=${order} onChange=${this.pick("order")}>
+          <select name="order" aria-label=${text("dialogs.manage.order")} value=${order} onChange=${this.pick}>
             ${ORDERS.map((one) => html`<option value=${one}>${text(`dialogs.manage.${one}`)}</option>`)}
           </select>
         </div>
@@ -202,19 +185,16 @@ class Facts extends Attempts {
   `;
 
   empty() {
-    if (this.filtered)
-      return html`
-        <div class="manage-empty">
-          <p>${text("dialogs.manage.no_match")}</p>
-          <button onClick=${this.showAll}>${text("dialogs.manage.show_all")}</button>
-        </div>
-      `;
-    return html`
-      <div class="manage-empty">
-        <p>${text("dialogs.manage.empty", { person: settings.user })}</p>
-        <p class="muted small">${text("dialogs.manage.empty_hint")}</p>
-      </div>
+    const { q, category } = this.state;
+    const filtered = html`
+      <p>${text("dialogs.manage.no_match")}</p>
+      <button onClick=${this.showAll}>${text("dialogs.manage.show_all")}</button>
     `;
+    const nothing = html`
+      <p>${text("dialogs.manage.empty", { person: person() })}</p>
+      <p class="muted small">${text("dialogs.manage.empty_hint")}</p>
+    `;
+    return html`<div class="manage-empty">${q.trim() || category ? filtered : nothing}</div>`;
   }
 }
 

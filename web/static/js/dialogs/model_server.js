@@ -4,7 +4,7 @@ import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
 import { Component, createRef, html } from "../page/html.js";
 import { emit, holder } from "../page/state.js";
-import { number, text } from "../page/texts.js";
+import { number, text } from "../page/words.js";
 
 const PATH = "/api/model-server";
 const OPENAI = "https://api.openai.com/v1";
@@ -20,13 +20,15 @@ export async function openModelServer() {
 
 class ModelServer extends Component {
   form = createRef();
-  state = { server: this.props.server, said: "", busy: false };
+  state = { server: this.props.server, said: "" };
 
-  act = (before, call) => async (event) => {
+  act = (before, call) => (event) => {
     event.preventDefault();
-    this.setState({ said: before, busy: true });
-    const said = await call().catch((error) => `${error.message} ${error.told}`);
-    this.setState({ said, busy: false });
+    this.setState({ said: before });
+    this.attempt(async () => {
+      const said = await call().catch((error) => `${error.message} ${error.told}`);
+      this.setState({ said });
+    });
   };
 
   test = this.act(text("dialogs.model_server.testing"), async () => {

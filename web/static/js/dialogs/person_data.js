@@ -5,11 +5,10 @@
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
 import { saveFile } from "../page/dom.js";
-import { createRef, html } from "../page/html.js";
-import { emit, settings } from "../page/state.js";
-import { number, text, textParts } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
-import { moment } from "../page/words.js";
+import { Component, Trouble, createRef, html } from "../page/html.js";
+import { closePanel } from "../page/panels.js";
+import { emit, person } from "../page/state.js";
+import { moment, number, text, textParts } from "../page/words.js";
 import { backlogElement, showBacklog } from "./backlog.js";
 import { importElement, importFiles } from "./import.js";
 
@@ -19,14 +18,13 @@ const COUNTED = [
   ...["items", "item_versions", "jobs", "index_documents"],
 ];
 
-const person = () => api.personPath(settings.user);
 const label = (key) => text(`dialogs.person_data.labels.${key}`);
 
 /** `leave()` closes the dialog around it. */
-export class PersonData extends Attempts {
+export class PersonData extends Component {
   work = createRef();
   file = createRef();
-  state = { busy: false, note: "" };
+  state = { note: "" };
 
   componentDidMount() {
     this.work.current.append(importElement, backlogElement);
@@ -37,20 +35,20 @@ export class PersonData extends Attempts {
   run = (note, deed) => async () => {
     if (this.state.busy) return;
     let done = "";
-    this.setState({ busy: true, note });
+    this.setState({ note });
     await this.attempt(async () => (done = await deed()));
-    this.setState({ busy: false, note: done });
+    this.setState({ note: done });
   };
 
   exportAll = this.run(text("dialogs.person_data.exporting"), async () => {
-    const { blob, name } = await api.download(`${person()}/export`);
+    const { blob, name } = await api.download(`${api.personPath()}/export`);
     saveFile(blob, name);
     return text("dialogs.person_data.exported", { name });
   });
 
   eraseAll = this.run("", async () => {
-    const user = settings.user;
-    const kept = await api.find(person());
+    const user = person();
+    const kept = await api.find(api.personPath());
     if (!kept) return text("dialogs.person_data.nothing", { user });
     const count = (kind) => text(`dialogs.import.counts.${kind}`, { count: kept[kind] });
     const counts = ["sessions", "messages", "facts"].map(count).join(", ");
@@ -58,11 +56,11 @@ export class PersonData extends Attempts {
     const typed = text("dialogs.person_data.erase_typed");
     const title = text("dialogs.person_data.erase_title");
     if (!(await confirmed(title, means, text("dialogs.person_data.erase"), { typed }))) return "";
-    const receipt = await api.del(person());
+    const receipt = await api.del(api.personPath());
     emit("person"); // removes the data from the page
     await showReceipt(receipt);
     this.props.leave();
-    document.dispatchEvent(new CustomEvent("show-conversation")); // on a phone the list of chats covers it
+    closePanel(); // on a phone the list of chats covers it
     return "";
   });
 
@@ -74,7 +72,7 @@ export class PersonData extends Attempts {
   render(_, { busy, note, trouble }) {
     const accepted = text("dialogs.import.accepted");
     const accept = ".json,.zip,application/json,application/zip";
-    const whose = textParts("dialogs.person_data.whose", { user: html`<strong>${settings.user}</strong>` });
+    const whose = textParts("dialogs.person_data.whose", { user: html`<strong>${person()}</strong>` });
     return html`
       <div class="person">
         <div class="row wrap">
@@ -103,12 +101,6 @@ function showReceipt(receipt) {
     <p>${text("dialogs.person_data.erased", { user, at: moment(at) })}</p>
     <table class="receipt">
       <caption class="visually-hidden">${text("dialogs.person_data.receipt")}</caption>
-      <thead class="visually-hidden">
-        <tr>
-          <th scope="col">${text("dialogs.person_data.what")}</th>
-          <th scope="col">${text("dialogs.person_data.how_many")}</th>
-        </tr>
-      </thead>
       <tbody>${COUNTED.map(row)}</tbody>
     </table>
     ${pending.length > 0 &&

@@ -2,27 +2,26 @@
 // Guarantee: trying a prompt stores nothing.
 
 import * as api from "../page/api.js";
-import { createRef, html } from "../page/html.js";
-import { EMPTY } from "../memory/sections.js";
+import { Component, Trouble, createRef, html } from "../page/html.js";
+import { EMPTY, partsOf } from "../memory/sections.js";
 import { Differences } from "../memory/versions.js";
 import { shown } from "../page/state.js";
-import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
-import { modelName } from "../page/words.js";
+import { modelName, text } from "../page/words.js";
 
 /** `words` is the text of the prompt; only a prompt for the `summary` can be tried. */
-export class TryPrompt extends Attempts {
+export class TryPrompt extends Component {
   section = createRef();
   state = {
-    trying: false,
     found: null, // {latest, preview, builtin}: the current summary, the one with this prompt, and who wrote it
   };
 
   try = async () => {
-    if (this.state.trying) return;
-    this.setState({ trying: true, found: null });
-    await this.attempt(async () => this.setState({ found: await this.ask() }));
-    this.setState({ trying: false }, () => this.section.current?.scrollIntoView({ block: "nearest" }));
+    if (this.state.busy) return;
+    this.setState({ found: null });
+    await this.attempt(async () => {
+      const found = await this.ask();
+      this.setState({ found }, () => this.section.current.scrollIntoView({ block: "nearest" }));
+    });
   };
 
   async ask() {
@@ -43,19 +42,19 @@ export class TryPrompt extends Attempts {
   }
 
   get note() {
-    const { trying, found } = this.state;
-    if (trying) return text("dialogs.prompts.trying");
+    const { busy, found } = this.state;
+    if (busy) return text("dialogs.prompts.trying");
     if (found) return text(found.builtin ? "dialogs.prompts.builtin" : "dialogs.prompts.nothing_stored");
     return this.hindrance;
   }
 
-  render(_, { trying, found, trouble }) {
+  render(_, { busy, found, trouble }) {
     return html`
       <div class="row wrap">
         <button aria-describedby="try-note" disabled=${this.hindrance} onClick=${this.try}>
           ${text("dialogs.prompts.try")}
         </button>
-        <p class="muted small ${trying && "dots"}" id="try-note" role="status">${this.note}</p>
+        <p class="muted small ${busy && "dots"}" id="try-note" role="status">${this.note}</p>
       </div>
       <${Trouble} ...${trouble} />
       ${found &&
@@ -79,6 +78,6 @@ function Compared({ latest, preview }) {
   return html`
     <h3>${text("dialogs.prompts.result")}</h3>
     <p class="muted small">${about}</p>
-    <${Differences} before=${latest?.sections ?? EMPTY} after=${preview.sections} />
+    <${Differences} before=${partsOf(latest?.sections ?? EMPTY)} after=${partsOf(preview.sections)} />
   `;
 }

@@ -4,15 +4,15 @@
 
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
-import { Component, createRef, html } from "../page/html.js";
-import { Rows } from "../memory/rows.js";
+import { Component, Trouble, createRef, html } from "../page/html.js";
+import { Choice, Rows } from "../page/rows.js";
 import { TryPrompt } from "./prompt_try.js";
-import { settings } from "../page/state.js";
-import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
+import { keep, stored } from "../page/state.js";
+import { text } from "../page/words.js";
 
 const NAME = "[a-z0-9][a-z0-9_\\-]{0,63}";
-const ABOUT = { pattern: NAME, required: true, autocomplete: "off", spellcheck: false };
+const RULES = text("dialogs.prompts.name_rules");
+const ABOUT = { title: RULES, pattern: NAME, required: true, autocomplete: "off", spellcheck: false };
 const OTHERS = ["system", "memory", "profile", "feedback", "repair"]; // all others are summary prompts
 
 const drafts = new Map(); // unsaved text by prompt name, kept when the dialog closes
@@ -27,25 +27,19 @@ export function openPrompts(name = "summary") {
   return openDialog(text("dialogs.prompts.title"), () => html`<${Editor} name=${name} />`, { wide: true });
 }
 
-class Editor extends Attempts {
+class Editor extends Component {
   field = createRef();
   state = {
     saved: null, // by name; null: not loaded yet
     name: this.props.name, // of the prompt that is edited
     note: "",
-    problem: "", // with the text; `trouble` is of anything else
   };
 
-  componentDidMount() {
-    this.read();
+  async load() {
+    const { items } = await api.get("/api/prompts");
+    const saved = new Map(items.map((prompt) => [prompt.name, prompt]));
+    this.setState({ saved }, () => this.names.includes(this.state.name) || this.choose("summary"));
   }
-
-  read = () =>
-    this.attempt(async () => {
-      const { items } = await api.get("/api/prompts");
-      const saved = new Map(items.map((prompt) => [prompt.name, prompt]));
-      this.setState({ saved }, () => this.names.includes(this.state.name) || this.choose("summary"));
-    }, this.read);
 
   get names() {
     return [...new Set([...(this.state.saved?.keys() ?? []), ...drafts.keys()])].sort();
@@ -53,7 +47,7 @@ class Editor extends Attempts {
 
   textOf = (name) => drafts.get(name) ?? this.state.saved?.get(name)?.text ?? "";
 
-  choose = (name, note = "") => this.setState({ name, note, problem: "", trouble: {} });
+  choose = (name, note = "") => this.setState({ name, note, trouble: {} });
 
   add = (event) => {
     event.preventDefault();
@@ -80,20 +74,17 @@ class Editor extends Attempts {
     this.field.current.focus();
   };
 
-  save = async () => {
-    const { name, saved } = this.state;
-    const words = this.textOf(name);
-    try {
+  save = () =>
+    this.attempt(async () => {
+      const { name, saved } = this.state;
+      const words = this.textOf(name);
       const prompt = await api.put(pathOf(name), { text: words });
       if (drafts.get(name) === words) drafts.delete(name);
       this.setState({ saved: new Map(saved).set(name, prompt) });
       if (name !== this.state.name) return;
       this.choose(name, text(isSummary(name) ? "dialogs.prompts.saved_summary" : "dialogs.prompts.saved", prompt));
       this.field.current.focus(); // the Save button is now disabled
-    } catch ({ message }) {
-      if (name === this.state.name) this.setState({ problem: message });
-    }
-  };
+    });
 
   remove = async () => {
     const { name } = this.state;
@@ -104,29 +95,27 @@ class Editor extends Attempts {
       drafts.delete(name);
       await this.read();
       this.field.current.focus();
-      if (!this.names.includes(settings.prompt)) settings.prompt = ""; // messages that name it would be refused
+      if (!this.names.includes(stored("prompt"))) keep("prompt", ""); // messages that name it would be refused
     });
   };
 
-  render(_, { saved, name, note, problem, trouble }) {
+  render(_, { saved, name, note, trouble }) {
     const about = text(`dialogs.prompts.about.${isSummary(name) ? "summary" : name}`, { name });
     return html`
-      <div class="prompt-editor">
-        <div class="prompt-side">
-          <${Rows}>
-            <ul class="prompt-list" aria-label=${text("dialogs.prompts.title")}>
-              ${this.names.map((one) => html`<li key=${one}>${this.row(one)}</li>`)}
-            </ul>
+      <div class="choosing">
+        <div class="stack">
+          <${Rows} class="choices">
+            <ul aria-label=${text("dialogs.prompts.title")}>${this.names.map(this.row)}</ul>
           <//>
           <form class="row bottom" onSubmit=${this.add}>
             <label class="field grow">
               ${text("dialogs.prompts.name")}
-              <input type="text" name="name" placeholder="brief" title=${text("dialogs.prompts.name_rules")} ...${ABOUT} />
+              <input type="text" name="name" placeholder="brief" ...${ABOUT} />
             </label>
             <button type="submit">${text("dialogs.prompts.add")}</button>
           </form>
         </div>
-        <div class="prompt-main">
+        <div class="chosen">
           <p class="muted small" id="prompt-about">${about}</p>
           <textarea
             class="mono"
@@ -137,11 +126,10 @@ class Editor extends Attempts {
             disabled=${!saved}
             aria-label=${text("dialogs.prompts.text")}
             aria-describedby="prompt-about prompt-note"
-            aria-invalid=${problem ? "true" : null}
+            aria-invalid=${trouble?.message ? "true" : null}
             onInput=${this.type}
           />
-          <p class="small ${problem && "problem"}" id="prompt-note" role="status">${problem || note}</p>
-          <${Trouble} ...${trouble} />
+          <div id="prompt-note"><p class="small" role="status">${note}</p><${Trouble} ...${trouble} /></div>
           ${this.buttons()}
         </div>
       </div>
@@ -162,19 +150,14 @@ class Editor extends Attempts {
     `;
   }
 
-  row(name) {
+  row = (name) => {
     const { version, source } = this.state.saved?.get(name) ?? {};
     const details = [
       source ? text(`dialogs.prompts.source.${source}`) : text("dialogs.prompts.new"),
       version ? text("dialogs.prompts.version", { version }) : "",
       drafts.has(name) ? text("dialogs.prompts.unsaved") : "",
     ];
-    const current = name === this.state.name ? "true" : null;
-    return html`
-      <button data-row class="prompt-name" aria-current=${current} onClick=${() => this.choose(name)}>
-        <span>${name}</span>
-        <span class="muted small">${details.filter(Boolean).join(", ")}</span>
-      </button>
-    `;
-  }
+    const about = { name, details: details.filter(Boolean).join(", "), chosen: name === this.state.name };
+    return html`<${Choice} key=${name} ...${about} onClick=${() => this.choose(name)} />`;
+  };
 }

@@ -6,13 +6,12 @@
 import * as api from "../page/api.js";
 import { openSession } from "../chat/conversation.js";
 import { openDialog } from "../page/dialog.js";
-import { Component, html } from "../page/html.js";
+import { Component, Trouble, html } from "../page/html.js";
 import { mayServe, openModelServer } from "./model_server.js";
 import { openPrompts, summaryPrompts } from "./prompts.js";
-import { emit, holder, settings, shown } from "../page/state.js";
+import { HERE, emit, holder, keep, person, shown, stored } from "../page/state.js";
 import { SystemPrompt } from "./system_prompt.js";
-import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
+import { text } from "../page/words.js";
 
 const PLAIN = { autocomplete: "off", spellcheck: false, maxlength: 256 };
 const RECALL = ["auto", "always", "tools", "off"];
@@ -30,16 +29,16 @@ const readiness = () => api.get("/health/ready").catch((error) => ({ error }));
 
 class Settings extends Component {
   render({ ready }) {
-    const recall = (mode) => (settings.recall = mode === ready.recall ? "" : mode);
+    const recall = (mode) => keep("recall", mode === ready.recall ? "" : mode);
     return html`
       <${Part} name="name"><${Name} changed=${() => this.forceUpdate()} /><//>
       <${Part} name="recall">
-        <${Choices} name="recall" options=${RECALL} chosen=${settings.recall || ready.recall} choose=${recall} />
+        <${Choices} name="recall" options=${RECALL} chosen=${stored("recall") || ready.recall} choose=${recall} />
       <//>
-      <${Part} name="system"><${SystemPrompt} key=${settings.user} /><//>
+      <${Part} name="system"><${SystemPrompt} key=${person()} /><//>
       <${Part} name="summaries"><${SummaryPrompt} usual=${ready.summary_prompt} /><//>
       <${Part} name="zone"><${TimeZone} /><//>
-      <${Part} name="look"><${Choices} name="look" options=${LOOKS} chosen=${settings.theme} choose=${wear} /><//>
+      <${Part} name="look"><${Choices} name="look" options=${LOOKS} chosen=${stored("theme")} choose=${wear} /><//>
       <${Part} name="keys"><${Keys} /><//>
       <${Part} name="models"><${Models} ready=${ready} /><//>
     `;
@@ -55,7 +54,7 @@ const Part = ({ name, children }) => html`
 
 /** A group of radio buttons.  Each has a title, and an explanation where the choice is about memory. */
 const Choices = ({ name, options, chosen, choose }) => html`
-  <fieldset class="choices ${name}" aria-label=${text(`dialogs.settings.titles.${name}`)}>
+  <fieldset aria-label=${text(`dialogs.settings.titles.${name}`)}>
     ${options.map(
       (value) => html`
         <label class="choice">
@@ -72,24 +71,20 @@ const Choices = ({ name, options, chosen, choose }) => html`
 `;
 
 function wear(theme) {
-  settings.theme = theme;
+  keep("theme", theme);
   if (theme) document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
 }
 
 /** Whose memory is shown.  `changed()` is called after the name was changed. */
 class Name extends Component {
-  state = { name: settings.user, note: "" };
-
-  componentWillUnmount() {
-    this.apply(); // Escape closes the dialog without a change event of the field that is being edited
-  }
+  state = { name: person(), note: "" };
 
   apply = async () => {
     const name = this.state.name.trim() || "me";
     this.setState({ name });
-    if (name === settings.user) return;
-    settings.user = name;
+    if (name === person()) return;
+    keep("user", name);
     emit("person");
     this.props.changed();
     this.setState({ note: await whatIsKept(name).catch((error) => error.message) });
@@ -110,7 +105,7 @@ class Name extends Component {
 }
 
 async function whatIsKept(name) {
-  const kept = await api.find(api.personPath(name));
+  const kept = await api.find(api.personPath());
   if (!kept) return text("dialogs.settings.name_new", { name });
   const chats = text("dialogs.settings.chats", { count: kept.sessions });
   const facts = text("dialogs.settings.facts", { count: kept.facts });
@@ -118,27 +113,25 @@ async function whatIsKept(name) {
 }
 
 /** The choice of the prompt that summaries are written with. */
-class SummaryPrompt extends Attempts {
+class SummaryPrompt extends Component {
   state = { prompts: null }; // null: not loaded yet
 
-  componentDidMount() {
-    this.read();
+  async load() {
+    this.setState({ prompts: await summaryPrompts() });
   }
 
-  read = () => this.attempt(async () => this.setState({ prompts: await summaryPrompts() }), this.read);
-
   choose = ({ target }) => {
-    settings.prompt = target.value === this.props.usual ? "" : target.value;
+    keep("prompt", target.value === this.props.usual ? "" : target.value);
     this.forceUpdate();
   };
 
   edit = async () => {
-    await openPrompts(settings.prompt || this.props.usual);
+    await openPrompts(stored("prompt") || this.props.usual);
     this.read();
   };
 
   render({ usual }, { prompts, trouble }) {
-    const chosen = settings.prompt || usual;
+    const chosen = stored("prompt") || usual;
     const words = prompts?.find((prompt) => prompt.name === chosen)?.text;
     const names = new Set([...(prompts ?? []).map((prompt) => prompt.name), chosen]);
     return html`
@@ -161,10 +154,9 @@ class SummaryPrompt extends Attempts {
 }
 
 function TimeZone() {
-  const own = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
-  const zones = new Set([settings.timezone, ...Intl.supportedValuesOf("timeZone")].filter(Boolean));
+  const zones = new Set([stored("timezone"), ...Intl.supportedValuesOf("timeZone")].filter(Boolean));
   const change = ({ target }) => {
-    settings.timezone = target.value;
+    keep("timezone", target.value);
     emit("sessions"); // redraw all times
     if (shown.sessionId) openSession(shown.sessionId);
   };
@@ -172,8 +164,8 @@ function TimeZone() {
     <p class="muted small">${text("dialogs.settings.zone_about")}</p>
     <label class="field">
       ${text("dialogs.settings.titles.zone")}
-      <select value=${settings.timezone} onChange=${change}>
-        <option value="">${text("dialogs.settings.zone_of_browser", { zone: own })}</option>
+      <select value=${stored("timezone")} onChange=${change}>
+        <option value="">${text("dialogs.settings.zone_of_browser", { zone: HERE })}</option>
         ${[...zones].map((zone) => html`<option value=${zone}>${zone}</option>`)}
       </select>
     </label>

@@ -7,7 +7,7 @@ import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
 import { byId } from "../page/dom.js";
 import { Component, html } from "../page/html.js";
-import { text, textParts } from "../page/texts.js";
+import { text, textParts } from "../page/words.js";
 
 export function startSignIn() {
   const out = byId("sign-out");

@@ -4,34 +4,26 @@
 
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
-import { html } from "../page/html.js";
+import { Component, Trouble, html } from "../page/html.js";
 import { shown } from "../page/state.js";
-import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
-import { tooLong } from "../page/words.js";
+import { text, tooLong } from "../page/words.js";
 
 const CHARS_MAX = 20_000;
 
-export class SystemPrompt extends Attempts {
+export class SystemPrompt extends Component {
   path = shown.sessionId && api.sessionPath(shown.sessionId); // null before the first message is stored
   state = { words: null, note: "" }; // null: not loaded yet
 
-  componentDidMount() {
-    this.read();
-  }
-
   componentWillUnmount() {
     this.closed = true;
-    this.save(); // Escape closes the dialog without a change event of the field that is being edited
   }
 
-  read = () =>
-    this.attempt(async () => {
-      const session = this.path && (await api.find(this.path));
-      if (!session) this.path = null;
-      this.kept = session ? (session.system_prompt ?? "") : shown.systemPrompt;
-      this.setState({ words: this.kept });
-    }, this.read);
+  async load() {
+    const session = this.path && (await api.find(this.path));
+    if (!session) this.path = null;
+    this.kept = session ? (session.system_prompt ?? "") : shown.systemPrompt;
+    this.setState({ words: this.kept });
+  }
 
   save = async () => {
     const wanted = this.state.words?.trim() ?? this.kept;

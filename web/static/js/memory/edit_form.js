@@ -2,15 +2,14 @@
 // Guarantee: the typed text stays in the form until it is stored.
 
 import { isEnter } from "../page/dom.js";
-import { createRef, html } from "../page/html.js";
-import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
+import { Component, Trouble, createRef, html } from "../page/html.js";
+import { text } from "../page/words.js";
 
 /**
  * The children are the fields.  `save(values)` gets their values by name.  It resolves when they are stored, and throws
  * on failure; the form shows the error.  With `manyLines`, Enter begins a new line, and Ctrl+Enter saves.
  */
-export class EditForm extends Attempts {
+export class EditForm extends Component {
   form = createRef();
 
   componentDidMount() {
@@ -19,10 +18,8 @@ export class EditForm extends Attempts {
 
   submit = async (event) => {
     event.preventDefault();
-    if (this.saving) return;
-    this.saving = true;
+    if (this.state.busy) return;
     await this.attempt(() => this.props.save(Object.fromEntries(new FormData(this.form.current))));
-    this.saving = false;
   };
 
   keys = (event) => {

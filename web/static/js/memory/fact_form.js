@@ -1,8 +1,7 @@
 // The form to correct a fact or to add one.
 
 import { html } from "../page/html.js";
-import { text } from "../page/texts.js";
-import { tooLong } from "../page/words.js";
+import { text, tooLong } from "../page/words.js";
 import { EditForm, oneLine } from "./edit_form.js";
 
 const NAMES = ["identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"];

@@ -1,25 +1,18 @@
 // The history of a fact and of the facts that it replaced: one sentence for each change, newest first.
 
 import * as api from "../page/api.js";
-import { html } from "../page/html.js";
-import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
+import { Component, Trouble, html } from "../page/html.js";
+import { moment, text } from "../page/words.js";
 import { CATEGORIES } from "./fact_form.js";
-import { moment } from "../page/words.js";
 
 /** It is read once: give it a key that changes with the fact. */
-export class FactHistory extends Attempts {
+export class FactHistory extends Component {
   state = { lines: [] };
 
-  componentDidMount() {
-    this.read();
+  async load() {
+    const { items } = await api.get(`/api/facts/${this.props.fact.id}/history`);
+    this.setState({ lines: told(items) });
   }
-
-  read = () =>
-    this.attempt(async () => {
-      const { items } = await api.get(`/api/facts/${this.props.fact.id}/history`);
-      this.setState({ lines: told(items) });
-    }, this.read);
 
   render(_, { lines, trouble }) {
     return html`

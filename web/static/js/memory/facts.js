@@ -6,14 +6,12 @@
 import * as api from "../page/api.js";
 import { jumpTo } from "../chat/conversation.js";
 import { announce } from "../page/dom.js";
-import { Component, createRef, html } from "../page/html.js";
+import { Component, Trouble, createRef, html } from "../page/html.js";
 import { CATEGORIES, FactForm } from "./fact_form.js";
 import { FactHistory } from "./fact_history.js";
 import { forgetFacts } from "./forget.js";
-import { Row, RowButton, Rows } from "./rows.js";
-import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
-import { randomId, when } from "../page/words.js";
+import { Row, RowButton, Rows } from "../page/rows.js";
+import { text, when } from "../page/words.js";
 
 /** The facts in the order of prompts: pinned first, then by score. */
 export function ranked(facts) {
@@ -27,7 +25,6 @@ export function ranked(facts) {
  */
 export class FactList extends Component {
   state = { editing: {} }; // the facts with an open form, by id
-  hint = randomId();
 
   edit = (id, fact) => this.setState(({ editing }) => ({ editing: { ...editing, [id]: fact } }));
 
@@ -36,8 +33,8 @@ export class FactList extends Component {
     // A form stays while its fact is not listed, such as during another chat.
     const unlisted = Object.values(editing).filter((fact) => fact && !listed.has(fact.id));
     return html`
-      <${Rows} class="facts-frame" hidden=${!facts.length}>
-        <ul class="facts" aria-label=${label}>
+      <${Rows} hidden=${!facts.length} hint=${text("memory.fact.keys")}>
+        <ul aria-label=${label}>
           ${[...facts, ...unlisted].map(
             (fact) => html`
               <${Fact}
@@ -46,19 +43,17 @@ export class FactList extends Component {
                 editing=${Boolean(editing[fact.id])}
                 edit=${this.edit}
                 hidden=${!listed.has(fact.id)}
-                hint=${this.hint}
                 ...${rest}
               />
             `,
           )}
         </ul>
-        <p class="facts-hint" id=${this.hint}>${text("memory.fact.keys")}</p>
       <//>
     `;
   }
 }
 
-class Fact extends Attempts {
+class Fact extends Component {
   row = createRef();
   state = { past: false };
 
@@ -87,10 +82,10 @@ class Fact extends Attempts {
     this.props.changed(await api.patch(`/api/facts/${this.props.fact.id}`, changes));
   }
 
-  render({ fact, editing, hidden, hint, before, sessionTitle, leave }, { past, trouble }) {
+  render({ fact, editing, hidden, before, sessionTitle, leave }, { past, trouble }) {
     const { text: words, pinned } = fact;
     const keys = { p: this.pin, e: this.edit, Delete: this.forget, Backspace: this.forget };
-    const about = { place: this.row, "data-fact": fact.id, "aria-describedby": hint };
+    const about = { place: this.row, "data-fact": fact.id };
     const looks = `fact ${pinned ? "pinned" : ""}`;
     if (editing)
       return html`
@@ -115,7 +110,7 @@ class Fact extends Attempts {
           ${past && html`<${FactHistory} key=${JSON.stringify(fact)} fact=${fact} />`}
           <${Trouble} ...${trouble} />
         </div>
-        <div class="fact-actions">
+        <div class="row-actions">
           <${RowButton} name="edit" of=${words} onClick=${this.edit} />
           <${RowButton} name="forget" of=${words} onClick=${this.forget} />
           <${RowButton} name="pin" of=${words} onClick=${this.pin} aria-pressed=${pinned} />
@@ -137,21 +132,17 @@ function Source({ fact: { session_id: session, source_message_id: message, quote
       ${message === null
         ? html`<span>${words || text("memory.fact.added_by_you")}</span>`
         : html`
-            <button class="link quote" title=${text("memory.fact.show_message")} onClick=${show}>
+            <button class="link quote cut" title=${text("memory.fact.show_message")} onClick=${show}>
               ${words || text("memory.fact.show_message")}
             </button>
           `}
-      ${title && html`<span class="fact-chat">${title}</span>`}
+      ${title && html`<span class="fact-chat cut">${title}</span>`}
     </div>
   `;
 }
 
-const label = (importance) => text("memory.fact.importance", { importance });
-
 const Dots = ({ importance }) => html`
-  <svg viewBox="0 0 36 8" width="36" height="8" class="importance" role="img" aria-label=${label(importance)}>
-    ${[1, 2, 3, 4, 5].map(
-      (n) => html`<circle cx=${7 * n - 3} cy="4" r="2.6" class=${n > importance ? "empty" : "full"} />`,
-    )}
-  </svg>
+  <span class="importance" role="img" aria-label=${text("memory.fact.importance", { importance })}>
+    ${"●".repeat(importance)}${"○".repeat(5 - importance)}
+  </span>
 `;

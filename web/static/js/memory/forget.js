@@ -6,7 +6,7 @@ import { openDialog } from "../page/dialog.js";
 import { announce } from "../page/dom.js";
 import { html } from "../page/html.js";
 import { emit } from "../page/state.js";
-import { text } from "../page/texts.js";
+import { text } from "../page/words.js";
 
 const BATCH = 1000; // facts in one call
 

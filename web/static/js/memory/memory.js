@@ -6,16 +6,17 @@
 
 import * as api from "../page/api.js";
 import { announce, byId } from "../page/dom.js";
-import { createRef, html, render } from "../page/html.js";
+import { Edge } from "../page/edge.js";
+import { Trouble, createRef, html, render } from "../page/html.js";
 import { FactForm } from "./fact_form.js";
 import { FactList, ranked } from "./facts.js";
+import { Part } from "./part.js";
 import { emit, on, shown } from "../page/state.js";
 import { Summary } from "./summary.js";
-import { number, text } from "../page/texts.js";
-import { Trouble } from "../page/trouble.js";
+import { number, text } from "../page/words.js";
 
 const POLL = 800; // milliseconds between looks at a summary that is being updated
-const FACTS_SHOWN = 40; // before the person asks for all
+const FACTS_SHOWN = 40; // before the person comes near the last of them
 
 const NOTHING = {
   sessionId: null, // whose memory is shown; shown.sessionId may already be another one
@@ -31,6 +32,7 @@ const NOTHING = {
 const body = byId("memory-body");
 const addButton = createRef();
 let panel = NOTHING;
+const visited = new Set(); // the ids of chats whose summaries are drawn, though hidden, so that their forms stay open
 let asked = 0; // counts requests, to ignore responses to earlier ones
 let timer; // of the next look at the summary, while it is expected to change
 
@@ -94,7 +96,7 @@ async function readFacts(id) {
 
 function turnEnded({ sessionId: id, turn }) {
   if (!id || id !== shown.sessionId) return;
-  const stored = !turn?.error || turn.userMessageId || (id === panel.sessionId && panel.summary);
+  const stored = !turn?.error || turn.told.user_message_id || (id === panel.sessionId && panel.summary);
   if (stored) watch();
 }
 
@@ -154,6 +156,7 @@ function forgetPerson() {
   clearTimeout(timer);
   asked++;
   render(null, body); // with all open forms
+  visited.clear();
   show(NOTHING);
 }
 
@@ -176,22 +179,24 @@ function closeAdd() {
 
 function Panel({ sessionId, temporary, summary, facts, known, allShown, adding, trouble }) {
   const few = allShown ? facts : facts.slice(0, FACTS_SHOWN);
+  const summaries = [...visited.add(sessionId)].map((id) => {
+    const own = id === sessionId ? { temporary, summary, known, refresh } : { hidden: true };
+    return html`<${Summary} key=${id ?? ""} sessionId=${id} ...${own} changed=${summaryChanged} />`;
+  });
+  const heading = html`
+    <button class="heading" onClick=${toFacts}>
+      ${text("memory.facts")} <span class="muted">${facts.length ? number(facts.length) : ""}</span>
+    </button>
+  `;
+  const tools = html`
+    <button class="quiet" ref=${addButton} hidden=${adding} onClick=${() => show({ adding: true })}>
+      ${text("memory.add")}
+    </button>
+  `;
   return html`
     <${Trouble} ...${trouble} />
-    <${Summary} ...${{ sessionId, temporary, summary, known, refresh }} changed=${summaryChanged} />
-    <section class="memory-part" aria-labelledby="facts-heading">
-      <header class="memory-head">
-        <h3 id="facts-heading">
-          <button class="heading" onClick=${toFacts}>
-            ${text("memory.facts")} <span class="muted">${facts.length ? number(facts.length) : ""}</span>
-          </button>
-        </h3>
-        <div class="memory-tools">
-          <button class="quiet" ref=${addButton} hidden=${adding} onClick=${() => show({ adding: true })}>
-            ${text("memory.add")}
-          </button>
-        </div>
-      </header>
+    ${summaries}
+    <${Part} title=${text("memory.facts")} heading=${heading} tools=${tools}>
       <p class="memory-about" id="facts-about">${known && describe({ sessionId, temporary, facts })}</p>
       ${adding &&
       html`
@@ -200,9 +205,8 @@ function Panel({ sessionId, temporary, summary, facts, known, allShown, adding, 
         </div>
       `}
       <${FactList} label=${text("memory.facts")} facts=${few} changed=${factChanged} />
-      ${few.length < facts.length &&
-      html`<button onClick=${showAll}>${text("memory.show_all", { count: facts.length })}</button>`}
-    </section>
+      ${few.length < facts.length && html`<${Edge} more=${() => show({ allShown: true })} />`}
+    <//>
   `;
 }
 
@@ -217,9 +221,4 @@ function describe({ sessionId, temporary, facts }) {
 function toFacts() {
   byId("facts-about").scrollIntoView({ block: "center" });
   body.querySelector('.fact[tabindex="0"]')?.focus();
-}
-
-function showAll() {
-  show({ allShown: true });
-  body.querySelectorAll(".fact")[FACTS_SHOWN].focus();
 }

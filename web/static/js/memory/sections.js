@@ -1,19 +1,28 @@
 // Converts a summary's sections to lines of text and back, and changes them.  All functions are pure.
 
-import { text } from "../page/texts.js";
-import { SECTIONS, sectionLines } from "../page/words.js";
+import { text } from "../page/words.js";
 
 const ITEM_MAX = 400; // characters
 const ITEMS_MAX = 40;
 
+/** The sections in order, as [name, title, kind]; the kind is "line", "items" or "options". */
+export const SECTIONS = JSON.parse(document.body.dataset.sections).map(([name, kind]) => {
+  return [name, text(`memory.sections.${name}`), kind];
+});
 const KINDS = new Map(SECTIONS.map(([name, , kind]) => [name, kind]));
-export const isLine = (name) => KINDS.get(name) === "line";
+const isLine = (name) => KINDS.get(name) === "line";
 
 export const EMPTY = Object.fromEntries(SECTIONS.map(([name]) => [name, isLine(name) ? "" : []]));
 
 /** A section's items, each on one line. */
-export const linesOf = (sections, name) =>
-  sectionLines(sections, name).map((line) => line.replace(/\s*\n\s*/g, " ").trim());
+export function linesOf(sections, name) {
+  const words = (item) => (typeof item === "string" ? item : [item.option, item.reason].filter(Boolean).join(": "));
+  const lines = [sections[name] ?? []].flat().map(words);
+  return lines.map((line) => line.replace(/\s*\n\s*/g, " ").trim()).filter(Boolean);
+}
+
+/** All sections as [title, lines]. */
+export const partsOf = (sections) => SECTIONS.map(([name, title]) => [title, linesOf(sections, name)]);
 
 /** The section with these `lines`.  A line that is in one of the `known` sections becomes that section's item. */
 export function sectionOf(name, lines, known = EMPTY) {

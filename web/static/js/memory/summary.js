@@ -6,119 +6,91 @@
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { announce } from "../page/dom.js";
-import { Component, createRef, html } from "../page/html.js";
+import { Component, Trouble, createRef, html } from "../page/html.js";
 import { EditForm, oneLine } from "./edit_form.js";
-import { Row, RowButton, Rows } from "./rows.js";
-import { EMPTY, linesOf, problemWith, replaced } from "./sections.js";
+import { Row, RowButton, Rows } from "../page/rows.js";
+import { EMPTY, SECTIONS, linesOf, partsOf, problemWith, replaced } from "./sections.js";
+import { Part } from "./part.js";
 import { SummaryForm } from "./summary_form.js";
-import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
-import { SECTIONS, randomId, when } from "../page/words.js";
+import { text, when } from "../page/words.js";
 
-const CHANGES_TRIED = 4;
 const AUTHORS = { person: text("memory.summary.by_you"), rollback: text("memory.summary.restored") };
-const NO_FORMS = { whole: false, items: new Set() };
 
 /**
- * `changed(summary)` is called with the summary after the person changed it, `refresh()` to request an update.
- * `summary` is null if the chat has none, or before it is `known`.
+ * The summary of one chat; hidden while another is shown, so that forms stay open.  `changed(summary)` is called with
+ * it after the person changed it, `refresh()` to request an update.  `summary` is null if there is none, or before it
+ * is `known`.
  */
 export class Summary extends Component {
-  state = { forms: new Map() }; // open forms by chat: {whole, items}; they stay while another chat is shown
+  state = { whole: false, editing: new Set() }; // open forms: for all of it, and for lines, as "section/line"
   editButton = createRef();
 
-  setForms(sessionId, changes, then) {
-    const forms = new Map(this.state.forms);
-    forms.set(sessionId, { ...NO_FORMS, ...forms.get(sessionId), ...changes });
-    this.setState({ forms }, then);
-  }
-
-  render({ sessionId, temporary, summary, known, changed, refresh }, { forms }) {
-    const { whole } = forms.get(sessionId) ?? NO_FORMS;
-    const edit = () => this.setForms(sessionId, { whole: true });
-    const compare = async () => (await import("./versions.js")).openVersions(summary, changed);
-    return html`
-      <section class="memory-part" aria-labelledby="summary-heading">
-        <header class="memory-head">
-          <h3 id="summary-heading">${text("memory.summary.title")}</h3>
-          <div class="memory-tools" hidden=${!summary || whole}>
-            <button class="quiet" aria-label=${text("memory.summary.edit")} ref=${this.editButton} onClick=${edit}>
-              ${text("memory.edit")}
-            </button>
-            ${summary?.latest &&
-            html`
-              <button class="quiet" aria-label=${text("memory.summary.versions_of")} onClick=${compare}>
-                ${text("memory.summary.versions")}
-              </button>
-            `}
-          </div>
-        </header>
-        <p class="memory-about"><${Standing} ...${{ temporary, known, summary, refresh }} /></p>
-        <${Trouble} ...${problemOf(summary)} again=${refresh} />
-        ${[...new Set([...forms.keys(), sessionId])].map((id) => this.body(id))}
-      </section>
-    `;
-  }
-
-  body(id) {
-    const { sessionId, summary, changed } = this.props;
-    const { whole, items } = this.state.forms.get(id) ?? NO_FORMS;
-    const close = () => this.setForms(id, { whole: false }, () => this.editButton.current.focus());
-    const saved = (stands) => {
-      close();
-      changed(stands);
-      announce(text("memory.summary.saved", { version: stands.latest.version }));
-    };
-    return html`
-      <div key=${id ?? ""} class="summary-body" hidden=${id !== sessionId}>
-        ${whole && html`<${SummaryForm} summary=${summary} cancel=${close} saved=${saved} />`}
-        <${Sections}
-          id=${id}
-          hidden=${whole}
-          sections=${(id === sessionId && summary?.latest?.sections) || EMPTY}
-          editing=${items}
-          edit=${(next) => this.setForms(id, { items: next })}
-          changed=${changed}
-        />
-      </div>
-    `;
-  }
-}
-
-/** The sections with their items as rows.  `editing` has the lines with an open form, as "section/line". */
-class Sections extends Component {
-  hint = randomId();
+  setWhole = (whole) => this.setState({ whole }, () => whole || this.editButton.current.focus());
 
   setEditing = (key, open) => {
-    const editing = new Set(this.props.editing);
-    if (open) editing.add(key);
-    else editing.delete(key);
-    this.props.edit(editing);
+    const { editing } = this.state;
+    this.setState({ editing: open ? editing.union(new Set([key])) : editing.difference(new Set([key])) });
+  };
+
+  saved = (summary) => {
+    this.setWhole(false);
+    this.props.changed(summary);
+    announce(text("memory.summary.saved", { version: summary.latest.version }));
   };
 
   /** Apply `change` to the newest sections and store the result.  Passes on errors of `change`. */
   amend = async (change) => {
-    const path = api.summaryPath(this.props.id);
-    for (let left = CHANGES_TRIED; ; left--) {
-      const { latest } = await api.get(path);
-      const sections = change(latest.sections);
-      const problem = problemWith(sections);
-      if (problem) throw new Error(problem);
-      try {
-        return await api.put(path, { sections, expected_version: latest.version });
-      } catch (error) {
-        if (error.status !== 409 || left === 1) throw error;
-      }
-    }
+    const path = api.summaryPath(this.props.sessionId);
+    const { latest } = await api.get(path);
+    const sections = change(latest.sections);
+    const problem = problemWith(sections);
+    if (problem) throw new Error(problem);
+    return api.put(path, { sections, expected_version: latest.version }).catch((error) => {
+      if (error.status === 409) return this.amend(change); // there is a newer version by now
+      throw error;
+    });
   };
 
-  render({ sections, hidden, editing, changed }) {
+  compare = async () => {
+    const { sessionId, summary, changed } = this.props;
+    const { openVersions } = await import("./versions.js");
+    const path = api.summaryPath(sessionId);
+    const parts = ({ sections }) => partsOf(sections);
+    openVersions({ title: text("memory.summary.versions_of"), path, parts, used: summary.head_version, changed });
+  };
+
+  render({ hidden, temporary, summary, known, refresh }, { whole }) {
+    return html`
+      <${Part} title=${text("memory.summary.title")} tools=${summary && !whole && this.tools()} hidden=${hidden}>
+        <p class="memory-about"><${Standing} ...${{ temporary, known, summary, refresh }} /></p>
+        <${Trouble} ...${problemOf(summary)} again=${refresh} />
+        <div class="summary-body">
+          ${whole &&
+          html`<${SummaryForm} summary=${summary} cancel=${() => this.setWhole(false)} saved=${this.saved} />`}
+          ${this.sections(summary?.latest?.sections ?? EMPTY)}
+        </div>
+      <//>
+    `;
+  }
+
+  tools() {
+    const edit = { "aria-label": text("memory.summary.edit"), onClick: () => this.setWhole(true) };
+    const versions = { "aria-label": text("memory.summary.versions_of"), onClick: this.compare };
+    return html`
+      <button class="quiet" ref=${this.editButton} ...${edit}>${text("memory.edit")}</button>
+      ${this.props.summary.latest &&
+      html`<button class="quiet" ...${versions}>${text("memory.summary.versions")}</button>`}
+    `;
+  }
+
+  sections(sections) {
+    const { whole, editing } = this.state;
     const parts = SECTIONS.map(([name, title]) => {
       const edited = [...editing].filter((key) => key.startsWith(`${name}/`)).map((key) => key.slice(name.length + 1));
       return { name, title, lines: new Set([...linesOf(sections, name), ...edited]) }; // a form outlives its line
     });
     return html`
-      <${Rows} hidden=${hidden}>
+      <${Rows} hidden=${whole} hint=${text("memory.summary.keys")}>
         ${parts.map(
           ({ name, title, lines }) =>
             lines.size > 0 &&
@@ -129,20 +101,19 @@ class Sections extends Component {
                   ${[...lines].map((line) => {
                     const key = `${name}/${line}`;
                     const edit = (open) => this.setEditing(key, open);
-                    const its = { section: name, line, edit, editing: editing.has(key), hint: this.hint };
-                    return html`<${Item} key=${key} ...${its} amend=${this.amend} changed=${changed} />`;
+                    const its = { section: name, line, edit, editing: editing.has(key) };
+                    return html`<${Item} key=${key} ...${its} amend=${this.amend} changed=${this.props.changed} />`;
                   })}
                 </ul>
               </div>
             `,
         )}
-        <p class="facts-hint" id=${this.hint}>${text("memory.summary.keys")}</p>
       <//>
     `;
   }
 }
 
-class Item extends Attempts {
+class Item extends Component {
   edit = () => this.props.edit(true);
 
   close = () => this.props.edit(false);
@@ -170,11 +141,10 @@ class Item extends Attempts {
     });
   };
 
-  render({ line, editing, hint }, { trouble }) {
+  render({ line, editing }, { trouble }) {
     const keys = { e: this.edit, Delete: this.forget, Backspace: this.forget };
-    const about = { "aria-describedby": hint, "aria-keyshortcuts": "E Delete" };
     return html`
-      <${Row} class="summary-item" keys=${keys} ...${about}>
+      <${Row} class="summary-item" keys=${keys} aria-keyshortcuts="E Delete">
         ${editing
           ? html`
               <${EditForm} class="item-form" save=${this.save} cancel=${this.close}>

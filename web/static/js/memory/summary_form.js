@@ -3,12 +3,10 @@
 
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
-import { Component, html } from "../page/html.js";
+import { Component, Trouble, html } from "../page/html.js";
 import { EditForm } from "./edit_form.js";
-import { EMPTY, linesOf, mergedLines, problemWith, sectionOf } from "./sections.js";
-import { text } from "../page/texts.js";
-import { Trouble } from "../page/trouble.js";
-import { SECTIONS } from "../page/words.js";
+import { EMPTY, SECTIONS, linesOf, mergedLines, problemWith, sectionOf } from "./sections.js";
+import { text } from "../page/words.js";
 
 const HINTS = { topic: "", excluded: text("memory.summary_form.options") };
 

@@ -1,61 +1,50 @@
-// All versions of a summary, newest first: the changes of each, the changes since, and a button to restore it.
+// All versions of something, newest first: the changes of each, the changes since, and a button to restore it.
 
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
 import { lineSteps } from "../page/diff.js";
 import { announce } from "../page/dom.js";
-import { createRef, html } from "../page/html.js";
-import { Rows } from "./rows.js";
-import { EMPTY, linesOf } from "./sections.js";
-import { text } from "../page/texts.js";
-import { Attempts, Trouble } from "../page/trouble.js";
-import { SECTIONS, modelName, moment, when } from "../page/words.js";
+import { Edge } from "../page/edge.js";
+import { Component, Trouble, createRef, html } from "../page/html.js";
+import { Choice, Rows } from "../page/rows.js";
+import { modelName, moment, text, when } from "../page/words.js";
 
+const PAGE = 50;
 const SIGNS = { added: "+", removed: "−", changed: "~", kept: "" };
-const NAMES = {
-  added: text("memory.versions.added"),
-  removed: text("memory.versions.removed"),
-  changed: text("memory.versions.changed"),
-};
 const MARKS = { added: "ins", removed: "del", kept: "span" };
 
-/** `changed(summary)` is called with the summary after a version was restored. */
-export function openVersions(summary, changed) {
-  const content = () => html`<${Versions} summary=${summary} changed=${changed} />`;
-  return openDialog(text("memory.summary.versions_of"), content, { wide: true });
+/**
+ * `path` is what has the versions in the API; `parts(version)` is one as a list of [title, lines].  Prompts contain the
+ * version `used`.  `changed(answer)` is called with the API's answer after a version was restored.
+ */
+export function openVersions({ title, ...of }) {
+  return openDialog(title, () => html`<${Versions} ...${of} />`, { wide: true });
 }
 
-class Versions extends Attempts {
-  path = api.summaryPath(this.props.summary.session_id);
+class Versions extends Component {
   list = createRef();
   detail = createRef();
   state = {
     versions: [], // newest first, without gaps
     cursor: null, // to versions that are not loaded yet
-    inReplies: this.props.summary.head_version, // the version that prompts contain
+    used: this.props.used,
     chosen: null,
     sinceThen: false, // whether `chosen` is compared with the newest, or else with the one before
   };
-
-  componentDidMount() {
-    this.load();
-  }
 
   componentDidUpdate(props, { chosen }) {
     if (chosen !== this.state.chosen) this.detail.current.scrollTop = 0;
   }
 
-  /** Load the newest versions, or those before the ones that are loaded. */
-  load = (cursor) => {
-    const again = () => this.load(cursor);
-    return this.attempt(async () => {
-      const page = await api.get(`${this.path}/versions`, { limit: 50, cursor });
-      this.setState(({ versions, chosen }) => ({
-        versions: cursor ? [...versions, ...page.items] : page.items,
-        cursor: page.next_cursor,
-        chosen: cursor ? chosen : page.items[0].version,
-      }));
-    }, again);
+  /** Load the newest versions. */
+  async load() {
+    const page = await api.get(`${this.props.path}/versions`, { limit: PAGE });
+    this.setState({ versions: page.items, cursor: page.next_cursor, chosen: page.items[0].version });
+  }
+
+  loadEarlier = async () => {
+    const page = await api.get(`${this.props.path}/versions`, { limit: PAGE, cursor: this.state.cursor });
+    this.setState(({ versions }) => ({ versions: [...versions, ...page.items], cursor: page.next_cursor }));
   };
 
   restore = async () => {
@@ -65,55 +54,52 @@ class Versions extends Attempts {
     const title = text("memory.versions.restore_title", { version: chosen });
     if (!(await confirmed(title, means, text("memory.versions.restore_it")))) return;
     await this.attempt(async () => {
-      const summary = await api.post(`${this.path}/rollback`, { version: chosen });
-      this.setState({ inReplies: summary.head_version });
-      this.props.changed(summary);
+      const answer = await api.post(`${this.props.path}/rollback`, { version: chosen });
+      this.setState({ used: answer.head_version });
+      this.props.changed(answer);
       await this.load();
       this.list.current.querySelector("button").focus();
-      announce(text("memory.versions.restored", { version: chosen, newest: summary.latest.version }));
+      announce(text("memory.versions.restored", { version: chosen, newest: newest + 1 }));
     });
   };
 
   render(_, { versions, cursor, trouble }) {
-    const rows = versions.map((version) => html`<li key=${version.version}>${this.row(version)}</li>`);
-    const more = cursor && html`<button onClick=${() => this.load(cursor)}>${text("memory.versions.earlier")}</button>`;
-    return html`<div class="versions">
-      <div class="version-side">
-        <${Rows}>
-          <ul class="version-list" aria-label=${text("memory.versions.list")} ref=${this.list}>${rows}</ul>
+    return html`
+      <div class="choosing">
+        <${Rows} class="choices">
+          <ul aria-label=${text("memory.versions.list")} ref=${this.list}>${versions.map(this.row)}</ul>
+          ${cursor && html`<${Edge} key=${cursor} more=${this.loadEarlier} />`}
         <//>
-        ${more}
-      </div>
-      <div class="grow">
-        <${Trouble} ...${trouble} />
-        <section class="version-detail" aria-label=${text("memory.versions.chosen")} tabindex="0" ref=${this.detail}>
+        <section class="chosen" aria-label=${text("memory.versions.chosen")} tabindex="0" ref=${this.detail}>
+          <${Trouble} ...${trouble} />
           ${versions.length > 0 && this.chosen()}
         </section>
       </div>
-    </div>`;
-  }
-
-  row(version) {
-    const { versions, chosen, inReplies } = this.state;
-    const choose = () => this.setState({ chosen: version.version });
-    const current = String(version.version === chosen);
-    let [badge, means] = ["", null];
-    if (version === versions[0]) badge = text("memory.versions.newest");
-    else if (version.version === inReplies)
-      [badge, means] = [text("memory.versions.in_use"), text("memory.versions.in_use_means")];
-    return html`
-      <button data-row class="version" aria-current=${current} onClick=${choose} onFocus=${choose}>
-        <span class="row">
-          <strong>${text("memory.summary.version", version)}</strong>
-          ${badge && html`<span class="badge" title=${means}>${badge}</span>`}
-        </span>
-        <span class="small muted">${when(version.created_at)}, ${author(version)}</span>
-      </button>
     `;
   }
 
+  row = (version) => {
+    const { versions, chosen, used } = this.state;
+    const newest = version === versions[0];
+    const inUse = version.version === used && !newest;
+    const choose = () => this.setState({ chosen: version.version });
+    return html`
+      <${Choice}
+        key=${version.version}
+        name=${text("memory.summary.version", version)}
+        badge=${newest ? text("memory.versions.newest") : inUse && text("memory.versions.in_use")}
+        title=${inUse ? text("memory.versions.in_use_means") : null}
+        details="${when(version.created_at)}, ${author(version)}"
+        chosen=${version.version === chosen}
+        onClick=${choose}
+        onFocus=${choose}
+      />
+    `;
+  };
+
   chosen() {
     const { versions, chosen, sinceThen } = this.state;
+    const { parts } = this.props;
     const newest = versions[0];
     const at = versions.findIndex(({ version }) => version === chosen);
     const [version, before] = versions.slice(at);
@@ -127,12 +113,12 @@ class Versions extends Attempts {
       <p class="small muted">${described(version)}</p>
       ${version !== newest &&
       html`
-        <div class="row version-tools">
+        <div class="row wrap">
           <button aria-pressed=${since} onClick=${compare}>${text("memory.versions.against_newest")}</button>
           <button onClick=${this.restore}>${text("memory.versions.restore")}</button>
         </div>
       `}
-      <${Differences} before=${from?.sections ?? EMPTY} after=${to.sections} />
+      <${Differences} before=${from ? parts(from) : []} after=${parts(to)} />
     `;
   }
 }
@@ -148,12 +134,13 @@ function described({ created_at: made, through: count, tokens, prompt }) {
   return prompt ? `${covers} · ${text("memory.versions.prompt", { prompt })}` : covers;
 }
 
-/** What differs between two summaries, as a list for each section. */
+/** What differs between two versions, each a list of [title, lines]. */
 export function Differences({ before, after }) {
   const same = JSON.stringify(before) === JSON.stringify(after);
   if (same) return html`<p class="notice">${text("memory.versions.same")}</p>`;
-  return SECTIONS.map(([name, title]) => {
-    const steps = lineSteps(linesOf(before, name), linesOf(after, name));
+  const [old, now] = [new Map(before), new Map(after)];
+  return [...new Set([...old.keys(), ...now.keys()])].map((title) => {
+    const steps = lineSteps(old.get(title) ?? [], now.get(title) ?? []);
     if (!steps.length) return null;
     return html`<h4>${title}</h4><ul class="differences" aria-label=${title}>${steps.map(line)}</ul>`;
   });
@@ -165,7 +152,7 @@ function line([kind, item]) {
     <li class=${kind}>
       <span class="sign" aria-hidden="true">${SIGNS[kind]}</span>
       <span>
-        <span class="visually-hidden">${NAMES[kind]}</span>
+        ${kind !== "kept" && html`<span class="visually-hidden">${text(`memory.versions.kinds.${kind}`)}</span>`}
         ${kind === "changed" ? item.map(mark) : mark([kind, item])}
       </span>
     </li>

@@ -2,8 +2,8 @@
 //
 // Each call names the person in Settings: GET, PATCH and DELETE in the query, POST and PUT in the body if there is one.
 
-import { emit, holder, settings } from "./state.js";
-import { hasText, text } from "./texts.js";
+import { emit, holder, person } from "./state.js";
+import { hasText, text } from "./words.js";
 
 const KEY = "recap.key"; // in sessionStorage, so it ends with the tab and is not stored with the settings
 const NOBODYS = /^\/(?:health|api\/(?:import|model|prompts|users))/; // or the address names the person itself
@@ -16,10 +16,10 @@ function said(code, status) {
 
 /** `message` is for the person on the page; `told` is what the server said, where that is more. */
 export class ApiError extends Error {
-  constructor({ message = "", status = 0, code, fields = null, retryAfter = null }) {
+  constructor({ message = "", status = 0, code }) {
     const own = said(code, status);
     super(own ?? message);
-    Object.assign(this, { status, code, fields, retryAfter, told: own ? message : "" });
+    Object.assign(this, { status, code, told: own ? message : "" });
   }
 }
 
@@ -52,54 +52,44 @@ async function learn() {
   const key = sessionStorage.getItem(KEY);
   const response = await fetch("/api/me", { headers: key ? { Authorization: `Bearer ${key}` } : {} }).catch(() => null);
   if (!response?.ok) return response?.status;
-  const before = settings.user;
+  const before = person();
   Object.assign(holder, await response.json());
-  if (settings.user !== before) emit("person");
+  if (person() !== before) emit("person");
   return response.status;
 }
 
 async function reach(method, path, { query = {}, body, headers = {}, signal } = {}) {
   const inBody = body !== undefined && method !== "PATCH";
   for (;;) {
-    const whose = NOBODYS.test(path) ? {} : { user_id: settings.user }; // read anew: a new key may be another person's
+    const whose = NOBODYS.test(path) ? {} : { user_id: person() }; // read anew: a new key may be another person's
     const address = new URL(path, location.origin);
     for (const [name, value] of Object.entries({ ...(inBody ? {} : whose), ...query })) {
       if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);
     }
     const sent = body && !(body instanceof Blob) ? JSON.stringify({ ...(inBody && whose), ...body }) : body;
     const key = sessionStorage.getItem(KEY);
-    let response;
-    try {
-      response = await fetch(address, {
-        method,
-        signal,
-        headers: {
-          ...(sent === undefined ? {} : { "Content-Type": "application/json" }),
-          ...(key ? { Authorization: `Bearer ${key}` } : {}),
-          ...headers,
-        },
-        body: sent,
-      });
-    } catch (error) {
-      if (error.name === "AbortError") throw error;
-      throw new ApiError({ code: "network" });
-    }
+    const sentHeaders = {
+      ...(sent === undefined ? {} : { "Content-Type": "application/json" }),
+      ...(key ? { Authorization: `Bearer ${key}` } : {}),
+      ...headers,
+    };
+    const request = { method, signal, headers: sentHeaders, body: sent };
+    const response = await fetch(address, request).catch(unlessStopped("network"));
     if (response.status !== 401) return response;
     await askForKey(key);
   }
 }
 
+/** To be passed to `catch`: an error of this code, unless the page itself ended the request. */
+const unlessStopped = (code) => (error) => {
+  throw error.name === "AbortError" ? error : new ApiError({ code });
+};
+
 async function refusal(response) {
   const body = await response.json().catch(() => null);
-  const error = body?.error ?? {};
   const { status, statusText: reason } = response;
-  return new ApiError({
-    message: error.message ?? text("page.server_answered", { status: String(status), reason }),
-    status,
-    code: error.code ?? "unknown",
-    fields: error.fields ?? null,
-    retryAfter: Number(response.headers.get("Retry-After")) || null,
-  });
+  const message = text("page.server_answered", { status: String(status), reason });
+  return new ApiError({ message, code: "unknown", ...body?.error, status });
 }
 
 async function answer(method, path, options) {
@@ -111,24 +101,23 @@ async function answer(method, path, options) {
 /** Paths of the API.  Ids may contain any character. */
 export const sessionPath = (id) => `/api/sessions/${encodeURIComponent(id)}`;
 export const summaryPath = (sessionId) => `${sessionPath(sessionId)}/summary`;
-export const personPath = (userId) => `/api/users/${encodeURIComponent(userId)}`;
+export const personPath = () => `/api/users/${encodeURIComponent(person())}`;
 
-/** Each resolves to the JSON of the response, or throws ApiError.  `options`: query, headers, signal. */
-export const get = (path, query = {}, options = {}) => answer("GET", path, { query, ...options });
-export const post = (path, body, options = {}) => answer("POST", path, { body, ...options });
-export const put = (path, body, options = {}) => answer("PUT", path, { body, ...options });
-export const patch = (path, body, options = {}) => answer("PATCH", path, { body, ...options });
-export const del = (path, options = {}) => answer("DELETE", path, options);
+/** Each resolves to the JSON of the response, or throws ApiError. */
+export const get = (path, query) => answer("GET", path, { query });
+export const post = (path, body, query) => answer("POST", path, { body, query });
+export const put = (path, body) => answer("PUT", path, { body });
+export const patch = (path, body) => answer("PATCH", path, { body });
+export const del = (path, query) => answer("DELETE", path, { query });
+
+/** To be passed to `catch`: null if what was asked for does not exist, or is deleted already. */
+export function unlessGone(error) {
+  if (error.status !== 404) throw error;
+  return null;
+}
 
 /** The same as `get`, or null if there is no such thing. */
-export async function find(path) {
-  try {
-    return await get(path);
-  } catch (error) {
-    if (error.status === 404) return null;
-    throw error;
-  }
-}
+export const find = (path) => get(path).catch(unlessGone);
 
 /** All items of a paginated list. */
 export async function all(path, query = {}) {
@@ -161,17 +150,9 @@ export async function chat(body, { key, heard, signal }) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    let read;
-    try {
-      read = await reader.read();
-    } catch (error) {
-      if (error.name === "AbortError") throw error;
-      read = { done: true };
-    }
-    if (read.done) {
-      throw new ApiError({ code: "stream_broken" });
-    }
-    rest += read.value;
+    const { value, done } = await reader.read().catch(unlessStopped("stream_broken"));
+    if (done) throw new ApiError({ code: "stream_broken" });
+    rest += value;
     const events = rest.split("\n\n");
     rest = events.pop();
     for (const event of events) {

@@ -1,15 +1,39 @@
 // Blocks of code: each with its language, a button that copies it, and colours.
 
-import { copyButton, el } from "./dom.js";
+import { announce } from "./dom.js";
+import { Component, elementOf, html } from "./html.js";
 import { fragmentOf } from "./safe_html.js";
+import { text } from "./words.js";
 
 const LONGEST = 20_000; // characters; to colour more would hold up the page
 
 /** A block of code in a language, as the text names it; `colour` colours it. */
-export function codeBlock(code, language = "") {
-  return el("div.code", {},
-    el("div.code-head", {}, el("span", {}, language), copyButton(code)),
-    el("pre", { tabIndex: 0 }, el("code", { dataset: { language } }, code))); // focusable, to scroll by keyboard
+export const codeBlock = (code, language = "") =>
+  elementOf(html`
+    <div class="code">
+      <div class="code-head"><span>${language}</span><${Copy} words=${code} /></div>
+      <pre tabindex="0"><code data-language=${language}>${code}</code></pre>
+    </div>
+  `); // `pre` can be focused, to scroll it by keyboard
+
+/** A button that copies `words`. */
+export class Copy extends Component {
+  state = { label: text("page.copy") };
+
+  copy = async () => {
+    try {
+      await navigator.clipboard.writeText(this.props.words);
+      this.setState({ label: text("page.copied") });
+      announce(text("page.copied"));
+    } catch {
+      this.setState({ label: text("page.copy_blocked") });
+    }
+    setTimeout(() => this.setState({ label: text("page.copy") }), 1500);
+  };
+
+  render(_, { label }) {
+    return html`<button class="quiet" onClick=${this.copy}>${label}</button>`;
+  }
 }
 
 /** Colour the blocks of code in `element`.  This loads highlight.js, with its common languages, when there is one. */

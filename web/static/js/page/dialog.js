@@ -1,8 +1,7 @@
 // Modal dialogs.  Escape closes them, and focus returns to where it was.
 
-import { el } from "./dom.js";
 import { Component, html, render } from "./html.js";
-import { text } from "./texts.js";
+import { text } from "./words.js";
 
 let count = 0;
 
@@ -13,32 +12,36 @@ let count = 0;
 export function openDialog(title, content, { wide = false, locked = false } = {}) {
   const before = document.activeElement;
   const id = `dialog-${++count}`;
-  const dialog = el(`dialog.dialog${wide ? ".wide" : ""}`, { "aria-labelledby": id });
-  const label = text("page.close_named", { name: title });
-  document.body.append(dialog);
+  const place = document.createElement("div");
+  document.body.append(place);
   return new Promise((resolve) => {
     let value;
     const close = (result) => {
       value = result;
-      dialog.close();
+      place.firstElementChild.close();
     };
-    dialog.addEventListener("cancel", (event) => {
+    const dismiss = (event) => {
       if (locked) event.preventDefault();
-    });
-    dialog.addEventListener("close", () => {
-      render(null, dialog);
-      dialog.remove();
+      else document.activeElement.blur(); // a field that is being edited tells of its change
+    };
+    const closed = () => {
+      render(null, place);
+      place.remove();
       if (before?.isConnected) before.focus();
       resolve(value);
-    });
-    const head = html`
-      <header class="dialog-head">
-        <h2 id=${id}>${title}</h2>
-        ${!locked && html`<button class="icon" aria-label=${label} onClick=${() => close()}>✕</button>`}
-      </header>
+    };
+    const label = text("page.close_named", { name: title });
+    const dialog = html`
+      <dialog class="dialog ${wide ? "wide" : ""}" aria-labelledby=${id} onCancel=${dismiss} onClose=${closed}>
+        <header class="dialog-head">
+          <h2 id=${id}>${title}</h2>
+          ${!locked && html`<button class="icon" aria-label=${label} onClick=${() => close()}>✕</button>`}
+        </header>
+        <div class="dialog-body">${content(close)}</div>
+      </dialog>
     `;
-    render([head, html`<div class="dialog-body">${content(close)}</div>`], dialog);
-    dialog.showModal();
+    render(dialog, place);
+    place.firstElementChild.showModal();
   });
 }
 

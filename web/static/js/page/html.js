@@ -1,5 +1,5 @@
 // Components, by Preact and htm: `html` describes elements, and Preact changes only what differs from the last time.
-// Both need no build step.  Strings become text nodes, as in dom.js.
+// Both need no build step.  Strings become text nodes; only safe_html.js creates elements from HTML.
 //
 //   const Greeting = ({ name }) => html`<p class="greeting">Hello ${name}</p>`;
 //   render(html`<${Greeting} name="Ada" />`, byId("here"));
@@ -7,17 +7,67 @@
 // A component with state is a class.  An element that only moves keeps its focus; one that goes takes it along.
 
 import htm from "../../vendor/htm.mjs";
-import { Component, createRef, h } from "../../vendor/preact.mjs";
+import { Component as PreactComponent, createRef, h, render } from "../../vendor/preact.mjs";
+import { text } from "./words.js";
 
-export { Component, createRef, render } from "../../vendor/preact.mjs";
+export { createRef, render } from "../../vendor/preact.mjs";
 export const html = htm.bind(h);
 
-/** An element with content that is made without Preact: `make(of)` returns its nodes, anew when `of` changes. */
+/** A component that can do what may fail: `state.trouble` has the properties of Trouble after such an attempt. */
+export class Component extends PreactComponent {
+  /** What it needs, it may read in a method `load(isLast)`: when it is first drawn, and again by `read()`. */
+  componentDidMount() {
+    if (this.load) this.read();
+  }
+
+  read = () => this.attempt((isLast) => this.load(isLast), this.read);
+
+  /**
+   * Do something, with `state.busy` meanwhile, and show if it fails.  Then `again()` tries again, if that is offered.
+   * A later attempt overtakes it: `isLast()`, which `deed` gets, is false from then on.
+   */
+  async attempt(deed, again) {
+    const mine = (this.last = {});
+    const isLast = () => mine === this.last;
+    this.setState({ trouble: {}, busy: true });
+    let trouble = {};
+    try {
+      await deed(isLast);
+    } catch ({ message }) {
+      trouble = { message, again };
+    }
+    if (isLast()) this.setState({ trouble, busy: false });
+  }
+}
+
+/**
+ * A notice that screen readers read out.  `told`: what the server said, for whoever runs it.  With `again` there is a
+ * button to try again.  `kind`: what the notice looks like.
+ */
+export const Trouble = ({ message, told, again, action = text("page.try_again"), kind = "error" }) =>
+  message &&
+  html`
+    <div class="notice ${kind}" role="alert">
+      <p>${message}</p>
+      ${told &&
+      html`<details><summary>${text("page.for_operators")}</summary><p lang="en">${told}</p></details>`}
+      ${again && html`<button type="button" onClick=${again}>${action}</button>`}
+    </div>
+  `;
+
+/** The element that `content` describes, to be put where Preact draws nothing. */
+export function elementOf(content) {
+  const place = document.createElement("div");
+  render(content, place);
+  return place.firstElementChild;
+}
+
+/** An element with content that is made without Preact: `make(of)` returns its node, anew when `of` changes. */
 export class Filled extends Component {
   place = createRef();
 
   componentDidMount() {
-    this.place.current.replaceChildren(...[this.props.make(this.props.of)].flat());
+    this.place.current.replaceChildren(this.props.make(this.props.of));
   }
 
   componentDidUpdate({ of }) {

@@ -3,9 +3,9 @@
 import footnotes from "../../vendor/markdown-it-footnote.mjs";
 import MarkdownIt from "../../vendor/markdown-it.mjs";
 import { codeBlock } from "./code.js";
-import { button, el } from "./dom.js";
+import { elementOf, html } from "./html.js";
 import { fragmentOf } from "./safe_html.js";
-import { text as said } from "./texts.js";
+import { text as said } from "./words.js";
 
 const markdown = new MarkdownIt("default", { html: false, linkify: true, breaks: true }).use(footnotes);
 markdown.disable("footnote_inline"); // ^[a-z] is more often a regular expression
@@ -67,7 +67,7 @@ function tick(item) {
   const checked = !mark.includes("[ ]");
   words.data = words.data.slice(mark.length);
   const label = said(checked ? "page.task_done" : "page.task_open");
-  words.before(el("input", { type: "checkbox", disabled: true, checked, "aria-label": label }));
+  words.before(elementOf(html`<input type="checkbox" disabled checked=${checked} aria-label=${label} />`));
   item.className = "task";
 }
 
@@ -78,8 +78,9 @@ function linkFootnotes(fragment) {
     const number = parseInt(place.textContent.slice(1), 10); // [2], or [2:1] where it is named again
     const note = notes[number - 1];
     if (!note) continue;
-    const link = (sign, to, label) => button(sign, () => to.focus(), { kind: "link", "aria-label": label });
-    const there = link(String(number), note, said("page.footnote", { number }));
+    const link = (sign, to, label) =>
+      elementOf(html`<button class="link" aria-label=${label} onClick=${() => to.focus()}>${sign}</button>`);
+    const there = link(number, note, said("page.footnote", { number }));
     place.replaceChildren(there);
     note.tabIndex = -1;
     const back = note.querySelector("a.footnote-backref");

@@ -31,25 +31,21 @@ export function emit(name, detail = null) {
   if (SHARED.includes(name) && told.sessionId !== null) tabs.postMessage({ name, detail: told });
 }
 
-// If the browser forbids storage, settings last until the page is closed.
-const unstored = new Map();
-
-export function stored(key, fallback) {
-  try {
-    return localStorage.getItem(`recap.${key}`) ?? fallback;
-  } catch {
-    return unstored.get(key) ?? fallback;
-  }
-}
+/**
+ * What the browser stores, as texts; an empty one is what is not stored.  Beside what belongs to single chats:
+ *
+ *   user      the user_id of the person, unless the key belongs to one
+ *   recall    auto, always, tools, off; empty: the server's setting
+ *   prompt    the name of the summary prompt; empty: the server's setting
+ *   timezone  an IANA name; empty: the browser's
+ *   theme     light or dark; empty: the system's
+ *   chart     shown or hidden: the chart of tokens; empty: shown where there is room, once tokens were saved
+ */
+export const stored = (key) => localStorage.getItem(`recap.${key}`) ?? "";
 
 export function keep(key, value) {
-  unstored.set(key, value);
-  try {
-    if (value === null || value === "") localStorage.removeItem(`recap.${key}`);
-    else localStorage.setItem(`recap.${key}`, value);
-  } catch {
-    // forbidden: kept in `unstored`
-  }
+  if (value) localStorage.setItem(`recap.${key}`, value);
+  else localStorage.removeItem(`recap.${key}`);
 }
 
 /** Remove what the browser has stored of a session that was deleted. */
@@ -58,32 +54,15 @@ export function forgetChat(sessionId) {
   for (const name of ["draft", "reply"]) sessionStorage.removeItem(`recap.${name}.${sessionId}`);
 }
 
-/** The settings that the browser stores, with their defaults.  Assigning `settings.user = "ada"` stores a value. */
-const DEFAULTS = {
-  user: "me", // the user_id of the person; all sessions of the page belong to this person
-  recall: "", // auto, always, tools, off; empty: the server's setting
-  prompt: "", // the name of the summary prompt; empty: the server's setting
-  timezone: "", // an IANA name; empty: the browser's
-  theme: "", // light or dark; empty: the system's
-  chart: "", // shown or hidden: the chart of tokens; empty: shown where there is room, once tokens were saved
-};
-
 /** The person and scopes of the API key, set by api.js.  If `user_id` is null, the person is chosen in Settings. */
 export const holder = { user_id: null, scopes: ["chat", "read", "admin"] };
 
-export const settings = {};
-for (const [key, fallback] of Object.entries(DEFAULTS)) {
-  const bound = () => (key === "user" ? holder.user_id : null); // a key for one person overrides the setting
-  Object.defineProperty(settings, key, {
-    enumerable: true,
-    get: () => bound() ?? stored(key, fallback),
-    set: (value) => keep(key, value),
-  });
-}
+/** The user_id of the person.  All sessions of the page belong to them. */
+export const person = () => holder.user_id ?? (stored("user") || "me");
 
-const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
-export const timezone = () => settings.timezone || HERE;
+export const timezone = () => stored("timezone") || HERE;
 
 /** The session on display.  Its id is null before the first message, and in a temporary chat. */
 export const shown = { sessionId: null, temporary: false, systemPrompt: "" };

@@ -1,9 +1,44 @@
-// Formats times, numbers and names for display.
+// The page's words: the texts of its catalogue, and times, numbers and names as they are shown.
+//
+// The server chooses the language and embeds its catalogue (web/texts) in the page.
 
 import { timezone } from "./state.js";
-import { LOCALE, number, text } from "./texts.js";
 
-export { number };
+const LANGUAGE = document.documentElement.lang;
+const CATALOGUE = JSON.parse(document.getElementById("texts").textContent);
+
+/** The language for Intl, with the region that the browser prefers: "en-GB" writes dates differently from "en-US". */
+export const LOCALE = navigator.languages.find((locale) => locale.split("-")[0] === LANGUAGE) ?? LANGUAGE;
+
+const plurals = new Intl.PluralRules(LOCALE);
+const figures = new Intl.NumberFormat(LOCALE);
+
+export const number = (value) => figures.format(Math.round(value));
+
+const find = (key) => key.split(".").reduce((entry, name) => entry?.[name], CATALOGUE);
+
+/** Whether there is a text of this key, for keys that come from the API, such as the codes of errors. */
+export const hasText = (key) => find(key) !== undefined;
+
+/**
+ * The text of a key such as "page.send", with each `{name}` replaced by `values.name`; numbers are formatted.  A text
+ * with plural forms takes the one for `values.count`.  Throws if the key or a value is missing.
+ */
+export const text = (key, values) => textParts(key, values).join("");
+
+/** The same as a list of children for `el`, so that values can be elements. */
+export function textParts(key, values = {}) {
+  const entry = find(key);
+  const words = entry?.other ? entry[plurals.select(values.count)] : entry;
+  if (typeof words !== "string") throw new Error(`The catalogue has no text ${key}.`);
+  return words.split(/\{(\w+)\}/).map((part, at) => {
+    if (at % 2 === 0) return part;
+    if (values[part] === undefined) throw new Error(`The text ${key} needs the value ${part}.`);
+    return typeof values[part] === "number" ? number(values[part]) : values[part];
+  });
+}
+
+// -- times, numbers and names
 
 // Making a format takes far longer than using it.
 const format = (options) => {
@@ -50,18 +85,6 @@ export const speaker = ({ name, role }) => name || text(`page.speakers.${role}`)
 
 /** The name of a model; the built-in one has another in the API. */
 export const modelName = (name) => (name === "recap-extractive" ? text("page.builtin_model") : name);
-
-/** The sections of a summary in order, as [name, title, kind]; the kind is "line", "items" or "options". */
-export const SECTIONS = JSON.parse(document.body.dataset.sections).map(([name, kind]) => {
-  return [name, text(`memory.sections.${name}`), kind];
-});
-
-/** The items of a section as lines of text, whatever the section's kind. */
-export function sectionLines(sections, name) {
-  const value = sections?.[name] ?? [];
-  if (typeof value === "string") return value ? [value] : [];
-  return value.map((item) => (typeof item === "string" ? item : [item.option, item.reason].filter(Boolean).join(": ")));
-}
 
 /** 128 random bits in hex.  crypto.randomUUID exists only on localhost and with https. */
 export function randomId() {
