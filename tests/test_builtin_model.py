@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -195,7 +196,6 @@ def test_open_questions_close_when_they_are_answered() -> None:
         answering = message(3, "A caterer in Lisbon costs about 30 euros.", role)
         assert digest([answering], summary)[0].open_questions == ()
     assert digest([asked, message(2, "About 30 euros a head.", "assistant")])[0].open_questions == ()
-    assert digest(["Who won in 2018?", message(2, nothing, "assistant")])[0].open_questions == ()
     assert digest(["When is my flight?", message(2, nothing, "assistant")])[0].open_questions == ("When is my flight?",)
 
 
@@ -204,7 +204,7 @@ def test_the_assistants_words_are_never_memory() -> None:
     for question in ("What about the party budget?", "Where do I live?"):
         assert "900" not in reply(question, ["Hello", other]) and "Oslo" not in reply(question, ["Hello", other])
     summary, facts = digest(["Where do I live?", message(2, reply("Where do I live?", ADA), "assistant"), other])
-    assert not facts and not summary.data and summary.discussed == ("Where do I live?",)
+    assert not facts and summary == Sections(topic="Where do I live?")
 
 
 def test_people_of_an_imported_conversation_are_named() -> None:
@@ -217,18 +217,16 @@ def test_people_of_an_imported_conversation_are_named() -> None:
 
 def test_sections_are_bounded_and_a_long_summary_keeps_its_length() -> None:
     said = [f"We need {number} chairs made of oak." for number in range(60)]
-    summary, facts = digest(said)
-    assert len(summary.requirements) == 12 and "59 chairs" in summary.requirements[-1] and len(facts) == 40
     long = Sections(topic="The move", requirements=tuple(f"Requirement {n} of the person" for n in range(20)))
-    after = digest(said, long)[0]
-    assert after.topic == "The move" and len(after.requirements) == 20
+    after = read(complete(MODEL, request(said, long))[0], long)
+    assert after.sections.topic == "The move" and "59 chairs" in after.sections.requirements[-1]
+    assert len(after.sections.requirements) == len(after.facts) == 40
 
 
 @pytest.mark.parametrize("said", ["hi", "thanks!", "😀", "Where do I live?"])
 def test_a_summary_says_something_and_reads_as_an_answer(said: str) -> None:
     summary = digest([said])[0]
     assert not summary.empty and read(complete(MODEL, request([said]))[0], Sections()).sections == summary
-    assert digest(["I live in Tallinn"], summary)[0].discussed == ()
 
 
 @pytest.mark.parametrize(
@@ -237,6 +235,7 @@ def test_a_summary_says_something_and_reads_as_an_answer(said: str) -> None:
         (["I live in Tallinn.", "I'm planning a trip to Porto in May."], "Trip to Porto in May"),
         (["My name is Ada and I am allergic to peanuts."], "About Ada"),
         (["我叫小明，住在上海。"], "关于小明"),
+        (["Hello!", "The roof leaks."], "The roof leaks."),
     ],
 )
 def test_the_topic_is_what_the_person_is_up_to(said: list[str], topic: str) -> None:
@@ -282,6 +281,7 @@ def test_answers_what_holds_now() -> None:
         'Noted: moved to Lyon.\nThis replaces what you told me on 20 November 2026: "I live in Tallinn"'
     )
     edited = fact(1, "Flies to Japan from 10 to 24 April", "We fly to Japan from 3 to 17 April", category="plan")
+    edited = replace(edited, valid_from=START + timedelta(hours=1))
     assert quotations(reply("When do we fly to Japan?", facts=[edited])) == ["Flies to Japan from 10 to 24 April"]
     recalled = Excerpt("old", "", (message(1, "I live in Tallinn"),), (1,), 1.0)
     moved = fact(2, "Moved to Lyon", "I moved to Lyon", day=5)

@@ -123,21 +123,21 @@ class Language(_Data):
 
 
 def tables(file: Path) -> dict[str, Any]:
-    """The tables of a file in which a line that begins with two spaces goes on from the one above."""
-    return tomllib.loads(file.read_text("utf-8").replace("\n  ", ""))
+    """The tables of a file in this form, with the shorthands in all of its texts written out."""
+    data = tomllib.loads(file.read_text("utf-8").replace("\n  ", ""))
+    shorthands: dict[str, str] = {}
+    for name, text in data.pop("shorthands", {}).items():
+        shorthands[name] = _expanded(_alternatives(text), shorthands)
+    written: dict[str, Any] = _expanded(data, shorthands)
+    return written
 
 
 def load(file: Path) -> Language:
     """The language of a file.  Raises ValueError that says what is wrong with it."""
-    data = tables(file)
-    shorthands: dict[str, str] = {}
-    for name, text in data.pop("shorthands", {}).items():
-        shorthands[name] = _expanded(_alternatives(text), shorthands)
-    return Language.model_validate({"code": file.stem} | _expanded(data, shorthands))
+    return Language.model_validate({"code": file.stem} | tables(file))
 
 
 def _expanded(value: Any, shorthands: Mapping[str, str]) -> Any:
-    """`value` with the shorthands in all of its texts written out."""
     if isinstance(value, str):
         for name, text in shorthands.items():
             value = value.replace(f"<{name}>", text)

@@ -1,7 +1,8 @@
 """The built-in model: rules that need no network and no key, so that Recap can be tried within a minute.
 
-It answers by quoting what the person said (`replies`), digests conversations (`digest`) and fills profiles (`profile`)
-by rules; `reading` reads what a person says of themselves.  Only the wiring imports this package.
+`language` holds what it knows of languages, as data.  `reading` reads what a person says of themselves, `corrections`
+what they take back, and `record` keeps what holds of it all.  From that come summaries and facts (`digest`), replies
+(`replies`) and profiles (`profile`).  Only the wiring imports this package.
 
 Guarantee: the same request has the same answer, every request has one, and its words are the conversation's or one of
 a small set of fixed phrases.
@@ -12,7 +13,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from memory import tokens
 from memory.domain import Usage
@@ -27,10 +27,10 @@ from memory.llm import (
     ReplyMaterial,
 )
 from memory.llm.builtin.digest import digest
-from memory.llm.builtin.feedback import feedback
 from memory.llm.builtin.profile import profile
 from memory.llm.builtin.replies import reply
 from memory.llm.passing import in_chunks
+from memory.rendering import one_line
 
 _WORD_GROUP = re.compile(r"\s*(?:\S{1,24}\s*){1,4}")  # of a streamed reply
 
@@ -43,13 +43,7 @@ class BuiltinModel:
 
     def answer(self, request: ModelRequest) -> Iterator[Piece | Chunk | Finish]:
         """Yield the reply, in pieces if streamed, or what is asked for as JSON; then the end."""
-        material = request.material
-        if isinstance(material, ReplyMaterial):
-            text = reply(material)
-        else:
-            made = _made(material)
-            # "<" is escaped: the reader takes "<think>" for a reasoning model's thoughts, and a person may write it.
-            text = json.dumps(made, ensure_ascii=False).replace("<", "\\u003c")
+        text = _answer(request.material)
         pieces = _WORD_GROUP.findall(text) if request.stream else [text]
         prompt = sum(tokens.estimate_message(message.content) for message in request.messages)
         end = Finish("stop", self.name, Usage(prompt, tokens.estimate(text), estimated=True))
@@ -60,11 +54,17 @@ class BuiltinModel:
         yield end
 
 
-def _made(material: DigestMaterial | ProfileMaterial | FeedbackMaterial) -> dict[str, Any]:
+def _answer(material: ReplyMaterial | DigestMaterial | ProfileMaterial | FeedbackMaterial) -> str:
     match material:
+        case ReplyMaterial():
+            return reply(material)
         case DigestMaterial():
-            return digest(material)
+            made = digest(material)
         case ProfileMaterial():
-            return profile(material)
-        case FeedbackMaterial():
-            return feedback(material)
+            made = profile(material)
+        case FeedbackMaterial():  # what the person says becomes the last line of the instruction
+            said = one_line(material.feedback)
+            text = "\n".join(filter(None, (material.instruction, said)))
+            made = {"text": text, "reason": "The person said so.", "quote": said}
+    # "<" is escaped: the reader takes "<think>" for a reasoning model's thoughts, and a person may write it.
+    return json.dumps(made, ensure_ascii=False).replace("<", "\\u003c")
