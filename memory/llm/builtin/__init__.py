@@ -24,6 +24,7 @@ from memory.llm import (
     ModelRequest,
     Piece,
     ProfileMaterial,
+    RankMaterial,
     ReplyMaterial,
 )
 from memory.llm.builtin.digest import digest
@@ -60,7 +61,7 @@ class BuiltinModel:
         yield end
 
 
-def _made(material: DigestMaterial | ProfileMaterial | FeedbackMaterial) -> dict[str, Any]:
+def _made(material: DigestMaterial | ProfileMaterial | FeedbackMaterial | RankMaterial) -> dict[str, Any]:
     match material:
         case DigestMaterial():
             return digest(material)
@@ -68,3 +69,5 @@ def _made(material: DigestMaterial | ProfileMaterial | FeedbackMaterial) -> dict
             return profile(material)
         case FeedbackMaterial():
             return feedback(material)
+        case RankMaterial():
+            return {"best": list(range(1, material.count + 1))}
