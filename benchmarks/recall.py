@@ -40,9 +40,14 @@ from benchmarks.rankings import (
 from benchmarks.resources import folder_bytes
 from benchmarks.results import machine_line, percentiles
 from benchmarks.tuning import STEPS, leave_one_out
+from config import Settings
+from memory.llm import LanguageModel
+from memory.llm.client import Endpoint
+from memory.llm.completions import OpenAIModel
 from search_index import Recipe, SearchIndex, WordLlamaEmbedder
 
 LIMIT = 10  # results of a timed search
+RERANKED = "default, re-ranked"
 
 _COLUMNS = (
     *((f"r@{depth}", "{:.1f}", f"recall@{depth}") for depth in (5, 10, 20)),
@@ -57,8 +62,11 @@ _COLUMNS = (
 )
 
 
-def compare(corpora: Sequence[Corpus], root: Path, recipes: Mapping[str, Recipe]) -> dict[str, Any]:
-    """The figures of each of `recipes` over all questions, and the size and speed of the indexes."""
+def compare(
+    corpora: Sequence[Corpus], root: Path, recipes: Mapping[str, Recipe], model: LanguageModel | None = None
+) -> dict[str, Any]:
+    """The figures of each of `recipes` over all questions, of the default as `model` orders it, and the size and speed
+    of the indexes."""
     embedder = WordLlamaEmbedder()
     embedder.embed(["loaded before anything is timed"])
     # The index with vectors is timed, so it comes first: the other then reuses its cached text analysis.
@@ -70,10 +78,12 @@ def compare(corpora: Sequence[Corpus], root: Path, recipes: Mapping[str, Recipe]
         feed(SearchIndex(roots[False], analysis=ENGLISH), corpus.owner, corpus.documents)
     asked = sum(len(corpus.conversation.questions) for corpus in corpora)
     figures = {}
-    with progress((len(recipes) + 1) * asked, "question") as bar:
+    with progress((len(recipes) + 1 + (model is not None)) * asked, "question") as bar:
         for name in (MEANING_ALONE, *recipes):
             bar.set_postfix_str(name.strip())
             figures[name] = _measured(corpora, recipes.get(name), roots, embedder, bar)
+        if model is not None:
+            figures[RERANKED] = _measured(corpora, DEFAULT, roots, embedder, bar, model)
     return {
         "messages": messages,
         "questions": asked,
@@ -87,7 +97,12 @@ def compare(corpora: Sequence[Corpus], root: Path, recipes: Mapping[str, Recipe]
 
 
 def _measured(
-    corpora: Sequence[Corpus], recipe: Recipe | None, roots: Mapping[bool, Path], embedder: WordLlamaEmbedder, bar: Any
+    corpora: Sequence[Corpus],
+    recipe: Recipe | None,
+    roots: Mapping[bool, Path],
+    embedder: WordLlamaEmbedder,
+    bar: Any,
+    model: LanguageModel | None = None,
 ) -> dict[str, float]:
     """The figures of one ranking; without a `recipe`, those of the ranking by meaning alone."""
     answerable: list[dict[str, float]] = []
@@ -106,6 +121,8 @@ def _measured(
             search(corpus.query(question, LIMIT))
             took.append((perf_counter() - begun) * 1000)
             hits = search(corpus.query(question, len(corpus.documents)))
+            if model is not None:
+                hits = judge.reranked(question, hits, model)
             scores = judge.scores(question, [hit.message_id for hit in hits])
             if recipe is not None:
                 scores |= judge.in_prompt(question, hits)
@@ -183,6 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command.add_argument(
         "--scale", nargs="*", type=int, metavar="N", help=f"search among N messages of one owner (default: {SCALES})"
     )
+    command.add_argument("--rerank", action="store_true", help="also let the mini model of the environment order it")
     options = command.parse_args(arguments)
     conversations = command.loaded(options.conversations)
     corpora = [Corpus.of(one.with_evidence(unanswerable=True)) for one in conversations]
@@ -190,9 +208,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command.error("there is no conversation with a question that has evidence")
     if options.leave_one_out and len(corpora) < 2:
         command.error("--leave-one-out needs more than one conversation")
+    settings = Settings.from_env()
+    if options.rerank and settings.uses_builtin_model:
+        command.error("--rerank needs OPENAI_API_KEY or OPENAI_BASE_URL")
+    model = OpenAIModel(Endpoint(settings), settings.mini_model) if options.rerank else None
     results = about_now()
     with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder:
-        results |= compare(corpora, Path(folder), COMPARED)
+        results |= compare(corpora, Path(folder), COMPARED, model)
         first_person = [as_one for corpus in corpora for as_one in Corpus.first_person(corpus.conversation)]
         compared = {name: recipe for name, recipe in COMPARED.items() if name == "default" or name.startswith(" ")}
         results["first person"] = compare(first_person, Path(folder) / "first person", compared)["rankings"]

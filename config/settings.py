@@ -221,6 +221,10 @@ class Settings(BaseModel):
     recall_window: int = Field(0, ge=0)
     """Messages shown before and after each recalled message. The ranking counts neighbours already, hence 0."""
 
+    rerank: Choice[Literal["off", "model"]] = "off"
+    """Whether the mini model orders what a search for a prompt found: with `model`, one call of some 2,000 tokens for
+    each search. A call that fails or takes longer than a second changes nothing."""
+
     fact_tokens: int = Field(300, ge=0)
     """Tokens of facts in a prompt. At most half of them are in its head."""
 

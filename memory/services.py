@@ -133,7 +133,7 @@ class Services:
         self.profiles = Profiles(settings, database, prompts, outbox, mini, now)
         self.updates = Updates(settings, database, prompts, facts, leases, mini, metrics, now, self.profiles.follow)
         self.indexing = Indexing(database, index)
-        self.recall = recall = Recall(settings, database, index, outbox)
+        self.recall = recall = Recall(settings, database, index, outbox, mini if settings.rerank == "model" else None)
         self.instructions = instructions = Instructions(database, now)
         self.feedback = Feedback(settings, database, prompts, outbox, instructions, mini, now)
         self.examples = examples = Examples(settings, database, index, now)

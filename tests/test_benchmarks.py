@@ -15,6 +15,7 @@ from benchmarks import concurrency, fairness, filling, prefix, recall, replay, s
 from benchmarks.conversation import Conversation, Question, Said
 from benchmarks.rankings import COMPARED, Corpus, Judge
 from benchmarks.serving import ROOT
+from tests.model_server import ModelServer
 
 OURS = ROOT / "benchmarks" / "conversation.json"
 SOON = ["--set", "SUMMARY_DEBOUNCE=0.1"]
@@ -172,18 +173,23 @@ def test_what_is_found_is_judged_by_share_order_and_tokens(corpus: Corpus) -> No
 
 
 @pytest.mark.slow
-def test_all_rankings_stand_in_one_table_and_in_json(run: Run, tmp_path: Path) -> None:
+def test_all_rankings_stand_in_one_table_and_in_json(
+    run: Run, tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", model_server.url)
+    model_server.mini.default = lambda body: {"best": [30]}
     talks = tmp_path / "talks"
     talks.mkdir()
     for name in ("one", "two"):
         shutil.copy(OURS, talks / f"{name}.json")
-    results, printed = run(recall, str(talks), "--leave-one-out")
+    results, printed = run(recall, str(talks), "--leave-one-out", "--rerank")
     figures = results["rankings"]
     assert set(COMPARED) < set(figures) and all(name in printed for name in figures)
     for one in figures.values():
         assert 0 <= one["recall@5"] <= one["recall@10"] <= one["recall@20"] <= 100
         assert 0 <= one["in 500"] <= one["in 1000"] <= one["in 2000"] <= 100
         assert 0 < one["hit@1"] <= 1 and 0 < one["ndcg@5"] <= 1 and 0 < one["p50"] <= one["p95"]
+    assert figures["default"]["recall@5"] > figures[recall.RERANKED]["recall@5"]  # a bad model's choice takes a place
     assert figures["default"]["recall@10"] > figures["BM25"]["recall@10"] > 50
     assert results["index"]["bytes_per_message"] > results["index"]["bytes_per_message_without_vectors"] > 0
     tuned = results["leave_one_out"]

@@ -71,6 +71,7 @@ GOOD: dict[str, tuple[str, Any]] = {
     "RECALL_SCOPE": ("session", "session"),
     "RECALL_WINDOW": ("1", 1),
     "RECALL_LIMIT": ("10", 10),
+    "RERANK": ("model", "model"),
     "FACT_TOKENS": ("500", 500),
     "EXAMPLE_TOKENS": ("50", 50),
     "FEEDBACK": ("Auto", "auto"),

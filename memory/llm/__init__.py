@@ -137,7 +137,14 @@ class FeedbackMaterial:
     feedback: str
 
 
-Material = ReplyMaterial | DigestMaterial | ProfileMaterial | FeedbackMaterial
+@dataclass(frozen=True)
+class RankMaterial:
+    """What an order is asked of: so many messages, the best first by what a search knows."""
+
+    count: int
+
+
+Material = ReplyMaterial | DigestMaterial | ProfileMaterial | FeedbackMaterial | RankMaterial
 
 
 @dataclass(frozen=True)

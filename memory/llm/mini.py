@@ -51,23 +51,23 @@ class Mini:
     budgets: Budgets
     metrics: Metrics
 
-    def ask(self, owner_id: int, request: ModelRequest, repair: Prompt, read: Callable[[str], T]) -> Answer[T]:
-        """What `read` makes of the answer.
+    def ask(self, owner_id: int, request: ModelRequest, repair: Prompt | None, read: Callable[[str], T]) -> Answer[T]:
+        """What `read` makes of the answer, which is not repaired without `repair`.
 
         Raises ModelError when the model fails, and Unusable when its answer can't be used, even repaired.
         """
+        return ask(self.model_server.models.mini, request, repair, read, lambda usage: self.spend(owner_id, usage))
 
-        def spend(usage: Usage) -> None:
-            self.budgets.charge(owner_id, [usage])
-            self.metrics.spent("mini", usage)
-
-        return ask(self.model_server.models.mini, request, repair, read, spend)
+    def spend(self, owner_id: int, usage: Usage) -> None:
+        """Charge what a call took."""
+        self.budgets.charge(owner_id, [usage])
+        self.metrics.spent("mini", usage)
 
 
 def ask(
     model: LanguageModel,
     request: ModelRequest,
-    repair: Prompt,
+    repair: Prompt | None,
     read: Callable[[str], T],
     spend: Callable[[Usage], None],
 ) -> Answer[T]:
@@ -77,6 +77,8 @@ def ask(
     try:
         return Answer(read(text), finish.model, (finish.usage,))
     except Unusable as error:
+        if repair is None:
+            raise
         problem = str(error)
     again = ChatMessage("assistant", escape(text)), ChatMessage("user", repair.render(problem=problem))
     text, repaired = complete(model, replace(request, messages=(*request.messages, *again)))

@@ -22,9 +22,10 @@ from memory.domain import Caller, Excerpt, Message
 from memory.errors import InvalidRequest
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.languages import analysis_in
+from memory.llm.mini import Mini
 from memory.longterm.links import sources_about
 from memory.ops import logs
-from memory.recall import triggers
+from memory.recall import reranking, triggers
 from memory.recall.excerpts import Spans, Stored, fit, latest, load, windows
 from memory.recall.times import time_ranges
 from memory.sessions.messages import SAID
@@ -76,12 +77,16 @@ class Recalled:
 class Recall:
     """Searches, for callers and for turns."""
 
-    def __init__(self, settings: Settings, database: Database, index: SearchIndex, outbox: Outbox) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, index: SearchIndex, outbox: Outbox, mini: Mini | None = None
+    ) -> None:
+        """With `mini`, that model re-ranks what a turn recalls."""
         self._settings = settings
         self._analysis = analysis_in(settings.search_language)
         self._database = database
         self._index = index
         self._outbox = outbox
+        self._mini = mini
 
     def search(
         self,
@@ -157,9 +162,9 @@ class Recall:
         reach = self._settings.recall_window
         session = (past.session_row_id or 0) if self._settings.recall_scope == "session" else None
         if query.text:
-            about = triggers.about(query.text)
-            query = replace(query, exclude=past.exclude, session_id=session, about=about)
-            hits, near = self._find(past, self._index.prepare(query), reach, RELEVANT_SHARE)
+            limit, about = max(query.limit, reranking.MOST if self._mini else 0), triggers.about(query.text)
+            wanted = replace(query, limit=limit, exclude=past.exclude, session_id=session, about=about)
+            hits, near = self._find(past, self._index.prepare(wanted), reach)
         else:
             spans: Spans = query.times or [(query.after, query.before)]
             with self._database.connect() as tx:
@@ -167,12 +172,15 @@ class Recall:
                 near = load(tx, past.owner_id, ids, reach)
             hits = [Hit(one, 0, 1 / rank, {"time": 1.0}) for rank, one in enumerate(ids, 1)]
         near = {id: one for id, one in near.items() if one.message.remembered or one.session_id == past.session_row_id}
+        if query.text:
+            hits = [hit for hit in hits if hit.message_id in near]
+            if self._mini is not None and len(hits) > 1:
+                hits = reranking.rerank(self._mini, past.owner_id, query.text, hits, near)
+            hits = [hit for hit in hits[: query.limit] if hit.score >= RELEVANT_SHARE * hits[0].score]
         return fit(near, hits, budget=budget, reach=reach, exclude=past.exclude)
 
-    def _find(
-        self, past: Past, prepared: Prepared, reach: int, share: float = 0.0
-    ) -> tuple[list[Hit], dict[int, Stored]]:
-        """The hits with that `share` of the best score or more, and all messages within `reach` of them.
+    def _find(self, past: Past, prepared: Prepared, reach: int) -> tuple[list[Hit], dict[int, Stored]]:
+        """The hits, and all messages within `reach` of them.
 
         Messages about the neighbours of whoever the query names count as hits.
 
@@ -190,7 +198,6 @@ class Recall:
                 lost = True
                 unindexed = waiting(tx, past.owner_id, NO_INDEX)
                 hits = self._index.search(past.owner_key, prepared, NO_INDEX, unindexed.messages)
-            hits = [hit for hit in hits if hit.score >= share * hits[0].score]
             near = load(tx, past.owner_id, [hit.message_id for hit in hits], reach)
         if lost:
             self._index_again(past.owner_id)

@@ -21,7 +21,7 @@ from memory.store.documents import joined
 from memory.store.values import MODEL
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, LinkRow, SessionRow, SummaryRow, Transaction
 
-_INSTRUCTIONS, _PROFILE = joined(instructions.NAMESPACE), joined(profile.PLACE)
+_INSTRUCTIONS, _PROFILE = joined(instructions.NAMESPACE), joined(profile.NAMESPACE)
 
 
 class Head(NamedTuple):

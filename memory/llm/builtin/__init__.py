@@ -24,6 +24,7 @@ from memory.llm import (
     ModelRequest,
     Piece,
     ProfileMaterial,
+    RankMaterial,
     ReplyMaterial,
 )
 from memory.llm.builtin.digest import digest
@@ -54,7 +55,7 @@ class BuiltinModel:
         yield end
 
 
-def _answer(material: ReplyMaterial | DigestMaterial | ProfileMaterial | FeedbackMaterial) -> str:
+def _answer(material: ReplyMaterial | DigestMaterial | ProfileMaterial | FeedbackMaterial | RankMaterial) -> str:
     match material:
         case ReplyMaterial():
             return reply(material)
@@ -66,5 +67,7 @@ def _answer(material: ReplyMaterial | DigestMaterial | ProfileMaterial | Feedbac
             said = one_line(material.feedback)
             text = "\n".join(filter(None, (material.instruction, said)))
             made = {"text": text, "reason": "The person said so.", "quote": said}
+        case RankMaterial():
+            made = {"best": list(range(1, material.count + 1))}
     # "<" is escaped: the reader takes "<think>" for a reasoning model's thoughts, and a person may write it.
     return json.dumps(made, ensure_ascii=False).replace("<", "\\u003c")
