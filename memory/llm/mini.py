@@ -94,11 +94,13 @@ def request_for(told: str, blocks: Iterable[str], material: Material, schema: Ma
 
 def first_object(answer: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """The first JSON object in an answer that follows the schema.  Raises Unusable."""
-    follows = Draft202012Validator(schema).is_valid
-    found = next((one for *_, one in objects(without_thinking(answer)) if follows(one)), None)
-    if found is None:
-        raise Unusable("It holds no complete JSON object of the shape that was asked for.")
-    return dict(found)
+    problem = "It holds no complete JSON object."
+    for *_, found in objects(without_thinking(answer)):
+        wrong = next(Draft202012Validator(schema).iter_errors(found), None)
+        if wrong is None:
+            return dict(found)
+        problem = f"It does not have the shape that was asked for: {wrong.json_path} breaks `{wrong.validator}`."
+    raise Unusable(problem)
 
 
 def without_thinking(answer: str) -> str:

@@ -13,7 +13,6 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from itertools import accumulate
 from typing import Any
 
 from sqlalchemy import func, select
@@ -267,10 +266,14 @@ class ShownProfile:
 
     @classmethod
     def of(cls, version: int, stored: Any, budget: int) -> ShownProfile:
-        values = Profile.of(stored).values()
-        lines = [profile_line(one.name, one.value, datetime.fromisoformat(one.source["since"])) for one in values]
-        fitting = sum(size <= budget for size in accumulate(map(tokens.estimate, lines)))
-        return cls(version, tuple(lines[:fitting]), tuple(values[:fitting]))
+        values, lines = Profile.of(stored).values(), list[str]()
+        for one in values:
+            line = profile_line(one.name, one.value, datetime.fromisoformat(one.source["since"]))
+            budget -= tokens.estimate(line)
+            if budget < 0:
+                break
+            lines.append(line)
+        return cls(version, tuple(lines), tuple(values[: len(lines)]))
 
     def says(self, fact: Fact) -> bool:
         """Whether the prompt has a fact already: a value was taken from the same message, and has half of its words."""
