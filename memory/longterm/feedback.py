@@ -5,8 +5,8 @@ a change of an instruction of the person, and by FEEDBACK its answer waits as a 
 
 Guarantee: what is proposed rests on the person's own words and repeats nothing that was recalled or quoted.  The mini
 model does not read what the person quotes, and recalled text reaches it only as far as the reply repeats it.  So an
-answer is refused unless its quote stands in the person's own words, and when a line that it adds has two words in a
-row, of those that say something, from the reply or a quotation, unless they stand in the person's own words or in the
+answer is refused unless its quote stands in the person's own words, and when what it adds has two words in a row, of
+those that say something, from the reply or a quotation, unless they stand in the person's own words or in the
 instruction too.  Feedback, and what was made of it, goes when a message of the exchange is erased or replaced.
 """
 
@@ -166,7 +166,7 @@ class _Judged:
         if any(unmarked(line) != line for line in added):
             raise Unusable("Its `text` has markup, which an instruction does not need.")
         foreign = _pairs(f"{self.message}\n{self.reply}\n{self.feedback}") - _pairs(f"{own}\n{before}")
-        if any(not foreign.isdisjoint(_pairs(line)) for line in added):
+        if not foreign.isdisjoint(_pairs("\n".join(added))):
             raise Unusable("Its `text` repeats what was only recalled or quoted.")
         return {"text": text, "reason": given["reason"][:FEEDBACK_CHARS], "quote": given["quote"]}
 
