@@ -52,6 +52,8 @@ def _swapped(bare: str, held: Sequence[Statement]) -> Change | None:
     for pattern in SWAPS:
         if match := pattern.search(bare):
             old, new = match["old"].strip(), match["new"].strip()
+            if old[:1].isupper() and new[:1].islower():  # "Nala in the end, not Luna"
+                continue
             if found := _closest(bare, [one for one in held if _says(one.text, old)]):
                 return found, {old: new}
     return None

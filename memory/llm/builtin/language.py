@@ -61,7 +61,8 @@ def is_question(sentence: str) -> bool:
 def is_small_talk(text: str) -> bool:
     """Whether a text greets, thanks or nods, and says nothing else."""
     left = _PADDING.sub(" ", _SMALL_TALK.sub(" ", straight(text[:300])))
-    return set(re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", left.lower())) <= _IDLE
+    words = set(re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", left.lower()))
+    return words <= _IDLE and not (is_question(text) and terms(left))
 
 
 def straight(text: str) -> str:

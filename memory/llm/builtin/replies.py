@@ -1,6 +1,6 @@
 """A reply by quotation: statements are acknowledged, questions answered with what the person said, and when.
 
-Facts and what was said of late come before older text, and nothing is quoted that later words replaced.
+The newest words that answer come first, and nothing is quoted that later words replaced.
 
 Guarantee: what stands between quotation marks is a part of the material, and never the assistant's words; where there
 is nothing to quote, the reply says so.
@@ -97,20 +97,21 @@ def _answer(question: str, record: Record, sections: Sections, recalled: bool, w
 def _known(record: Record, sections: Sections, words: dict[str, str]) -> list[str]:
     lines = list(dict.fromkeys(f"- {clip(one_line(one.text))}" for one in record.held if one.importance > 1))
     excluded = Sections(excluded=sections.excluded).lines()
-    return [words["known"], *lines[:MAX_LISTED], *map(one_line, excluded)] if lines else []
+    return [words["known"], *lines[-MAX_LISTED:], *map(one_line, excluded)] if lines else []
 
 
 def _found(question: str, record: Record, recalled: bool) -> list[Statement]:
-    """What answers a question, all of one origin, the newest first."""
-    newest = sorted(record.held, key=lambda one: one.when)[::-1]
+    """What answers a question: the person's own words before those of others and the summary's, the newest first."""
+    newest = sorted(record.held, key=lambda one: (one.when, -one.origin))[::-1]
     if not terms(question) and not sought(question):  # "What did I say yesterday?": recall has found the time
         return [one for one in newest if one.origin <= Origin.OWN][:MAX_QUOTES] if recalled else []
     fits = {one: _fit(question, one) for one in newest}
     least = ENOUGH if asks("self", question) else ENOUGH_IMPERSONAL
     close = [one for one in newest if fits[one] >= max(least, 0.8 * max(fits.values()))]
-    best, out = min((one.origin for one in close), default=Origin.STATED), list[Statement]()
-    for one in close:
-        if one.origin == best and not any(one.overlaps(other) or one.text == other.text for other in out):
+    own = [one for one in close if one.origin <= Origin.OWN]
+    best, out = own or [one for one in close if one.origin == close[0].origin], list[Statement]()
+    for one in best:
+        if not any(one.overlaps(other) or one.text == other.text for other in out):
             out.append(one)
     return out[: 1 if asks("one", question) else MAX_QUOTES]
 
