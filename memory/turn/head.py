@@ -80,13 +80,14 @@ def read_head(tx: Transaction, row: SessionRow) -> Head:
     found = tx.execute(_HEAD, {**named, "version": row.head_version, "head_at": row.head_at}).all()
     first = found[0]
     texts = {one.key: str(one.value["text"]) for one in found if one.namespace == _INSTRUCTIONS}
+    profiles = [(one.version, one.value) for one in found if one.namespace == _PROFILE]
     return Head(
         summary=Sections.from_dict(first.sections) if first.sections else Sections(),
         state=summary_state(row, first.state),
         failing=first.error is not None,
         system_text=first.system_text,
         instructions="\n\n".join(texts.values()),
-        profile=next(((one.version, one.value) for one in found if one.namespace == _PROFILE), None),
+        profile=profiles[-1] if profiles else None,
         facts=first.facts,
         links=first.links,
         examples=first.examples,
