@@ -88,14 +88,19 @@ def test_a_temporary_chat_sends_along_what_was_said_in_it(client: FlaskClient, m
 def test_a_temporary_turn_stores_nothing_at_all(client: FlaskClient, model_server: ModelServer) -> None:
     chat(client, "My locker code is 7319.", session_id="a", user_id="ann")
     services_of(client.application).outbox.run_due()
-    before = (sessions(client), stored(client, "a"), client.get("/api/jobs").json, summary(client, "a"))
+
+    def everything() -> list[Any]:
+        waiting = [{**job, "age": None} for job in client.get("/api/jobs").json["items"]]
+        return [sessions(client), stored(client, "a"), waiting, summary(client, "a")]
+
+    before = everything()
     inside = chat(client, "Is it 7319?", session_id="a", user_id="ann", temporary=True)
     assert inside["session_id"] == "a" and inside["message_id"] is inside["user_message_id"] is None
     assert {"role": "user", "content": "My locker code is 7319."} in prompts(model_server)[-1]
     outside = chat(client, "My locker code?", user_id="ann", temporary=True)
     assert outside["session_id"] is None and "7319" in prompts(model_server)[-1][-1]["content"]
     assert chat(client, "Hello", user_id="new", temporary=True)["reply"]
-    assert before == (sessions(client), stored(client, "a"), client.get("/api/jobs").json, summary(client, "a"))
+    assert everything() == before
     found = client.get("/api/search", query_string={"q": "locker", "user_id": "ann"}).json["results"]
     assert [hit["message_id"] for hit in found if "Is it" in hit["content"]] == []
     failed(ask(client, "Hi", session_id="nowhere", temporary=True), 404, "session_not_found")
