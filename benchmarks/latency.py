@@ -32,8 +32,9 @@ def latencies(corpora: Sequence[Corpus], sizes: Sequence[int], recipe: Recipe) -
         tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
         progress(total, "step", "latency") as bar,
     ):
-        index = SearchIndex(Path(folder), recipe=recipe, embedder=WordLlamaEmbedder(), analysis=ENGLISH)
         for others in (0, OTHERS):
+            # A new one each time, which has not seen the queries.
+            index = SearchIndex(Path(folder), recipe=recipe, embedder=WordLlamaEmbedder(), analysis=ENGLISH)
             for number in range(others):
                 feed(index, f"other {number}", _repeated(corpora, OTHERS_MESSAGES, seed=number))
                 bar.update(OTHERS_MESSAGES)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Collection, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from time import time_ns
@@ -33,9 +33,11 @@ log = logging.getLogger(__name__)
 
 ARRAYS_BYTES = 16 << 20  # of indexed messages in memory: some 30 owners with 500 each, or one with 20,000
 ENTRIES_BYTES = 6 << 20  # of analysed messages that are not indexed yet: some 5,000
+FOUND_BYTES = 4 << 20  # of what searches found, and of the vectors that a service made for them: some 300 searches
 RANKED_WHOLE = 20_000  # messages of an owner that are all ranked; of more, Whoosh's postings choose CANDIDATES
 CANDIDATES = 2_000
 _INDEX_BYTES = 10_000  # what Python takes for an index beside its arrays
+_HIT_BYTES = 1_200  # what it takes for a hit and its parts
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,13 @@ class Hit(NamedTuple):
     why: dict[str, float]
 
 
+class _Kept(NamedTuple):
+    """A value in a cache, and what it takes with its key."""
+
+    value: Any
+    nbytes: int
+
+
 class _Snapshot(NamedTuple):
     """An owner's index as it was read: which commit, and the blocks of its segments, unless these are too large."""
 
@@ -120,6 +129,7 @@ class SearchIndex(Store):
         self._quick_embedder = used if used is not None and used.instant else None
         self._service = used if used is not self._quick_embedder else None
         self._snapshots, self._entries = SizedCache(ARRAYS_BYTES), SizedCache(ENTRIES_BYTES)
+        self._found = SizedCache(FOUND_BYTES)
         self._notice_file = root / ".forget"  # written anew when all processes must clear their caches
         self._notice = b""
 
@@ -140,13 +150,19 @@ class SearchIndex(Store):
             log.error("the search index can't be read; messages are searched without it: %s", error)
             return NO_INDEX
 
-    def prepare(self, query: Query) -> Prepared:
-        """The query, ready for `search`.  May call an embedding service; `search` never does."""
+    def prepare(self, query: Query, owner: str = "") -> Prepared:
+        """The query, ready for `search`.  May call an embedding service; `search` never does.
+
+        An owner's same query again has the vector that the service made before.
+        """
         text, typed = operators.parsed(query.text, self._analysis) if query.operators else (query.text, None)
         terms, vector = self._analysis.query_terms(text), NO_VECTOR
         if self._service is not None and terms:
+            key = owner, " ".join(text.split())
             try:
-                (vector,) = packed(self._service, [text])
+                kept = self._found.get(key) or _Kept(packed(self._service, [text])[0], len(text) + _HIT_BYTES)
+                self._found.put(key, kept)
+                vector = kept.value
             except EmbeddingUnavailable as error:
                 log.warning("searching by words alone: %s", error)
         return Prepared(query, text, terms, vector, typed)
@@ -160,11 +176,29 @@ class SearchIndex(Store):
         `add`); `gone` are the ids of messages that it may still hold and nobody may find.  Raises IndexLost when the
         index is of another generation by now, is damaged, or can't be read: then search again with NO_INDEX and all
         messages.
+
+        The same query of the same owner is answered from memory until any of that, or a commit of the index, changes.
         """
+        query, typed = prepared.query, prepared.operators
+        if query.limit < 1 or not (prepared.terms or (typed and typed.required)):  # exclusions alone ask for nothing
+            return []
+        with _lost_if_unreadable():
+            commit = self._snapshot(owner, generation).commit if generation != NO_INDEX else None
+        asked = f"{' '.join(query.text.split())}\n{replace(query, text='')}"
+        clock = time_ns() if self._recipe.uses("age") else 0  # then nothing is found twice
+        key = owner, generation, commit, asked, prepared.vector, hash(tuple(waiting)), tuple(gone), clock
+        kept = self._found.get(key)
+        if kept is None:
+            hits = self._ranked(owner, prepared, generation, waiting, gone)
+            kept = _Kept(hits, len(asked) + _HIT_BYTES * (len(hits) + 1))
+            self._found.put(key, kept)
+        return list(kept.value)
+
+    def _ranked(
+        self, owner: str, prepared: Prepared, generation: str, waiting: Sequence[Document], gone: Collection[int]
+    ) -> list[Hit]:
         query, _, _, _, typed = prepared
         required = typed is not None and bool(typed.required)
-        if query.limit < 1 or not (prepared.terms or required):  # exclusions alone ask for nothing
-            return []
         exclude = {*query.exclude, *gone}
         entries, unindexed = list[Entry](), EMPTY
         if shown := [one for one in waiting if one.message_id not in exclude]:
@@ -236,7 +270,7 @@ class SearchIndex(Store):
     def _indexed(self, owner: str, generation: str, prepared: Prepared) -> tuple[list[Block], set[int]]:
         """The indexed messages to rank; and if the query has operators, the ids that they leave.  Raises IndexLost."""
         typed = prepared.operators
-        try:
+        with _lost_if_unreadable():
             index, _, blocks = self._snapshot(owner, generation)
             if blocks is None:
                 likely = (typed or operators.NONE).ranked(prepared.terms)
@@ -244,9 +278,6 @@ class SearchIndex(Store):
                 return [block], ids
             ids = self.read(owner, generation, lambda: matching(index, typed.query())) if typed else set()
             return list(blocks.values()), ids
-        except (IndexBusy, OSError) as error:
-            log.error("the search index can't be read; messages are searched without it: %s", error)
-            raise IndexLost("the index can't be read") from error
 
     def _snapshot(self, owner: str, generation: str) -> _Snapshot:
         """The latest commit of the index; segments that were read before are not read again."""
@@ -279,6 +310,16 @@ class SearchIndex(Store):
             entries[at] = entry = Entry.of(one, terms, vector, code(name[0]) if name else 0)
             self._entries.put((one.message_id, kept), entry)
         return entries
+
+
+@contextmanager
+def _lost_if_unreadable() -> Iterator[None]:
+    """Raises IndexLost where an index can't be read now."""
+    try:
+        yield
+    except (IndexBusy, OSError) as error:
+        log.error("the search index can't be read; messages are searched without it: %s", error)
+        raise IndexLost("the index can't be read") from error
 
 
 def _passing(query: Query, candidates: Candidates) -> NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from flask.testing import FlaskClient
 from cli import register_commands
 from memory.services import Services
 from search_index import Document
+from search_index.ranking import rank
 from tests.resources import append, error, good, said
 
 
@@ -201,3 +202,33 @@ def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(
     assert not any(b"gunpowder" in path.read_bytes() for path in files)
     assert all(one.consistent for one in services.indexing.verify())
     assert contents(client, "oolong gunpowder", user_id="ada") == ["oolong"]
+
+
+# -- the same search again
+
+
+def test_the_same_search_is_ranked_once_until_the_owner_writes(
+    talk: FlaskClient, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranked = []
+    monkeypatch.setattr("search_index.index.rank", lambda *asked: ranked.append(1) or rank(*asked))
+
+    def ranks(q: str, **query: Any) -> tuple[list[str], int]:
+        before = len(ranked)
+        return contents(talk, q, **query), len(ranked) - before
+
+    first, once = ranks("kettle", user_id="ada")
+    assert once == 1 and len(first) == 3
+    assert ranks(" kettle  ", user_id="ada") == (first, 0)
+    assert ranks("kettle", user_id="bob") == (["Bob's kettle is red."], 1)
+    assert ranks("kettle", user_id="ada", role="user")[1] == 1  # another question
+    append(talk, "bobs", [said("The kettle is Bob's.")], user_id="bob")
+    assert ranks("kettle", user_id="ada") == (first, 0)
+    append(talk, "trip", [said("We forgot the kettle.")], user_id="ada")
+    more, again = ranks("kettle", user_id="ada")
+    assert again == 1 and set(more) == {*first, "We forgot the kettle."}
+    services.outbox.run_due(["index"])
+    assert ranks("kettle", user_id="ada") == (more, 1)
+    (erased,) = [one["message_id"] for one in find(talk, "kettle", user_id="ada") if "forgot" in one["content"]]
+    good(talk.delete(f"/api/sessions/trip/messages/{erased}"))
+    assert set(ranks("kettle", user_id="ada")[0]) == set(first)

@@ -272,9 +272,9 @@ def test_a_search_that_is_going_on_finds_nothing_and_asks_for_nothing(
         services.index.drop(tx.scalars(select(OwnerRow)).one().index_key)  # lost: a search asks for it to be made again
     prepare = services.index.prepare
 
-    def erased_meanwhile(query: Any) -> Any:
+    def erased_meanwhile(*asked: Any) -> Any:
         assert good(app.test_client().delete("/api/users/ada"))
-        return prepare(query)
+        return prepare(*asked)
 
     monkeypatch.setattr(services.index, "prepare", erased_meanwhile)
     assert good(client.get(f"/api/search?q={SENTINEL}&user_id=ada"))["results"] == []

@@ -175,11 +175,13 @@ def test_openais_vectors_are_asked_for_and_kept(make_app: Any, server: ModelServ
     (hit, *_) = search(app, "a broken kettle again")
     assert hit["content"] == MOVED[1]["content"]
     assert hit["why"]["meaning"] > 0
+    append(app.test_client(), "s", [said("Fine.")], user_id="ada")
+    assert search(app, "a broken  kettle again")[0]["content"] == hit["content"]  # the vector is known by now
     asked = [request.body for request in server.requests if request.model == "embeddings"]
     assert [body["input"] for body in asked] == [[one["content"] for one in MOVED], ["a broken kettle again"]]
     assert {body["model"] for body in asked} == {"small"}
     (kept,) = services_of(app).indexing.verify()
-    assert (kept.indexed, kept.missing) == (2, 0)
+    assert (kept.indexed, kept.waiting, kept.missing) == (2, 1, 0)
 
 
 def test_an_embedding_server_that_fails_delays_the_index_and_loses_nothing(

@@ -116,7 +116,7 @@ class Recall:
         row_id = session.id if session is not None else None
         about = triggers.about(text)
         query = Query(text, session_id=row_id, times=times, about=about, operators=True, **narrowed)
-        prepared = self._index.prepare(query)
+        prepared = self._index.prepare(query, owner.index_key)
         hits, near = self._find(Past(owner.id, owner.index_key), prepared, window)
         around = windows(near, [hit.message_id for hit in hits if hit.message_id in near], window)
         results = []
@@ -164,7 +164,7 @@ class Recall:
         if query.text:
             limit, about = max(query.limit, reranking.MOST if self._mini else 0), triggers.about(query.text)
             wanted = replace(query, limit=limit, exclude=past.exclude, session_id=session, about=about)
-            hits, near = self._find(past, self._index.prepare(wanted), reach)
+            hits, near = self._find(past, self._index.prepare(wanted, past.owner_key), reach)
         else:
             spans: Spans = query.times or [(query.after, query.before)]
             with self._database.connect() as tx:
