@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC
+from typing import Any
 
 from marshmallow import Schema, fields, validate
 
@@ -26,6 +28,14 @@ class SearchQuery(Schema):
     after = UtcDateTime(load_default=None, metadata={"description": "Said at this time or later."})
     before = UtcDateTime(load_default=None, metadata={"description": "Said before this time."})
     role = fields.String(load_default=None, validate=validate.OneOf(ROLES))
+    kind = fields.String(
+        load_default="message",
+        validate=validate.OneOf(("message", "summary", "fact")),
+        metadata={
+            "description": "What is searched: messages; or the summaries of sessions, or facts, which come with the "
+            "messages that they were taken from."
+        },
+    )
     limit = limit(10)
     window = fields.Integer(
         load_default=0, validate=validate.Range(0, 10), metadata={"description": "Messages around each result."}
@@ -37,26 +47,38 @@ class SearchQuery(Schema):
     )
 
 
+def _of_message(field: Callable[..., fields.Field[Any]], name: str) -> fields.Field[Any]:
+    """A field of the message that a result has, or null."""
+    return field(attribute=f"message.{name}", dump_default=None, allow_none=True)
+
+
 class SearchResult(Schema):
-    message_id = fields.Integer(attribute="message.id")
-    external_id = fields.String(attribute="message.external_id", allow_none=True)
-    session_id = fields.String(attribute="message.session_id")
-    title = fields.String(metadata={"description": "The title of its session."})
-    position = fields.Integer(attribute="message.position")
-    role = fields.String(attribute="message.role")
-    name = fields.String(attribute="message.name", allow_none=True)
-    content = fields.String(attribute="message.content")
-    created_at = UtcDateTime(attribute="message.created_at")
+    """A message. Of a fact or a summary: the best of its messages; its fields are null if there is none."""
+
+    kind = fields.String()
+    text = fields.String(allow_none=True, metadata={"description": "The fact or the summary; null for a message."})
+    message_id = _of_message(fields.Integer, "id")
+    external_id = _of_message(fields.String, "external_id")
+    session_id = fields.String(allow_none=True)
+    title = fields.String(allow_none=True, metadata={"description": "The title of its session."})
+    position = _of_message(fields.Integer, "position")
+    role = _of_message(fields.String, "role")
+    name = _of_message(fields.String, "name")
+    content = _of_message(fields.String, "content")
+    created_at = _of_message(UtcDateTime, "created_at")
     score = fields.Float()
     why = fields.Dict(keys=fields.String(), values=fields.Float(), metadata={"description": "The score's parts."})
     highlights = fields.List(
         fields.String(),
         metadata={
-            "description": "The words of `content` that `q` found, as they are written there, each once, for a page to "
-            "mark. Empty when only the meaning or the messages around matched."
+            "description": "The words of `content` (or `text`) that `q` found, as they are written there, each once, "
+            "for a page to mark. Empty when only the meaning or the messages around matched."
         },
     )
-    window = fields.List(fields.Nested(Message), metadata={"description": "With `window`: the messages around it."})
+    window = fields.List(
+        fields.Nested(Message),
+        metadata={"description": "With `window`: the messages around it. Of a fact or a summary: its messages."},
+    )
 
 
 class SearchResults(Schema):

@@ -12,7 +12,9 @@ from cli import register_commands
 from memory.services import Services
 from search_index import Document
 from search_index.ranking import rank
-from tests.resources import append, error, good, said
+from tests.model_server import ModelServer
+from tests.remembering import Talk
+from tests.resources import append, digest_of, error, fact, good, said
 
 
 def find(client: FlaskClient, q: str, **query: Any) -> list[dict[str, Any]]:
@@ -68,6 +70,8 @@ def test_a_message_is_found_with_all_that_says_where_it_stands(talk: FlaskClient
     assert first.pop("window") == []
     assert first.pop("highlights") == ["steeps", "tea"]
     assert first == {
+        "kind": "message",
+        "text": None,
         "message_id": stored["id"],
         "external_id": "t1",
         "session_id": "tea",
@@ -232,3 +236,35 @@ def test_the_same_search_is_ranked_once_until_the_owner_writes(
     (erased,) = [one["message_id"] for one in find(talk, "kettle", user_id="ada") if "forgot" in one["content"]]
     good(talk.delete(f"/api/sessions/trip/messages/{erased}"))
     assert set(ranks("kettle", user_id="ada")[0]) == set(first)
+
+
+# -- facts and summaries
+
+
+def test_facts_and_summaries_are_found_with_the_messages_they_come_from(
+    model_app: Flask, model_server: ModelServer
+) -> None:
+    ada, bob = (Talk(model_app, model_server, f"{name}s", name) for name in ("ada", "bob"))
+    moved = fact("Ida lives in Porto", 1, "has moved to Porto")
+    ada.hear("My sister has moved to Porto.", "It rains a lot.", reply=digest_of(moved, data=["Ida's home is Porto"]))
+    bob.hear("Porto is where I was.", reply=digest_of(fact("Bob was in Porto", 1, "Porto is where")))
+    client = ada.client
+    by_hand = {"text": "Ida likes Porto's bridges", "user_id": "ada"}
+    good(client.post("/api/facts", json=by_hand))
+
+    facts = {one["text"]: one for one in find(client, "Where does Ida live?", user_id="ada", kind="fact")}
+    assert set(facts) == {"Ida lives in Porto", by_hand["text"]}
+    taken = facts["Ida lives in Porto"]
+    assert (taken["kind"], taken["session_id"]) == ("fact", "adas")
+    assert taken["content"] == "My sister has moved to Porto." == taken["window"][0]["content"]
+    assert set(taken["highlights"]) == {"Ida", "lives"}
+    assert {facts[by_hand["text"]][name] for name in ("message_id", "content", "session_id", "created_at")} == {None}
+
+    (summary,) = find(client, "Which home in Porto, in all that rain?", user_id="ada", kind="summary")
+    assert "Ida's home is Porto" in summary["text"] and summary["session_id"] == "adas"
+    assert {one["content"] for one in summary["window"]} == {"My sister has moved to Porto.", "It rains a lot."}
+    assert find(client, "Porto", session_id="bobs", kind="fact")[0]["text"] == "Bob was in Porto"
+
+    good(client.delete("/api/sessions/adas/messages/" + str(taken["message_id"])))
+    assert [one["text"] for one in find(client, "Ida Porto", user_id="ada", kind="fact")] == [by_hand["text"]]
+    assert find(client, "home in Porto", user_id="ada", kind="summary") == []

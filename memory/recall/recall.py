@@ -26,6 +26,7 @@ from memory.llm.mini import Mini
 from memory.longterm.links import sources_about
 from memory.ops import logs
 from memory.recall import reranking, triggers
+from memory.recall.derived import MESSAGES_MAX, RANKED_MAX, derived
 from memory.recall.excerpts import Spans, Stored, fit, latest, load, windows
 from memory.recall.times import time_ranges
 from memory.sessions.messages import SAID
@@ -39,14 +40,21 @@ RELEVANT_SHARE = 0.55  # of the best hit's score: on LoCoMo a 20th of the tokens
 
 
 class SearchResult(NamedTuple):
-    """A message that was found: how well it matches and why, the words it was found by, and what was said around it."""
+    """A message that was found: how well it matches and why, the words it was found by, and what was said around it.
 
-    message: Message
+    For a fact or a summary: the best message that it comes from, if it has any, and as `window` all that come with it.
+    `text` is then its own, which the score and the highlights are of.
+    """
+
+    message: Message | None
     score: float
     why: Mapping[str, float]
     highlights: list[str]
     window: Sequence[Message]
-    title: str  # of the message's session
+    session_id: str | None
+    title: str | None  # of the session
+    kind: str = "message"
+    text: str | None = None
 
 
 @dataclass(frozen=True)
@@ -97,12 +105,14 @@ class Recall:
         zone: tzinfo = UTC,
         session_id: str | None = None,
         window: int = 0,
+        kind: str = "message",
         **narrowed: Any,
     ) -> list[SearchResult]:
         """The best matching messages of the caller's user, or of one session, best first.
 
         Times that `text` speaks of are understood on the calendar of `zone`, and preferred, not demanded.  `window`
-        counts messages on either side of a result; `narrowed` is the rest of a `Query`.  Raises NotFound for a session
+        counts messages on either side of a result; `narrowed` is the rest of a `Query`.  With the `kind` "fact" or
+        "summary" these are found, with the messages that they come from.  Raises NotFound for a session
         that is not the caller's, InvalidRequest when neither user nor session is named.
         """
         with self._database.read() as tx:
@@ -117,7 +127,10 @@ class Recall:
         about = triggers.about(text)
         query = Query(text, session_id=row_id, times=times, about=about, operators=True, **narrowed)
         prepared = self._index.prepare(query, owner.index_key)
-        hits, near = self._find(Past(owner.id, owner.index_key), prepared, window)
+        past = Past(owner.id, owner.index_key)
+        if kind != "message":
+            return self._derived(past, prepared, kind)
+        hits, near = self._find(past, prepared, window)
         around = windows(near, [hit.message_id for hit in hits if hit.message_id in near], window)
         results = []
         for hit in hits:
@@ -125,7 +138,30 @@ class Recall:
                 message = found[0].message
                 beside = sorted((one.message for one in found), key=lambda one: one.position) if window else []
                 highlights = self._index.highlights(prepared, message.content)
-                results.append(SearchResult(message, hit.score, hit.why, highlights, beside, found[0].title))
+                told = highlights, beside, message.session_id, found[0].title
+                results.append(SearchResult(message, hit.score, hit.why, *told))
+        return results
+
+    def _derived(self, past: Past, prepared: Prepared, kind: str) -> list[SearchResult]:
+        """The best matching facts or summaries, by `kind`, and for each the messages that it comes from."""
+        query = replace(prepared.query, role=None, about=None)
+        with self._database.connect() as tx:
+            made = {one.id: one for one in derived(tx, kind, past.owner_id, query.session_id)}
+            documents = [one.document for one in made.values()]
+            hits = self._index.search(past.owner_key, prepared._replace(query=query), NO_INDEX, documents)
+            found = [made[hit.message_id] for hit in hits]
+            near = load(tx, past.owner_id, [one.source for one in found if one.source is not None], 0)
+        sources = {one.id: [one.source] for one in found}
+        if kind == "summary":
+            ranked, near = self._find(past, prepared._replace(query=replace(query, limit=RANKED_MAX)), 0)
+            sources = {
+                one.id: [hit.message_id for hit in ranked if hit.session_id == one.session_row_id] for one in found
+            }
+        results = []
+        for one, hit in zip(found, hits, strict=True):
+            said = [near[id].message for id in sources[one.id][:MESSAGES_MAX] if id in near]
+            told = self._index.highlights(prepared, one.text), said, one.session_id, one.title
+            results.append(SearchResult(said[0] if said else None, hit.score, hit.why, *told, kind, one.text))
         return results
 
     def look_back(
