@@ -36,7 +36,7 @@ from search_index import NO_INDEX, Document, Hit, IndexLost, Prepared, Query, Se
 log = logging.getLogger(__name__)
 
 QUERY_CHARS = 2000  # of a message that are searched with; what somebody pastes after that is not a question
-RELEVANT_SHARE = 0.55  # of the best hit's score: on LoCoMo a 20th of the tokens less, and 0.2 points of the evidence
+RELEVANT_SHARE = 0.55  # of the best hit's score: beside one clear match, what shares a common word is noise
 
 
 class SearchResult(NamedTuple):
@@ -112,8 +112,9 @@ class Recall:
 
         Times that `text` speaks of are understood on the calendar of `zone`, and preferred, not demanded.  `window`
         counts messages on either side of a result; `narrowed` is the rest of a `Query`.  With the `kind` "fact" or
-        "summary" these are found, with the messages that they come from.  Raises NotFound for a session
-        that is not the caller's, InvalidRequest when neither user nor session is named.
+        "summary" these are found, with the messages that they come from.
+
+        Raises NotFound for a session that is not the caller's, InvalidRequest when neither user nor session is named.
         """
         with self._database.read() as tx:
             session = find_session(tx, caller, session_id) if session_id is not None else None
