@@ -80,7 +80,7 @@ def states(page: Page, model_server: ModelServer) -> Iterator[str]:
     yield "a reply, why it is so, and the chart of tokens"
     open_panel("memory", "#memory")
     expect(page.locator("#memory .fact")).to_have_count(3)
-    expect(page.locator("#memory .summary-item").first).to_be_visible()
+    expect(page.locator("#memory .item").first).to_be_visible()
     press("#memory .fact-foot button")
     expect(page.locator("#memory .fact-history li").first).to_be_visible()
     yield "the memory panel, and how a fact has changed"

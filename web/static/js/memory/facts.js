@@ -120,8 +120,8 @@ class Fact extends Component {
   }
 }
 
-/** The quote of a fact, with a link to its message.  Facts that the person added have none. */
-function Source({ fact: { session_id: session, source_message_id: message, quote }, title, leave }) {
+/** The quote that something rests on, with a link to its message.  What the person added has none. */
+export function Source({ fact: { session_id: session, source_message_id: message, quote }, title, leave }) {
   const words = quote && text("memory.fact.quote", { words: quote });
   const show = () => {
     leave?.();
@@ -129,7 +129,7 @@ function Source({ fact: { session_id: session, source_message_id: message, quote
   };
   return html`
     <div class="fact-source">
-      ${message === null
+      ${!message
         ? html`<span>${words || text("memory.fact.added_by_you")}</span>`
         : html`
             <button class="link quote cut" title=${text("memory.fact.show_message")} onClick=${show}>

@@ -10,6 +10,7 @@ import { Edge } from "../page/edge.js";
 import { Trouble, createRef, html, render } from "../page/html.js";
 import { FactForm } from "./fact_form.js";
 import { FactList, ranked } from "./facts.js";
+import { LongTerm } from "./longterm.js";
 import { Part } from "./part.js";
 import { emit, on, shown } from "../page/state.js";
 import { Summary } from "./summary.js";
@@ -207,6 +208,7 @@ function Panel({ sessionId, temporary, summary, facts, known, allShown, adding, 
       <${FactList} label=${text("memory.facts")} facts=${few} changed=${factChanged} />
       ${few.length < facts.length && html`<${Edge} more=${() => show({ allShown: true })} />`}
     <//>
+    <${LongTerm} />
   `;
 }
 

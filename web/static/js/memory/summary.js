@@ -4,11 +4,10 @@
 // of one item is applied to the newest version.
 
 import * as api from "../page/api.js";
-import { confirmed } from "../page/dialog.js";
 import { announce } from "../page/dom.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
-import { EditForm, oneLine } from "./edit_form.js";
-import { Row, RowButton, Rows } from "../page/rows.js";
+import { Item, Items } from "./item.js";
+import { Rows } from "../page/rows.js";
 import { EMPTY, SECTIONS, linesOf, partsOf, problemWith, replaced } from "./sections.js";
 import { Part } from "./part.js";
 import { SummaryForm } from "./summary_form.js";
@@ -38,25 +37,27 @@ export class Summary extends Component {
     announce(text("memory.summary.saved", { version: summary.latest.version }));
   };
 
-  /** Apply `change` to the newest sections and store the result.  Passes on errors of `change`. */
-  amend = async (change) => {
+  /** Replace a line in the newest version, or remove it if `next` is null.  Resolves to the summary. */
+  async change(section, line, next) {
     const path = api.summaryPath(this.props.sessionId);
     const { latest } = await api.get(path);
-    const sections = change(latest.sections);
-    const problem = problemWith(sections);
+    const sections = replaced(latest.sections, section, line, next) ?? (next === null && latest.sections);
+    const problem = sections ? problemWith(sections) : text("memory.summary.item_gone");
     if (problem) throw new Error(problem);
     return api.put(path, { sections, expected_version: latest.version }).catch((error) => {
-      if (error.status === 409) return this.amend(change); // there is a newer version by now
+      if (error.status === 409) return this.change(section, line, next); // there is a newer version by now
       throw error;
     });
-  };
+  }
 
   compare = async () => {
     const { sessionId, summary, changed } = this.props;
     const { openVersions } = await import("./versions.js");
     const path = api.summaryPath(sessionId);
     const parts = ({ sections }) => partsOf(sections);
-    openVersions({ title: text("memory.summary.versions_of"), path, parts, used: summary.head_version, changed });
+    const title = text("memory.summary.versions_of");
+    const means = text("memory.summary.restore_means");
+    openVersions({ title, path, parts, means, used: summary.head_version, changed });
   };
 
   render({ hidden, temporary, summary, known, refresh }, { whole }) {
@@ -94,73 +95,19 @@ export class Summary extends Component {
         ${parts.map(
           ({ name, title, lines }) =>
             lines.size > 0 &&
-            html`
-              <div key=${name} class="summary-section">
-                <h4>${title}</h4>
-                <ul aria-label=${title}>
-                  ${[...lines].map((line) => {
-                    const key = `${name}/${line}`;
-                    const edit = (open) => this.setEditing(key, open);
-                    const its = { section: name, line, edit, editing: editing.has(key) };
-                    return html`<${Item} key=${key} ...${its} amend=${this.amend} changed=${this.props.changed} />`;
-                  })}
-                </ul>
-              </div>
-            `,
+            html`<${Items} key=${name} title=${title}>${[...lines].map((line) => this.item(name, line))}<//>`,
         )}
       <//>
     `;
   }
-}
 
-class Item extends Component {
-  edit = () => this.props.edit(true);
-
-  close = () => this.props.edit(false);
-
-  save = async ({ item }) => {
-    const { section, line, amend, changed } = this.props;
-    const next = oneLine(item);
-    if (next === line) return this.close();
-    const summary = await amend((sections) => {
-      const changes = replaced(sections, section, line, next || null);
-      if (changes) return changes;
-      throw new Error(text("memory.summary.item_gone"));
-    });
-    this.close();
-    changed(summary);
-  };
-
-  forget = async () => {
-    const { section, line, amend, changed } = this.props;
+  item(section, line) {
+    const key = `${section}/${line}`;
     const means = text("memory.summary.forget_item_means", { line });
-    if (!(await confirmed(text("memory.summary.forget_item"), means, text("memory.summary.forget")))) return;
-    await this.attempt(async () => {
-      changed(await amend((sections) => replaced(sections, section, line, null) ?? sections));
-      announce(text("memory.forgotten"));
-    });
-  };
-
-  render({ line, editing }, { trouble }) {
-    const keys = { e: this.edit, Delete: this.forget, Backspace: this.forget };
-    return html`
-      <${Row} class="summary-item" keys=${keys} aria-keyshortcuts="E Delete">
-        ${editing
-          ? html`
-              <${EditForm} class="item-form" save=${this.save} cancel=${this.close}>
-                <textarea name="item" rows="2" defaultValue=${line} aria-label=${text("memory.summary.item")} />
-              <//>
-            `
-          : html`
-              <span class="grow">${line}</span>
-              <span class="row-actions">
-                <${RowButton} name="edit" of=${line} onClick=${this.edit} />
-                <${RowButton} name="forget" of=${line} onClick=${this.forget} />
-              </span>
-            `}
-        <${Trouble} ...${trouble} />
-      <//>
-    `;
+    const edit = (open) => this.setEditing(key, open);
+    const save = (next) => this.change(section, line, next);
+    const its = { line, means, edit, editing: this.state.editing.has(key), save, changed: this.props.changed };
+    return html`<${Item} key=${key} ...${its} />`;
   }
 }
 

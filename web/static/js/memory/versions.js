@@ -9,13 +9,12 @@ import { Component, Trouble, createRef, html } from "../page/html.js";
 import { Choice, Rows } from "../page/rows.js";
 import { modelName, moment, text, when } from "../page/words.js";
 
-const PAGE = 50;
 const SIGNS = { added: "+", removed: "−", changed: "~", kept: "" };
 const MARKS = { added: "ins", removed: "del", kept: "span" };
 
 /**
  * `path` is what has the versions in the API; `parts(version)` is one as a list of [title, lines].  Prompts contain the
- * version `used`.  `changed(answer)` is called with the API's answer after a version was restored.
+ * version `used`.  `means` is what else it means to restore one; then `changed` is called with the API's answer.
  */
 export function openVersions({ title, ...of }) {
   return openDialog(title, () => html`<${Versions} ...${of} />`, { wide: true });
@@ -38,21 +37,21 @@ class Versions extends Component {
 
   /** Load the newest versions. */
   async load() {
-    const page = await api.get(`${this.props.path}/versions`, { limit: PAGE });
+    const page = await api.get(`${this.props.path}/versions`);
     this.setState({ versions: page.items, cursor: page.next_cursor, chosen: page.items[0].version });
   }
 
   loadEarlier = async () => {
-    const page = await api.get(`${this.props.path}/versions`, { limit: PAGE, cursor: this.state.cursor });
+    const page = await api.get(`${this.props.path}/versions`, { cursor: this.state.cursor });
     this.setState(({ versions }) => ({ versions: [...versions, ...page.items], cursor: page.next_cursor }));
   };
 
   restore = async () => {
     const { chosen, versions } = this.state;
     const newest = versions[0].version;
-    const means = text("memory.versions.restore_means", { newest, next: newest + 1 });
+    const means = [text("memory.versions.restore_means", { newest, next: newest + 1 }), this.props.means];
     const title = text("memory.versions.restore_title", { version: chosen });
-    if (!(await confirmed(title, means, text("memory.versions.restore_it")))) return;
+    if (!(await confirmed(title, means.join(" "), text("memory.versions.restore_it")))) return;
     await this.attempt(async () => {
       const answer = await api.post(`${this.props.path}/rollback`, { version: chosen });
       this.setState({ used: answer.head_version });
@@ -125,11 +124,14 @@ class Versions extends Component {
 
 function author({ author: who, model, restores }) {
   if (who === "person") return text("memory.summary.by_you");
-  if (who === "rollback") return text("memory.versions.restores", { version: restores });
-  return text("memory.versions.by_model", { model: modelName(model) });
+  if (who === "erasure") return text("memory.versions.erased");
+  if (who === "rollback")
+    return restores ? text("memory.versions.restores", { version: restores }) : text("memory.summary.restored");
+  return model ? text("memory.versions.by_model", { model: modelName(model) }) : text("memory.versions.by_recap");
 }
 
 function described({ created_at: made, through: count, tokens, prompt }) {
+  if (count === undefined) return moment(made); // only a summary covers messages
   const covers = `${moment(made)} · ${text("memory.versions.described", { count, tokens })}`;
   return prompt ? `${covers} · ${text("memory.versions.prompt", { prompt })}` : covers;
 }

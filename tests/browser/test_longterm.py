@@ -1,0 +1,159 @@
+"""What goes with a person from chat to chat: their profile, instructions, examples and links, folded in the panel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.chatting import ME, fits, messages
+from tests.browsing import PHONE, USUAL
+from tests.live import Live
+from tests.model_server import Body, ModelServer
+from tests.resources import digest_of, fact, good, link
+
+WORDS = "I live in Tallinn. My sister Ida lives in Porto."
+FACTS = (
+    fact("Lives in Tallinn", 1, "I live in Tallinn", scope="user"),
+    fact("Has a sister, Ida", 1, "My sister Ida", scope="user", links=[link("user", "sister", "Ida", "person person")]),
+    fact("Ida lives in Porto", 1, "Ida lives in Porto", links=[link("Ida", "lives in", "Porto", "person place")]),
+)
+PATCH = {"patch": [{"op": "add", "path": "/home", "value": "Tallinn", "quote": "I live in Tallinn", "source": 1}]}
+PROPOSAL = {"text": "Be warm.\nBe brief.", "reason": "Short answers help you.", "quote": "shorter"}
+
+
+def mini(body: Body) -> Any:
+    """What the mini model answers: a patch of the profile, a proposal, or a digest."""
+    asked = str(body["messages"])
+    return PATCH if "<profile>" in asked else PROPOSAL if "<feedback>" in asked else digest_of(*FACTS)
+
+
+@pytest.fixture
+def known(page: Page, live: Live, model_server: ModelServer) -> Live:
+    """A person who is known: what they said, what they wrote, and what they thought of a reply."""
+    model_server.mini.default = mini
+    client = live.client
+    for text in ("Be kind.", "Be warm."):
+        good(client.put("/api/instructions/general", json={"user_id": ME, "text": text}))
+    example = {"input": "A haiku about the sea", "output": "Grey waves\nroll in.", "tags": ["poem"], "rating": 4}
+    good(client.post("/api/examples", json={"user_id": ME, **example}))
+    asked = {"user_id": ME, "session_id": "s", "message": WORDS}
+    turn = good(client.post("/api/chat", json=asked))
+    feedback = {"user_id": ME, "session_id": "s", "message_id": turn["message_id"], "text": "Please, shorter."}
+    good(client.post("/api/feedback", json=feedback))
+    live.settle("summary", "feedback")
+    good(client.post(f"/api/users/{ME}/profile/refresh"))
+    live.settle("profile")
+    return live
+
+
+def opened(page: Page, title: str) -> Locator:
+    """A part of the panel, which is unfolded."""
+    part = page.get_by_role("complementary", name="Memory").locator(
+        "details", has=page.get_by_role("heading", name=title)
+    )
+    part.locator("summary").first.click()
+    return part
+
+
+def line(part: Locator, words: str) -> Locator:
+    return part.get_by_role("listitem").filter(has_text=words)
+
+
+def test_the_profile_is_corrected_and_a_version_comes_back(page: Page, known: Live) -> None:
+    page.goto("/#/s")
+    profile = opened(page, "Profile")
+    expect(line(profile, "Tallinn")).to_contain_text("“I live in Tallinn”")
+    profile.get_by_role("button", name="Add a line").click()
+    profile.get_by_role("combobox").select_option("Likes")
+    profile.get_by_role("textbox").fill("green tea")
+    profile.get_by_role("textbox").press("Enter")
+    expect(line(profile, "green tea")).to_contain_text("added by you")
+    line(profile, "Tallinn").focus()
+    page.keyboard.press("e")
+    profile.get_by_role("textbox").fill("Tartu")
+    profile.get_by_role("textbox").press("Enter")
+    expect(line(profile, "Tartu")).to_contain_text("added by you")
+    expect(page.get_by_role("list", name="Facts", exact=True)).not_to_contain_text("Lives in Tallinn")
+    line(profile, "green tea").focus()
+    page.keyboard.press("Delete")
+    page.get_by_role("dialog").get_by_role("button", name="Forget", exact=True).click()
+    expect(line(profile, "green tea")).to_have_count(0)
+    profile.get_by_role("button", name="Versions").click()
+    versions = page.get_by_role("dialog", name="Versions of the profile")
+    expect(versions.get_by_role("list", name="Likes")).to_contain_text("Removed: green tea")
+    versions.get_by_role("button", name="Version 2").click()
+    versions.get_by_role("button", name="Restore this version").click()
+    page.get_by_role("dialog", name="Restore version 2?").get_by_role("button", name="Restore", exact=True).click()
+    expect(versions.get_by_role("button", name="Version 5")).to_contain_text("restored")
+    page.keyboard.press("Escape")
+    expect(line(profile, "green tea")).to_be_visible()
+    document = good(known.client.get(f"/api/users/{ME}/profile"))["document"]
+    assert document == {"home": "Tallinn", "likes": ["green tea"]}
+
+
+def test_a_proposal_shows_what_it_changes_and_waits_for_a_yes(page: Page, known: Live) -> None:
+    page.goto("/#/s")
+    part = opened(page, "Instructions")
+    proposal = part.get_by_role("group", name="A proposed change")
+    expect(proposal).to_contain_text("because you said “shorter”")
+    expect(proposal.get_by_role("listitem")).to_have_text(["Be warm.", "+Added: Be brief."], use_inner_text=False)
+    proposal.get_by_role("button", name="Accept").click()
+    expect(proposal).to_have_count(0)
+    expect(part).to_contain_text("Be warm.\nBe brief.")
+    line(part, "Be warm.").focus()
+    page.keyboard.press("e")
+    part.get_by_role("textbox").fill("Be cool.")
+    part.get_by_role("button", name="Save").click()
+    expect(part).to_contain_text("Be cool.")
+    page.keyboard.press("e")
+    part.get_by_role("textbox").fill(" ")
+    part.get_by_role("button", name="Save").click()  # what would be empty is forgotten, if that is confirmed
+    page.get_by_role("dialog", name="Forget this item?").get_by_role("button", name="Cancel").click()
+    page.keyboard.press("Escape")
+    part.get_by_role("button", name="Versions").click()
+    versions = page.get_by_role("dialog", name="Versions of the instruction “general”")
+    expect(versions.get_by_role("list", name="Versions").get_by_role("button")).to_have_count(4)
+    versions.get_by_role("button", name="Version 3").click()
+    expect(versions.get_by_role("list", name="The instruction")).to_contain_text("Added: Be brief.")
+    (stands,) = good(known.client.get(f"/api/instructions?user_id={ME}"))["items"]
+    assert (stands["text"], stands["proposal"]) == ("Be cool.", None)
+
+
+def test_an_example_is_shown_and_forgotten_when_confirmed(page: Page, known: Live) -> None:
+    page.goto("/#/s")
+    part = opened(page, "Good answers")
+    expect(line(part, "haiku")).to_contain_text("Grey waves\nroll in.")
+    expect(line(part, "haiku")).to_contain_text("rated 4 of 5")
+    line(part, "haiku").focus()
+    page.keyboard.press("Delete")
+    page.get_by_role("dialog").get_by_role("button", name="Forget", exact=True).click()
+    expect(part).to_contain_text("No answer has been marked as good yet.")
+    assert good(known.client.get(f"/api/examples?user_id={ME}"))["items"] == []
+
+
+def test_links_are_a_picture_and_a_list_with_the_words_behind_them(page: Page, known: Live) -> None:
+    page.goto("/")
+    part = opened(page, "Links")
+    expect(part.get_by_role("img", name="A picture of 2 links")).to_contain_text("Ida")
+    expect(line(part, "Porto")).to_contain_text("“Ida lives in Porto”")
+    line(part, "Porto").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(part.get_by_role("button", name="Back to you")).to_be_visible()
+    expect(part.get_by_role("listitem").first).to_contain_text("Ida lives in Porto")
+    line(part, "Porto").get_by_title("Show the message it came from").click()
+    expect(messages(page).first).to_be_focused()
+
+
+@pytest.mark.parametrize("page", [PHONE.in_german, USUAL.at_night], indirect=True, ids=str)
+def test_all_of_it_fits_and_is_accessible(page: Page, known: Live) -> None:
+    page.goto("/#/s")
+    if page.locator("[data-open-panel=memory]").is_visible():
+        page.locator("[data-open-panel=memory]").click()
+    for part in page.locator("#memory details").all():
+        part.locator("summary").first.click()
+    expect(page.locator("#memory .link-picture")).to_be_visible()
+    expect(page.locator("#memory .notice .differences")).to_be_visible()
+    fits(page)

@@ -1,0 +1,37 @@
+// What goes with a person from one chat to the next, below the facts: folded, and read when it is opened.
+
+import { Component, Trouble, createRef, html } from "../page/html.js";
+import { on } from "../page/state.js";
+import { text } from "../page/words.js";
+
+const VIEWS = {
+  profile: () => import("./profile.js"),
+  instructions: () => import("./instructions.js"),
+  examples: () => import("./examples.js"),
+  links: () => import("./links.js"),
+};
+
+export const LongTerm = () => Object.keys(VIEWS).map((name) => html`<${Folded} key=${name} name=${name} />`);
+
+class Folded extends Component {
+  view = createRef();
+  state = { View: null }; // null: not opened yet
+
+  componentDidMount() {
+    for (const event of ["memory", "summarised"]) on(event, () => this.view.current?.read());
+  }
+
+  toggle = ({ currentTarget: { open } }) =>
+    open && this.attempt(async () => this.setState({ View: (await VIEWS[this.props.name]()).default }));
+
+  render({ name }, { View, trouble }) {
+    return html`
+      <details class="memory-folded" onToggle=${this.toggle}>
+        <summary><h3>${text(`memory.longterm.titles.${name}`)}</h3></summary>
+        <p class="memory-about">${text(`memory.longterm.about.${name}`)}</p>
+        <${Trouble} ...${trouble} />
+        ${View && html`<${View} ref=${this.view} />`}
+      </details>
+    `;
+  }
+}
