@@ -126,7 +126,7 @@ class Services:
         self.sessions = sessions = Sessions(settings, database, outbox, leases, now)
         self.branches = Branches(settings, database, sessions, leases, now)
         self.facts = facts = Facts(settings, database, now)
-        self.links = Links(database, now)
+        self.links = Links(database)
         self.items = items = Items(database, index, outbox, now)
         self.summaries = Summaries(settings, database, outbox, budgets, facts, now, forget_facts)
         self.backlogs = Backlogs(database, outbox, budgets, now)

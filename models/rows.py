@@ -9,7 +9,7 @@ import hashlib
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Date, ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, Date, ForeignKey, Index, String, Text, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from models.base import NEVER_REUSED, Base, BigId
@@ -185,11 +185,21 @@ class SummaryRow(Base):
     created_at: Mapped[datetime]
 
 
+LINKED = text("links IS NOT NULL")
+
+
 class FactRow(Base):
-    """One statement.  It holds from `valid_from` until `valid_to`; a correction closes it and names its successor."""
+    """One statement.  It holds from `valid_from` until `valid_to`; a correction closes it and names its successor.
+
+    `links` are what it ties together, each as the fields of a `Link`.
+    """
 
     __tablename__ = "facts"
-    __table_args__ = (Index("ix_facts_owner_valid", "owner_id", "valid_to"), NEVER_REUSED)
+    __table_args__ = (
+        Index("ix_facts_owner_valid", "owner_id", "valid_to"),
+        Index("ix_facts_linked", "owner_id", sqlite_where=LINKED, postgresql_where=LINKED),
+        NEVER_REUSED,
+    )
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     owner_id: Mapped[int] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
@@ -205,6 +215,7 @@ class FactRow(Base):
     valid_from: Mapped[datetime]
     valid_to: Mapped[datetime | None]
     superseded_by: Mapped[int | None] = mapped_column(ForeignKey("facts.id", ondelete="SET NULL"), index=True)
+    links: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime]
 
 

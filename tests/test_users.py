@@ -147,7 +147,6 @@ def test_not_a_byte_of_an_erased_person_is_left(model_app: Flask, model_server: 
         "edited_summaries": 8,
         "facts": 8 * 2 + 4,
         "fact_revisions": 8 * 2 + 4 * 2,
-        "links": 8,
         "items": 8 + 4,
         "item_versions": 8,
         "jobs": receipt["erased"]["jobs"],

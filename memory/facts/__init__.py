@@ -2,7 +2,6 @@
 
 facts        stored, read, changed, taken from what was said
 ranking      which of them a prompt shows, and why
-links        what facts tie together
 entities     the names of people, places and things that facts tie together
 grounding    whether a proposed fact rests on what the person said
 corrections  which facts correct which

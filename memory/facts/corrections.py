@@ -18,10 +18,9 @@ from itertools import takewhile
 
 from sqlalchemy import delete, select
 
-from memory.domain import Fact, FactDraft, Message
+from memory.domain import Fact, FactDraft, Link, Message
 from memory.facts.entities import Names
 from memory.facts.grounding import DATE, NEGATION, stems, straight, tokens
-from memory.facts.links import links_of
 from models import FactRow, MessageRow, Transaction
 
 SAID_MAX = 4000  # characters of a message in which a correction is looked for
@@ -69,15 +68,14 @@ def _moved(tx: Transaction, draft: FactDraft, older: Sequence[Fact]) -> set[int]
     homes = [link for link in draft.links if _LIVES.fullmatch(link.relation)]
     if not homes:
         return set()
-    known = links_of(tx, [fact.id for fact in older])
-    names = Names([link for links in known.values() for link in links])
+    linked = FactRow.id.in_([fact.id for fact in older]), FactRow.links.is_not(None)
+    rows = tx.execute(select(FactRow.id, FactRow.links).where(*linked))
+    known = [(fact_id, Link(**one)) for fact_id, links in rows for one in links or ()]
+    names = Names([link for _, link in known])
     now = {names.one(link.subject): names.one(link.object) for link in homes}
+    before = ((fact_id, link) for fact_id, link in known if _LIVES.fullmatch(link.relation))
     return {
-        fact_id
-        for fact_id, links in known.items()
-        for link in links
-        if _LIVES.fullmatch(link.relation)
-        and now.get(names.one(link.subject), names.one(link.object)) != names.one(link.object)
+        fact_id for fact_id, link in before if now.get(names.one(link.subject)) not in (None, names.one(link.object))
     }
 
 

@@ -17,15 +17,14 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, or_, select, upda
 
 from config import Settings
 from memory.access.owners import find_session, find_user, make_owner, owned
-from memory.domain import Caller, Fact, FactDraft, FactRevision, Message
+from memory.domain import Caller, Fact, FactDraft, FactRevision, Link, Message
 from memory.errors import InvalidRequest, NotFound
 from memory.facts.corrections import corrected_by, line_up_to
-from memory.facts.grounding import Grounding, Ungrounded, repeats, words_of
-from memory.facts.links import keep_named
+from memory.facts.grounding import Grounding, Ungrounded, names_ends, repeats, words_of
 from memory.facts.ranking import Ranking
 from memory.llm import DigestMaterial
 from memory.paging import Page, decode_cursor, page_of
-from models import Database, FactRevisionRow, FactRow, LinkRow, OwnerRow, SessionRow, Transaction
+from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +117,7 @@ class Facts:
         old, now = as_fact(row, session_id), self._now()
         if changes.get("text", row.text) != row.text:
             row.valid_from = now  # the new words hold from now on: nothing said earlier takes them back
-            keep_named(tx, fact_id, changes["text"])
+            row.links = [vars(link) for link in links_of(row) if names_ends(link, changes["text"])] or None
         for name, value in changes.items():
             setattr(row, name, value)
         if changes:
@@ -168,10 +167,10 @@ class Facts:
                 valid_from=source.created_at,
                 created_at=now,
                 pinned=any(old.pinned for old in replaced),  # the person's pin stays when a fact is corrected
+                links=list(map(vars, draft.links)) or None,
                 **{name: getattr(draft, name) for name in ("text", "quote", "category", "importance", "scope")},
             )
             _keep(tx, new, "made", "model", now)
-            tx.add_all(LinkRow(owner_id=session.owner_id, fact_id=new.id, **vars(link)) for link in draft.links)
             for old in replaced:
                 row = tx.get_one(FactRow, old.id)
                 row.valid_to, row.superseded_by = new.valid_from, new.id
@@ -237,10 +236,12 @@ def in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
 
 
 _FIELDS = [field.name for field in fields(Fact) if field.name != "score"]
+FACTS = select(
+    *(SessionRow.public_id if name == "session_id" else getattr(FactRow, name) for name in _FIELDS)
+).outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
+"""Facts with the fields of a `Fact`, without its score."""
 _CURRENT = (
-    select(*(SessionRow.public_id if name == "session_id" else getattr(FactRow, name) for name in _FIELDS))
-    .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
-    .where(FactRow.valid_to.is_(None), in_scope(bindparam("session"), bindparam("owner")))
+    FACTS.where(FactRow.valid_to.is_(None), in_scope(bindparam("session"), bindparam("owner")))
     .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
     .limit(bindparam("most"))
 )
@@ -250,6 +251,10 @@ def as_fact(row: FactRow, session_id: str | None) -> Fact:
     """A row as a value; `session_id` is its session's public id."""
     values: list[Any] = [session_id if name == "session_id" else getattr(row, name) for name in _FIELDS]
     return Fact(*values)
+
+
+def links_of(row: FactRow) -> tuple[Link, ...]:
+    return tuple(Link(**one) for one in row.links or ())
 
 
 def as_revision(row: FactRevisionRow) -> FactRevision:

@@ -197,6 +197,11 @@ def told_back(text: str) -> str:
     return same_text(_BEFORE_TOLD.sub("", _AFTER_TOLD.sub("", straight(one_line(text)))))
 
 
+def names_ends(link: Link, text: str) -> bool:
+    """Whether a text names both ends of a link."""
+    return all(end == SELF or named_in(bare(end), text) for end in (link.subject, link.object))
+
+
 def named_in(name: str, text: str) -> bool:
     """Whether a name stands in a text, in any case."""
     return stands_in(name.casefold(), text.casefold())
