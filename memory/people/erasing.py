@@ -156,7 +156,7 @@ class Erasing:
         theirs = owned(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
         with self.database.write() as tx:
             named = tx.scalars(theirs.where(FactRow.id.in_(fact_ids))).all()
-            line = set(named) if restore else line_up_to(tx, named)
+            line = line_up_to(tx, named, *([FactRow.merged.is_(True)] if restore else []))
             revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(line))) or 0
             by_owner: dict[int, list[Fact]] = defaultdict(list)
             for row in tx.scalars(select(FactRow).where(FactRow.id.in_(line))):

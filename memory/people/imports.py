@@ -43,7 +43,7 @@ BATCH = 500  # facts or items in one transaction: others write in between
 # The columns that are imported as they are.
 _OF_SUMMARY = ("version", "tokens", "author", "model", "prompt", "usage", "restores", "created_at")
 _OF_FACT = (
-    *("text", "category", "importance", "scope", "quote", "pinned", "recalled_count"),
+    *("text", "category", "importance", "scope", "quote", "pinned", "recalled_count", "merged"),
     *("valid_from", "valid_to", "created_at"),
 )
 _OF_REVISION = ("action", "author", "text", "category", "importance", "pinned", "at")
