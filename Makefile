@@ -7,7 +7,7 @@ CONVERSATIONS ?= benchmarks/conversation.json
 ENV := PYTHONDONTWRITEBYTECODE=1
 
 .PHONY: help run test test-slow test-all test-faults check audit format bench bench-scale bench-concurrency bench-fairness bench-replay bench-recall \
-	bench-prefix bench-store bench-answers setup clean
+	bench-prefix bench-store bench-consolidation bench-answers setup clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -67,6 +67,9 @@ bench-prefix: $(VENV)/.dev  ## Measure how much of each prompt repeats the previ
 
 bench-store: $(VENV)/.dev  ## Measure the store with up to a million items beside LangGraph's SqliteStore, a quarter of an hour or more: make bench-store OPTIONS="--items 1000 10000"
 	PYTHONPATH=clients/python $(BIN)/python -m benchmarks.store $(OPTIONS)
+
+bench-consolidation: $(VENV)/.dev  ## Measure which of 5,000 facts are merged, and which should be: make bench-consolidation OPTIONS="--facts 500"
+	$(BIN)/python -m benchmarks.consolidation $(OPTIONS)
 
 bench-answers: $(VENV)/.dev  ## Ask your models the questions of LoCoMo or LongMemEval, with a judge: OPENAI_API_KEY=... make bench-answers CONVERSATIONS=locomo10.json OPTIONS="--limit 100"
 	$(BIN)/python -m benchmarks.answers $(CONVERSATIONS) $(OPTIONS)

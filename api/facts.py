@@ -6,12 +6,25 @@ from typing import Any
 
 from api.blueprint import ID, caller, resource, services
 from api.sessions import NOT_THERE as NO_SESSION
-from schemas.facts import Fact, FactChange, FactCreate, FactForgetQuery, FactHistory, FactPage, FactQuery, FactsToForget
+from schemas.facts import (
+    Consolidation,
+    ConsolidationRun,
+    Fact,
+    FactChange,
+    FactCreate,
+    FactForgetQuery,
+    FactHistory,
+    FactPage,
+    FactQuery,
+    FactsToForget,
+)
 from schemas.fields import CallerQuery
 from schemas.people import FactReceipt, FactsReceipt
 
 blueprint = resource("facts", "Statements about a person, ranked, each with its source.")
 NOT_THERE = "The fact does not exist or belongs to someone else."
+CONSOLIDATION = "/users/<path:user_id>/consolidation"
+NOBODY = "Nothing is stored of this person."
 
 
 @blueprint.get("/facts", errors={404: NO_SESSION})
@@ -74,3 +87,34 @@ def forget_facts(body: dict[str, Any]) -> Any:
 def fact_history(query: dict[str, Any], fact_id: int) -> dict[str, Any]:
     """Read how a fact, and the facts that it corrected, changed"""
     return {"items": services().facts.history(caller(query["user_id"]), fact_id)}
+
+
+@blueprint.get(CONSOLIDATION, errors={404: NOBODY})
+@blueprint.response(200, Consolidation)
+def list_consolidations(user_id: str) -> dict[str, Any]:
+    """List what jobs closed of a person's facts to bring them together, the newest run first
+
+    Of facts that say the same one stays, and the others are its `proofs`. Facts that a newer one contradicts are
+    closed, and so are plans whose day is over.
+    """
+    return {"items": services().consolidation.runs(caller(user_id))}
+
+
+@blueprint.post(CONSOLIDATION, errors={404: NOBODY})
+@blueprint.response(202)
+def consolidate(user_id: str) -> None:
+    """Bring a person's facts together now, in a job
+
+    Where words leave a doubt the mini model decides. It is asked once a day at most.
+    """
+    services().consolidation.start(caller(user_id))
+
+
+@blueprint.post(f"{CONSOLIDATION}/undo", errors={404: "Nothing is stored of this person, or no run can be undone."})
+@blueprint.response(200, ConsolidationRun)
+def undo_consolidation(user_id: str) -> Any:
+    """Undo the newest run: the facts that it closed hold again
+
+    Later runs leave these facts alone. Those that were corrected since stay closed.
+    """
+    return services().consolidation.undo(caller(user_id))

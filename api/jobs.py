@@ -10,6 +10,7 @@ from schemas.fields import CallerQuery
 from schemas.ops import Job, JobPage, JobQuery
 
 blueprint = resource("jobs", "Work that is done after a reply: what waits, what failed, and why.")
+NOT_THERE = "There is no such job. One that succeeded is deleted."
 
 
 @blueprint.get("/jobs", errors={404: NO_SESSION})
@@ -23,9 +24,17 @@ def list_jobs(query: dict[str, Any]) -> Any:
     return services().jobs.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.post(f"/jobs/{ID % 'job_id'}/retry", errors={404: "There is no such job. One that succeeded is deleted."})
+@blueprint.post(f"/jobs/{ID % 'job_id'}/retry", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(202, Job)
 def retry_job(query: dict[str, Any], job_id: int) -> Any:
     """Retry a job now"""
     return services().jobs.retry(caller(query["user_id"]), job_id)
+
+
+@blueprint.delete(f"/jobs/{ID % 'job_id'}", errors={404: NOT_THERE, 409: "The job is needed: memory would be lost."})
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(204)
+def cancel_job(query: dict[str, Any], job_id: int) -> None:
+    """Cancel a job of the kind `consolidation`, also while it runs: it changes nothing then"""
+    services().jobs.cancel(caller(query["user_id"]), job_id)

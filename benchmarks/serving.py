@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 90.0
 STOP_SECONDS = 30.0
 MAIN, MINI = "main", "mini"  # the names of the scripted models
+OFF = {"PROFILE_MODE": "off", "CONSOLIDATION": "off"}
 
 
 class Server:
@@ -144,14 +145,14 @@ def temporary_server(model_url: str | None = None, root: Path = ROOT, /, **setti
     """A running server in a temporary folder.  Both are removed at the end of the block, also on SIGTERM and SIGINT.
 
     The server uses the models MAIN and MINI of the model server at `model_url`; without it, the built-in model, unless
-    the settings name others.  Profiles are off, because they are updated two minutes after a conversation, and a
-    benchmark would wait for each of them.
+    the settings name others.  Profiles and consolidation are off, because they come long after a conversation, and a
+    benchmark would wait for them.
     """
     models = {"OPENAI_BASE_URL": model_url, "OPENAI_MODEL": MAIN, "OPENAI_SUMMARY_MODEL": MINI} if model_url else {}
     with (
         terminable(),
         tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
-        Server(Path(folder) / "data", root, **{"PROFILE_MODE": "off", **models, **settings}) as server,
+        Server(Path(folder) / "data", root, **{**OFF, **models, **settings}) as server,
     ):
         yield server
 

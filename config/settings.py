@@ -248,6 +248,12 @@ class Settings(BaseModel):
     cron expression in UTC, if there are new facts; `manual`, when a call asks for it; `off`, never. With `off` no
     prompt shows it."""
 
+    consolidation: Annotated[When, _from_text(when)] = When("schedule", cron="0 4 * * *")
+    """When a person's facts are brought together: those that say the same are merged, contradicted ones and past plans
+    closed. A cron expression in UTC or `every 30 minutes`, if there are new facts: by default at night, because the
+    mini model is asked once a day at most; `background`, two minutes after the last new fact; `inline`, at once after
+    the summary; `manual`, when a call asks for it; `off`, never."""
+
     profile_tokens: int = Field(300, ge=0)
     """Tokens of the profile in a prompt's head, instead of the facts that it contains."""
 

@@ -68,7 +68,10 @@ class FactScore:
 
 @dataclass(frozen=True)
 class Fact:
-    """One statement with its source.  It holds from `valid_from` until `valid_to` (None: it still holds)."""
+    """One statement with its source.  It holds from `valid_from` until `valid_to` (None: it still holds).
+
+    One that was `merged` says the same as its successor, and is one of its `proofs` (where these are read).
+    """
 
     id: int
     text: str
@@ -84,7 +87,9 @@ class Fact:
     recalled_count: int = 0
     valid_to: datetime | None = None
     superseded_by: int | None = None
+    merged: bool = False
     score: FactScore = FactScore()
+    proofs: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from memory.llm.builtin import BuiltinModel
 from memory.llm.mini import Mini
 from memory.llm.model_server import ModelServer
 from memory.llm.models import Models
+from memory.longterm.consolidation import Consolidation
 from memory.longterm.examples import Examples
 from memory.longterm.feedback import Feedback
 from memory.longterm.forgetting import forget_facts
@@ -126,12 +127,14 @@ class Services:
         self.sessions = sessions = Sessions(settings, database, outbox, leases, now)
         self.branches = Branches(settings, database, sessions, leases, now)
         self.facts = facts = Facts(settings, database, now)
-        self.links = Links(database, now)
+        self.links = Links(database)
         self.items = items = Items(database, index, outbox, now)
         self.summaries = Summaries(settings, database, outbox, budgets, facts, now, forget_facts)
         self.backlogs = Backlogs(database, outbox, budgets, now)
         self.profiles = Profiles(settings, database, prompts, outbox, mini, now)
-        self.updates = Updates(settings, database, prompts, facts, leases, mini, metrics, now, self.profiles.follow)
+        self.consolidation = Consolidation(settings, database, prompts, outbox, mini, now)
+        follow = self.profiles.follow, self.consolidation.follow
+        self.updates = Updates(settings, database, prompts, facts, leases, mini, metrics, now, follow)
         self.indexing = Indexing(database, index)
         self.recall = recall = Recall(settings, database, index, outbox, mini if settings.rerank == "model" else None)
         self.instructions = instructions = Instructions(database, now)
@@ -166,6 +169,7 @@ class Services:
         outbox.register("summary", self.updates.run)
         outbox.register("profile", self.profiles.run)
         outbox.register("feedback", self.feedback.run)
+        outbox.register("consolidation", self.consolidation.run)
 
     def start(self, *, worker: bool = False) -> None:
         """Start what this process does in the background, and log which models answer.
@@ -181,7 +185,7 @@ class Services:
                 log.error("the %s is not fit for use: %s", part, found)
         self.index.warm_up()
         if worker or self.settings.jobs == "web":
-            alone = ("index", "unindex", "scrub", "expire", "profile", "feedback")
+            alone = ("index", "unindex", "scrub", "expire", "profile", "feedback", "consolidation")
             self.outbox.start({**dict.fromkeys(alone, 1), "summary": SUMMARY_WORKERS})
 
     def stop(self, timeout: float = STOP_SECONDS) -> None:

@@ -3,7 +3,6 @@
 from models.base import Base, UTCDateTime
 from models.database import Database, Transaction, Upsert
 from models.items import ItemRow, ItemSourceRow, ItemVersionRow
-from models.links import LinkRow
 from models.rows import (
     REVISED,
     FactRevisionRow,
@@ -32,7 +31,6 @@ __all__ = [
     "ItemVersionRow",
     "JobRow",
     "KeyRow",
-    "LinkRow",
     "MessageRow",
     "ModelServerRow",
     "OwnerRow",

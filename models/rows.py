@@ -9,7 +9,7 @@ import hashlib
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Date, ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, Date, ForeignKey, Index, String, Text, UniqueConstraint, false, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from models.base import NEVER_REUSED, Base, BigId
@@ -31,6 +31,8 @@ class OwnerRow(Base):
     name: Mapped[str] = mapped_column(String(256))
     created_at: Mapped[datetime]
     profile_through: Mapped[int] = mapped_column(BigId, default=0, server_default="0")  # the last fact it was made from
+    consolidated_through: Mapped[int] = mapped_column(BigId, default=0, server_default="0")  # the last fact compared
+    consolidated_at: Mapped[datetime | None]  # when the mini model was last asked for it
 
     @property
     def user_id(self) -> str | None:
@@ -185,11 +187,22 @@ class SummaryRow(Base):
     created_at: Mapped[datetime]
 
 
+LINKED = text("links IS NOT NULL")
+
+
 class FactRow(Base):
-    """One statement.  It holds from `valid_from` until `valid_to`; a correction closes it and names its successor."""
+    """One statement.  It holds from `valid_from` until `valid_to`; a correction closes it and names its successor.
+
+    One that was `merged` says the same as its successor.  `links` are what it ties together, each as the fields of a
+    `Link`.
+    """
 
     __tablename__ = "facts"
-    __table_args__ = (Index("ix_facts_owner_valid", "owner_id", "valid_to"), NEVER_REUSED)
+    __table_args__ = (
+        Index("ix_facts_owner_valid", "owner_id", "valid_to"),
+        Index("ix_facts_linked", "owner_id", sqlite_where=LINKED, postgresql_where=LINKED),
+        NEVER_REUSED,
+    )
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     owner_id: Mapped[int] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
@@ -205,11 +218,17 @@ class FactRow(Base):
     valid_from: Mapped[datetime]
     valid_to: Mapped[datetime | None]
     superseded_by: Mapped[int | None] = mapped_column(ForeignKey("facts.id", ondelete="SET NULL"), index=True)
+    merged: Mapped[bool] = mapped_column(default=False, server_default=false())
+    links: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime]
 
 
 class FactRevisionRow(Base):
-    """A fact as it was after a change.  `action` is `made`, `edited` or `superseded`; `author` `model` or `person`."""
+    """A fact as it was after a change.  `author` is `model` or `person`.
+
+    `action` is `made`, `edited` or `superseded`; by consolidation `merged`, `contradicted` or `expired`, and `reopened`
+    when that is undone.
+    """
 
     __tablename__ = "fact_revisions"
     __table_args__ = NEVER_REUSED

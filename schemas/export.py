@@ -187,6 +187,7 @@ class ExportedFact(_Record):
     valid_from = UtcDateTime(attribute="fact.valid_from", required=True)
     valid_to = UtcDateTime(attribute="fact.valid_to", **_OPTIONAL)
     superseded_by = integer(1, attribute="fact.superseded_by", **_OPTIONAL)
+    merged = fields.Boolean(attribute="fact.merged", load_default=False)
     created_at = UtcDateTime(attribute="fact.created_at", required=True)
     revisions = fields.List(fields.Nested(ExportedRevision), load_default=())
     links = Items(fields.Nested(ExportedLink), LINKS_MAX, load_default=())

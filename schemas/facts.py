@@ -22,7 +22,22 @@ from schemas.fields import (
 )
 
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
+_ACTIONS = (
+    "`made`, `edited` or `superseded`; by consolidation `merged`, `contradicted` or `expired`, and `reopened` when it "
+    "is undone."
+)
 _RANK = about("Why it has its rank: `total`, the sum of `importance`, `recency`, `use` and `relevance`.")
+
+
+class Proof(Schema):
+    """A fact that says the same as another one, and was merged into it."""
+
+    id = fields.Integer()
+    text = fields.String()
+    quote = fields.String(metadata=about("The words of its source that it rests on."))
+    session_id = fields.String(allow_none=True)
+    source_message_id = fields.Integer(allow_none=True)
+    valid_from = UtcDateTime()
 
 
 class Fact(Schema):
@@ -42,6 +57,8 @@ class Fact(Schema):
     valid_to = UtcDateTime(allow_none=True, metadata=about("Null while it is true."))
     superseded_by = fields.Integer(allow_none=True)
     created_at = UtcDateTime()
+    proof_count = fields.Function(lambda fact: 1 + len(fact.proofs), metadata=about("How often it was stated."))
+    proofs = fields.List(fields.Nested(Proof), metadata=about("The facts that were merged into it, newest first."))
     score = fields.Function(lambda fact: fact.score and vars(fact.score), metadata=_RANK)
 
 
@@ -85,7 +102,7 @@ class FactRevision(Schema):
     """A fact, or one that it superseded, as it was after a change."""
 
     fact_id = fields.Integer()
-    action = fields.String(metadata=about("`made`, `edited` or `superseded`."))
+    action = fields.String(metadata=about(_ACTIONS))
     author = fields.String(metadata=about("`model` or `person`."))
     text = fields.String()
     category = fields.String()
@@ -96,3 +113,16 @@ class FactRevision(Schema):
 
 class FactHistory(Schema):
     items = fields.List(fields.Nested(FactRevision))
+
+
+class ConsolidationRun(Schema):
+    """How many facts a run closed."""
+
+    at = UtcDateTime()
+    merged = fields.Integer()
+    contradicted = fields.Integer()
+    expired = fields.Integer()
+
+
+class Consolidation(Schema):
+    items = fields.List(fields.Nested(ConsolidationRun))

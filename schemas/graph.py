@@ -31,17 +31,16 @@ class Entity(Schema):
 class Edge(Schema):
     """A relation between two entities, with the fact that it belongs to."""
 
-    id = fields.Integer()
     subject = fields.Nested(Entity)
     relation = fields.String()
     object = fields.Nested(Entity)
     distance = fields.Integer(metadata=about("1: a link of the entity itself. 2: a link of its neighbours, and so on."))
-    fact_id = fields.Integer()
-    quote = fields.String(metadata=about("The words of its source that it rests on."))
-    session_id = fields.String(allow_none=True)
-    source_message_id = fields.Integer(allow_none=True)
-    valid_from = UtcDateTime()
-    valid_to = UtcDateTime(allow_none=True, metadata=about("Null while it is true."))
+    fact_id = fields.Integer(attribute="fact.id")
+    quote = fields.String(attribute="fact.quote", metadata=about("The words of its source that it rests on."))
+    session_id = fields.String(attribute="fact.session_id", allow_none=True)
+    source_message_id = fields.Integer(attribute="fact.source_message_id", allow_none=True)
+    valid_from = UtcDateTime(attribute="fact.valid_from")
+    valid_to = UtcDateTime(attribute="fact.valid_to", allow_none=True, metadata=about("Null while it is true."))
 
 
 EdgePage = page_of(Edge)

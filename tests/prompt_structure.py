@@ -33,7 +33,7 @@ _TAGS = {
     **{
         name: re.compile(f"<{name}>")
         for name in (
-            *("profile", "summary", "facts", "examples", "summary_so_far", "known_facts", "messages"),
+            *("profile", "summary", "facts", "examples", "summary_so_far", "known_facts", "messages", "pairs"),
             *("instruction", "question", "reply", "feedback"),
         )
     },

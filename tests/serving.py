@@ -102,11 +102,12 @@ class Api:
             more["cursor"] = page["next_cursor"]
 
     def jobs_done(self, *kinds: str, seconds: float = 40.0) -> None:
-        """Wait until there is no job but for profiles, which wait for a long pause; or none of these kinds."""
+        """Wait until there is no job but for those that wait for a long pause or the night; or none of these kinds."""
+        later = ("profile", "consolidation")
 
         def none_left() -> bool:
             jobs = self.get("/api/jobs", limit=100)["items"]
-            return not [job for job in jobs if (job["kind"] in kinds if kinds else job["kind"] != "profile")]
+            return not [job for job in jobs if (job["kind"] in kinds if kinds else job["kind"] not in later)]
 
         assert eventually(none_left, seconds), self.get("/api/jobs")
 

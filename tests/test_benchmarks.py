@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import concurrency, fairness, filling, prefix, recall, replay, scale, store, turns
+from benchmarks import concurrency, consolidation, fairness, filling, prefix, recall, replay, scale, store, turns
 from benchmarks.conversation import Conversation, Question, Said
 from benchmarks.rankings import COMPARED, Corpus, Judge
 from benchmarks.serving import ROOT
@@ -72,6 +72,18 @@ def test_the_store_stands_beside_langgraphs_at_each_size(run: Run) -> None:
             assert set(store.KINDS) - set(figures) == ({"query"} if name == "sqlite_store" else set())
             assert all(figures[kind]["per_second"] > 0 for kind in store.KINDS if kind in figures)
     assert "SqliteStore" in printed and "Measured on" in printed
+
+
+# -- make bench-consolidation
+
+
+def test_merged_facts_are_judged_by_what_they_say(run: Run) -> None:
+    results, printed = run(consolidation, "--facts", "80")
+    builtin, right, careless = results["models"].values()
+    assert (results["facts"], results["duplicates"], results["near_misses"]) == (80, 24, 8)
+    assert builtin["precision"] == right["precision"] == 1.0 and builtin["recall"] < right["recall"] <= 1
+    assert careless["precision"] < 1 and careless["near_misses_merged"] == 0
+    assert "80 facts" in printed and "Measured on" in printed
 
 
 # -- make bench-scale

@@ -77,6 +77,7 @@ GOOD: dict[str, tuple[str, Any]] = {
     "FEEDBACK": ("Auto", "auto"),
     "FACT_WEIGHTS": ("importance:1, relevance: 0.5", FactWeights(importance=1.0, relevance=0.5)),
     "PROFILE_MODE": ("every 30 minutes", When("schedule", minutes=30)),
+    "CONSOLIDATION": ("background", When("background")),
     "PROFILE_TOKENS": ("100", 100),
     "FACT_HALF_LIFE_DAYS": ("90", 90.0),
     "LINKS": ("OFF", "off"),

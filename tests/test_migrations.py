@@ -101,6 +101,9 @@ def test_the_migrations_make_what_the_rows_are_declared_as(tmp_path: Path) -> No
 
 def test_an_upgrade_keeps_every_row_and_what_hangs_on_it(first: Path) -> None:
     before = counted(first)
+    migrate(first, upgrade, "0012")
+    columns = "owner_id, fact_id, subject, relation, object, subject_kind, object_kind"
+    execute(first, f"INSERT INTO links ({columns}) VALUES (1, 1, 'user', 'likes', 'tea', 'person', 'thing')")
     migrate(first, upgrade, "head")
     assert counted(first) == before and all(before.values())
     assert rows(first, "SELECT kind, tenant FROM jobs ORDER BY id") == [("index", "default"), ("scrub", "acme")]
@@ -112,6 +115,8 @@ def test_an_upgrade_keeps_every_row_and_what_hangs_on_it(first: Path) -> None:
         assert (turn["user_message_id"], turn["message_id"], turn["state"]) == (1, 2, "finished")
         (fact,) = client.get("/api/facts?session_id=s").json["items"]
         assert (fact["text"], fact["source_message_id"]) == ("Likes tea", 1)
+        (edge,) = client.get("/api/graph?session_id=s").json["items"]
+        assert (edge["relation"], edge["object"]) == ("likes", {"name": "tea", "kind": "thing"})
         assert client.get("/api/sessions/s/summary").json["latest"]["sections"]["topic"] == "Tea"
         again = {"role": "user", "content": "I like tea", "external_id": "x1"}
         answer = client.post("/api/sessions/s/messages", json={"messages": [again]})

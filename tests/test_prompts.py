@@ -39,7 +39,7 @@ def refusal(client: FlaskClient, text: str, name: str = "mine") -> str:
 
 
 def test_packaged_then_file_then_stored(client: FlaskClient, app: Flask) -> None:
-    assert set(PACKAGED) == {"summary", "system", "memory", "repair", "profile", "feedback"}
+    assert set(PACKAGED) == {"summary", "system", "memory", "repair", "profile", "feedback", "consolidation"}
     for name, text in PACKAGED.items():
         found = good(client.get(f"/api/prompts/{name}"))
         assert (found["text"], found["version"], found["source"]) == (text, 0, "packaged")
@@ -59,7 +59,7 @@ def test_packaged_then_file_then_stored(client: FlaskClient, app: Flask) -> None
         assert (found["text"], found["version"], found["source"]) == (text, version, "stored")
         assert found["created_at"]
     listed = {item["name"]: item["source"] for item in good(client.get("/api/prompts"))["items"]}
-    packaged = dict.fromkeys(("feedback", "memory", "profile", "repair", "system"), "packaged")
+    packaged = dict.fromkeys(("consolidation", "feedback", "memory", "profile", "repair", "system"), "packaged")
     assert listed == {**packaged, "extra": "file", "summary": "stored", "v1": "stored", "v2": "stored"}
     assert good(client.delete("/api/prompts/summary")) == {"name": "summary", "versions": 2}
     assert good(client.get("/api/prompts/summary"))["source"] == "file"
@@ -74,7 +74,7 @@ def test_a_name_that_cannot_be_one(client: FlaskClient, name: str) -> None:
     assert (refused["code"], refused["param"]) == ("bad_prompt_name", "name")
     put(client, "mine", "Hello.")
     assert (
-        "There are: feedback, memory, mine, profile, repair"
+        "There are: consolidation, feedback, memory, mine, profile, repair"
         in error(client.get(f"/api/prompts/{name}"), 404)["message"]
     )
     error(client.get("/api/prompts/..%2f..%2fapp"), 404)
@@ -255,7 +255,8 @@ def test_comparing_with_a_model_that_heeds_the_prompt(
 
 
 def test_comparing_what_cannot_be(app: Flask, tmp_path: Path) -> None:
-    nowhere = "There is no prompt 'nothing'. There are: feedback, memory, profile, repair, summary, system."
+    known = "consolidation, feedback, memory, profile, repair, summary, system"
+    nowhere = f"There is no prompt 'nothing'. There are: {known}."
     for talk, options, told in (
         (TALK, ("--prompts", "nothing"), nowhere),
         (TALK, (), "--prompts"),

@@ -16,12 +16,11 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, delete, select
 
-from memory.domain import Fact, FactDraft, Message
+from memory.domain import Fact, FactDraft, Link, Message
 from memory.facts.entities import Names
 from memory.facts.grounding import DATE, NEGATION, stems, straight, tokens
-from memory.facts.links import links_of
 from models import FactRow, MessageRow, Transaction
 
 SAID_MAX = 4000  # characters of a message in which a correction is looked for
@@ -41,6 +40,7 @@ _SOLE = {  # what a person has one of at a time
         ("birthday", r"(?:birthday(?: is(?: on)?|:)|born on) ", "生日[是：]"),
     )
 }
+Sole = tuple[str, frozenset[str]] | None
 _LIVES = re.compile(r"(?:now )?(?:lives?|living|based) in|住在", re.I)
 _STATES = frozenset(("is", "are", ":", "：", "是"))
 
@@ -49,13 +49,13 @@ def corrected_by(tx: Transaction, draft: FactDraft, source: Message, known: Iter
     """The known facts that a draft corrects: those it names, and those of the same speaker it plainly contradicts."""
     older = [one for one in known if one.valid_from <= source.created_at and one.source_message_id != source.id]
     corrects = CORRECTS.search(straight(source.content[:SAID_MAX])) is not None
-    sole, words, moved = _sole(draft.text), _words(draft.text), _moved(tx, draft, older)
+    sole, moved = sole_value(draft.text), _moved(tx, draft, older)
     contradicted = [
         fact
         for fact in older
         if fact.id in moved
-        or _contradicts(sole, _sole(fact.text))
-        or (corrects and (_another_value(words, _words(fact.text)) or _opposite(draft.text, fact.text)))
+        or excludes(sole, sole_value(fact.text))
+        or (corrects and may_correct(draft.text, fact.text))
     ]
     sources = {fact.source_message_id for fact in contradicted}
     by_speaker = (MessageRow.id.in_(sources), MessageRow.name.is_not_distinct_from(source.name))
@@ -64,34 +64,38 @@ def corrected_by(tx: Transaction, draft: FactDraft, source: Message, known: Iter
     return [fact for fact in older if fact.id in corrected]
 
 
+def excludes(new: Sole, old: Sole) -> bool:
+    """Whether both state the same sole thing, with different values."""
+    return bool(new and old and new[0] == old[0] and not (new[1] <= old[1] or old[1] <= new[1]))
+
+
+def may_correct(text: str, other: str) -> bool:
+    """Whether two texts are one statement but for a value, or denied in one of them."""
+    return _another_value(_words(text), _words(other)) or _opposite(text, other)
+
+
 def _moved(tx: Transaction, draft: FactDraft, older: Sequence[Fact]) -> set[int]:
     """The ids of the facts whose links say that somebody lives elsewhere than the draft's links do."""
     homes = [link for link in draft.links if _LIVES.fullmatch(link.relation)]
     if not homes:
         return set()
-    known = links_of(tx, [fact.id for fact in older])
-    names = Names([link for links in known.values() for link in links])
+    linked = FactRow.id.in_([fact.id for fact in older]), FactRow.links.is_not(None)
+    rows = tx.execute(select(FactRow.id, FactRow.links).where(*linked))
+    known = [(fact_id, Link(**one)) for fact_id, links in rows for one in links or ()]
+    names = Names([link for _, link in known])
     now = {names.one(link.subject): names.one(link.object) for link in homes}
+    before = ((fact_id, link) for fact_id, link in known if _LIVES.fullmatch(link.relation))
     return {
-        fact_id
-        for fact_id, links in known.items()
-        for link in links
-        if _LIVES.fullmatch(link.relation)
-        and now.get(names.one(link.subject), names.one(link.object)) != names.one(link.object)
+        fact_id for fact_id, link in before if now.get(names.one(link.subject)) not in (None, names.one(link.object))
     }
 
 
-def _sole(text: str) -> tuple[str, frozenset[str]] | None:
-    """Which sole thing a text states, and the words of its value."""
+def sole_value(text: str) -> Sole:
+    """Which thing a text states of which a person has one at a time, and the words of its value."""
     for thing, stating in _SOLE.items():
         if match := stating.match(straight(text).strip()):
             return thing, frozenset(word.casefold() for word in tokens(match["value"]))
     return None
-
-
-def _contradicts(new: tuple[str, frozenset[str]] | None, old: tuple[str, frozenset[str]] | None) -> bool:
-    """Whether both state the same sole thing, with different values."""
-    return bool(new and old and new[0] == old[0] and not (new[1] <= old[1] or old[1] <= new[1]))
 
 
 def _another_value(mine: list[str], theirs: list[str]) -> bool:
@@ -121,26 +125,33 @@ def _common(mine: Sequence[str], theirs: Sequence[str]) -> int:
 
 
 def withdraw(tx: Transaction, fact_ids: Iterable[int]) -> None:
-    """Erase these facts, with their histories; nothing that they alone corrected stays corrected."""
+    """Erase these facts, with their histories; nothing that they alone corrected stays corrected.
+
+    Of several facts that were merged into an erased one, the newest takes its place.
+    """
     gone = {fact.id: fact for fact in tx.scalars(select(FactRow).where(FactRow.id.in_(set(fact_ids))))}
     if not gone:
         return
     corrected = select(FactRow).where(FactRow.superseded_by.in_(gone), FactRow.id.not_in(gone))
-    for fact in tx.scalars(corrected).all():
-        heir = fact.superseded_by
-        while heir in gone:
-            heir = gone[heir].superseded_by
-        fact.superseded_by = heir
-        if heir is None:
-            fact.valid_to = None
+    newest: dict[FactRow, int] = {}  # of those that said the same as an erased one
+    for fact in tx.scalars(corrected.order_by(FactRow.valid_from.desc(), FactRow.id.desc())).all():
+        last, same = gone[fact.superseded_by or 0], fact.merged
+        while (after := gone.get(last.superseded_by or 0)) is not None:
+            last, same = after, same and last.merged
+        fact.superseded_by, fact.merged = last.superseded_by, same and last.merged
+        if last.superseded_by is None and same and last in newest:
+            fact.superseded_by, fact.merged = newest[last], True
+        elif last.superseded_by is None:
+            fact.valid_to = last.valid_to if same else None
+            newest |= {last: fact.id} if same else {}
     tx.flush()
     tx.execute(delete(FactRow).where(FactRow.id.in_(gone)))
 
 
-def line_up_to(tx: Transaction, fact_ids: Iterable[int]) -> set[int]:
-    """The ids of these facts and of all that they took the place of, one after the other."""
+def line_up_to(tx: Transaction, fact_ids: Iterable[int], *which: ColumnElement[bool]) -> set[int]:
+    """The ids of these facts and of all (or `which`) that they took the place of, one after the other."""
     line = wave = set(fact_ids)
     while wave:
-        wave = set(tx.scalars(select(FactRow.id).where(FactRow.superseded_by.in_(wave)))) - line
+        wave = set(tx.scalars(select(FactRow.id).where(FactRow.superseded_by.in_(wave), *which))) - line
         line = line | wave
     return line

@@ -9,17 +9,17 @@ rewritten, so a name that turns out wrong, or is erased, merges nothing any more
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Iterable
 
 from memory.domain import Link
 from memory.rendering import one_line
 from search_index.analysis import ENGLISH
+from search_index.caches import cached
 
 SELF = "user"
 
 _SELF = re.compile(r"(?:the )?(?:user|person)|i|me|myself|我|用户", re.I)
 _OWN = re.compile(r"\b(?:my|our|(?:the )?(?:user|person)'s)(?!\w)\s*|(?:我|用户)的?", re.I)
-_MINE = f"{SELF}'s "
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"'s(?!\w)|[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 _AS = re.compile(r"\b(?:has|have|is|are|an?|the)\s+", re.I)
@@ -36,30 +36,43 @@ def bare(name: str) -> str:
     return name.rpartition("'s ")[2]
 
 
+@cached(8192)
 def key(name: str) -> str:
     """A name, or a text that has names, in the form that is compared."""
     return " ".join(_WORD.findall(name.replace("’", "'").casefold()))
 
 
+@cached(1024)
+def _roles(relation: str) -> frozenset[str]:
+    """What somebody may be called by a relation: whoever is an older sister is a sister."""
+    role = key(_AS.sub("", relation.removesuffix(" of")))
+    return frozenset(one for one in (role, role.rpartition(" ")[2]) if ENGLISH.terms(one))
+
+
 class Names:
     """Which entity each name means in a set of links.  Entities are known by their keys."""
 
-    def __init__(self, links: Collection[Link]) -> None:
-        self._keys = {end: key(end) for end in {end for link in links for end in (link.subject, link.object)}}
-        roles = {relation: _roles(relation) for relation in {link.relation for link in links}}
+    def __init__(self, links: Iterable[Link]) -> None:
+        self._called: dict[str, set[str]] = {}  # who may be meant by a name
         meant: dict[str, set[str]] = {}
         for link in links:
-            whose, who = self._keys[link.subject], self._keys[link.object]
+            whose, who = key(link.subject), key(link.object)
+            self._called |= {whose: {whose}, who: {who}}
             if link.relation.endswith(" of"):  # Ida is a sister of the user
                 whose, who = who, whose
-            for role in roles[link.relation]:
+            for role in _roles(link.relation):
                 if (name := f"{whose} 's {role}") != who:
                     meant.setdefault(name, set()).add(who)
-        self._called = {name: {name} for name in self._keys.values()} | meant
+        self._called |= meant
 
     def one(self, name: str) -> str:
-        """The entity of a name.  Where several are called so, it stays apart from them."""
-        return self._entity(self._keys.get(name) or key(name))
+        """The entity of a name: my sister may be Ida's friend, and that is Tia.  Where several are called so, it stays
+        apart from them."""
+        found, seen = key(name), set[str]()
+        while found not in seen and len(meant := self._called.get(found, set())) == 1:
+            seen.add(found)
+            (found,) = meant
+        return found
 
     def ends(self, link: Link) -> set[str]:
         """The two entities of a link."""
@@ -67,24 +80,10 @@ class Names:
 
     def all(self, name: str) -> set[str]:
         """The entities that may be called so."""
-        return set(map(self._entity, self._called.get(key(named(name)), ())))
+        return set(map(self.one, self._called.get(key(named(name)), ())))
 
     def mentioned(self, text: str) -> set[str]:
         """The entities that a text of the person names, but for the person."""
-        said = f" {key(_OWN.sub(_MINE, text))} "
+        said = f" {key(named(text))} "
         found = (meant for name, meant in self._called.items() if f" {name} " in said)
-        return set(map(self._entity, set[str]().union(*found))) - {SELF}
-
-    def _entity(self, name: str) -> str:
-        """Who is meant in the end: my sister may be Ida's friend, and that is Tia."""
-        seen = set[str]()
-        while name not in seen and len(meant := self._called.get(name, set())) == 1:
-            seen.add(name)
-            name = next(iter(meant))
-        return name
-
-
-def _roles(relation: str) -> set[str]:
-    """What somebody may be called by a relation: whoever is an older sister is a sister."""
-    role = key(_AS.sub("", relation.removesuffix(" of")))
-    return {one for one in (role, role.rpartition(" ")[2]) if ENGLISH.terms(one)}
+        return set(map(self.one, set[str]().union(*found))) - {SELF}

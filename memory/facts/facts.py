@@ -17,15 +17,15 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, or_, select, upda
 
 from config import Settings
 from memory.access.owners import find_session, find_user, make_owner, owned
-from memory.domain import Caller, Fact, FactDraft, FactRevision, Message
+from memory.domain import Caller, Fact, FactDraft, FactRevision, Link, Message
 from memory.errors import InvalidRequest, NotFound
 from memory.facts.corrections import corrected_by, line_up_to
-from memory.facts.grounding import Grounding, Ungrounded, repeats, words_of
-from memory.facts.links import keep_named
+from memory.facts.entities import SELF, bare
+from memory.facts.grounding import Grounding, Ungrounded, named_in, repeats, stems, words_of
 from memory.facts.ranking import Ranking
 from memory.llm import DigestMaterial
 from memory.paging import Page, decode_cursor, page_of
-from models import Database, FactRevisionRow, FactRow, LinkRow, OwnerRow, SessionRow, Transaction
+from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,8 @@ class Facts:
                 session = find_session(tx, caller, session_id)
                 query = query.where(in_scope(session.id, session.owner_id))
             rows = tx.execute(query.order_by(FactRow.id.desc()).limit(limit + 1))
-            page = page_of([as_fact(row, public_id) for row, public_id in rows], limit, lambda fact: (fact.id,))
+            found = with_proofs(tx, [as_fact(row, public_id) for row, public_id in rows])
+        page = page_of(found, limit, lambda fact: (fact.id,))
         return Page(self.ranking.scored(page.items, "", as_of or self._now()), page.next_cursor)
 
     def add(self, caller: Caller, *, session_id: str | None = None, **stated: Any) -> Fact:
@@ -118,12 +119,12 @@ class Facts:
         old, now = as_fact(row, session_id), self._now()
         if changes.get("text", row.text) != row.text:
             row.valid_from = now  # the new words hold from now on: nothing said earlier takes them back
-            keep_named(tx, fact_id, changes["text"])
+            row.links = [vars(link) for link in links_of(row) if _names_ends(link, changes["text"])] or None
         for name, value in changes.items():
             setattr(row, name, value)
         if changes:
             _keep(tx, row, "edited", "person", now)
-        return row, old, self.ranking.scored([as_fact(row, session_id)], "", now)[0]
+        return row, old, self.ranking.scored(with_proofs(tx, [as_fact(row, session_id)]), "", now)[0]
 
     def current(self, tx: Transaction, session: SessionRow, most: int | None = None) -> list[Fact]:
         """What holds now for a session: its own facts and its person's, at most as many as a prompt can rank.
@@ -168,14 +169,12 @@ class Facts:
                 valid_from=source.created_at,
                 created_at=now,
                 pinned=any(old.pinned for old in replaced),  # the person's pin stays when a fact is corrected
+                links=list(map(vars, draft.links)) or None,
                 **{name: getattr(draft, name) for name in ("text", "quote", "category", "importance", "scope")},
             )
             _keep(tx, new, "made", "model", now)
-            tx.add_all(LinkRow(owner_id=session.owner_id, fact_id=new.id, **vars(link)) for link in draft.links)
             for old in replaced:
-                row = tx.get_one(FactRow, old.id)
-                row.valid_to, row.superseded_by = new.valid_from, new.id
-                _keep(tx, row, "superseded", "model", now)
+                close(tx, tx.get_one(FactRow, old.id), now, "superseded", "model", by=new)
                 corrected[known.pop(old.id)] = draft.text
             known[new.id] = as_fact(new, session.public_id)
             added += 1
@@ -205,10 +204,50 @@ def _keep(tx: Transaction, row: FactRow, action: str, author: str, now: datetime
     tx.flush()
 
 
-def close(tx: Transaction, row: FactRow, now: datetime) -> None:
-    """Let a fact hold no longer, as the person says without stating another."""
-    row.valid_to = now
-    _keep(tx, row, "superseded", "person", now)
+def close(
+    tx: Transaction,
+    row: FactRow,
+    now: datetime,
+    action: str = "superseded",
+    author: str = "person",
+    *,
+    until: datetime | None = None,
+    by: FactRow | None = None,
+) -> None:
+    """Let a fact hold no longer: from `until` or now on or, if another takes its place, from when that one holds."""
+    row.valid_to = max(row.valid_from, by.valid_from if by is not None else until or now)
+    row.superseded_by, row.merged = by.id if by is not None else None, action == "merged"
+    _keep(tx, row, action, author, now)
+
+
+def reopen(tx: Transaction, row: FactRow, now: datetime) -> None:
+    """Let a closed fact hold again, as the person says."""
+    row.valid_to, row.superseded_by, row.merged = None, None, False
+    _keep(tx, row, "reopened", "person", now)
+
+
+def merge(tx: Transaction, row: FactRow, into: FactRow, now: datetime) -> None:
+    """Make a fact a proof of another one that says the same.  That one takes over the links that its own words name, so
+    that nothing of the proof is left in it if the proof is erased."""
+    words = set(stems(f"{into.text} {into.quote}"))
+    named = [one for one in links_of(row) if _names_ends(one, into.text) and words.issuperset(stems(one.relation))]
+    into.links = list(map(vars, dict.fromkeys([*links_of(into), *named]))) or None
+    close(tx, row, now, "merged", "model", by=into)
+
+
+def with_proofs(tx: Transaction, facts: Sequence[Fact]) -> list[Fact]:
+    """The facts, each with all that were merged into it, the newest first."""
+    proofs: dict[int, list[Fact]] = {fact.id: [] for fact in facts}
+    stands_for = {fact.id: fact.id for fact in facts}
+    wave = set(stands_for)
+    while wave:
+        found = [Fact(*row) for row in tx.execute(FACTS.where(FactRow.superseded_by.in_(wave), FactRow.merged))]
+        for one in found:
+            stands_for[one.id] = stands_for[one.superseded_by or 0]
+            proofs[stands_for[one.id]].append(one)
+        wave = {one.id for one in found}
+    newest = {id: sorted(found, key=lambda one: one.valid_from, reverse=True) for id, found in proofs.items()}
+    return [replace(fact, proofs=tuple(newest[fact.id])) for fact in facts]
 
 
 def _of_caller(caller: Caller) -> Select[Any]:
@@ -236,11 +275,13 @@ def in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
     return or_(FactRow.session_id == session, and_(FactRow.owner_id == owner, FactRow.scope == "user"))
 
 
-_FIELDS = [field.name for field in fields(Fact) if field.name != "score"]
+_FIELDS = [field.name for field in fields(Fact) if field.name not in ("score", "proofs")]
+FACTS = select(
+    *(SessionRow.public_id if name == "session_id" else getattr(FactRow, name) for name in _FIELDS)
+).outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
+"""Facts with the fields of a `Fact`, without its score."""
 _CURRENT = (
-    select(*(SessionRow.public_id if name == "session_id" else getattr(FactRow, name) for name in _FIELDS))
-    .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
-    .where(FactRow.valid_to.is_(None), in_scope(bindparam("session"), bindparam("owner")))
+    FACTS.where(FactRow.valid_to.is_(None), in_scope(bindparam("session"), bindparam("owner")))
     .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
     .limit(bindparam("most"))
 )
@@ -250,6 +291,14 @@ def as_fact(row: FactRow, session_id: str | None) -> Fact:
     """A row as a value; `session_id` is its session's public id."""
     values: list[Any] = [session_id if name == "session_id" else getattr(row, name) for name in _FIELDS]
     return Fact(*values)
+
+
+def _names_ends(link: Link, text: str) -> bool:
+    return all(end == SELF or named_in(bare(end), text) for end in (link.subject, link.object))
+
+
+def links_of(row: FactRow) -> tuple[Link, ...]:
+    return tuple(Link(**one) for one in row.links or ())
 
 
 def as_revision(row: FactRevisionRow) -> FactRevision:

@@ -138,7 +138,7 @@ class Grounding:
         return tuple(dict.fromkeys(found))
 
     def _numbers_said(self, text: str, source: Message, said: str) -> bool:
-        wanted = _stated(_without_dates_worked_out(text, source, said))
+        wanted = numbers_in(_without_dates_worked_out(text, source, said))
         allowed = _forms(said) | {str(source.created_at.year + years) for years in (-1, 0, 1)}
         missing = [forms for forms in wanted if not forms & allowed]
         if not missing:
@@ -151,8 +151,7 @@ class Grounding:
         return all(forms & elsewhere for forms in missing)
 
     def _names_known(self, text: str, said: str) -> bool:
-        later = tokens(_MID_SENTENCE.sub(lambda start: start.group().lower(), text))[1:]
-        found = [name.lower() for token in later if _is_name(name := token.partition("'")[0])]
+        found = names_in(text)
         if not found or text.istitle() or not self._words.isdisjoint(found):
             return True
         words = self._words.union(_words(said))  # without its pasted blocks, the source may have other words
@@ -197,6 +196,12 @@ def told_back(text: str) -> str:
     return same_text(_BEFORE_TOLD.sub("", _AFTER_TOLD.sub("", straight(one_line(text)))))
 
 
+def names_in(text: str) -> list[str]:
+    """The words of a text that their capital letters in mid-sentence make names, in small letters."""
+    later = tokens(_MID_SENTENCE.sub(lambda start: start.group().lower(), text))[1:]
+    return [name.lower() for token in later if _is_name(name := token.partition("'")[0])]
+
+
 def named_in(name: str, text: str) -> bool:
     """Whether a name stands in a text, in any case."""
     return stands_in(name.casefold(), text.casefold())
@@ -231,7 +236,7 @@ def _without_dates_worked_out(text: str, source: Message, said: str) -> str:
     return DATE.sub(lambda date: " " if _forms(date.group()) <= of_that_day else date.group(), text)
 
 
-def _stated(text: str) -> list[set[str]]:
+def numbers_in(text: str) -> list[set[str]]:
     """The numbers that a fact must not invent, each in all its forms."""
     return _figures(text) + [{str(CARDINALS[word])} for word in _words(straight(text)) if word in CARDINALS]
 

@@ -12,15 +12,16 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Update, func, select, tuple_, update
+from sqlalchemy import ColumnElement, Update, delete, func, select, tuple_, update
 
 from memory.access.owners import find_session
 from memory.domain import Caller
-from memory.errors import NotFound
+from memory.errors import Conflict, NotFound
 from memory.jobs.order import IN_QUEUE
 from memory.paging import Page, decode_cursor, page_of
 from models import Database, JobRow, OwnerRow, SessionRow, Transaction
 
+OPTIONAL = ("consolidation",)  # kinds of jobs without which nothing is missing
 LATE = timedelta(seconds=60)  # a worker that lives takes a job sooner, unless it is busy with another
 
 
@@ -43,7 +44,7 @@ class JobInfo:
 
 @dataclass(frozen=True)
 class Jobs:
-    """Reads and retries jobs."""
+    """Reads, retries and cancels jobs."""
 
     database: Database
     now: Callable[[], datetime]
@@ -74,9 +75,23 @@ class Jobs:
         query = _visible(caller).where(JobRow.id == job_id)
         with self.database.write() as tx:
             if tx.execute(query).first() is None:
-                raise NotFound("job_not_found", f"There is no job {job_id}; a job that has succeeded is gone.")
+                raise _not_found(job_id)
             tx.execute(self._made_due(JobRow.id == job_id, JobRow.state != "running"))
             return self._infos(tx, tx.execute(query).all())[0]
+
+    def cancel(self, caller: Caller | None, job_id: int) -> None:
+        """Delete a job that need not be done.  If it runs, what it does is not stored.
+
+        Raises NotFound, and Conflict for a job that is needed.
+        """
+        query = _visible(caller).where(JobRow.id == job_id)
+        with self.database.write() as tx:
+            job = tx.execute(query).first()
+            if job is None:
+                raise _not_found(job_id)
+            if job.kind not in OPTIONAL:
+                raise Conflict("job_needed", f"Jobs of the kind {job.kind!r} can't be cancelled: memory would be lost.")
+            tx.execute(delete(JobRow).where(JobRow.id == job_id))
 
     def retry_failed(self) -> int:
         """Make every failed job of all owners due now; returns how many there were."""
@@ -112,6 +127,10 @@ class Jobs:
             "updated and new messages not indexed, but none is lost and all are searched. With JOBS=worker start "
             "`flask --app wsgi jobs work`; with JOBS=web the log of the web workers says why they do not run them."
         )
+
+
+def _not_found(job_id: int) -> NotFound:
+    return NotFound("job_not_found", f"There is no job {job_id}; a job that has succeeded is gone.")
 
 
 _SHOWN = (

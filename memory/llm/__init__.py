@@ -144,7 +144,14 @@ class RankMaterial:
     count: int
 
 
-Material = ReplyMaterial | DigestMaterial | ProfileMaterial | FeedbackMaterial | RankMaterial
+@dataclass(frozen=True)
+class ConsolidationMaterial:
+    """Pairs of facts, the older one first, which may say the same or contradict each other."""
+
+    pairs: Sequence[tuple[Fact, Fact]]
+
+
+Material = ReplyMaterial | DigestMaterial | ProfileMaterial | FeedbackMaterial | RankMaterial | ConsolidationMaterial
 
 
 @dataclass(frozen=True)

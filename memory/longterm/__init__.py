@@ -9,6 +9,7 @@ feedback        what a person thinks of a reply, and what it changes
 exchanges       what a person said and the reply to it, which they judge
 shapes          what an import may bring of these
 forgetting      what goes with messages that are erased or replaced
+consolidation   facts brought together: repetitions, contradictions, past plans
 links           what people, places and things have to do with each other
 when            when a kind is written
 """

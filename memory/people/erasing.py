@@ -44,7 +44,6 @@ from models import (
     ItemRow,
     ItemVersionRow,
     JobRow,
-    LinkRow,
     MessageRow,
     OwnerRow,
     SessionRow,
@@ -58,7 +57,7 @@ SOON = 5.0  # seconds within which erased messages and facts are gathered for on
 LATER = 30.0  # seconds until a job is due whose work this process does at once, unless it is killed
 INDEX, FILES = "search_index", "database_files"  # what may be `pending`
 RECEIPT = (
-    *("sessions", "messages", "turns", "summaries", "edited_summaries", "facts", "fact_revisions", "links"),
+    *("sessions", "messages", "turns", "summaries", "edited_summaries", "facts", "fact_revisions"),
     *("items", "item_versions", "jobs", "index_documents"),
 )
 """The names that a receipt counts by."""
@@ -157,9 +156,8 @@ class Erasing:
         theirs = owned(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
         with self.database.write() as tx:
             named = tx.scalars(theirs.where(FactRow.id.in_(fact_ids))).all()
-            line = set(named) if restore else line_up_to(tx, named)
+            line = line_up_to(tx, named, *([FactRow.merged.is_(True)] if restore else []))
             revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(line))) or 0
-            links = tx.scalar(select(func.count()).where(LinkRow.fact_id.in_(line))) or 0
             by_owner: dict[int, list[Fact]] = defaultdict(list)
             for row in tx.scalars(select(FactRow).where(FactRow.id.in_(line))):
                 by_owner[row.owner_id].append(as_fact(row, None))
@@ -170,7 +168,7 @@ class Erasing:
             withdraw(tx, line)
             if named:
                 self.outbox.ask(tx, _scrub(caller.tenant, SOON))
-        erased = {"facts": len(line), "fact_revisions": revisions, "links": links}
+        erased = {"facts": len(line), "fact_revisions": revisions}
         return self._receipt(erased, (FILES,) if named else (), forgotten=len(named))
 
     def item(self, caller: Caller, which: Delete) -> Receipt:
@@ -279,7 +277,6 @@ def _count(
         "edited_summaries": summaries.where(SummaryRow.author == "person"),
         "facts": fact_ids,
         "fact_revisions": select(FactRevisionRow.id).where(FactRevisionRow.fact_id.in_(fact_ids)),
-        "links": select(LinkRow.id).where(LinkRow.fact_id.in_(fact_ids)),
         "jobs": select(JobRow.id).where(jobs),
     }
     if items is not None:

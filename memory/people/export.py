@@ -21,8 +21,7 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import aliased
 
 from memory.domain import Fact, FactRevision, Link
-from memory.facts.facts import as_fact, as_revision
-from memory.facts.links import links_of
+from memory.facts.facts import as_fact, as_revision, links_of
 from memory.sessions.messages import MessageDraft
 from memory.store.documents import ITEMS, alive, as_item, histories, sources_of
 from memory.store.values import Item, ItemVersion, Source
@@ -173,10 +172,9 @@ class Export:
             with self._database.read() as tx:
                 for row in tx.scalars(of_page.order_by(FactRevisionRow.id)):
                     revisions[row.fact_id].append(as_revision(row))
-                links = links_of(tx, ids)
             for fact_id, row, session, position in page:
                 fact = replace(as_fact(row, session), source_message_id=None)
-                yield FactRecord(fact, position, tuple(revisions[fact_id]), tuple(links[fact_id]))
+                yield FactRecord(fact, position, tuple(revisions[fact_id]), links_of(row))
 
     @property
     def items(self) -> Iterator[ItemRecord]:

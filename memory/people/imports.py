@@ -30,7 +30,6 @@ from models import (
     Database,
     FactRevisionRow,
     FactRow,
-    LinkRow,
     MessageRow,
     OwnerRow,
     SessionRow,
@@ -44,7 +43,7 @@ BATCH = 500  # facts or items in one transaction: others write in between
 # The columns that are imported as they are.
 _OF_SUMMARY = ("version", "tokens", "author", "model", "prompt", "usage", "restores", "created_at")
 _OF_FACT = (
-    *("text", "category", "importance", "scope", "quote", "pinned", "recalled_count"),
+    *("text", "category", "importance", "scope", "quote", "pinned", "recalled_count", "merged"),
     *("valid_from", "valid_to", "created_at"),
 )
 _OF_REVISION = ("action", "author", "text", "category", "importance", "pinned", "at")
@@ -196,6 +195,7 @@ class Import:
                 elif source is None or source.erased_at is None:
                     row = FactRow(owner_id=owner_id, session_id=session, **columns(fact, _OF_FACT))
                     row.source_message_id = source.id if source else None
+                    row.links = list(map(vars, record.links)) or None
                     new.append((record, row))
             tx.add_all(row for _, row in new)
             tx.flush()
@@ -204,7 +204,6 @@ class Import:
                 if record.fact.superseded_by is not None:
                     self.superseded.append((row.id, record.fact.superseded_by))
                 tx.add_all(FactRevisionRow(fact_id=row.id, **columns(one, _OF_REVISION)) for one in record.revisions)
-                tx.add_all(LinkRow(owner_id=owner_id, fact_id=row.id, **vars(link)) for link in record.links)
         self.created["facts"] += len(new)
         self.known["facts"] += len(records) - len(new)
 

@@ -9,7 +9,7 @@ free while the model works.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -89,7 +89,7 @@ class Updates:
     mini: Mini
     metrics: Metrics
     now: Callable[[], datetime]
-    follow: Callable[[Transaction, OwnerRow], None]  # asks for the jobs that new facts need
+    follow: Collection[Callable[[Transaction, OwnerRow], None]]  # what asks for the jobs that new facts need
 
     def run(self, job: JobRow) -> bool:
         """Digest the first messages that no summary covers, as many as one call can read; whether there are more.
@@ -185,7 +185,8 @@ class Updates:
             usage = {**_usage(answer), "facts": counts}
             about = {"model": answer.model, "prompt": step.prompt.label, "usage": usage}
             add_version(tx, row, sections, step.through, self.now(), author="model", **about)
-            self.follow(tx, row.owner)
+            for follow in self.follow:
+                follow(tx, row.owner)
             if corrected:
                 show_newest(tx, row, self.settings)  # a true head matters more than a stable one
         self.metrics.facts_taken(counts)

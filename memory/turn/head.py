@@ -14,12 +14,13 @@ from sqlalchemy import and_, bindparam, exists, func, literal, or_, select, true
 from memory.access.owners import WHOSE
 from memory.facts.facts import held, in_scope
 from memory.longterm import examples, instructions, profile
+from memory.longterm.links import LINKED
 from memory.prompts.prompts import SYSTEM_TEXT
 from memory.sections import Sections
 from memory.sessions.head import summary_state
 from memory.store.documents import joined
 from memory.store.values import MODEL
-from models import FactRow, ItemRow, ItemVersionRow, JobRow, LinkRow, SessionRow, SummaryRow, Transaction
+from models import FactRow, ItemRow, ItemVersionRow, JobRow, SessionRow, SummaryRow, Transaction
 
 _INSTRUCTIONS, _PROFILE = joined(instructions.NAMESPACE), joined(profile.NAMESPACE)
 
@@ -63,7 +64,7 @@ _HEAD = (
     select(_S.sections, _J.state, _J.error, SYSTEM_TEXT, _DOCUMENTS)
     .add_columns(
         exists(select(FactRow.id).where(held(None), in_scope(bindparam("session"), bindparam("owner")))).label("facts"),
-        exists(select(LinkRow.id).where(LinkRow.owner_id == bindparam("owner"))).label("links"),
+        exists(select(FactRow.id).where(*LINKED)).label("links"),
         exists(examples.OF_BOTH).label("examples"),
     )
     .select_from(select(literal(1)).subquery())  # at least one row

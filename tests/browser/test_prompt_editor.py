@@ -14,7 +14,7 @@ from tests.live import Live
 from tests.model_server import ModelServer
 from tests.resources import digest_of
 
-PACKAGED = ("feedback", "memory", "profile", "repair", "summary", "system")
+PACKAGED = ("consolidation", "feedback", "memory", "profile", "repair", "summary", "system")
 NOW: dict[str, Any] = {
     "topic": "A weekend in Porto",
     "requirements": ["Twin room with breakfast"],

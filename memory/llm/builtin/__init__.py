@@ -18,9 +18,11 @@ from memory import tokens
 from memory.domain import Usage
 from memory.llm import (
     Chunk,
+    ConsolidationMaterial,
     DigestMaterial,
     FeedbackMaterial,
     Finish,
+    Material,
     ModelRequest,
     Piece,
     ProfileMaterial,
@@ -55,7 +57,7 @@ class BuiltinModel:
         yield end
 
 
-def _answer(material: ReplyMaterial | DigestMaterial | ProfileMaterial | FeedbackMaterial | RankMaterial) -> str:
+def _answer(material: Material) -> str:
     match material:
         case ReplyMaterial():
             return reply(material)
@@ -69,5 +71,7 @@ def _answer(material: ReplyMaterial | DigestMaterial | ProfileMaterial | Feedbac
             made = {"text": text, "reason": "The person said so.", "quote": said}
         case RankMaterial():
             made = {"best": list(range(1, material.count + 1))}
+        case ConsolidationMaterial():  # rules can't tell
+            made = {"same": [], "contradicts": []}
     # "<" is escaped: the reader takes "<think>" for a reasoning model's thoughts, and a person may write it.
     return json.dumps(made, ensure_ascii=False).replace("<", "\\u003c")
