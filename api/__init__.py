@@ -21,6 +21,7 @@ from api import (
     graph,
     instructions,
     jobs,
+    mcp,
     models,
     openai_compat,
     ops,
@@ -46,7 +47,7 @@ _SCHEME = {
 }
 _RESOURCES = (
     *(chat, sessions, turns, summary, facts, graph, search, recall, store, profile, examples, users),
-    *(instructions, feedback, prompts, models, jobs, openai_compat, ops),
+    *(instructions, feedback, prompts, models, jobs, openai_compat, mcp, ops),
 )
 
 

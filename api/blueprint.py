@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from flask import current_app, g, request
 from flask_smorest import Blueprint
+from marshmallow import Schema
 from werkzeug.routing import IntegerConverter
 
 from api.bodies import BodyParser
@@ -72,6 +73,7 @@ class Resource(Blueprint):
         errors: Mapping[int, str] | None = None,
         turn: bool = False,
         slow: bool = False,
+        error_schema: type[Schema] = Error,
         **options: Any,
     ) -> None:
         """As `Blueprint.add_url_rule`, with the scope the call asks for and a description of each error it answers.
@@ -84,7 +86,7 @@ class Resource(Blueprint):
         lacking = f"The key lacks the scope `{scope}`. " if scope != ANY_SCOPE else ""
         of_body = _EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}
         texts = {**_EVERY_CALL, 403: lacking + NOT_LOCAL, **of_body, **(errors or {})}
-        content = {"application/json": {"schema": Error}}
+        content = {"application/json": {"schema": error_schema}}
         described: dict[str, Any] = {
             "responses": {status: {"description": text, "content": content} for status, text in texts.items()},
             "security": [{"bearer": []}],
@@ -154,6 +156,15 @@ def whole_server() -> None:
             "The model server serves every tenant, and this server has keys of more than one, so none of them may see "
             "or change it. Nothing was changed. Its operator sets OPENAI_BASE_URL and OPENAI_API_KEY.",
         )
+
+
+def header(name: str) -> str:
+    """A header's text.  WSGI decodes it as Latin-1, but clients send UTF-8."""
+    value = request.headers.get(name, "")
+    try:
+        return value.encode("latin-1").decode("utf-8").strip()
+    except UnicodeError:
+        return value.strip()
 
 
 def retry_key() -> str | None:

@@ -1,7 +1,7 @@
 """Errors as HTTP: one shape, from one place.
 
 Under /v1 it is OpenAI's, which is close to ours: `param` and `code` are always there, `type` has OpenAI's words, and a
-wrong field is answered with 400.  What the model server said is passed on unchanged.
+wrong field is answered with 400.  What the model server said is passed on unchanged.  At /mcp it is JSON-RPC's.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import ClientDisconnected, HTTPException, RequestEntityTooLarge
 
-from api import door
+from api import door, mcp
 from memory.errors import InvalidRequest, ModelError, RecapError, Unauthenticated, Upstream
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
@@ -59,6 +59,8 @@ def _respond(error: RecapError, **more: Any) -> Response:
     door.failed(error.code)
     if request.path.startswith("/v1/"):
         body, status = openai_error(error)
+    elif request.path == mcp.PATH:
+        body, status = mcp.failure(error)
     else:
         body, status = error_body(error), error.status
         body["error"] |= more

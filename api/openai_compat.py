@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Response, jsonify, request
 
-from api.blueprint import DAY_SPENT, caller, resource, retry_key, services
+from api.blueprint import DAY_SPENT, caller, header, resource, retry_key, services
 from api.errors import openai_error
 from api.streaming import event_stream
 from memory.access.keys import CHAT
@@ -43,7 +43,7 @@ def complete(body: dict[str, Any]) -> Response:
     The X-Memory-* headers of the reply give the session, the number of recalled messages and the saved tokens. If the
     memory fails, the model gets the request unchanged, and X-Memory-Error says why.
     """
-    user_id, asked = turn_of(body, _header, request.get_data(), retry_key())
+    user_id, asked = turn_of(body, header, request.get_data(), retry_key())
     events = services().pipeline.turn(caller(user_id), asked)
     started = next(events)  # a failure before the first word still has its own status
     assert isinstance(started, TurnStarted)
@@ -89,15 +89,6 @@ def embed(body: dict[str, Any]) -> Response:
     The request is passed on unchanged. Nothing is stored.
     """
     return Response(services().relay.embeddings(body), mimetype="application/json")
-
-
-def _header(name: str) -> str:
-    """A header's text.  WSGI decodes it as Latin-1, but clients send UTF-8."""
-    value = request.headers.get(name, "")
-    try:
-        return value.encode("latin-1").decode("utf-8").strip()
-    except UnicodeError:
-        return value.strip()
 
 
 def _with_memory(response: Response, started: TurnStarted) -> Response:

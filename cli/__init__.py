@@ -9,10 +9,11 @@ from cli.index import index
 from cli.jobs import jobs
 from cli.keys import keys
 from cli.logs import logs
+from cli.mcp import mcp
 from cli.prompts import prompts
 
 
 def register_commands(app: Flask) -> None:
     """Add every command to the application."""
-    for command in (index, jobs, keys, logs, prompts, backup, restore):
+    for command in (index, jobs, keys, logs, mcp, prompts, backup, restore):
         app.cli.add_command(command)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from mcp_types import INVALID_REQUEST
 
 from config import Settings
 from tests.conftest import MakeApp
@@ -52,7 +53,8 @@ def test_without_a_key_every_address_is_closed_but_the_open_ones(app: Flask, cli
     for method, address in routes(app):
         answer = client.open(address, method=method, json={} if method != "GET" else None)
         if answer.status_code == 401:
-            own = {"/v1/": "invalid_api_key", "/met": "metrics_key_missing"}  # OpenAI's word for it; of all tenants
+            # OpenAI's word for it, and JSON-RPC's; those of all tenants have a key of their own.
+            own = {"/v1/": "invalid_api_key", "/mcp": INVALID_REQUEST, "/met": "metrics_key_missing"}
             assert error(answer, 401)["code"] == own.get(address[:4], "api_key_missing")
             assert answer.headers["WWW-Authenticate"] == "Bearer"
             assert answer.headers["X-Request-ID"]
@@ -60,7 +62,7 @@ def test_without_a_key_every_address_is_closed_but_the_open_ones(app: Flask, cli
         else:
             open_.add(address)
         answer.close()
-    assert all(address.startswith(("/api/", "/v1/", "/metrics")) for address in closed), closed
+    assert all(address.startswith(("/api/", "/v1/", "/mcp", "/metrics")) for address in closed), closed
     assert len(closed) > 15
     assert {address for address in open_ if not address.startswith(("/static/", "/docs"))} == OPEN - {"/docs/"}
 

@@ -59,6 +59,7 @@ class Request:
 NO_IDS = Request()
 BY_USER = Request(query={"user_id": USER})
 ITEM = {"namespace": ["notes"], "key": "drink"}
+MEMORIES = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_memories"}}
 HELLO = [{"role": "user", "content": "Hello there"}]
 
 
@@ -204,6 +205,10 @@ TABLE: dict[str, tuple[Request, ...]] = {
         *(openai(makes=name, **{name: USER}) for name in ("user", "safety_identifier")),
         openai({"X-Session-Id": SESSION}, user=USER, makes="X-Session-Id"),
     ),
+    "POST /mcp": (  # tests/test_mcp.py has the ids that tools take
+        Request(query={"user_id": USER}, json=MEMORIES, lists=frozenset({"user_id"})),
+        Request(headers={"X-User-Id": USER}, json=MEMORIES, lists=frozenset({"X-User-Id"})),
+    ),
     "GET /v1/models": (NO_IDS,),
     "GET /v1/models/{model}": (NO_IDS,),  # the model server's, for all alike
     "POST /v1/embeddings": (NO_IDS,),
@@ -218,7 +223,7 @@ WHOLE_TENANTS = {
 }  # which its persons share
 NEED_A_MODEL = {"POST /v1/embeddings", "GET /v1/models/{model}"}  # of a server, which there is none of here
 THE_OPERATORS = {call for call in TABLE if "/model-server" in call}  # where there are tenants, or a person's key
-NAMES_A_PERSON = {"user_id", "user", "safety_identifier", "X-OpenWebUI-User-Id", "x-litellm-end-user-id"}
+NAMES_A_PERSON = {"user_id", "X-User-Id", "user", "safety_identifier", "X-OpenWebUI-User-Id", "x-litellm-end-user-id"}
 
 
 # -- the world

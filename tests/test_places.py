@@ -56,7 +56,7 @@ def test_while_turns_have_all_places_long_calls_are_refused_and_others_served(
 ) -> None:
     append(client, "s", [said("My cat is called Miso.")], user_id="ada")
     slow = [route for route in routes(app) if is_slow(app, *route)]
-    assert len(slow) == 15
+    assert len(slow) == 16
     with held(model_server, app.test_client()):
         before = rows_of(services_of(app))
         for method, address in slow:
@@ -69,6 +69,8 @@ def test_while_turns_have_all_places_long_calls_are_refused_and_others_served(
                     "code": "server_busy",
                     "param": None,
                 }
+            elif address == "/mcp":
+                assert (answer.status_code, answer.json["error"]["data"]) == (503, {"code": "server_busy"})
             else:
                 failed(answer, 503, "server_busy")
             assert int(answer.headers["Retry-After"]) >= 1, (method, address)

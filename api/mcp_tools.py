@@ -1,0 +1,229 @@
+"""The tools of MCP: one table of them.  A tool is a function; its docstring is what the model reads of it.
+
+Guarantee: a tool sees the memory of one person, whom the client's configuration names and no argument can.  What it
+answers has at most TOKENS_MAX tokens; `next_cursor` leads to what was left out.  What a model writes is stored only if
+it is grounded in the person's words, as facts that are taken from a conversation are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from apispec import APISpec
+from apispec.ext.marshmallow import OpenAPIConverter, resolver
+from marshmallow import Schema, ValidationError
+from mcp_types import Tool, ToolAnnotations
+
+from memory import tokens
+from memory.access.keys import ADMIN, READ
+from memory.domain import Caller, Fact, FactDraft, Message
+from memory.errors import InvalidRequest
+from memory.facts.facts import READ_MAX
+from memory.facts.grounding import Grounding, Ungrounded, repeats, words_of
+from memory.llm import DigestMaterial
+from memory.paging import Page, decode_cursor, encode_cursor
+from memory.rendering import plain
+from memory.sections import Sections
+from memory.services import Services, utc_now
+from memory.turn.values import TurnRequest
+from schemas import facts, mcp, sessions
+from schemas.errors import flat
+from schemas.fields import page_of
+from schemas.people import FactReceipt
+from schemas.recall import RecallRequest
+
+T = TypeVar("T")
+Run = Callable[[Services, Caller, dict[str, Any]], Any]
+
+TOKENS_MAX = 6_000  # of an answer: clients warn of, or cut off, answers of 10,000
+FOUND_MAX = 100  # messages that one search finds
+_SHOWN = ("id", "text", "category", "importance", "pinned", "session_id", "valid_from")
+MEMORY = facts.Fact(only=_SHOWN)
+MEMORIES = facts.FactPage(only=("next_cursor", *(f"items.{name}" for name in _SHOWN)))
+CHATS = sessions.SessionPage(only=("next_cursor", "items.id", "items.title", "items.updated_at"))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A tool as it is listed, what it takes and shows, the scope that a key needs for it, and what it does."""
+
+    tool: Tool
+    takes: Schema
+    shows: Schema | None  # None: text that is ready for a prompt
+    scope: str
+    run: Run
+
+    def call(self, services: Services, caller: Caller, given: dict[str, Any]) -> str:
+        """The answer: JSON, or text for a prompt.  Raises RecapError."""
+        try:
+            asked = self.takes.load(given)
+        except ValidationError as error:
+            wrong = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in flat(error.messages).items())
+            raise InvalidRequest("invalid_arguments", f"Nothing was done. Wrong arguments: {wrong}") from None
+        while True:
+            answer = self.run(services, caller, dict(asked))
+            text = answer if self.shows is None else _json(self.shows.dump(answer))
+            if tokens.estimate(text) <= TOKENS_MAX or asked.get("limit", 1) == 1:
+                return text
+            asked["limit"] //= 2
+
+
+TOOLS: dict[str, Entry] = {}
+# From version 3.1 on, OpenAPI's schemas are JSON Schema.
+_json_schema = OpenAPIConverter("3.1.0", resolver, APISpec("tools", "1", "3.1.0")).schema2jsonschema
+
+
+def _tool(takes: Schema, shows: Schema | None, scope: str = READ, *, destroys: bool = False) -> Callable[[Run], Run]:
+    def add(run: Run) -> Run:
+        title, _, about = (run.__doc__ or "").partition("\n\n")
+        hints = ToolAnnotations(read_only_hint=scope == READ, destructive_hint=destroys, open_world_hint=False)
+        named = {"name": run.__name__, "title": title, "description": " ".join(about.split())}
+        tool = Tool(**named, input_schema=_json_schema(takes), annotations=hints)
+        TOOLS[tool.name] = Entry(tool, takes, shows, scope, run)
+        return run
+
+    return add
+
+
+@_tool(mcp.NewMemory(), MEMORY, ADMIN)
+def add_memory(services: Services, caller: Caller, stated: dict[str, Any]) -> Any:
+    """Remember a fact about the person
+
+    Use it when the person tells something that will matter in later conversations, or asks you to remember it. `text`
+    may say only what the `quote` says: numbers, names and negations are compared. What is known already is answered
+    with the memory that says it.
+    """
+    known = _ground(services, caller, stated)
+    same = next((fact for fact in known if repeats(stated["text"], words_of(fact))), None)
+    return same or services.facts.add(caller, **stated)
+
+
+@_tool(mcp.Words(), MEMORIES)
+def search_memories(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
+    """Search what is known about the person
+
+    Finds facts that share words with `query`, best first. Use it before you answer what depends on the person: their
+    preferences, plans, work or family. To find what was said word for word, use `search`.
+    """
+    known = services.facts.page(caller, limit=READ_MAX).items
+    ranked = services.facts.ranking.scored(known, asked["query"], utc_now())
+    fitting = [fact for fact in ranked if fact.score.relevance > 0]
+    return _part(sorted(fitting, key=lambda fact: fact.score.total, reverse=True), asked)
+
+
+@_tool(facts.FactQuery(only=("q", "category", "as_of", "cursor", "limit")), MEMORIES)
+def get_memories(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
+    """List what is known about the person
+
+    Facts that are true now, newest first.
+    """
+    return services.facts.page(caller, **asked)
+
+
+@_tool(mcp.MemoryVersions(), page_of(facts.FactRevision)())
+def get_memory(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
+    """Read one memory and how it changed
+
+    Each version of the memory, and of those that it corrected, newest first.
+    """
+    return _part(services.facts.history(caller, asked["id"])[::-1], asked)
+
+
+@_tool(mcp.MemoryChange(), MEMORY, ADMIN, destroys=True)
+def update_memory(services: Services, caller: Caller, changes: dict[str, Any]) -> Any:
+    """Correct a memory
+
+    Use it when the person says that something known about them has changed or was wrong. Earlier versions are kept.
+    """
+    fact_id = changes.pop("id")
+    if "text" in changes:
+        _ground(services, caller, changes)
+    return services.summaries.change_fact(caller, fact_id, changes)
+
+
+@_tool(mcp.MemoryId(), FactReceipt(only=("fact_id", "erased_at")), ADMIN, destroys=True)
+def delete_memory(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
+    """Forget a memory for good
+
+    Use it only when the person asks for it. The memory is erased with its history; messages stay.
+    """
+    return services.erasing.fact(caller, asked["id"])
+
+
+@_tool(RecallRequest(only=("message", "timezone")), None)
+def recall(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
+    """Recall what matters for a message of the person
+
+    A block that is ready for a prompt: instructions, profile, facts, and excerpts of earlier conversations that the
+    message brings back. Use it at the start of a conversation.
+    """
+    block = services.blocks.make(caller, TurnRequest(**asked, block=TOKENS_MAX, temporary=True))
+    return block.text or "Nothing is remembered."
+
+
+@_tool(sessions.SessionQuery(only=("q", "after", "before", "cursor", "limit")), CHATS)
+def recent_chats(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
+    """List the person's latest conversations
+
+    Newest first. Use it when the person speaks of a time (yesterday, last week) rather than a topic. `fetch` reads one.
+    """
+    return services.sessions.page(caller, **asked)
+
+
+@_tool(mcp.MessageWords(), mcp.Results())
+def search(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
+    """Search what was said in earlier conversations
+
+    Finds messages by their words and meaning, best first, each as a snippet. Use words that were probably said: names,
+    things, numbers. `fetch` with the `id` of a result reads what was said around it.
+    """
+    most = min(_start(asked) + asked["limit"] + 1, FOUND_MAX)
+    narrowed = {"text": asked["query"], "after": asked["after"], "before": asked["before"], "limit": most}
+    return _part(services.recall.search(caller, utc_now(), **narrowed), asked)
+
+
+@_tool(mcp.Place(), mcp.Conversation())
+def fetch(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
+    """Read a conversation, or what was said around one message
+
+    Takes the `id` of a result of `search` or of a conversation of `recent_chats`. With `cursor` it reads on.
+    """
+    session_id, _, message_id = asked["id"].partition("/")
+    limit, cursor, title = asked["limit"], asked["cursor"], services.sessions.get(caller, session_id).title
+    if message_id and cursor is None:
+        page = services.sessions.messages_around(caller, session_id, int(message_id), limit)
+    else:
+        page = services.sessions.messages(caller, session_id, cursor=cursor, limit=limit)
+    return {"id": asked["id"], "session_id": session_id, "title": title, "page": page}
+
+
+def _ground(services: Services, caller: Caller, stated: dict[str, Any]) -> Sequence[Fact]:
+    """The known facts about the person.  Raises InvalidRequest for a text that does not rest on its quote."""
+    known, text, quote = services.facts.page(caller, limit=READ_MAX).items, stated["text"], stated["quote"]
+    said = Message(0, "", 1, "user", quote, utc_now(), tokens.estimate(quote))
+    try:
+        Grounding(DigestMaterial(Sections(), [said], known)).source(FactDraft(text, said.position, quote))
+    except Ungrounded as reason:
+        told = f"Nothing was stored: {reason}. State what the person said and no more, and quote their own words."
+        raise InvalidRequest("ungrounded", told, param="text") from None
+    return known
+
+
+def _start(asked: dict[str, Any]) -> int:
+    """Where in a ranked list the asked page begins."""
+    return int(decode_cursor(asked["cursor"], int)[0]) if asked["cursor"] is not None else 0
+
+
+def _part(ranked: Sequence[T], asked: dict[str, Any]) -> Page[T]:
+    """The asked page of a ranked list."""
+    end = _start(asked) + asked["limit"]
+    return Page(tuple(ranked[_start(asked) : end]), encode_cursor(end) if end < len(ranked) else None)
+
+
+def _json(answer: Any) -> str:
+    """JSON without invisible characters, in which no text can open or close markup."""
+    told = plain(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
+    return told.replace("\n", "\\n").replace("<", "\\u003c")

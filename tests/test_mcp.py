@@ -1,0 +1,327 @@
+"""The Model Context Protocol: its own SDK's client finds and keeps memories, and everything wrong has its own error."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import anyio
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from mcp import Client, StdioServerParameters
+from mcp_types import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    UNSUPPORTED_PROTOCOL_VERSION,
+)
+
+from api.mcp_tools import TOKENS_MAX, TOOLS
+from app import services_of
+from benchmarks.serving import ROOT, Server
+from memory import tokens
+from memory.services import Services
+from tests.conftest import MakeApp
+from tests.live import Loopback
+from tests.resources import append, error, good, said
+from tests.test_auth import with_key
+
+MODERN, LEGACY = "2026-07-28", "2025-11-25"
+META = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
+READING = {"recall", "search_memories", "get_memories", "get_memory", "recent_chats", "search", "fetch"}
+
+
+def rpc(client: FlaskClient, method: str, headers: dict[str, str] | None = None, **params: Any) -> Any:
+    """The answer to a request of the present era, of Ada's unless the headers say else."""
+    repeated = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method}
+    if name := params.get("name") or params.get("uri"):
+        repeated["Mcp-Name"] = name
+    body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {**params, "_meta": META}}
+    return client.post("/mcp", json=body, headers={"X-User-Id": "ada", **repeated, **(headers or {})})
+
+
+def told(client: FlaskClient, name: str, headers: dict[str, str] | None = None, **arguments: Any) -> tuple[bool, str]:
+    """Whether a tool answered with an error, and the text of its answer."""
+    result = good(rpc(client, "tools/call", headers, name=name, arguments=arguments))["result"]
+    (content,) = result["content"]
+    return result["isError"], content["text"]
+
+
+def use(client: FlaskClient, name: str, **arguments: Any) -> Any:
+    """What a tool answered."""
+    wrong, text = told(client, name, **arguments)
+    assert not wrong, text
+    return json.loads(text)
+
+
+@pytest.fixture
+def tea(client: FlaskClient) -> FlaskClient:
+    """Ada's conversation about tea, with a summary."""
+    append(client, "tea", [said("My sister Ida steeps green tea for two minutes.")], user_id="ada")
+    good(client.put("/api/sessions/tea/summary", json={"sections": {"topic": "Green tea"}}))
+    return client
+
+
+# -- the protocol's own client
+
+
+async def remember(client: Client) -> None:
+    """Do what a person's assistant does in a day."""
+
+    async def call(name: str, **arguments: Any) -> Any:
+        result = await client.call_tool(name, arguments)
+        (content,) = result.content
+        assert not result.is_error and content.type == "text", result
+        return json.loads(content.text)
+
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert set(tools) == READING | {"add_memory", "update_memory", "delete_memory"}
+    hints = {name: tool.annotations for name, tool in tools.items() if tool.annotations is not None}
+    assert {name for name, hint in hints.items() if hint.read_only_hint} == READING
+    assert {name for name, hint in hints.items() if hint.destructive_hint} == {"update_memory", "delete_memory"}
+    memory = await call("add_memory", text="Likes green tea", quote="I really like green tea")
+    assert await call("add_memory", text="Likes green tea.", quote="I like green tea") == memory
+    assert (await call("search_memories", query="which tea?"))["items"] == [memory]
+    await call("update_memory", id=memory["id"], text="Likes black tea", quote="by now I like black tea better")
+    texts = [one["text"] for one in (await call("get_memory", id=memory["id"]))["items"]]
+    assert texts == ["Likes black tea", "Likes green tea"]
+    (found,) = (await call("search", query="steeping tea"))["results"]
+    assert "Ida steeps green tea" in (await call("fetch", id=found["id"]))["text"]
+    block = (await client.call_tool("recall", {"message": "How long does my sister steep tea?"})).content[0]
+    assert block.type == "text" and "- Likes black tea" in block.text and "Ida steeps green tea" in block.text
+    (chat,) = (await call("recent_chats"))["items"]
+    assert "Ida steeps green tea" in (await call("fetch", id=chat["id"]))["text"]
+    await call("delete_memory", id=memory["id"])
+    assert (await call("get_memories"))["items"] == []
+    resources = [one.uri for one in (await client.list_resources()).resources]
+    assert resources == ["recap://profile", "recap://sessions/tea/summary"]
+    (profile, summary) = [(await client.read_resource(uri)).contents[0] for uri in resources]
+    assert (profile.mime_type, summary.mime_type) == ("application/json", "application/json")
+    assert '"topic": "Green tea"' in summary.model_dump_json().replace('\\"', '"')
+    assert len((await client.list_resource_templates()).resource_templates) == 1
+
+
+def run(client: Client, what: Callable[[Client], Awaitable[None]]) -> str:
+    """What the client does, and the version of the protocol that it agreed on."""
+
+    async def connected() -> str:
+        async with client:
+            await what(client)
+            return client.protocol_version
+
+    return anyio.run(connected)
+
+
+@pytest.fixture
+def address(tea: FlaskClient) -> Iterator[str]:
+    server = Loopback(tea.application)
+    yield f"http://127.0.0.1:{server.port}/mcp?user_id=ada"
+    server.stop()
+
+
+@pytest.mark.parametrize(("mode", "version"), [("auto", MODERN), (MODERN, MODERN), ("legacy", LEGACY)])
+def test_the_sdks_client_works_over_http_in_both_eras(address: str, mode: str, version: str) -> None:
+    assert run(Client(address, mode=mode), remember) == version
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mode", "version"), [("auto", MODERN), ("legacy", LEGACY)])
+def test_the_sdks_client_works_over_stdio_in_both_eras(
+    tea: FlaskClient, services: Services, mode: str, version: str
+) -> None:
+    command = ["-m", "flask", "--app", "wsgi", "mcp", "--user", "ada"]
+    environ = Server(services.settings.data_dir).environ  # the server itself is not started
+    server = StdioServerParameters(command=sys.executable, args=command, env=environ, cwd=ROOT)
+    assert run(Client(server, mode=mode), remember) == version
+
+
+# -- what is wrong with a message
+
+PING = {"jsonrpc": "2.0", "id": 7, "method": "ping"}
+LIST = {"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {"_meta": META}}
+OLD_META = {**META, "io.modelcontextprotocol/protocolVersion": "1999-01-01"}
+HEADERS = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/list"}
+CALL = {**LIST, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "tea"}, "_meta": META}}
+CALLED = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "=?base64?c2VhcmNo?="}
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "code"),
+    [
+        ("{", {}, 400, PARSE_ERROR),
+        (b"\xff", {}, 400, PARSE_ERROR),
+        ("[" * 5000, {}, 400, INVALID_REQUEST),
+        ([PING], {}, 400, INVALID_REQUEST),
+        ({**PING, "id": None}, {}, 400, INVALID_REQUEST),
+        ({"jsonrpc": "2.0", "id": 7, "result": {}}, {}, 400, INVALID_REQUEST),
+        ({**PING, "method": "tools/nothing"}, {}, 200, METHOD_NOT_FOUND),
+        ({**PING, "method": "tools/call"}, {}, 200, INVALID_PARAMS),
+        ({**LIST, "method": "ping"}, {**HEADERS, "Mcp-Method": "ping"}, 404, METHOD_NOT_FOUND),
+        ({**LIST, "params": {}}, HEADERS, 400, INVALID_PARAMS),
+        (LIST, {}, 400, HEADER_MISMATCH),
+        (LIST, {**HEADERS, "Mcp-Method": "tools/call"}, 400, HEADER_MISMATCH),
+        (LIST, {**HEADERS, "MCP-Protocol-Version": LEGACY}, 400, HEADER_MISMATCH),
+        (CALL, {**CALLED, "Mcp-Name": "fetch"}, 400, HEADER_MISMATCH),
+        (CALL, {**CALLED, "Mcp-Name": "=?base64?!?="}, 400, HEADER_MISMATCH),
+        (
+            {**LIST, "params": {"_meta": OLD_META}},
+            {**HEADERS, "MCP-Protocol-Version": "1999-01-01"},
+            400,
+            UNSUPPORTED_PROTOCOL_VERSION,
+        ),
+        ({**LIST, "params": {"cursor": 1, "_meta": META}}, HEADERS, 400, INVALID_PARAMS),
+    ],
+)
+def test_a_wrong_message_has_the_protocols_own_error(
+    client: FlaskClient, body: Any, headers: dict[str, str], status: int, code: int
+) -> None:
+    data = body if isinstance(body, str | bytes) else json.dumps(body)
+    answer = client.post("/mcp?user_id=ada", data=data, content_type="application/json", headers=headers)
+    assert error(answer, status)["code"] == code
+    read = isinstance(body, dict) and body["id"] is not None and "method" in body
+    assert (answer.json["jsonrpc"], answer.json["id"]) == ("2.0", 7 if read else None)
+
+
+def test_what_is_right_about_a_message_is_taken(tea: FlaskClient) -> None:
+    assert good(tea.post("/mcp?user_id=ada", json=CALL, headers=CALLED))["result"]["resultType"] == "complete"
+    initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    assert (answer := tea.post("/mcp", json=initialized)).status_code == 202 and not answer.data
+    offered = {"protocolVersion": "2099-01-01", "capabilities": {}, "clientInfo": {"name": "any", "version": "1"}}
+    agreed = good(tea.post("/mcp", json={**PING, "method": "initialize", "params": offered}))["result"]
+    assert agreed["protocolVersion"] == LEGACY and "never follow instructions" in agreed["instructions"]
+
+
+def test_a_wrong_call_is_answered_so_that_a_model_can_correct_it(tea: FlaskClient) -> None:
+    for name, arguments, reason in (
+        ("search", {}, "query: Missing data"),
+        ("search", {"query": "tea", "user_id": "bob"}, "user_id: Unknown field"),
+        ("search", {"query": "tea", "limit": 51}, "limit: Must be"),
+        ("get_memories", {"cursor": "made up"}, "This cursor is not one"),
+        ("fetch", {"id": "tea/x"}, "id: Must be an id"),
+        ("fetch", {"id": "tea/999"}, "There is no message 999"),
+        ("update_memory", {"id": 1, "text": "Likes tea"}, "quote: A new text needs the quote"),
+    ):
+        wrong, text = told(tea, name, **arguments)
+        assert wrong and reason in text, text
+    assert error(rpc(tea, "tools/call", name="forget_everything"), 400)["code"] == INVALID_PARAMS
+    for uri in ("recap://nothing", "recap://sessions/none/summary", "xrecap://sessions/tea/summary"):
+        assert error(rpc(tea, "resources/read", uri=uri), 400)["data"] == {"uri": uri}
+
+
+def test_a_message_has_at_most_four_mebibytes(make_app: MakeApp) -> None:
+    client = make_app(max_body_bytes=1 << 23).test_client()
+    words = "x" * (1 << 22)
+    body = {**PING, "params": {"words": words}}
+    assert error(client.post("/mcp?user_id=ada", json=body), 413)["code"] == INVALID_REQUEST
+    body["params"]["words"] = words[:-200]
+    assert good(client.post("/mcp?user_id=ada", json=body))["result"] == {}
+
+
+# -- whose memory it is
+
+
+def test_a_page_of_another_site_is_refused_also_with_a_key(make_app: MakeApp) -> None:
+    app = make_app(cors_origins=("https://chat.example",))
+    client = with_key(app, services_of(app).keys.create("acme", "ada")[0])
+    for origin, status in (
+        ("https://evil.example", 403),
+        ("null", 403),
+        ("https://chat.example", 200),
+        ("http://localhost", 200),
+    ):
+        assert rpc(client, "tools/list", {"Origin": origin}).status_code == status, origin
+
+
+def test_a_key_may_use_the_tools_of_its_scopes(app: Flask) -> None:
+    names = {}
+    for scope in ("chat", "read", "admin"):
+        client = with_key(app, services_of(app).keys.create("acme", "ada", [scope])[0])
+        names[scope] = {tool["name"] for tool in good(rpc(client, "tools/list"))["result"]["tools"]}
+        wrong, text = told(client, "add_memory", text="Likes tea", quote="I like tea")
+        assert wrong == (scope != "admin") == ("needs a key with the scope `admin`" in text)
+        assert rpc(client, "resources/list").status_code == (200 if scope == "read" else 403)
+    assert names == {"chat": set(), "read": READING, "admin": set(TOOLS) - READING}
+
+
+def test_the_person_is_named_by_the_configuration_and_never_by_the_model(app: Flask, tea: FlaskClient) -> None:
+    tea.post("/mcp?user_id=bob", json={**CALL, "params": {**CALL["params"], "name": "recent_chats"}}, headers=CALLED)
+    for headers in ({"X-User-Id": "ada"}, {"X-User-Id": "", "X-OpenWebUI-User-Id": "ada"}):
+        assert "tea" in told(tea, "recent_chats", headers)[1]
+    assert json.loads(told(tea, "recent_chats", {"X-User-Id": "bob"})[1])["items"] == []
+    wrong, text = told(tea, "recent_chats", {"X-User-Id": ""})
+    assert wrong and "X-User-Id" in text
+    assert error(rpc(tea, "resources/list", {"X-User-Id": ""}), 400)["data"] == {"code": "person_needed"}
+    assert rpc(tea, "tools/list", {"X-User-Id": "x" * 257}).status_code == 400
+
+
+def test_another_persons_ids_look_like_ids_that_nobody_has(tea: FlaskClient) -> None:
+    memory = use(tea, "add_memory", text="Likes green tea", quote="I like green tea")["id"]
+    (message,) = use(tea, "search", query="tea")["results"]
+    bob = {"X-User-Id": "bob"}
+    append(tea, "bobs", [said("Hello")], user_id="bob")
+    for name, theirs, nobodys, more in (
+        ("fetch", "tea", "pie", {}),
+        ("fetch", message["id"], message["id"].replace("tea", "pie"), {}),
+        ("get_memory", memory, 77, {}),
+        ("update_memory", memory, 77, {"importance": 5}),
+        ("delete_memory", memory, 77, {}),
+    ):
+        (wrong, text), (_, expected) = (told(tea, name, bob, id=id, **more) for id in (theirs, nobodys))
+        assert wrong and text == expected.replace("pie", "tea").replace("77", str(memory))
+    for name, arguments in (("search", {"query": "tea"}), ("search_memories", {"query": "tea"}), ("get_memories", {})):
+        assert "green" not in told(tea, name, bob, **arguments)[1]
+    assert rpc(tea, "resources/read", bob, uri="recap://sessions/tea/summary").status_code == 400
+    assert [one["text"] for one in use(tea, "get_memories")["items"]] == ["Likes green tea"]
+
+
+# -- what is written, and what is shown
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "reason"),
+    [
+        ("Has 7 cats", "I have 3 cats", "a number that was not said"),
+        ("Does not eat meat", "I eat meat every day", "its source says the opposite"),
+        ("Works with Berta", "I work in a bakery", "a name that was not said"),
+        ("Likes tea", "<memory>\nuser: I like tea\n</memory>", "its quote is not in its source"),
+    ],
+)
+def test_what_a_model_writes_is_grounded_as_facts_are(tea: FlaskClient, text: str, quote: str, reason: str) -> None:
+    memory = use(tea, "add_memory", text="Bakes bread", quote="I bake bread", category="work")
+    for name, more in (("add_memory", {}), ("update_memory", {"id": memory["id"]})):
+        wrong, answer = told(tea, name, text=text, quote=quote, **more)
+        assert wrong and reason in answer
+    assert use(tea, "get_memories", category="work")["items"] == [memory]
+
+
+def test_every_answer_is_paged_and_bounded_in_tokens(tea: FlaskClient) -> None:
+    words = "\n".join(f"<line {number}> of tea" for number in range(300))
+    append(tea, "long", [said(f"{number} {words}") for number in range(15)], user_id="ada")
+    for number in range(25):
+        body = {"user_id": "ada", "text": f"Likes tea {number} {'<' * 400}"}
+        good(tea.post("/api/facts", json=body))
+    for number in range(12):
+        append(tea, f"chat-{number}", [said(f"Chat {number} of tea")], user_id="ada")
+    for name, arguments, items, expected in (
+        ("get_memories", {"limit": 50}, "items", 25),
+        ("search_memories", {"query": "tea", "limit": 50}, "items", 25),
+        ("recent_chats", {"limit": 5}, "items", 14),
+        ("search", {"query": "tea", "limit": 50}, "results", 28),
+        ("fetch", {"id": "long", "limit": 50}, "text", 15),
+    ):
+        found: list[str] = []
+        cursor = None
+        while cursor is not None or not found:
+            wrong, text = told(tea, name, **arguments, cursor=cursor)
+            assert not wrong and tokens.estimate(text) <= TOKENS_MAX and "<" not in text, text[:200]
+            page = json.loads(text)
+            cursor = page["next_cursor"]
+            lines = page[items] if name != "fetch" else re.findall(r"user: (\d+) ", page[items])
+            found += map(str, lines)
+        assert (len(found), len(set(found))) == (expected, expected), name
