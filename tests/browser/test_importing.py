@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.chatting import ME, fits, open_manage, state
-from tests.browsing import PHONE, USUAL, watch_of
+from tests.browsing import PHONE, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer
 from tests.test_chatgpt_import import conversation, node
@@ -166,28 +166,18 @@ def test_the_progress_shows_the_number_of_chats(home: Page, tmp_path: Path) -> N
     expect(manage).to_contain_text("New: 30 chats")
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "content", "told"),
-    [
+def test_a_file_of_another_kind_is_named_and_not_sent(home: Page, tmp_path: Path) -> None:
+    photos = zipped(tmp_path / "photos.zip", sea_dot_jpg=b"x", sun_dot_jpg=b"y")
+    for name, kind, content, told in (
         ("cat.png", "image/png", b"\x89PNG\r\n", "cat.png is a picture."),
         ("chat.html", "text/html", b"<html>", "chat.html is a web page. The chats of a ChatGPT export are in the file"),
         ("notes.txt", "text/plain", b"no JSON at all", "notes.txt is neither JSON nor a .zip."),
         ("conversations.json", "application/json", export_of(2)[:-40], "conversations.json ends in the middle"),
         ("export.zip", "application/zip", b"PK\x03\x04 and no more", "export.zip is a .zip that can't be opened"),
-    ],
-)
-def test_a_file_of_another_kind_is_named_and_not_sent(
-    home: Page, name: str, kind: str, content: bytes, told: str
-) -> None:
-    manage = drop(home, (name, kind, content))
-    expect(manage.get_by_role("alert")).to_contain_text(told)
+        ("photos.zip", "application/zip", photos, "It begins with: sea.jpg, sun.jpg."),
+    ):
+        expect(drop(home, (name, kind, content)).get_by_role("alert")).to_contain_text(told)
     assert not any("/api/import" in url for url in watch_of(home).requests)
-
-
-def test_a_zip_without_chats_says_what_is_in_it(home: Page, tmp_path: Path) -> None:
-    content = zipped(tmp_path / "photos.zip", sea_dot_jpg=b"x", sun_dot_jpg=b"y")
-    manage = drop(home, ("photos.zip", "application/zip", content))
-    expect(manage.get_by_role("alert")).to_contain_text("It begins with: sea.jpg, sun.jpg.")
 
 
 def test_json_of_something_else_is_refused_in_words(home: Page) -> None:
@@ -196,7 +186,7 @@ def test_json_of_something_else_is_refused_in_words(home: Page) -> None:
     expect(manage.get_by_role("alert")).to_contain_text("neither an export of Recap nor")
 
 
-@pytest.mark.parametrize("page", [PHONE, USUAL.at_night], indirect=True, ids=str)
+@pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
 def test_dropping_fits_and_is_accessible(home: Page) -> None:
     drag(home, "dragenter", ("a.json", "application/json", b"[]"))
     expect(home.get_by_text("Drop the file to import its chats")).to_be_visible()

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.chatting import ME, fits, messages
-from tests.browsing import PHONE, USUAL
+from tests.browsing import PHONE
 from tests.live import Live
 from tests.model_server import Body, ModelServer
 from tests.resources import digest_of, fact, good, link
@@ -102,6 +102,7 @@ def test_a_proposal_shows_what_it_changes_and_waits_for_a_yes(page: Page, known:
     proposal.get_by_role("button", name="Accept").click()
     expect(proposal).to_have_count(0)
     expect(part).to_contain_text("Be warm.\nBe brief.")
+    fits(page)
     line(part, "Be warm.").focus()
     page.keyboard.press("e")
     part.get_by_role("textbox").fill("Be cool.")
@@ -121,7 +122,7 @@ def test_a_proposal_shows_what_it_changes_and_waits_for_a_yes(page: Page, known:
     assert (stands["text"], stands["proposal"]) == ("Be cool.", None)
 
 
-def test_an_example_is_shown_and_forgotten_when_confirmed(page: Page, known: Live) -> None:
+def test_an_example_is_forgotten_and_links_lead_to_the_words_behind_them(page: Page, known: Live) -> None:
     page.goto("/#/s")
     part = opened(page, "Good answers")
     expect(line(part, "haiku")).to_contain_text("Grey waves\nroll in.")
@@ -132,9 +133,6 @@ def test_an_example_is_shown_and_forgotten_when_confirmed(page: Page, known: Liv
     expect(part).to_contain_text("No answer has been marked as good yet.")
     assert good(known.client.get(f"/api/examples?user_id={ME}"))["items"] == []
 
-
-def test_links_are_a_picture_and_a_list_with_the_words_behind_them(page: Page, known: Live) -> None:
-    page.goto("/")
     part = opened(page, "Links")
     expect(part.get_by_role("img", name="A picture of 2 links")).to_contain_text("Ida")
     expect(line(part, "Porto")).to_contain_text("“Ida lives in Porto”")
@@ -147,7 +145,7 @@ def test_links_are_a_picture_and_a_list_with_the_words_behind_them(page: Page, k
     expect(messages(page).first).to_be_focused()
 
 
-@pytest.mark.parametrize("page", [PHONE.in_german, USUAL.at_night], indirect=True, ids=str)
+@pytest.mark.parametrize("page", [PHONE.at_night.in_german], indirect=True, ids=str)
 def test_all_of_it_fits_and_is_accessible(page: Page, known: Live) -> None:
     page.goto("/#/s")
     if page.locator("[data-open-panel=memory]").is_visible():

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.chatting import ME, messages, misfits, talk
 from tests.browser.conftest import Browse, Serve
-from tests.browsing import PHONE, USUAL, Screen, watch_of
+from tests.browsing import PHONE, USUAL, Screen
 from tests.live import Live
 from tests.model_server import ModelServer
 from tests.resources import digest_of, fact
@@ -134,14 +134,6 @@ def states(page: Page, model_server: ModelServer) -> Iterator[str]:
     press("#archived-chats")
     expect(page.locator("#archived-chats")).to_have_attribute("aria-pressed", "true")
     yield "the archived chats"
-    press("#open-manage")
-    press("dialog .person button.danger")
-    language = page.locator("html").get_attribute("lang") or ""
-    page.locator("dialog input[type=text]").fill(TEXTS[language]["dialogs"]["person_data"]["erase_typed"])
-    watch_of(page).expect("status of 404")  # nothing is stored any more
-    page.locator("dialog").last.locator("button.danger").click()
-    expect(page.locator("dialog .receipt")).to_be_visible()
-    yield "what was erased"
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=str)

@@ -194,6 +194,7 @@ def test_everything_is_erased_after_a_typed_word_and_the_receipt_shows_it(
     receipt = page.get_by_role("dialog", name="Everything is erased")
     for what, count in (("Chats", 2), ("Messages", 4), ("Facts", 4)):
         expect(receipt.get_by_role("row", name=f"{what} {count}", exact=True)).to_be_visible()
+    fits(page)
     with page.expect_download() as download:
         receipt.get_by_role("button", name="Download this receipt").click()
     download.value.save_as(tmp_path / "receipt.json")
