@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -182,21 +182,32 @@ class SearchIndex(Store):
         query, typed = prepared.query, prepared.operators
         if query.limit < 1 or not (prepared.terms or (typed and typed.required)):  # exclusions alone ask for nothing
             return []
-        with _lost_if_unreadable():
-            commit = self._snapshot(owner, generation).commit if generation != NO_INDEX else None
         asked = f"{' '.join(query.text.split())}\n{replace(query, text='')}"
         clock = time_ns() if self._recipe.uses("age") else 0  # then nothing is found twice
-        key = owner, generation, commit, asked, prepared.vector, hash(tuple(waiting)), tuple(gone), clock
-        kept = self._found.get(key)
-        if kept is None:
-            hits = self._ranked(owner, prepared, generation, waiting, gone)
-            kept = _Kept(hits, len(asked) + _HIT_BYTES * (len(hits) + 1))
-            self._found.put(key, kept)
+        try:
+            indexed = self._snapshot(owner, generation) if generation != NO_INDEX else None
+            there = generation, indexed and indexed.commit, hash(tuple(waiting)), tuple(gone)
+            key = owner, there, asked, prepared.vector, clock
+            kept = self._found.get(key)
+            if kept is None:
+                blocks, accepted = self._blocks(owner, generation, indexed, prepared) if indexed else ([], set())
+                hits = self._ranked(prepared, blocks, accepted, waiting, gone)
+                kept = _Kept(hits, len(asked) + _HIT_BYTES * (len(hits) + 1))
+                self._found.put(key, kept)
+        except (IndexBusy, OSError) as error:
+            log.error("the search index can't be read; messages are searched without it: %s", error)
+            raise IndexLost("the index can't be read") from error
         return list(kept.value)
 
     def _ranked(
-        self, owner: str, prepared: Prepared, generation: str, waiting: Sequence[Document], gone: Collection[int]
+        self,
+        prepared: Prepared,
+        blocks: Sequence[Block],
+        accepted: set[int],
+        waiting: Sequence[Document],
+        gone: Collection[int],
     ) -> list[Hit]:
+        """The best of the indexed messages in `blocks`, of which operators leave the `accepted`, and those waiting."""
         query, _, _, _, typed = prepared
         required = typed is not None and bool(typed.required)
         exclude = {*query.exclude, *gone}
@@ -205,7 +216,6 @@ class SearchIndex(Store):
             entries = self.analysed(shown, quick=True)
             columns = ([one.row for one in entries], [one.bag for one in entries], [one.vector for one in entries])
             unindexed = Block.of(*columns)
-        blocks, accepted = self._indexed(owner, generation, prepared) if generation != NO_INDEX else ([], set())
         candidates = gather(blocks, unindexed, prepared.terms, exclude)
         ranked = rank(self._asked(prepared, candidates), self._recipe)
         eligible = _passing(query, candidates)
@@ -267,17 +277,21 @@ class SearchIndex(Store):
                 return generation, {one for block in blocks.values() for one in block.rows["id"].tolist()}
         return NO_INDEX, set()
 
-    def _indexed(self, owner: str, generation: str, prepared: Prepared) -> tuple[list[Block], set[int]]:
-        """The indexed messages to rank; and if the query has operators, the ids that they leave.  Raises IndexLost."""
+    def _blocks(
+        self, owner: str, generation: str, indexed: _Snapshot, prepared: Prepared
+    ) -> tuple[list[Block], set[int]]:
+        """The indexed messages to rank; and if the query has operators, the ids that they leave.
+
+        Raises IndexLost, and IndexBusy or OSError where it can't be read.
+        """
         typed = prepared.operators
-        with _lost_if_unreadable():
-            index, _, blocks = self._snapshot(owner, generation)
-            if blocks is None:
-                likely = (typed or operators.NONE).ranked(prepared.terms)
-                block, ids = self.read(owner, generation, lambda: best(index, likely, CANDIDATES))
-                return [block], ids
-            ids = self.read(owner, generation, lambda: matching(index, typed.query())) if typed else set()
-            return list(blocks.values()), ids
+        index, _, blocks = indexed
+        if blocks is None:
+            likely = (typed or operators.NONE).ranked(prepared.terms)
+            block, ids = self.read(owner, generation, lambda: best(index, likely, CANDIDATES))
+            return [block], ids
+        ids = self.read(owner, generation, lambda: matching(index, typed.query())) if typed else set()
+        return list(blocks.values()), ids
 
     def _snapshot(self, owner: str, generation: str) -> _Snapshot:
         """The latest commit of the index; segments that were read before are not read again."""
@@ -310,16 +324,6 @@ class SearchIndex(Store):
             entries[at] = entry = Entry.of(one, terms, vector, code(name[0]) if name else 0)
             self._entries.put((one.message_id, kept), entry)
         return entries
-
-
-@contextmanager
-def _lost_if_unreadable() -> Iterator[None]:
-    """Raises IndexLost where an index can't be read now."""
-    try:
-        yield
-    except (IndexBusy, OSError) as error:
-        log.error("the search index can't be read; messages are searched without it: %s", error)
-        raise IndexLost("the index can't be read") from error
 
 
 def _passing(query: Query, candidates: Candidates) -> NDArray[np.bool_]:
