@@ -187,7 +187,7 @@ class SummaryRow(Base):
     created_at: Mapped[datetime]
 
 
-LINKED = text("links IS NOT NULL")
+_WITH_LINKS = text("links IS NOT NULL")
 
 
 class FactRow(Base):
@@ -200,7 +200,7 @@ class FactRow(Base):
     __tablename__ = "facts"
     __table_args__ = (
         Index("ix_facts_owner_valid", "owner_id", "valid_to"),
-        Index("ix_facts_linked", "owner_id", sqlite_where=LINKED, postgresql_where=LINKED),
+        Index("ix_facts_linked", "owner_id", sqlite_where=_WITH_LINKS, postgresql_where=_WITH_LINKS),
         NEVER_REUSED,
     )
 

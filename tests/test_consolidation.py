@@ -113,6 +113,7 @@ def test_facts_with_the_same_words_become_proofs_of_the_newest(ada: Ada) -> None
         ("Owes Ida 30 euros for lunch", "Owes Ida 50 euros for lunch", {}),
         ("Owes Ida three euros for lunch", "Owes Ida five euros for lunch", {}),
         ("Went to Porto with Ida", "Never went to Porto with Ida", {}),
+        ("Doesn't like Ida being late", "Doesn't dislike Ida being late", {}),
         ("Sees Ida each Monday at home", "Sees Ida each Friday at home", {}),
         ("Went to Porto with Ida", "Ida went with the user to Porto", {"name": "Bob"}),
         ("Goes to Porto with Ida", "Ida goes with the user to Porto", {"category": "plan"}),

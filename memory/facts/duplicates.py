@@ -16,7 +16,7 @@ from itertools import islice
 
 from memory.domain import Fact
 from memory.facts.corrections import Sole, excludes, may_correct, sole_value
-from memory.facts.grounding import DATE, NEGATION, names_in, numbers_in, stems, straight, tokens
+from memory.facts.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, stems, straight, tokens
 
 ALIKE = 0.3  # the share of all their words that two facts have in common, if they say the same
 NEARLY = 0.5  # that of two facts which are one but for a value
@@ -63,8 +63,9 @@ class _Statement:
         names = self.names.intersection(word.partition("'")[0].casefold() for word in tokens(text))
         numbers = frozenset(map(frozenset, numbers_in(text)))
         dates = frozenset(date.group().casefold() for date in DATE.finditer(text))
-        denied = NEGATION.search(text) is not None
-        return self.speaker, names, numbers, dates, denied, self.fact.category == "plan"
+        negated = NEGATION.search(text) is not None
+        twice = frozenset(stems(NEGATION.sub(" ", " ".join(NEGATIVE.findall(text))))) if negated else frozenset()
+        return self.speaker, names, numbers, dates, negated, twice, self.fact.category == "plan"
 
     def beside(self, other: _Statement, likeness: float) -> Pair | None:
         """The pair of two facts that may say the same, or contradict each other."""

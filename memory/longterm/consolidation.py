@@ -17,8 +17,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import groupby
+from typing import Any
 
-from sqlalchemy import exists, func, or_, select
+from sqlalchemy import exists, func, select
 from sqlalchemy.orm import aliased
 
 from config import Settings
@@ -42,7 +44,7 @@ log = logging.getLogger(__name__)
 FACTS_MAX = 5_000  # of a person that are compared, the newest
 PAIRS_MAX = 100  # that one call of the mini model reads
 RUNS_MAX = 50  # that are listed
-CLOSED = ("merged", "contradicted", "expired")
+ACTIONS = ("merged", "contradicted", "expired")
 ANSWER = object_of(same=list_of(INTEGER), contradicts=list_of(INTEGER))
 DAY = timedelta(days=1)
 _MONTHS: dict[str, int] = table(lambda language: language.times.months if language.times else {})
@@ -67,13 +69,12 @@ _FACTS = (
     .order_by(FactRow.id.desc())
     .limit(FACTS_MAX)
 )
-_LATER, _BY = aliased(FactRevisionRow), aliased(FactRow)
+_LATER = aliased(FactRevisionRow)
 _LAST = select(func.max(_LATER.id)).where(_LATER.fact_id == FactRow.id).scalar_subquery()
-_RUNS = (
+_CLOSED = (
     select(FactRevisionRow.at, FactRevisionRow.action, FactRow)
     .join(FactRow, FactRow.id == FactRevisionRow.fact_id)
-    .outerjoin(_BY, _BY.id == FactRow.superseded_by)
-    .where(FactRevisionRow.action.in_(CLOSED), FactRevisionRow.id == _LAST, FactRow.valid_to.is_not(None))
+    .where(FactRevisionRow.id == _LAST, FactRevisionRow.action.in_(ACTIONS), FactRow.valid_to.is_not(None))
     .order_by(FactRevisionRow.at.desc())
 )
 
@@ -91,15 +92,9 @@ class Consolidation:
 
     def runs(self, caller: Caller) -> list[Run]:
         """The runs whose facts are closed still, the newest first.  Raises NotFound."""
-        counts = func.count().label("count")
         with self.database.read() as tx:
-            of_owner = FactRow.owner_id == known_user(tx, caller).id
-            query = _RUNS.with_only_columns(FactRevisionRow.at, FactRevisionRow.action, counts).where(of_owner)
-            rows = tx.execute(query.group_by(FactRevisionRow.at, FactRevisionRow.action)).all()
-        found: dict[datetime, dict[str, int]] = {}
-        for at, action, count in rows:
-            found.setdefault(at, {})[action] = count
-        return [Run(at, **closed) for at, closed in found.items()][:RUNS_MAX]
+            runs = groupby(_closed(tx, caller), key=lambda row: row.at)
+            return [Run(at, **Counter(row.action for row in rows)) for at, rows in runs][:RUNS_MAX]
 
     def start(self, caller: Caller) -> None:
         """Ask for a run now.  Raises NotFound, and InvalidRequest where consolidation is off."""
@@ -115,19 +110,16 @@ class Consolidation:
         Raises NotFound.
         """
         with self.database.write() as tx:
-            of_owner = FactRow.owner_id == known_user(tx, caller).id
-            newest = tx.execute(_RUNS.where(of_owner, or_(_BY.id.is_(None), _BY.valid_to.is_(None))).limit(1)).first()
-            if newest is None:
-                raise NotFound("nothing_to_undo", "No run has closed facts that could be opened again.")
-            opened = Counter[str]()
-            closed = {
-                fact: action for _, action, fact in tx.execute(_RUNS.where(of_owner, FactRevisionRow.at == newest.at))
-            }
-            while ready := [fact for fact in closed if _may_open(tx, fact)]:
-                for fact in ready:
-                    opened[closed.pop(fact)] += 1
-                    reopen(tx, fact, self.now())
-            return Run(newest.at, **opened)
+            for at, rows in groupby(_closed(tx, caller), key=lambda row: row.at):
+                closed, opened = list(rows), Counter[str]()
+                while ready := [row for row in closed if _may_open(tx, row.FactRow)]:
+                    for row in ready:
+                        reopen(tx, row.FactRow, self.now())
+                        opened[row.action] += 1
+                    closed = [row for row in closed if row not in ready]
+                if opened:
+                    return Run(at, **opened)
+        raise NotFound("nothing_to_undo", "No run has closed facts that could be opened again.")
 
     def follow(self, tx: Transaction, owner: OwnerRow) -> None:
         """Ask for a run at its time if facts about the person are new."""
@@ -217,6 +209,11 @@ def _close(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime]
             close(tx, row, now, "expired", "model", until=end)
             closed["expired"] += 1
     return closed
+
+
+def _closed(tx: Transaction, caller: Caller) -> Sequence[Any]:
+    """The facts that runs closed, with when and how, if nothing has changed them since; the newest run first."""
+    return tx.execute(_CLOSED.where(FactRow.owner_id == known_user(tx, caller).id)).all()
 
 
 def _may_open(tx: Transaction, fact: FactRow) -> bool:
