@@ -71,6 +71,7 @@ class SessionRow(Base):
     system_prompt: Mapped[str | None] = mapped_column(Text)
     pinned: Mapped[bool] = mapped_column(default=False)
     archived: Mapped[bool] = mapped_column(default=False)
+    type: Mapped[str | None] = mapped_column(String(64))  # of conversation, as it was given
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     opening: Mapped[str | None] = mapped_column(String(64), index=True)  # a conversation whose client names no session
@@ -84,6 +85,7 @@ class SessionRow(Base):
     head_through: Mapped[int] = mapped_column(default=0)
     head_tokens: Mapped[int] = mapped_column(default=0)  # of all messages up to head_through
     head_facts: Mapped[list[int] | None] = mapped_column(default=None)  # None: not chosen yet
+    head_type: Mapped[str | None] = mapped_column(String(64))  # of conversation, as it was then
     head_at: Mapped[datetime | None]  # when they were chosen, and with them the documents of long-term memory
 
     lease_token: Mapped[str | None] = mapped_column(String(64))
@@ -93,6 +95,7 @@ class SessionRow(Base):
     owner: Mapped[OwnerRow] = relationship(lazy="joined", innerjoin=True)
 
 
+_HIDDEN = text("hidden_at IS NOT NULL")
 REVISED = ""  # no generation of an index; NULL is a message that no index was ever told of
 
 
@@ -103,7 +106,8 @@ class MessageRow(Base):
     keep their positions; `replaced_after` of the first one is the id of the message before it, 0 if there is none.
     `indexed_in` is the index generation that knows the message: that holds it, or has removed it
     after it was replaced or erased.  It is None for a message that no index knows, and REVISED for a replaced or erased
-    one that the index still has to remove.  An erased message (`erased_at`) keeps its position and loses its words.
+    one that the index still has to remove.  An erased message (`erased_at`) keeps its position and loses its words.  A
+    hidden one (`hidden_at`) keeps everything, and stays out of its session's prompts.
     """
 
     __tablename__ = "messages"
@@ -111,6 +115,7 @@ class MessageRow(Base):
         UniqueConstraint("session_id", "branch", "position"),
         Index("uq_messages_session_external", "session_id", "external_id", unique=True),
         Index("ix_messages_owner_indexed", "owner_id", "indexed_in"),
+        Index("ix_messages_hidden", "session_id", sqlite_where=_HIDDEN, postgresql_where=_HIDDEN),
         NEVER_REUSED,
     )
 
@@ -129,6 +134,7 @@ class MessageRow(Base):
     indexed_in: Mapped[str | None] = mapped_column(String(32))
     replaced_after: Mapped[int | None] = mapped_column(BigId)
     erased_at: Mapped[datetime | None]
+    hidden_at: Mapped[datetime | None]
 
 
 class TurnRow(Base):

@@ -60,6 +60,7 @@ class ExportedMessage(_Record, MessageToAppend):
     created_at = UtcDateTime(required=True)
     extra = Extra(**_OPTIONAL, metadata=about("What the message holds besides its text."))
     erased_at = UtcDateTime(**_OPTIONAL, metadata=about("When it was erased. Then only its place is left, no text."))
+    hidden_at = UtcDateTime(**_OPTIONAL)
 
 
 class _Counts(fields.Dict):
@@ -132,6 +133,7 @@ class ExportedSession(_Record):
     system_prompt = Text(**_OPTIONAL)
     pinned = fields.Boolean(load_default=False)
     archived = fields.Boolean(load_default=False)
+    type = optional_text(64)
     created_at = UtcDateTime(required=True)
     updated_at = UtcDateTime(required=True)
     facts_through = integer(load_default=0, metadata=about("The position of the last message facts were taken from."))

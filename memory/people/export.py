@@ -43,7 +43,7 @@ from models import (
 PAGE = 200
 
 # What a record and its row call by the same names.
-OF_SESSION = ("title", "system_prompt", "pinned", "archived", "facts_through", "created_at", "updated_at")
+OF_SESSION = ("title", "system_prompt", "pinned", "archived", "type", "facts_through", "created_at", "updated_at")
 OF_TURN = ("model", "finish_reason", "started_at")
 
 
@@ -85,6 +85,7 @@ class SessionRecord:
     by_external_id: bool = False
     pinned: bool = False
     archived: bool = False
+    type: str | None = None
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,14 @@ class Export:
         query = select(MessageRow.position, MessageRow).where(MessageRow.session_id == session, MessageRow.branch == 0)
         for _, row in self._rows(query, MessageRow):
             yield MessageDraft(
-                row.role, row.content, row.name, row.created_at, row.external_id, row.extra, row.erased_at
+                row.role,
+                row.content,
+                row.name,
+                row.created_at,
+                row.external_id,
+                row.extra,
+                row.erased_at,
+                row.hidden_at,
             )
 
     def _summaries(self, session: int) -> Iterator[SummaryVersion]:
