@@ -11,6 +11,8 @@ from schemas.people import MessageReceipt, SessionReceipt
 from schemas.sessions import (
     Append,
     Appended,
+    Hidden,
+    Hide,
     MessagePage,
     MessageQuery,
     Session,
@@ -18,6 +20,7 @@ from schemas.sessions import (
     SessionCreate,
     SessionPage,
     SessionQuery,
+    Show,
     Stopping,
     VersionList,
 )
@@ -128,6 +131,36 @@ def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> An
     database's files and the search index.
     """
     return services().erasing.message(caller(query["user_id"]), session_id, message_id)
+
+
+@blueprint.post(
+    "/sessions/<session_id>/messages/hide",
+    errors={404: NOT_THERE, 409: "A reply is being written in the session. Nothing was changed."},
+)
+@blueprint.arguments(Hide)
+@blueprint.response(200, Hidden)
+def hide_messages(body: dict[str, Any], session_id: str) -> Any:
+    """Take messages out of the session's prompts
+
+    They stay stored, listed and searched. The session's prompts neither show nor recall them, and later updates of the
+    summary do not read them; what a summary or a fact says of them already stays. An answer is
+    hidden with its question, and the call of a tool with its results.
+    """
+    return services().hiding.hide(caller(body.pop("user_id")), session_id, **body)
+
+
+@blueprint.post(
+    "/sessions/<session_id>/messages/show",
+    errors={404: NOT_THERE, 409: "A reply is being written in the session. Nothing was changed."},
+)
+@blueprint.arguments(Show)
+@blueprint.response(200, Hidden)
+def show_messages(body: dict[str, Any], session_id: str) -> Any:
+    """Put hidden messages back into the session's prompts, all or those of a span
+
+    A summary that was updated without them goes back to the version before, and is made anew.
+    """
+    return services().hiding.show(caller(body.pop("user_id")), session_id, **body)
 
 
 @blueprint.get("/sessions/<session_id>/messages/versions", errors={404: NOT_THERE})

@@ -35,7 +35,7 @@ class Message(NamedTuple):
     """One stored message.  `position` counts from 1 within its session's line; `id` is unique everywhere.
 
     `extra` is what it carries beside its words, as JSON's types: calls of tools, the call it answers, what stood for
-    an image, or that it is not `remembered`.
+    an image, or that it is not `remembered`.  One that was hidden at `hidden_at` is in no prompt of its session.
     """
 
     id: int
@@ -48,6 +48,7 @@ class Message(NamedTuple):
     name: str | None = None
     external_id: str | None = None
     extra: Mapping[str, Any] | None = None
+    hidden_at: datetime | None = None
 
     @property
     def remembered(self) -> bool:

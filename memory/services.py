@@ -22,6 +22,7 @@ from memory.branches import Branches
 from memory.clients.relay import Relay
 from memory.domain import Message
 from memory.facts.facts import Facts
+from memory.hiding import Hiding
 from memory.jobs.listing import Jobs
 from memory.jobs.outbox import Outbox
 from memory.languages import analysis_in
@@ -126,6 +127,7 @@ class Services:
         self.prompts = prompts = Prompts(database, settings.prompts_path, now, variables)
         self.sessions = sessions = Sessions(settings, database, outbox, leases, now)
         self.branches = Branches(settings, database, sessions, leases, now)
+        self.hiding = Hiding(settings, sessions, leases, now)
         self.facts = facts = Facts(settings, database, now)
         self.links = Links(database)
         self.items = items = Items(database, index, outbox, now)

@@ -93,6 +93,7 @@ class SessionRow(Base):
     owner: Mapped[OwnerRow] = relationship(lazy="joined", innerjoin=True)
 
 
+_HIDDEN = text("hidden_at IS NOT NULL")
 REVISED = ""  # no generation of an index; NULL is a message that no index was ever told of
 
 
@@ -103,7 +104,8 @@ class MessageRow(Base):
     keep their positions; `replaced_after` of the first one is the id of the message before it, 0 if there is none.
     `indexed_in` is the index generation that knows the message: that holds it, or has removed it
     after it was replaced or erased.  It is None for a message that no index knows, and REVISED for a replaced or erased
-    one that the index still has to remove.  An erased message (`erased_at`) keeps its position and loses its words.
+    one that the index still has to remove.  An erased message (`erased_at`) keeps its position and loses its words.  A
+    hidden one (`hidden_at`) keeps everything, and stays out of its session's prompts.
     """
 
     __tablename__ = "messages"
@@ -111,6 +113,7 @@ class MessageRow(Base):
         UniqueConstraint("session_id", "branch", "position"),
         Index("uq_messages_session_external", "session_id", "external_id", unique=True),
         Index("ix_messages_owner_indexed", "owner_id", "indexed_in"),
+        Index("ix_messages_hidden", "session_id", sqlite_where=_HIDDEN, postgresql_where=_HIDDEN),
         NEVER_REUSED,
     )
 
@@ -129,6 +132,7 @@ class MessageRow(Base):
     indexed_in: Mapped[str | None] = mapped_column(String(32))
     replaced_after: Mapped[int | None] = mapped_column(BigId)
     erased_at: Mapped[datetime | None]
+    hidden_at: Mapped[datetime | None]
 
 
 class TurnRow(Base):

@@ -196,7 +196,7 @@ class ChatUsage(Schema):
     completion_tokens = fields.Integer(attribute="spent.completion_tokens")
     total_tokens = fields.Integer(attribute="spent.total_tokens")
     estimated = fields.Boolean(attribute="spent.estimated", metadata=about("True if the provider gave no figures."))
-    full_history_tokens = fields.Integer(metadata=about("What sending every message would have cost."))
+    full_history_tokens = fields.Integer(metadata=about("What sending every message but hidden ones would have cost."))
     saved_tokens = fields.Integer(metadata=about("The difference. It is below zero while a session is short."))
 
 

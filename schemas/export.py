@@ -60,6 +60,7 @@ class ExportedMessage(_Record, MessageToAppend):
     created_at = UtcDateTime(required=True)
     extra = Extra(**_OPTIONAL, metadata=about("What the message holds besides its text."))
     erased_at = UtcDateTime(**_OPTIONAL, metadata=about("When it was erased. Then only its place is left, no text."))
+    hidden_at = UtcDateTime(**_OPTIONAL)
 
 
 class _Counts(fields.Dict):

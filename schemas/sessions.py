@@ -6,7 +6,7 @@ import json
 import sys
 from typing import Any
 
-from marshmallow import INCLUDE, Schema, ValidationError, fields, validate, validates_schema
+from marshmallow import INCLUDE, Schema, ValidationError, fields, post_load, validate, validates_schema
 
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from schemas.fields import (
@@ -21,6 +21,7 @@ from schemas.fields import (
     UtcDateTime,
     ValueSchema,
     about,
+    integer,
     limit,
     number,
     one_of,
@@ -90,6 +91,7 @@ class Message(Schema):
     external_id = fields.String(allow_none=True)
     tokens = fields.Integer(metadata=about("An estimate."))
     extra = fields.Raw(allow_none=True, metadata=about("What it holds besides its text: tool calls, traces of images."))
+    hidden_at = UtcDateTime(allow_none=True, metadata=about("Since when the session's prompts do not show it."))
 
 
 _EARLIER = about("With `around`: the cursor for earlier messages, to be sent with order=desc.")
@@ -105,6 +107,40 @@ class MessageQuery(PageQuery):
     def _around(self, data: dict[str, Any], **_: Any) -> None:
         if data["around"] is not None and (data["cursor"] is not None or data["branch"] or data["order"] != "asc"):
             raise ValidationError("Can be combined only with `limit`. Use its cursors to read on.", "around")
+
+
+class Show(CallerQuery):
+    """The messages from position `first` to position `last`."""
+
+    first = integer(1, INT32_MAX)
+    last = integer(1, INT32_MAX)
+
+    @validates_schema
+    def _in_order(self, data: dict[str, Any], **_: Any) -> None:
+        if ("first" in data) != ("last" in data) or data.get("first", 0) > data.get("last", 0):
+            raise ValidationError("Is sent together with `first`, and not below it.", "last")
+
+    @post_load
+    def _span(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        first, last = data.pop("first", 1), data.pop("last", 0)
+        return {**data, "span": range(first, last + 1)}
+
+
+class Hide(Show):
+    keep = fields.Boolean(load_default=False, metadata=about("Hide all but these."))
+    tokens = integer(0, INT32_MAX, load_default=None, metadata=about("Hide what the tail has beyond its newest."))
+
+    @validates_schema
+    def _one_way(self, data: dict[str, Any], **_: Any) -> None:
+        if ("first" in data) == (data["tokens"] is not None) or (data["keep"] and data["tokens"] is not None):
+            raise ValidationError("Send either `first` and `last`, and `keep` or not, or `tokens`.", "first")
+
+
+class Hidden(Schema):
+    """What a call has changed."""
+
+    hidden = fields.List(fields.Integer(), metadata=about("The positions of the messages that are hidden now."))
+    shown = fields.List(fields.Integer(), metadata=about("Those of the messages that are shown again."))
 
 
 class Versions(Schema):

@@ -115,6 +115,8 @@ TABLE: dict[str, tuple[Request, ...]] = {
         Request(json={"user_id": USER, "messages": HELLO}, makes=frozenset({"session_id"})),
     ),
     "DELETE /api/sessions/{session_id}/messages/{message_id}": (BY_USER,),
+    "POST /api/sessions/{session_id}/messages/hide": (Request(json={"user_id": USER, "tokens": 0}),),
+    "POST /api/sessions/{session_id}/messages/show": (Request(json={"user_id": USER}),),
     "GET /api/sessions/{session_id}/messages/versions": (BY_USER,),
     "POST /api/sessions/{session_id}/messages/{message_id}/restore": (BY_USER,),
     "POST /api/sessions/{session_id}/stop": (BY_USER,),

@@ -23,7 +23,7 @@ from memory.longterm.forgetting import forget_messages
 from memory.sessions.head import show_newest
 from memory.sessions.messages import remains
 from memory.sessions.titles import renaming
-from memory.summary.summaries import skip_erased, use_newest_left
+from memory.summary.summaries import skip_unread, use_newest_left
 from models import (
     REVISED,
     FactRevisionRow,
@@ -61,7 +61,7 @@ def erase_message(
             use_newest_left(tx, row, now, author="erasure")
     if row.head_version in versions:
         show_newest(tx, row, settings)
-    row.summary_through = skip_erased(tx, row, row.summary_through)
+    row.summary_through = skip_unread(tx, row, row.summary_through)
     erased["summaries"] = len(summaries)
     erased["edited_summaries"] = sum(version.author == "person" for version in summaries)
     tx.execute(update(JobRow).where(JobRow.session_id == row.id).values(error=None))  # it may name its words

@@ -133,7 +133,14 @@ class Export:
         query = select(MessageRow.position, MessageRow).where(MessageRow.session_id == session, MessageRow.branch == 0)
         for _, row in self._rows(query, MessageRow):
             yield MessageDraft(
-                row.role, row.content, row.name, row.created_at, row.external_id, row.extra, row.erased_at
+                row.role,
+                row.content,
+                row.name,
+                row.created_at,
+                row.external_id,
+                row.extra,
+                row.erased_at,
+                row.hidden_at,
             )
 
     def _summaries(self, session: int) -> Iterator[SummaryVersion]:

@@ -25,7 +25,7 @@ from memory.people.export import OF_TURN, FactRecord, ItemRecord, SessionRecord,
 from memory.sessions.messages import MessageDraft, append, figures_of, remains
 from memory.sessions.sessions import Sessions
 from memory.store.documents import restore
-from memory.summary.summaries import skip_erased
+from memory.summary.summaries import skip_unread
 from models import (
     Database,
     FactRevisionRow,
@@ -160,7 +160,7 @@ class Import:
             tx.add(SummaryRow(session_id=row.id, **own, **columns(version, _OF_SUMMARY)))
         latest = max(summaries, key=lambda version: version.version)
         row.summary_version = latest.version
-        row.summary_through = skip_erased(tx, row, min(latest.through, row.message_count))
+        row.summary_through = skip_unread(tx, row, min(latest.through, row.message_count))
         row.facts_through = min(record.facts_through, row.message_count)
         self.created["summaries"] += len(summaries)
 

@@ -61,7 +61,8 @@ class SearchResult(NamedTuple):
 class Past:
     """Whose past a turn may look into: the owner's, or with RECALL_SCOPE=session only this session's.
 
-    `exclude` are the ids of messages that the prompt shows anyway.  Without `links` the owner is known to have none.
+    `exclude` are the ids of messages that the prompt shows anyway or that are hidden.  Without `links` the owner is
+    known to have none.
     """
 
     owner_id: int

@@ -4,7 +4,8 @@ A prompt shows [head: system prompt, summary, facts][tail: every message after t
 folds the head stays the same and the tail only grows at its end, so consecutive prompts share a long prefix, which
 providers bill at a fraction.  When the tail has outgrown its limits, the head advances to the newest summary.
 
-Guarantee: every message is in the summary or in the tail.  While there is no newer summary, the tail keeps growing.
+Guarantee: every message is in the summary or in the tail, but for hidden ones.  While there is no newer summary, the
+tail keeps growing.
 """
 
 from __future__ import annotations

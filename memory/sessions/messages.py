@@ -33,19 +33,26 @@ COLUMNS = (
     _M.name,
     _M.external_id,
     _M.extra,
+    _M.hidden_at,
 )
 """The fields of a `Message`, in their order, from messages joined with their sessions."""
 
 SAID = _M.branch == 0, _M.erased_at.is_(None)
 """True of messages that are neither replaced nor erased."""
 
+SHOWN = *SAID, _M.hidden_at.is_(None)
+"""True of those that prompts show and summaries read: of them without the hidden ones (see `hiding`)."""
+
+HIDDEN = select(_M.id, _M.tokens).where(_M.session_id == bindparam("session"), *SAID, _M.hidden_at.is_not(None))
+"""The ids of a session's hidden messages, and their tokens."""
+
 MESSAGES = select(*COLUMNS).join(SessionRow.__table__, _S.id == _M.session_id)
 """Messages with the fields of a `Message`: `Message._make` takes each row."""
 
-LINE_AFTER = (MESSAGES.where(_M.session_id == bindparam("session"), *SAID, _M.position > bindparam("after"))).order_by(
+LINE_AFTER = (MESSAGES.where(_M.session_id == bindparam("session"), *SHOWN, _M.position > bindparam("after"))).order_by(
     _M.position
 )
-"""A session's current line after a position."""
+"""What is shown of a session's current line after a position."""
 
 MESSAGE_CHARS_MAX = 100_000  # more than any prompt can hold
 TITLE_CHARS = 60
@@ -94,6 +101,7 @@ class MessageDraft:
     external_id: str | None = None
     extra: dict[str, Any] | None = None
     erased_at: datetime | None = None
+    hidden_at: datetime | None = None
 
 
 def figures_of(row: SessionRow) -> Figures:
@@ -169,6 +177,7 @@ def _columns(draft: MessageDraft, now: datetime) -> dict[str, Any]:
         "tokens": tokens.estimate_message(draft.content),
         "extra": draft.extra,
         "erased_at": draft.erased_at,
+        "hidden_at": draft.hidden_at,
     }
     if draft.erased_at is not None:
         return {**values, "name": None, "content": "", "tokens": 0, "extra": None}

@@ -16,7 +16,7 @@ from memory.access.budgets import Budgets
 from memory.access.owners import known_user
 from memory.domain import Caller
 from memory.jobs.outbox import JobRequest, Outbox
-from memory.sessions.messages import SAID
+from memory.sessions.messages import SHOWN
 from memory.summary.updates import BATCH_TOKENS
 from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, Transaction
 
@@ -81,7 +81,7 @@ def _unsummarised(tx: Transaction, owner: OwnerRow) -> Sequence[Row[int, int]]:
     query = (
         select(SessionRow.id, func.sum(MessageRow.tokens))
         .join(MessageRow, MessageRow.session_id == SessionRow.id)
-        .where(SessionRow.owner_id == owner.id, beyond, *SAID)
+        .where(SessionRow.owner_id == owner.id, beyond, *SHOWN)
         .group_by(SessionRow.id)
         .order_by(SessionRow.updated_at.desc())
     )

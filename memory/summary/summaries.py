@@ -24,7 +24,7 @@ from memory.jobs.outbox import JobRequest, Outbox
 from memory.paging import Page, decode_cursor, page_of
 from memory.sections import SECTIONS, Sections
 from memory.sessions.head import show_newest, summary_state
-from memory.sessions.messages import SAID
+from memory.sessions.messages import SHOWN
 from memory.sessions.titles import name_after
 from memory.summary.digest import SUMMARY_TOKENS_MAX, item_text
 from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
@@ -174,7 +174,7 @@ def add_version(
 ) -> None:
     """Make `sections` the session's newest version, which covers the messages up to position `through`."""
     row.summary_version += 1
-    row.summary_through = skip_erased(tx, row, through)
+    row.summary_through = skip_unread(tx, row, through)
     version = SummaryRow(session_id=row.id, version=row.summary_version, through=row.summary_through, **about)
     version.sections, version.tokens, version.created_at = sections.as_dict(), tokens.estimate(str(sections)), now
     tx.add(version)
@@ -234,11 +234,11 @@ def reword_newest(
             show_newest(tx, row, settings)
 
 
-def skip_erased(tx: Transaction, row: SessionRow, through: int) -> int:
-    """The last position that a summary of the messages up to `through` covers: erased messages that follow count too,
-    since they have nothing to summarise."""
-    said_later = (MessageRow.session_id == row.id, *SAID, MessageRow.position > through)
-    following: int | None = tx.scalar(select(func.min(MessageRow.position)).where(*said_later))
+def skip_unread(tx: Transaction, row: SessionRow, through: int) -> int:
+    """The last position that a summary of the messages up to `through` covers: erased and hidden messages that follow
+    count too, since it does not read them."""
+    later = (MessageRow.session_id == row.id, *SHOWN, MessageRow.position > through)
+    following: int | None = tx.scalar(select(func.min(MessageRow.position)).where(*later))
     return row.message_count if following is None else following - 1
 
 

@@ -1,9 +1,9 @@
 """Updates: the mini model reads what was said since the last summary, in a job or, storing nothing, for a preview.
 
 Guarantee: it reads the session's current line after the summary it goes on from, in order and without a gap (but for
-erased messages).  An update is stored only when the model's answer passed all checks, nobody changed the summary
-meanwhile (compare and swap on the version), and no message it was made from was replaced or erased.  The database is
-free while the model works.
+erased and hidden messages).  An update is stored only when the model's answer passed all checks, nobody changed the
+summary meanwhile (compare and swap on the version), and no message it was made from was replaced, erased or hidden.
+The database is free while the model works.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt, Prompts
 from memory.sections import Sections
 from memory.sessions.head import show_newest
-from memory.sessions.messages import LINE_AFTER, SAID
+from memory.sessions.messages import LINE_AFTER, SHOWN
 from memory.summary.digest import Digest, digest
 from memory.summary.summaries import add_version, find_version, reword
 from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
@@ -176,7 +176,7 @@ class Updates:
         with self.database.write() as tx:
             row = tx.get(SessionRow, job.session_id)
             read = [message.id for message in step.material.messages]
-            there = tx.scalar(select(func.count()).where(MessageRow.id.in_(read), *SAID))
+            there = tx.scalar(select(func.count()).where(MessageRow.id.in_(read), *SHOWN))
             if row is None or row.summary_version != step.version or there != len(read):
                 log.info("the session changed while its summary was being updated; doing it again")
                 return False

@@ -154,7 +154,7 @@ def _begin(
 
 
 def _line(tx: Transaction, row: SessionRow) -> list[Message]:
-    """The messages after the head, and the last message in any case."""
+    """What is shown after the head, and the last message in any case, unless it is hidden."""
     found = tx.execute(LINE_AFTER, {"session": row.id, "after": min(row.head_through, row.message_count - 1)})
     return list(map(Message._make, found))
 
@@ -206,9 +206,9 @@ def _to_replace(tx: Transaction, row: SessionRow, message_id: int) -> MessageRow
 
 def _exchange(line: Sequence[Message], last: Message) -> tuple[Message, ...]:
     """The messages to answer: what the person said last, and what followed up to `last`."""
-    until = [message for message in line if message.position <= last.position]
+    until = [*(message for message in line if message.position < last.position), last]  # which may be hidden
     first = max((place for place, message in enumerate(until) if message.role == "user"), default=-1)
-    return tuple(until[first:]) or (last,)
+    return tuple(until[first:])
 
 
 def _admit_temporary(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted:

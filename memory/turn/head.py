@@ -18,6 +18,7 @@ from memory.longterm.links import LINKED
 from memory.prompts.prompts import SYSTEM_TEXT
 from memory.sections import Sections
 from memory.sessions.head import summary_state
+from memory.sessions.messages import HIDDEN
 from memory.store.documents import joined
 from memory.store.values import MODEL
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, SessionRow, SummaryRow, Transaction
@@ -30,8 +31,8 @@ class Head(NamedTuple):
 
     `state` is how the summary stands, and `failing` says that its update fails.  `system_text` is the tenant's stored
     system prompt.  Of `instructions` with one name there is the person's own rather than the tenant's.  `profile` is
-    its version and value.  The last three say whether there is anything to ask for: facts of this session or of its
-    person, the owner's links, and examples of the owner or the tenant.
+    its version and value.  The last four say whether there is anything to ask for: facts of this session or of its
+    person, the owner's links, examples of the owner or the tenant, and hidden messages.
     """
 
     summary: Sections
@@ -43,6 +44,7 @@ class Head(NamedTuple):
     facts: bool
     links: bool
     examples: bool
+    hidden: bool
 
 
 _S, _J = SummaryRow.__table__.c, JobRow.__table__.c
@@ -66,6 +68,7 @@ _HEAD = (
         exists(select(FactRow.id).where(held(None), in_scope(bindparam("session"), bindparam("owner")))).label("facts"),
         exists(select(FactRow.id).where(*LINKED)).label("links"),
         exists(examples.OF_BOTH).label("examples"),
+        exists(HIDDEN).label("hidden"),
     )
     .select_from(select(literal(1)).subquery())  # at least one row
     .outerjoin(SummaryRow, and_(_S.session_id == bindparam("session"), _S.version == bindparam("version")))
@@ -92,4 +95,5 @@ def read_head(tx: Transaction, row: SessionRow) -> Head:
         facts=first.facts,
         links=first.links,
         examples=first.examples,
+        hidden=first.hidden,
     )

@@ -31,6 +31,7 @@ from memory.longterm.profile import ShownProfile
 from memory.recall.recall import QUERY_CHARS, Past, Recalled
 from memory.rendering import block, chat_block, example_lines, fact_line, spoken, stamp, summary_block
 from memory.sections import Sections
+from memory.sessions.messages import HIDDEN
 from memory.turn.head import read_head
 from memory.turn.parts import Parts
 from memory.turn.turns import report_of
@@ -101,13 +102,14 @@ def remember(
     unfolded = [one for one in line if one.position > row.head_through and one.id not in answered]
     client = None if request.client is None else ClientView(request.client.conversation, sent)
     tail, size = _fit(head, unfolded, exchange, client, parts.settings)
+    hidden = dict(tx.execute(HIDDEN, {"session": row.id}).all()) if shown.hidden else {}
     unstored = sum(one.tokens for one in (*line, *exchange) if not one.id)
     instructions = client.instruction_tokens if client is not None else tokens.estimate_message(system)
     return Admitted(
         session_id=row.public_id,
         exchange=exchange,
         tokens=size,
-        full_history_tokens=row.tokens + unstored + instructions,
+        full_history_tokens=row.tokens - sum(hidden.values()) + unstored + instructions,
         report=MemoryReport(
             summary_version=row.summary_version,
             head_version=row.head_version,
@@ -120,7 +122,7 @@ def remember(
             owner_id=row.owner_id or 0,
             owner_key=row.owner.index_key,
             session_row_id=row.id,
-            exclude=frozenset(one.id for one in (*tail, *exchange)),
+            exclude=frozenset([*hidden, *(one.id for one in (*tail, *exchange))]),
             links=shown.links,
         ),
         head=head,

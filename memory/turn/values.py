@@ -108,8 +108,8 @@ class Admitted:
     the first message of the prompt; `explained` says that it tells how to read remembered text, and `told_facts` are
     those that its profile says.  `examples` says whether there are any to choose from.  `tail` is what fits of the
     messages since the head's summary.  `tokens` is the estimated size of all these in the prompt, `full_history_tokens`
-    that of every message instead.  `past` is where the turn may look back: not at the messages that the prompt shows
-    anyway.  `report` has no facts and excerpts yet.
+    that of every message instead, but for hidden ones.  `past` is where the turn may look back: not at the messages
+    that the prompt shows anyway.  `report` has no facts and excerpts yet.
     """
 
     session_id: str | None
@@ -136,8 +136,8 @@ class Admitted:
 
 @dataclass(frozen=True)
 class TurnUsage:
-    """Tokens of the main model.  `full_history_tokens` is what sending every message would have cost, in this model's
-    tokens; `saved_tokens` is below zero while a conversation is short."""
+    """Tokens of the main model.  `full_history_tokens` is what sending every message would have cost, but for hidden
+    ones, in this model's tokens; `saved_tokens` is below zero while a conversation is short."""
 
     spent: Usage
     full_history_tokens: int
