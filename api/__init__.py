@@ -13,6 +13,7 @@ from flask_smorest import Api
 
 from api import (
     chat,
+    conversation_types,
     door,
     errors,
     examples,
@@ -47,7 +48,7 @@ _SCHEME = {
 }
 _RESOURCES = (
     *(chat, sessions, turns, summary, facts, graph, search, recall, store, profile, examples, users),
-    *(instructions, feedback, prompts, models, jobs, openai_compat, mcp, ops),
+    *(instructions, conversation_types, feedback, prompts, models, jobs, openai_compat, mcp, ops),
 )
 
 

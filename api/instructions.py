@@ -14,7 +14,7 @@ from schemas.instructions import (
     InstructionVersions,
     ProposalDecision,
 )
-from schemas.people import InstructionReceipt
+from schemas.people import NamedReceipt
 
 blueprint = resource("instructions", "How the main model should behave: for a person or, without a user_id, for all.")
 NOT_THERE = "There is no such instruction, or it belongs to someone else."
@@ -55,7 +55,7 @@ def put_instruction(body: dict[str, Any], instruction: str) -> Any:
 
 @blueprint.delete("/instructions/<instruction>", errors={404: NOT_THERE})
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, InstructionReceipt)
+@blueprint.response(200, NamedReceipt)
 def delete_instruction(query: dict[str, Any], instruction: str) -> Any:
     """Erase an instruction with all of its versions, for good"""
     return services().erasing.instruction(caller(query["user_id"]), instruction)

@@ -63,7 +63,7 @@ def get_session(query: dict[str, Any], session_id: str) -> Any:
 @blueprint.arguments(SessionChange)
 @blueprint.response(200, Session)
 def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str) -> Any:
-    """Rename, pin or archive a session, or set its system prompt"""
+    """Rename, pin or archive a session, or set its system prompt or the type of its conversation"""
     return services().sessions.change(caller(query["user_id"]), session_id, body)
 
 

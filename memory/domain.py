@@ -19,7 +19,7 @@ FACT_CATEGORIES = (
     *("relationship", "work", "other"),
 )
 
-
+RECALL_MODES = ("auto", "always", "tools", "off")
 ENTITY_KINDS = ("person", "place", "organisation", "thing")
 
 

@@ -33,6 +33,7 @@ from memory.llm.mini import Mini
 from memory.llm.model_server import ModelServer
 from memory.llm.models import Models
 from memory.longterm.consolidation import Consolidation
+from memory.longterm.conversation_types import ConversationTypes
 from memory.longterm.examples import Examples
 from memory.longterm.feedback import Feedback
 from memory.longterm.forgetting import forget_facts
@@ -125,7 +126,8 @@ class Services:
         mini = Mini(model_server, budgets, metrics)
         variables = [prompt_variables(first) for first in (True, False)]
         self.prompts = prompts = Prompts(database, settings.prompts_path, now, variables)
-        self.sessions = sessions = Sessions(settings, database, outbox, leases, now)
+        self.types = types = ConversationTypes(settings, database, now)
+        self.sessions = sessions = Sessions(settings, database, outbox, leases, now, types.check)
         self.branches = Branches(settings, database, sessions, leases, now)
         self.hiding = Hiding(settings, sessions, leases, now)
         self.facts = facts = Facts(settings, database, now)
@@ -141,7 +143,7 @@ class Services:
         self.recall = recall = Recall(settings, database, index, outbox, mini if settings.rerank == "model" else None)
         self.instructions = instructions = Instructions(database, now)
         self.feedback = Feedback(settings, database, prompts, outbox, instructions, mini, now)
-        self.examples = examples = Examples(settings, database, index, now)
+        self.examples = examples = Examples(database, index, now)
         self.relay = Relay(model_server)
         parts = partial(
             Parts,
@@ -152,6 +154,7 @@ class Services:
             prompts,
             recall,
             examples,
+            types,
             leases,
             metrics,
             outbox,
@@ -163,7 +166,7 @@ class Services:
         self.turns = Turns(database, leases)
         self.users = Users(database, now)
         self.imports = Imports(database, sessions, leases, now)
-        self.erasing = Erasing(settings, database, index, items, instructions, leases, outbox, now)
+        self.erasing = Erasing(settings, database, index, items, instructions, types, leases, outbox, now)
         outbox.register("index", self.indexing.feed)
         outbox.register("unindex", self.indexing.clear)
         outbox.register("scrub", self.erasing.scrub)

@@ -71,6 +71,7 @@ class SessionRow(Base):
     system_prompt: Mapped[str | None] = mapped_column(Text)
     pinned: Mapped[bool] = mapped_column(default=False)
     archived: Mapped[bool] = mapped_column(default=False)
+    type: Mapped[str | None] = mapped_column(String(64))  # of conversation, as it was given
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     opening: Mapped[str | None] = mapped_column(String(64), index=True)  # a conversation whose client names no session
@@ -84,6 +85,7 @@ class SessionRow(Base):
     head_through: Mapped[int] = mapped_column(default=0)
     head_tokens: Mapped[int] = mapped_column(default=0)  # of all messages up to head_through
     head_facts: Mapped[list[int] | None] = mapped_column(default=None)  # None: not chosen yet
+    head_type: Mapped[str | None] = mapped_column(String(64))  # of conversation, as it was then
     head_at: Mapped[datetime | None]  # when they were chosen, and with them the documents of long-term memory
 
     lease_token: Mapped[str | None] = mapped_column(String(64))

@@ -8,6 +8,7 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
+from memory.domain import RECALL_MODES
 from memory.domain import Excerpt as ExcerptValue
 from memory.domain import Fact as FactValue
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
@@ -70,7 +71,7 @@ class ChatRequest(Input):
     user_id = UserId(load_default=None, allow_none=True)
     name = optional_text(128)
     stream = fields.Boolean(load_default=False)
-    recall = one_of("auto", "always", "tools", "off", load_default=None, allow_none=True)
+    recall = one_of(*RECALL_MODES, load_default=None, allow_none=True)
     model = optional_text(MODEL_CHARS, metadata=about("One of `GET /api/models`. Without it, the main model answers."))
     remember = fields.Boolean(
         load_default=True,
@@ -173,6 +174,7 @@ class Memory(Schema):
         lambda told: {"version": told.profile_version},
         metadata=about("The version of the profile that was shown instead of the facts it contains; 0: none."),
     )
+    type = fields.String(allow_none=True, metadata=about("The type of the conversation, if its words tell one."))
     facts = fields.List(fields.Nested(ShownFact))
     excerpts = fields.List(fields.Nested(Excerpt), attribute="recalled.excerpts")
     examples = fields.List(fields.Nested(Example))

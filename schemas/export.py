@@ -133,6 +133,7 @@ class ExportedSession(_Record):
     system_prompt = Text(**_OPTIONAL)
     pinned = fields.Boolean(load_default=False)
     archived = fields.Boolean(load_default=False)
+    type = optional_text(64)
     created_at = UtcDateTime(required=True)
     updated_at = UtcDateTime(required=True)
     facts_through = integer(load_default=0, metadata=about("The position of the last message facts were taken from."))

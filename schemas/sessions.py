@@ -45,6 +45,7 @@ class Session(Schema):
     system_prompt = fields.String(allow_none=True)
     pinned = fields.Boolean()
     archived = fields.Boolean(metadata=about("It is remembered as any other."))
+    type = fields.String(allow_none=True, metadata=about("The type it was given; null: its words tell it."))
     message_count = fields.Integer()
     tokens = fields.Integer(metadata=about("An estimate for all of its messages."))
     summary_version = fields.Integer(metadata=about("The newest version of its summary; 0 if it has none yet."))
@@ -76,6 +77,7 @@ class SessionChange(Input):
     system_prompt = Text(allow_none=True, validate=validate.Length(max=20_000))
     pinned = fields.Boolean()
     archived = fields.Boolean()
+    type = Text(allow_none=True, validate=validate.Length(1, 64), metadata=about("Of `GET /api/conversation-types`."))
 
 
 class Message(Schema):

@@ -77,6 +77,12 @@ IN_PATHS = {f"{of}_id": Id(of) for of in OF[:-1]} | {"name": PROMPT}
 IDS = IN_PATHS.keys() - {"name"} | {"around", "replaces", "ids"}  # what fields for ids are called
 
 TABLE: dict[str, tuple[Request, ...]] = {
+    "GET /api/conversation-types": (listing("user_id", user_id=USER),),
+    "GET /api/conversation-types/{conversation_type}": (BY_USER,),
+    "PUT /api/conversation-types/{conversation_type}": (
+        Request(json={"prompt": "Mine now", "user_id": USER}, makes=frozenset({"user_id"})),
+    ),
+    "DELETE /api/conversation-types/{conversation_type}": (BY_USER,),
     "GET /api/instructions": (listing("user_id", user_id=USER),),
     "GET /api/instructions/{instruction}": (BY_USER,),
     "POST /api/instructions/{instruction}/proposal": (Request(json={"user_id": USER, "accept": True}),),
@@ -271,6 +277,7 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
     example = good(client.post("/api/examples", json={"user_id": user, "input": f"Some {drink}?", "output": "Yes."}))
     turn = good(client.post("/api/chat", json={"session_id": session, "message": f"More {drink}, please."}))
     good(client.put("/api/instructions/tone", json={"user_id": user, "text": f"Be brief about {drink}."}))
+    good(client.put("/api/conversation-types/diary", json={"user_id": user, "prompt": f"Mention {drink}."}))
     judged = {"user_id": user, "session_id": session, "message_id": turn["message_id"], "instruction": "tone"}
     good(client.post("/api/feedback", json={**judged, "text": f"Less about {drink}."}))
     for text in (f"Drinks {drink} at noon", f"At noon drinks {drink}"):
@@ -347,7 +354,7 @@ def ask(client: FlaskClient, call: str, request: Request, ids: Callable[[str, st
     method, path = call.split(" ")
     values = {name: ids(name, of.of) for name, of in IN_PATHS.items()}
     return client.open(
-        path.format(**values, model="any", instruction="tone"),
+        path.format(**values, model="any", instruction="tone", conversation_type="diary"),
         method=method,
         query_string=filled("", request.query),
         json=filled("", request.json),
@@ -413,7 +420,8 @@ def check(here: World, call: str, request: Request, name: str) -> None:
     assert theirs.answer.status_code == (200 if passed_over else 404), theirs.answer.text
     assert SECRET not in theirs.answer.text.lower().replace(f'"{SECRET}"', "")
     if passed_over:
-        assert not (theirs.answer.json.get("items") or theirs.answer.json.get("results"))
+        found = theirs.answer.json.get("items") or theirs.answer.json.get("results") or ()
+        assert all(one.get("built_in") for one in found), "what is everybody's"
 
 
 Worlds = dict[str, World]

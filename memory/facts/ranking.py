@@ -20,10 +20,9 @@ MESSAGES_KEPT = 8  # and messages: a turn ranks the facts of the head and then t
 
 
 class Ranking:
-    """Scores facts, and chooses those that fit FACT_TOKENS: half of them for the head, half for the message."""
+    """Scores facts, and chooses those that fit a budget of tokens: half of it is for the head, half for the message."""
 
     def __init__(self, settings: Settings) -> None:
-        self._budget = settings.fact_tokens
         self._weights = settings.fact_weights
         self._half_life_days = settings.fact_half_life_days
         analysis = analysis_in(settings.search_language)
@@ -33,15 +32,15 @@ class Ranking:
 
         self._words, self._asked = cached(FACTS_KEPT)(words), cached(MESSAGES_KEPT)(words)
 
-    def for_head(self, facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
+    def for_head(self, facts: Sequence[Fact], budget: int, now: datetime) -> tuple[Fact, ...]:
         """The facts of the head, whatever the message."""
-        return self.prioritise(facts, "", self._budget // 2, now)
+        return self.prioritise(facts, "", budget // 2, now)
 
-    def for_message(self, facts: Sequence[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
+    def for_message(self, facts: Sequence[Fact], message: str, budget: int, now: datetime) -> tuple[Fact, ...]:
         """Of facts that are not in the head, those that are pinned or share words with the message."""
         asked = self._asked(message) if facts else frozenset()
         fitting = [fact for fact in facts if fact.pinned or not asked.isdisjoint(self._words(fact.text))]
-        return self.prioritise(fitting, message, self._budget - self._budget // 2, now)
+        return self.prioritise(fitting, message, budget - budget // 2, now)
 
     def prioritise(self, facts: Sequence[Fact], message: str, budget: int, now: datetime) -> tuple[Fact, ...]:
         """The facts to show within `budget` tokens, best first, each with its score.

@@ -113,6 +113,8 @@ class Language(_Data):
     dates: Pattern = ""
     relative_times: Pattern = ""  # what a date may have been worked out from
 
+    types: Mapping[str, Words] = {}  # of conversations: words that tell one; see `longterm.conversation_types`
+
     times: Times | None = None
 
     @cached_property

@@ -3,6 +3,7 @@
 profile         who the person is: read, edited, updated by the mini model, shown
 profile_schema  the JSON Schemas of profiles
 patch           what changes a profile, and what a change rests on
+conversation_types  what a conversation is for, and what a turn does differently then
 examples        good answers, shown where a similar message comes
 instructions    named texts beside the system prompt, in versions, and proposals for them
 feedback        what a person thinks of a reply, and what it changes

@@ -14,7 +14,6 @@ from typing import Any
 
 from sqlalchemy import select
 
-from config import Settings
 from memory.access.owners import WHOSE, find_owner, find_session, make_owner, owned
 from memory.domain import Caller
 from memory.errors import NotFound
@@ -57,7 +56,6 @@ class Example:
 class Examples:
     """Stores examples for callers, and finds those that fit a message."""
 
-    settings: Settings
     database: Database
     index: SearchIndex
     now: Callable[[], datetime]
@@ -95,8 +93,6 @@ class Examples:
 
     def similar(self, tenant: str, owner_id: int, text: str) -> tuple[Example, ...]:
         """The few examples whose input is most like `text`, the best rated of them first."""
-        if not self.settings.example_tokens:
-            return ()
         with self.database.connect() as tx:
             items = [documents.as_item(row) for row in tx.execute(_CANDIDATES, {"tenant": tenant, "owner": owner_id})]
         if not items:

@@ -7,14 +7,25 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from memory.domain import RECALL_MODES
 from memory.llm.mini import INTEGER, TEXT, list_of, object_of
-from memory.longterm import examples, feedback, instructions
+from memory.longterm import conversation_types, examples, feedback, instructions
 from memory.store.values import Item, ItemVersion
 
 _TEXT = {"type": "string", "maxLength": instructions.TEXT_CHARS}
+_BUDGET = {"type": ["integer", "null"], "minimum": 0}
+_WITH_HISTORY = (instructions.NAMESPACE, conversation_types.NAMESPACE)
 _PLACES = list_of({"type": "array", "prefixItems": [TEXT, INTEGER], "minItems": 2, "maxItems": 2})
 _SHAPES: dict[tuple[str, ...], Any] = {
     examples.NAMESPACE: object_of(input=TEXT, output=TEXT, tags=list_of(TEXT), rating=INTEGER),
+    conversation_types.NAMESPACE: object_of(
+        cues=list_of({"type": "string", "maxLength": conversation_types.CUE_CHARS}),
+        prompt={"type": "string", "maxLength": conversation_types.PROMPT_CHARS},
+        recall={"enum": [*RECALL_MODES, None]},
+        recall_tokens=_BUDGET,
+        fact_tokens=_BUDGET,
+        example_tokens=_BUDGET,
+    ),
     instructions.NAMESPACE: object_of(text=_TEXT, sources=_PLACES),
     instructions.PROPOSALS: object_of(text=_TEXT, reason=TEXT, quote=TEXT),
     feedback.NAMESPACE: object_of(
@@ -32,5 +43,5 @@ def well_made(item: Item, history: Sequence[ItemVersion]) -> bool:
     shape = _SHAPES.get(item.namespace)
     if shape is None:
         return True
-    kept = bool(history) or item.namespace != instructions.NAMESPACE  # which always have a history
+    kept = bool(history) or item.namespace not in _WITH_HISTORY
     return kept and all(map(Draft202012Validator(shape).is_valid, [item.value, *(one.value for one in history)]))

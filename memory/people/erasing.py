@@ -29,6 +29,7 @@ from memory.facts.facts import as_fact
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
 from memory.longterm import examples
+from memory.longterm.conversation_types import ConversationTypes
 from memory.longterm.forgetting import forget_facts, forget_messages
 from memory.longterm.instructions import Instructions
 from memory.people.erased_message import erase_message
@@ -91,6 +92,7 @@ class Erasing:
     index: SearchIndex
     items: Items
     instructions: Instructions
+    types: ConversationTypes
     leases: Leases
     outbox: Outbox
     now: Callable[[], datetime]
@@ -186,6 +188,10 @@ class Erasing:
     def instruction(self, caller: Caller, name: str) -> Receipt:
         """Erase an instruction with its versions, and the proposal that waits for it.  Raises NotFound."""
         return replace(self._documents(caller, lambda tx: self.instructions.find(tx, caller, name)), name=name)
+
+    def conversation_type(self, caller: Caller, name: str) -> Receipt:
+        """Erase what a type does.  Raises NotFound."""
+        return replace(self._documents(caller, lambda tx: self.types.find(tx, caller, name)), name=name)
 
     def _documents(self, caller: Caller, find: Callable[[Transaction], Collection[int]]) -> Receipt:
         """Erase the documents of long-term memory that `find` finds, with their history."""

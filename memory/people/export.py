@@ -43,7 +43,7 @@ from models import (
 PAGE = 200
 
 # What a record and its row call by the same names.
-OF_SESSION = ("title", "system_prompt", "pinned", "archived", "facts_through", "created_at", "updated_at")
+OF_SESSION = ("title", "system_prompt", "pinned", "archived", "type", "facts_through", "created_at", "updated_at")
 OF_TURN = ("model", "finish_reason", "started_at")
 
 
@@ -85,6 +85,7 @@ class SessionRecord:
     by_external_id: bool = False
     pinned: bool = False
     archived: bool = False
+    type: str | None = None
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ class Import:
         self._owner(tx)
         row = self.parts.sessions.find_or_make(tx, self.caller, public_id)
         row.title, row.system_prompt = record.title, record.system_prompt
-        row.pinned, row.archived = record.pinned, record.archived
+        row.pinned, row.archived, row.type = record.pinned, record.archived, record.type
         row.created_at = record.created_at or row.created_at
         row.updated_at = record.updated_at or row.updated_at
         return row, drafts, True

@@ -167,14 +167,14 @@ class Recall:
         return results
 
     def look_back(
-        self, past: Past, text: str, *, mode: str, before: Sequence[str], now: datetime, zone: tzinfo
+        self, past: Past, text: str, *, mode: str, budget: int, before: Sequence[str], now: datetime, zone: tzinfo
     ) -> Recalled:
-        """What `text` brings back from the past, within RECALL_TOKENS; `triggers` decides whether, and how much.
+        """What `text` brings back from the past, in at most `budget` tokens; `triggers` decides whether, and how much.
 
         `before` are the texts that stand before it in the prompt.
         """
         settings = self._settings
-        if mode == "off" or not settings.recall_limit or not settings.recall_tokens:
+        if mode == "off" or not settings.recall_limit or not budget:
             return Recalled(mode=mode, reason="recall is off", kind="off")
         if settings.recall_scope == "session" and past.session_row_id is None:
             reason = "recall keeps to the session, and this turn is in none"
@@ -183,7 +183,7 @@ class Recall:
         if not wanted.share:
             return Recalled(mode=mode, reason=wanted.reason, kind=wanted.kind)
         query = Query(wanted.text, settings.recall_limit, times=wanted.times)
-        found = self.excerpts(past, query, int(settings.recall_tokens * wanted.share))
+        found = self.excerpts(past, query, int(budget * wanted.share))
         reason = wanted.reason if found else f"{wanted.reason}, but nothing earlier fits"
         return Recalled(found, mode, reason, wanted.kind)
 

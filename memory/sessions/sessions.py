@@ -42,7 +42,7 @@ INDEX_DELAY = 5.0  # seconds in which the messages of a burst gather for one job
 @dataclass(frozen=True)
 class SessionInfo:
     """A session as it is shown.  `busy`: a reply is being written in it now.  An archived session is remembered as any
-    other."""
+    other.  `type` is that of its conversation, where one was given."""
 
     id: str
     user_id: str | None
@@ -50,6 +50,7 @@ class SessionInfo:
     system_prompt: str | None
     pinned: bool
     archived: bool
+    type: str | None
     message_count: int
     tokens: int
     summary_version: int
@@ -76,6 +77,7 @@ class Sessions:
     outbox: Outbox
     leases: Leases
     now: Callable[[], datetime]
+    check_type: Callable[[Transaction, SessionRow, str], None]  # refuses a type that there is not
 
     def create(
         self, caller: Caller, session_id: str | None = None, title: str = "", system_prompt: str | None = None
@@ -130,9 +132,11 @@ class Sessions:
         return Page(tuple(self.info(row) for row in page.items), page.next_cursor)
 
     def change(self, caller: Caller, session_id: str, changes: dict[str, Any]) -> SessionInfo:
-        """Set `title`, `system_prompt`, `pinned` or `archived`.  Raises NotFound."""
+        """Set `title`, `system_prompt`, `pinned`, `archived` or `type`.  Raises NotFound, InvalidRequest."""
         with self.database.write() as tx:
             row = find_session(tx, caller, session_id)
+            if changes.get("type") is not None:
+                self.check_type(tx, row, changes["type"])
             for name, value in changes.items():
                 setattr(row, name, value)
             return self.info(row)
@@ -223,6 +227,7 @@ class Sessions:
             system_prompt=row.system_prompt,
             pinned=row.pinned,
             archived=row.archived,
+            type=row.type,
             message_count=row.message_count,
             tokens=row.tokens,
             summary_version=row.summary_version,

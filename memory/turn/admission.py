@@ -60,7 +60,7 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
                 return turns.replay(tx, turn)
             if request.client is not None and is_errand(tx, caller, request.session_id, request.client):
                 parts.budgets.check(tx, owner_of(tx, caller, request.session_id))
-                return passed_on(request, arrived_at)
+                return passed_on(parts, request, arrived_at)
             row = _session(tx, parts, caller, request, turn, arrived_at)
             lease = parts.leases.take(row)
             if lease is not None:
@@ -68,14 +68,16 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
         parts.leases.wait_free(row, began, "This message was not stored; send it again later.")
 
 
-def passed_on(request: TurnRequest, now: datetime) -> Admitted:
+def passed_on(parts: Parts, request: TurnRequest, now: datetime) -> Admitted:
     """A client's request that is answered as it came, without memory."""
     assert request.client is not None
     client = ClientView(request.client.conversation)
     size = sum(tokens.estimate_message(one.draft.content) for one in client.conversation.messages)
     asked = Message(0, "", 1, "user", request.message, now, size)
     full = size + client.instruction_tokens
-    return Admitted(request.session_id, (asked,), size, full, MemoryReport(), client=client, passed_on=True)
+    return Admitted(
+        request.session_id, (asked,), size, full, MemoryReport(), parts.settings, client=client, passed_on=True
+    )
 
 
 def _session(

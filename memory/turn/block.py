@@ -6,7 +6,7 @@ Guarantee: it is admitted, recalled and composed as a turn is, and nothing is st
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory import tokens
 from memory.domain import Caller
@@ -46,6 +46,7 @@ class Blocks:
         parts = self.parts(self.model_server.models.choose(request.model))
         admitted = admit(parts, caller, request)
         assert isinstance(admitted, Admitted)  # only a stored turn can have ended already
+        parts = replace(parts, settings=admitted.settings)
         if (always := tokens.estimate(admitted.head) + FRAME_TOKENS) > (request.block or 0):
             raise InvalidRequest(
                 "tokens_too_few",

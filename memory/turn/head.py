@@ -13,7 +13,7 @@ from sqlalchemy import and_, bindparam, exists, func, literal, or_, select, true
 
 from memory.access.owners import WHOSE
 from memory.facts.facts import held, in_scope
-from memory.longterm import examples, instructions, profile
+from memory.longterm import conversation_types, examples, instructions, profile
 from memory.longterm.links import LINKED
 from memory.prompts.prompts import SYSTEM_TEXT
 from memory.sections import Sections
@@ -24,15 +24,16 @@ from memory.store.values import MODEL
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, SessionRow, SummaryRow, Transaction
 
 _INSTRUCTIONS, _PROFILE = joined(instructions.NAMESPACE), joined(profile.NAMESPACE)
+_TYPES = joined(conversation_types.NAMESPACE)
 
 
 class Head(NamedTuple):
     """What the head of a session shows, but for its facts, and which other kinds of memory there are.
 
     `state` is how the summary stands, and `failing` says that its update fails.  `system_text` is the tenant's stored
-    system prompt.  Of `instructions` with one name there is the person's own rather than the tenant's.  `profile` is
-    its version and value.  The last four say whether there is anything to ask for: facts of this session or of its
-    person, the owner's links, examples of the owner or the tenant, and hidden messages.
+    system prompt.  Of `instructions` and conversation `types` with one name there is the person's own rather than the
+    tenant's.  `profile` is its version and value.  The last four say whether there is anything to ask for: facts of
+    this session or of its person, the owner's links, examples of the owner or the tenant, and hidden messages.
     """
 
     summary: Sections
@@ -40,6 +41,7 @@ class Head(NamedTuple):
     failing: bool
     system_text: str | None
     instructions: str
+    types: dict[str, Any]
     profile: tuple[int, Any] | None
     facts: bool
     links: bool
@@ -58,7 +60,7 @@ _VERSION = (
 _DOCUMENTS = (
     select(_I.owner_id, _I.namespace, _I.key, _V.c.version, _V.c.value)
     .join(_V, _V.c.item_id == _I.id)
-    .where(_I.owner_id.in_(WHOSE), _I.namespace.in_([_INSTRUCTIONS, _PROFILE]))
+    .where(_I.owner_id.in_(WHOSE), _I.namespace.in_([_INSTRUCTIONS, _PROFILE, _TYPES]))
     .where(_V.c.version == _VERSION.scalar_subquery())
     .subquery()
 )
@@ -91,6 +93,7 @@ def read_head(tx: Transaction, row: SessionRow) -> Head:
         failing=first.error is not None,
         system_text=first.system_text,
         instructions="\n\n".join(texts.values()),
+        types={one.key: one.value for one in found if one.namespace == _TYPES},
         profile=profiles[-1] if profiles else None,
         facts=first.facts,
         links=first.links,

@@ -12,6 +12,7 @@ from memory.facts.facts import Facts
 from memory.jobs.outbox import Outbox
 from memory.leases import Leases
 from memory.llm import LanguageModel
+from memory.longterm.conversation_types import ConversationTypes
 from memory.longterm.examples import Examples
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompts
@@ -31,6 +32,7 @@ class Parts:
     prompts: Prompts
     recall: Recall
     examples: Examples
+    types: ConversationTypes
     leases: Leases
     metrics: Metrics
     outbox: Outbox

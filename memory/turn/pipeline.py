@@ -82,15 +82,15 @@ class ChatPipeline:
             except Exception as error:  # noqa: BLE001 - a client's request fails open, whatever breaks
                 problem = _fail_open(request, error)
                 parts.budgets.check_caller(caller, request.session_id)  # a spent day is no failure of memory
-                admitted = passed_on(request, parts.now())
+                admitted = passed_on(parts, request, parts.now())
             if isinstance(admitted, TurnFinished):
                 course.finished(admitted)
                 yield from turns.once_more(admitted, request)
                 return
             call = Call()
             course.admitted(admitted, call)
-            mode = request.recall or parts.settings.recall
-            tools = _tools(parts, admitted, request) if mode == "tools" else None
+            parts = replace(parts, settings=admitted.settings)
+            tools = _tools(parts, admitted, request)
             prompt = _prompt(parts, caller, admitted, request, tools, course)
             question = ModelRequest(
                 prompt.messages,
@@ -147,8 +147,8 @@ def _fail_open(request: TurnRequest, error: Exception) -> str:
 def _tools(parts: Parts, admitted: Admitted, request: TurnRequest) -> Tools | None:
     """What the model looks back with in mode `tools`; None when Recap looks back for it."""
     settings = parts.settings
-    looks_back = settings.recall_limit and settings.recall_tokens
-    if request.client is not None or not parts.model.can_call_tools or not looks_back:
+    wanted = (request.recall or settings.recall) == "tools" and settings.recall_limit and settings.recall_tokens
+    if request.client is not None or not parts.model.can_call_tools or not wanted:
         return None
     return Tools(parts.recall, admitted.past, limit=settings.recall_limit, zone=request.timezone)
 

@@ -2,6 +2,8 @@
 
     [system prompt, instructions, profile, summary, facts][the tail, word for word][what was found, and the new message]
 
+The instructions end with those of the conversation's type, as it was when the head was chosen.
+
 In a client's conversation calls of tools and their results may follow the new message; together they are its exchange.
 
 Guarantee: a prompt is never larger than CONTEXT_TOKENS by our estimate, and the new message always goes whole (a
@@ -77,20 +79,22 @@ def remember(
     if choosing:
         row.head_at = parts.now()
     shown, profile = read_head(tx, row), ShownProfile()
+    approach = parts.types.approach(row, shown.types, (*line, *exchange), choosing=choosing)
     if shown.profile is not None and request.remember and parts.settings.profile_mode.mode != "off":
         profile = ShownProfile.of(*shown.profile, parts.settings.profile_tokens)
     facts = parts.facts.current(tx, row) if shown.facts and request.remember else []
     told = {fact.id: fact for fact in facts if profile.says(fact)}
     by_id = {fact.id: fact for fact in facts if fact.id not in told}
     if choosing:
-        row.head_facts = [fact.id for fact in parts.facts.ranking.for_head(tuple(by_id.values()), parts.now())]
+        chosen = parts.facts.ranking.for_head(tuple(by_id.values()), approach.settings.fact_tokens, parts.now())
+        row.head_facts = [fact.id for fact in chosen]
     head_facts = tuple(by_id.pop(fact_id) for fact_id in row.head_facts or () if fact_id in by_id)
     own = request.system_prompt or row.system_prompt or parts.settings.system_prompt
     explained = not (own or request.client or request.block)  # Recap's own prompt tells how to read remembered text
     if request.block or (request.client is not None and request.client.conversation.instructions):
         own = ""  # the instructions of whose model it is take the place of any other system prompt
     prompted = parts.prompts.system(shown.system_text) if explained else own
-    system = "\n\n".join(filter(None, (prompted, shown.instructions)))
+    system = "\n\n".join(filter(None, (prompted, shown.instructions, approach.prompt)))
     remembered, note = [PROFILE, block("profile", profile.lines)] if profile.lines else [], ""
     if row.head_version:
         remembered.append(summary_block(shown.summary))
@@ -101,7 +105,7 @@ def remember(
     answered = {message.id for message in exchange if message.id}
     unfolded = [one for one in line if one.position > row.head_through and one.id not in answered]
     client = None if request.client is None else ClientView(request.client.conversation, sent)
-    tail, size = _fit(head, unfolded, exchange, client, parts.settings)
+    tail, size = _fit(head, unfolded, exchange, client, approach.settings)
     hidden = dict(tx.execute(HIDDEN, {"session": row.id}).all()) if shown.hidden else {}
     unstored = sum(one.tokens for one in (*line, *exchange) if not one.id)
     instructions = client.instruction_tokens if client is not None else tokens.estimate_message(system)
@@ -114,10 +118,12 @@ def remember(
             summary_version=row.summary_version,
             head_version=row.head_version,
             profile_version=profile.version,
+            type=approach.type,
             state=shown.state,
             tail_messages=len(tail),
             tail_dropped=len(unfolded) - len(tail),
         ),
+        settings=approach.settings,
         past=Past(
             owner_id=row.owner_id or 0,
             owner_key=row.owner.index_key,
@@ -155,6 +161,7 @@ def look_back(parts: Parts, admitted: Admitted, request: TurnRequest) -> Recalle
         admitted.past,
         request.message,
         mode="auto" if mode == "tools" else mode,
+        budget=parts.settings.recall_tokens,
         before=[message.content for message in admitted.tail[-BEFORE:]],
         now=parts.now(),
         zone=request.timezone,
@@ -179,7 +186,8 @@ def compose(parts: Parts, caller: Caller, admitted: Admitted, recalled: Recalled
         now, in_sight = parts.now(), {(message.id, message.created_at) for message in admitted.tail}
         # A fact that the person edited, which holds from then on, says something else than its message.
         unseen = [fact for fact in admitted.other_facts if (fact.source_message_id, fact.valid_from) not in in_sight]
-        fitting = ranking.for_message(unseen, question.content, now) if unseen else ()
+        budget = parts.settings.fact_tokens
+        fitting = ranking.for_message(unseen, question.content, budget, now) if unseen else ()
     room = parts.settings.context_tokens - admitted.tokens - FRAME_TOKENS
     if request.block:
         room = request.block - tokens.estimate(admitted.head) - FRAME_TOKENS
@@ -209,14 +217,14 @@ def compose(parts: Parts, caller: Caller, admitted: Admitted, recalled: Recalled
 
 def _examples(parts: Parts, caller: Caller, admitted: Admitted, room: int) -> tuple[tuple[Example, ...], str]:
     """The examples that fit, and the block that shows them.  An exchange that goes on keeps those it began with."""
-    question = admitted.exchange[0].content
+    question, room = admitted.exchange[0].content, min(room, parts.settings.example_tokens)
+    before = [message.content for message in admitted.tail[-BEFORE:]]
     if admitted.began is not None:
         found = admitted.began.memory.examples
-    elif not admitted.examples or parts.recall.idle(question, [message.content for message in admitted.tail[-BEFORE:]]):
+    elif not (room and admitted.examples) or parts.recall.idle(question, before):
         found = ()
     else:
         found = parts.examples.similar(caller.tenant, admitted.past.owner_id, question[:QUERY_CHARS])
-    room = min(room, parts.settings.example_tokens)
     fitting = [one for one in found if tokens.estimate(example_lines(one.input, one.output)) <= room]
     lines, _ = _within(room, [example_lines(one.input, one.output) for one in fitting])
     return tuple(fitting[: len(lines)]), block("examples", [EXAMPLES, *lines]) if lines else ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Literal
 
+from config import Settings
 from memory.clients.conversation import ClientRequest
 from memory.clients.prompt import ClientView
 from memory.domain import Fact, Message, Usage
@@ -73,13 +74,15 @@ class MemoryReport:
     """The `memory` of a reply.
 
     `summary_version` is the one stored when the turn began, `state` how it stood, `head_version` the one that the
-    prompt showed, `profile_version` that of the profile in it (0: none).  `tail_dropped` counts messages that did not
-    fit CONTEXT_TOKENS.  `calls` are the model's own looks back; their words are not stored.
+    prompt showed, `profile_version` that of the profile in it (0: none).  `type` is that of the conversation.
+    `tail_dropped` counts messages that did not fit CONTEXT_TOKENS.  `calls` are the model's own looks back; their words
+    are not stored.
     """
 
     summary_version: int = 0
     head_version: int = 0
     profile_version: int = 0
+    type: str | None = None
     state: str = "none"
     facts: tuple[Fact, ...] = ()
     recalled: Recalled = Recalled()
@@ -109,7 +112,8 @@ class Admitted:
     those that its profile says.  `examples` says whether there are any to choose from.  `tail` is what fits of the
     messages since the head's summary.  `tokens` is the estimated size of all these in the prompt, `full_history_tokens`
     that of every message instead, but for hidden ones.  `past` is where the turn may look back: not at the messages
-    that the prompt shows anyway.  `report` has no facts and excerpts yet.
+    that the prompt shows anyway.  `report` has no facts and excerpts yet.  `settings` are those for
+    the conversation's type.
     """
 
     session_id: str | None
@@ -117,6 +121,7 @@ class Admitted:
     tokens: int
     full_history_tokens: int
     report: MemoryReport
+    settings: Settings
     past: Past = Past(0, "")
     head: str = ""
     explained: bool = True

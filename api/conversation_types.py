@@ -1,0 +1,48 @@
+"""Types of conversations, and what a turn does differently in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.blueprint import caller, resource, services
+from schemas.conversation_types import ConversationType, ConversationTypeList, ConversationTypePut
+from schemas.fields import CallerQuery
+from schemas.people import NamedReceipt
+
+blueprint = resource("conversation-types", "What conversations are for, known by their words, and what turns do then.")
+NOT_THERE = "There is no such type, or it belongs to someone else."
+
+
+@blueprint.get("/conversation-types")
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(200, ConversationTypeList)
+def list_conversation_types(query: dict[str, Any]) -> dict[str, Any]:
+    """List the types that are built in, the tenant's, and the person's own, which come before the tenant's"""
+    return {"items": services().types.all(caller(query["user_id"]))}
+
+
+@blueprint.get("/conversation-types/<conversation_type>", errors={404: NOT_THERE})
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(200, ConversationType)
+def get_conversation_type(query: dict[str, Any], conversation_type: str) -> Any:
+    """Read a type"""
+    return services().types.get(caller(query["user_id"]), conversation_type)
+
+
+@blueprint.put("/conversation-types/<conversation_type>")
+@blueprint.arguments(ConversationTypePut)
+@blueprint.response(200, ConversationType)
+def put_conversation_type(body: dict[str, Any], conversation_type: str) -> Any:
+    """Add a type, or say what one of the same name does instead, also one that is built in
+
+    Its mode of recall and its budgets take the place of the settings while the conversation has the type.
+    """
+    return services().types.put(caller(body.pop("user_id")), conversation_type, **body)
+
+
+@blueprint.delete("/conversation-types/<conversation_type>", errors={404: NOT_THERE})
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(200, NamedReceipt)
+def delete_conversation_type(query: dict[str, Any], conversation_type: str) -> Any:
+    """Erase a type of one's own; one that is built in changes nothing from then on"""
+    return services().erasing.conversation_type(caller(query["user_id"]), conversation_type)

@@ -1,0 +1,47 @@
+"""Types of conversations."""
+
+from __future__ import annotations
+
+from marshmallow import Schema, fields, validate
+
+from memory.domain import RECALL_MODES
+from memory.longterm.conversation_types import CUE_CHARS, CUES_MAX, PROMPT_CHARS
+from schemas.fields import INT32_MAX, CallerQuery, Items, Text, about, integer, one_of
+
+_AS_SET = {"load_default": None, "allow_none": True}
+
+
+class Does(Schema):
+    """What a type does; null: as the settings say."""
+
+    cues = Items(
+        Text(validate=validate.Length(1, CUE_CHARS)),
+        CUES_MAX,
+        load_default=(),
+        metadata=about("Words that tell it; of a cue with several words, all have to be in one message."),
+    )
+    prompt = Text(
+        load_default="",
+        validate=validate.Length(max=PROMPT_CHARS),
+        metadata=about("Stands beside the system prompt from when the head is chosen anew."),
+    )
+    recall = one_of(*RECALL_MODES, **_AS_SET)
+    recall_tokens = integer(0, INT32_MAX, **_AS_SET)
+    fact_tokens = integer(0, INT32_MAX, **_AS_SET)
+    example_tokens = integer(0, INT32_MAX, **_AS_SET)
+
+
+class ConversationType(Does):
+    """What a conversation can be for."""
+
+    name = fields.String()
+    built_in = fields.Boolean(metadata=about("Whether it has cue words beside its own."))
+    of_tenant = fields.Boolean(metadata=about("Whether it is for all people of the tenant."))
+
+
+class ConversationTypeList(Schema):
+    items = fields.List(fields.Nested(ConversationType))
+
+
+class ConversationTypePut(CallerQuery, Does):
+    """What a type does."""
