@@ -34,8 +34,8 @@ LOOK, QUERY = 10, 100  # items that any search or listing, and one with a query,
 NAME = validate.Length(1, NAME_CHARS)
 TTL = validate.Range(0, 10 * 366 * 24 * 60.0, min_inclusive=False)  # minutes
 _PARTS = "1 to 8 parts, none empty or with a dot, and 256 characters together: a list, or a text with dots."
-_STEP = r"[^.\[\]]+(?:\[(?:\*|\d+)\])*"
-_PATH = validate.Regexp(rf"^{_STEP}(?:\.{_STEP})*$", error="Is not a path such as `title` or `notes[*].text`.")
+_STEP = r"[^.\[\]]{1,64}(?:\[(?:\*|\d{1,4})\]){0,4}"
+_PATH = validate.Regexp(rf"^{_STEP}(?:\.{_STEP}){{0,9}}$", error="Is not a path such as `title` or `notes[*].text`.")
 
 
 class Namespace(fields.Field):
@@ -140,7 +140,7 @@ class SearchItems(CallerQuery):
     namespace = Namespace(least=0, data_key="namespace_prefix", load_default=(), metadata=_PREFIX)
     filter = JsonObject(load_default=dict, metadata=_FILTER)
     query = optional_text(2000, metadata=about("Find items by words and meaning, the best first."))
-    paths = Items(Text(validate=[NAME, _PATH]), 20, data_key="fields", load_default=(), metadata=_PATHS)
+    paths = Items(Text(validate=_PATH), 20, data_key="fields", load_default=(), metadata=_PATHS)
     limit = integer(1, FOUND_MAX, load_default=10)
     offset = integer(0, INT32_MAX, load_default=0)
     refresh = fields.Boolean(load_default=True, metadata=_REFRESH)
