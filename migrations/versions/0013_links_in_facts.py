@@ -1,7 +1,5 @@
 """0013 the links of a fact in its row"""
 
-import json
-
 import sqlalchemy as sa
 from alembic import op
 
@@ -15,12 +13,13 @@ PARTS = ('subject', 'relation', 'object', 'subject_kind', 'object_kind')
 
 def upgrade():
     op.add_column('facts', sa.Column('links', sa.JSON(), nullable=True))
+    facts = sa.table('facts', sa.column('id'), sa.column('links', sa.JSON()))
+    rows = sa.table('links', *map(sa.column, ('id', 'fact_id', *PARTS)))
     links = {}
-    for fact_id, *parts in op.get_bind().execute(sa.text(f"SELECT fact_id, {', '.join(PARTS)} FROM links ORDER BY id")):
+    for _, fact_id, *parts in op.get_bind().execute(sa.select(rows).order_by(rows.c.id)):
         links.setdefault(fact_id, []).append(dict(zip(PARTS, parts)))
     for fact_id, found in links.items():
-        move = sa.text('UPDATE facts SET links = :links WHERE id = :id')
-        op.get_bind().execute(move, {'links': json.dumps(found), 'id': fact_id})
+        op.execute(sa.update(facts).where(facts.c.id == fact_id).values(links=found))
     op.drop_table('links')
     linked = sa.text('links IS NOT NULL')
     op.create_index('ix_facts_linked', 'facts', ['owner_id'], sqlite_where=linked, postgresql_where=linked)
