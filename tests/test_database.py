@@ -58,8 +58,12 @@ def live(database: Database, seed: int) -> None:
     """Eight owners' sessions come and change their size, so that pages split and rows move; the fourth has the word."""
     chance = random.Random(seed)
     with database.write() as tx:
-        for owner in range(1, 9):
-            tx.execute(text(f"INSERT INTO owners VALUES ({owner}, 'default', 'user', '{owner}', '{NOW}', 0)"))
+        born = datetime.fromisoformat(NOW).replace(tzinfo=UTC)
+        owners = [
+            {"id": one, "tenant": "default", "kind": "user", "name": str(one), "created_at": born}
+            for one in range(1, 9)
+        ]
+        tx.execute(insert(OwnerRow), owners)
         words: list[str] = []
         for number in range(600):
             owner = chance.randrange(1, 9)

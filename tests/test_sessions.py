@@ -72,7 +72,24 @@ def test_what_is_wrong_is_named(shared: FlaskClient, method: str, address: str, 
 NOON, BEYOND = "2026-11-22T12:00:00", 2**63
 FORGED = [
     *("", "nonsense", "é", "=", "W" * 100_000, "x" * 99),
-    *([], [5, 5, 5], {}, 5, None, "5", [[5]], [{}], ["5"], [None], [True], [5.0], [-1], [BEYOND], [-BEYOND], [10**99]),
+    *(
+        [],
+        [5, 5, 5, 5],
+        {},
+        5,
+        None,
+        "5",
+        [[5]],
+        [{}],
+        ["5"],
+        [None],
+        [True],
+        [5.0],
+        [-1],
+        [BEYOND],
+        [-BEYOND],
+        [10**99],
+    ),
     *([f"{NOON}+00:00", *rest] for rest in ([], ["5"], [-1], [BEYOND])),
     *([time, 5] for time in (NOON, f"{NOON}Z", f"{NOON}+02:00", "0001-01-01T00:00:00+23:59", "0001-01-01", "", 5.0)),
 ]
@@ -90,7 +107,7 @@ def test_no_listing_takes_a_cursor_that_was_not_given_out(shared: FlaskClient) -
     good(shared.patch("/api/users/ada/profile", json={"patch": likes}))
     for path in listings(shared):
         address = path.format(session_id="tea", user_id="ada")
-        own = {"/api/sessions": [f"{NOON}+00:00", 5], "/api/graph": [1, 5]}.get(path, [5])
+        own = {"/api/sessions": [f"{NOON}+00:00", 5], "/api/graph": [1, 5, 0]}.get(path, [5])
         whose = {"session_id": "tea"} if path == "/api/graph" else {}
         assert shared.get(address, query_string={"cursor": encoded(own), **whose}).status_code == 200, path
         for cursor in (*map(encoded, FORGED), encoded(own) + "=", encoded(own) + "\n", encoded(own, indent=1)):
