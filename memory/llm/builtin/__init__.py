@@ -14,21 +14,8 @@ import json
 import re
 from collections.abc import Iterator
 
-from memory import tokens
+from memory import llm, tokens
 from memory.domain import Usage
-from memory.llm import (
-    Chunk,
-    ConsolidationMaterial,
-    DigestMaterial,
-    FeedbackMaterial,
-    Finish,
-    Material,
-    ModelRequest,
-    Piece,
-    ProfileMaterial,
-    RankMaterial,
-    ReplyMaterial,
-)
 from memory.llm.builtin.digest import digest
 from memory.llm.builtin.profile import profile
 from memory.llm.builtin.replies import reply
@@ -44,34 +31,34 @@ class BuiltinModel:
     name = "recap-extractive"
     can_call_tools = False
 
-    def answer(self, request: ModelRequest) -> Iterator[Piece | Chunk | Finish]:
+    def answer(self, request: llm.ModelRequest) -> Iterator[llm.Piece | llm.Chunk | llm.Finish]:
         """Yield the reply, in pieces if streamed, or what is asked for as JSON; then the end."""
         text = _answer(request.material)
         pieces = _WORD_GROUP.findall(text) if request.stream else [text]
         prompt = sum(tokens.estimate_message(message.content) for message in request.messages)
-        end = Finish("stop", self.name, Usage(prompt, tokens.estimate(text), estimated=True))
+        end = llm.Finish("stop", self.name, Usage(prompt, tokens.estimate(text), estimated=True))
         if request.client is None:
-            yield from map(Piece, pieces)
+            yield from map(llm.Piece, pieces)
         else:
             yield from in_chunks(pieces, end, request.client, stream=request.stream)
         yield end
 
 
-def _answer(material: Material) -> str:
+def _answer(material: llm.Material) -> str:
     match material:
-        case ReplyMaterial():
+        case llm.ReplyMaterial():
             return reply(material)
-        case DigestMaterial():
+        case llm.DigestMaterial():
             made = digest(material)
-        case ProfileMaterial():
+        case llm.ProfileMaterial():
             made = profile(material)
-        case FeedbackMaterial():  # what the person says becomes the last line of the instruction
+        case llm.FeedbackMaterial():  # what the person says becomes the last line of the instruction
             said = one_line(material.feedback)
             text = "\n".join(filter(None, (material.instruction, said)))
             made = {"text": text, "reason": "The person said so.", "quote": said}
-        case RankMaterial():
+        case llm.RankMaterial():
             made = {"best": list(range(1, material.count + 1))}
-        case ConsolidationMaterial():  # rules can't tell
+        case llm.ConsolidationMaterial():  # rules can't tell
             made = {"same": [], "contradicts": []}
     # "<" is escaped: the reader takes "<think>" for a reasoning model's thoughts, and a person may write it.
     return json.dumps(made, ensure_ascii=False).replace("<", "\\u003c")

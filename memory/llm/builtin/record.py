@@ -58,7 +58,10 @@ class Record:
             else:
                 self._close_questions(one.value)
                 told[one] = self._place(one.value, message, [old for old in earlier if old in self.held])
-        self._keep(told, [one for one, noted in told.items() if not noted])
+        read = {one: set(terms(" ".join(new.text for new, _ in noted))) for one, noted in told.items()}
+        # What is read of a sentence may leave out a figure: "I live in Bristol, at 17 Marlow Road."
+        unread = [one for one in told if not read[one] or any(map(str.isdigit, set(terms(one.value)) - read[one]))]
+        self._keep(told, unread)
         self.questions += [one for one in self._asked if terms(one) and one not in self.questions]
         return [one for noted in told.values() for one in noted]
 
