@@ -88,7 +88,8 @@ def test_signing_out_forgets_the_key_and_what_it_showed(page: Page) -> None:
     expect(page.get_by_text("The roses need water")).to_have_count(0)
     assert KEY not in "".join(kept(page))
     watch_of(page).expect(r"status of 404")  # the address still names the chat
-    sign_in(page, OTHER)
+    with page.expect_console_message(lambda told: "404" in told.text):
+        sign_in(page, OTHER)
     expect(page.get_by_text("No chats yet")).to_be_visible()  # another tenant's `me` is someone else
 
 
@@ -114,7 +115,8 @@ def test_a_key_of_one_person_shows_their_memory_and_nobody_elses(
     close_settings(page)
     page.get_by_role("button", name="Sign out").click()
     watch_of(page).expect(r"status of 404")  # the address still names her chat
-    sign_in(page, KEY)
+    with page.expect_console_message(lambda told: "404" in told.text):
+        sign_in(page, KEY)
     expect(page.get_by_role("button", name=re.compile("^The roses need water"))).to_be_visible()  # `me` again
     expect(page.get_by_text("The boat leaks")).to_have_count(0)
 
