@@ -24,7 +24,7 @@ from models.errors import DatabaseLost, Trouble, on_read_only_disk, trouble_of
 
 BUSY_TIMEOUT_MS = 1_000  # SQLite waits so long for a lock; `Database.write` tries again while its patience lasts
 RECHECK_SECONDS = 60.0  # between checks of a damaged file: each reads all of it
-CUT_SECONDS = 0.1  # a file shorter than its header says for so long is looked at closely
+SETTLE_SECONDS = 0.1  # SQLite writes, makes and removes these files one after the other: what is so for longer, stays
 
 Opened = tuple[tuple[int, int] | None, ...]  # device and inode of the database, its log and the log's index
 
@@ -76,7 +76,7 @@ class SQLiteFile:
 
     def _cut_short(self) -> bool:
         """Whether the file is shorter than its header says, and stays so: SQLite writes the header before the rest."""
-        until = time.monotonic() + CUT_SECONDS
+        until = time.monotonic() + SETTLE_SECONDS
         while time.monotonic() < until:
             try:
                 with closing(sqlite3.connect(self._uri("mode=ro&immutable=1"), uri=True)) as alone:
@@ -84,7 +84,7 @@ class SQLiteFile:
             except sqlite3.DatabaseError as error:
                 if trouble_of(error) is not Trouble.DAMAGED:
                     return False
-            time.sleep(CUT_SECONDS / 20)
+            time.sleep(SETTLE_SECONDS / 20)
         return not self._whole()
 
     def _whole(self) -> bool:
@@ -155,8 +155,12 @@ class SQLiteFile:
         read_only = record.info["read_only"] = database is not None and on_read_only_disk(self._file)
         if database is None or not self._file.stat().st_size:
             raise DatabaseLost(Trouble.MISSING)
-        if index is not None and log is None:  # others use a log that was removed; SQLite would begin another
-            raise DatabaseLost(Trouble.LOG_MISSING)
+        until = time.monotonic() + SETTLE_SECONDS
+        while index is not None and log is None:
+            if time.monotonic() >= until:  # others use a log that was removed; SQLite would begin another
+                raise DatabaseLost(Trouble.LOG_MISSING)
+            time.sleep(SETTLE_SECONDS / 20)  # or others are the first to open the database, or the last to close it
+            _, log, index = self._look()
         how = "mode=ro&immutable=1" if read_only and log is None else "mode=rw"
         return sqlite3.connect(self._uri(how), **{**options, "uri": True})
 

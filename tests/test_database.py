@@ -194,6 +194,18 @@ def test_a_write_does_not_wait_for_this_process_for_ever(database: Database, mon
         assert all(isinstance(one.exception(timeout=30), OperationalError) for one in waiting)
 
 
+def test_a_database_that_others_open_and_close_at_the_same_time_misses_no_file(database: Database) -> None:
+    def open_and_close(_: int) -> None:
+        for _ in range(300):
+            another = Database(create_engine(database.engine.url))
+            with another.read() as tx:
+                assert not tx.query(OwnerRow).count()
+            another.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len(list(pool.map(open_and_close, range(4)))) == 4
+
+
 def test_only_a_durable_write_waits_for_the_disk(database: Database) -> None:
     normal, full = 1, 2
     for durable in (True, False, False, True):
