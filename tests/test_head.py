@@ -10,7 +10,8 @@ from memory.access.owners import find_owner, find_session, make_owner
 from memory.domain import Caller
 from memory.store import documents
 from memory.store.values import Put
-from memory.turn.head import Head, read_head
+from memory.turn.head import read_stored
+from memory.turn.values import Stored
 from tests.jobbing import Bench
 from tests.remembering import Talk
 from tests.resources import digest_of, fact, good, link
@@ -27,11 +28,11 @@ def write(bench: Bench, whose: Caller, namespace: tuple[str, ...], value: Any, a
         documents.write(tx, owner.id, Put(namespace, key, value), bench.clock(), author=author)
 
 
-def head(bench: Bench) -> Head:
+def head(bench: Bench) -> Stored:
     with bench.services.database.read() as tx:
         row = find_session(tx, Caller(user_id="ada"), "s")
         with statements(bench.services.database) as sent:
-            found = read_head(tx, row)
+            found = read_stored(tx, row)
         assert len(sent) == 1
         return found
 

@@ -47,7 +47,7 @@ class Blocks:
         admitted = admit(parts, caller, request)
         assert isinstance(admitted, Admitted)  # only a stored turn can have ended already
         parts = replace(parts, settings=admitted.settings)
-        if (always := tokens.estimate(admitted.head) + FRAME_TOKENS) > (request.block or 0):
+        if (always := tokens.estimate(admitted.head.text) + FRAME_TOKENS) > (request.block or 0):
             raise InvalidRequest(
                 "tokens_too_few",
                 f"What every prompt shows (instructions, profile, summary, facts) takes about {always} tokens here. "
@@ -55,5 +55,5 @@ class Blocks:
                 param="tokens",
             )
         prompt = compose(parts, caller, admitted, look_back(parts, admitted, request), request)
-        text = "\n\n".join(filter(None, (admitted.head, prompt.quoted)))
+        text = "\n\n".join(filter(None, (admitted.head.text, prompt.quoted)))
         return Block(text, tokens.estimate(text), prompt.started.memory)

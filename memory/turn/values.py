@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Literal
 
@@ -101,18 +101,58 @@ class Began:
 
 
 @dataclass(frozen=True)
+class Stored:
+    """What is stored for the head of a session, and which other kinds of memory there are.
+
+    `state` is how the summary stands, and `failing` says that its update fails.  `system_text` is the tenant's stored
+    system prompt.  Of `instructions` and conversation `types` with one name there is the person's own rather than the
+    tenant's.  `profile` is its version and value.  The last four say whether there is anything to ask for: facts of
+    this session or of its person, the owner's links, examples of the owner or the tenant, and hidden messages.
+    """
+
+    summary: Sections = Sections()
+    state: str = "none"
+    failing: bool = False
+    system_text: str | None = None
+    instructions: str = ""
+    types: Mapping[str, Any] = field(default_factory=dict)
+    profile: tuple[int, Any] | None = None
+    facts: bool = False
+    links: bool = False
+    examples: bool = False
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first message of a prompt, and what it was made from.
+
+    `text` begins with the `instructions`; what is remembered follows.  `explained` says that it tells how to read that.
+    `profile_version` is that of the profile it shows (0: none), whose values say `told_facts` already; `facts` are
+    those it lists, and `other_facts` what else holds.
+    """
+
+    text: str = ""
+    instructions: str = ""
+    explained: bool = True
+    profile_version: int = 0
+    told_facts: tuple[Fact, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    other_facts: tuple[Fact, ...] = ()
+    stored: Stored = Stored()
+
+
+@dataclass(frozen=True)
 class Admitted:
     """A turn that may go on, and what its session remembers, read in one transaction.
 
     `lease` keeps others out of the session and `turn_id` is the turn's row; a temporary turn has neither, and a
     client's request that is `passed_on` goes to the model without memory.  `session_id` is None outside any session.
 
-    `exchange` is the new message, in a client's conversation followed by calls of tools and their results.  `head` is
-    the first message of the prompt; `explained` says that it tells how to read remembered text, and `told_facts` are
-    those that its profile says.  `examples` says whether there are any to choose from.  `tail` is what fits of the
-    messages since the head's summary.  `tokens` is the estimated size of all these in the prompt, `full_history_tokens`
-    that of every message instead, but for hidden ones.  `past` is where the turn may look back: not at the messages
-    that the prompt shows anyway.  `report` has no facts and excerpts yet.  `settings` are those for
+    `exchange` is the new message, in a client's conversation followed by calls of tools and their results.  `tail` is
+    what fits of the messages since the head's summary.  `tokens` is the estimated size of all these in the prompt,
+    `full_history_tokens` that of every message instead, but for hidden ones.  `past` is where the turn may look back:
+    not at the messages that the prompt shows anyway.  `report` has no facts and excerpts yet.  `settings` are those for
     the conversation's type.
     """
 
@@ -123,15 +163,8 @@ class Admitted:
     report: MemoryReport
     settings: Settings
     past: Past = Past(0, "")
-    head: str = ""
-    explained: bool = True
-    summary: Sections = Sections()
-    told_facts: tuple[Fact, ...] = ()
-    head_facts: tuple[Fact, ...] = ()
-    other_facts: tuple[Fact, ...] = ()
-    examples: bool = False
+    head: Head = Head()
     tail: tuple[Message, ...] = ()
-    summary_failing: bool = False
     began: Began | None = None
     client: ClientView | None = None
     passed_on: bool = False
