@@ -10,10 +10,11 @@ from cli.jobs import jobs
 from cli.keys import keys
 from cli.logs import logs
 from cli.mcp import mcp
+from cli.move import move_to
 from cli.prompts import prompts
 
 
 def register_commands(app: Flask) -> None:
     """Add every command to the application."""
-    for command in (index, jobs, keys, logs, mcp, prompts, backup, restore):
+    for command in (index, jobs, keys, logs, mcp, prompts, backup, restore, move_to):
         app.cli.add_command(command)

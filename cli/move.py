@@ -1,0 +1,82 @@
+"""`flask move-to`: all that is stored, into another database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+from flask.cli import with_appcontext
+from flask_migrate import upgrade
+from sqlalchemy import select
+
+from api.blueprint import services
+from app import create_app, services_of
+from cli.told import errors_told
+from memory.domain import Caller
+from memory.errors import Conflict
+from memory.ops.backup import DataLock
+from memory.ops.moving import count, move
+from memory.services import Services, utc_now
+from models import MessageRow, OwnerRow
+
+SAMPLES = 20  # persons of whom one search is compared
+
+
+@click.command("move-to")
+@click.argument("database_url")
+@with_appcontext
+def move_to(database_url: str) -> None:
+    """Copy all that is stored to DATABASE_URL, and compare every row.  Stop all servers first.
+
+    The target is empty, or has what an earlier call that broke off copied.  The search index is made again where it is
+    needed.
+    """
+    source = services()
+    with errors_told(), DataLock(source.settings.data_dir).alone(), _target(source, database_url) as target:
+        rows = count(source.database)
+        with click.progressbar(length=2 * rows, label=f"Copying and comparing {rows} rows") as bar:
+            move(source.database, target.database, lambda _table, done: bar.update(done))
+        searches = _compare_searches(source, target)
+    click.echo(f"Moved {rows} rows; {searches} searches find the same. Set DATABASE_URL to the new database, start")
+    click.echo("Recap, and delete the former database when you don't need it any more: it still has everything.")
+
+
+@contextmanager
+def _target(source: Services, database_url: str) -> Iterator[Services]:
+    """The services of an application on the other database, with its schema."""
+    app = create_app(source.settings.model_copy(update={"database_url": database_url, "log_level": "warning"}))
+    with app.app_context():
+        upgrade()
+    target = services_of(app)
+    try:
+        yield target
+    finally:
+        target.database.close()
+
+
+def _compare_searches(source: Services, target: Services) -> int:
+    """Search for the newest words of some persons in both databases; how many searches that were."""
+    newest = (
+        select(MessageRow.content).where(MessageRow.owner_id == OwnerRow.id).order_by(MessageRow.id.desc()).limit(1)
+    )
+    with source.database.read() as tx:
+        samples = tx.execute(
+            select(OwnerRow.tenant, OwnerRow.name, newest.scalar_subquery())
+            .where(OwnerRow.kind == "user", newest.exists())
+            .order_by(OwnerRow.id)
+            .limit(SAMPLES)
+        ).all()
+    now = utc_now()
+    for tenant, name, words in samples:
+        found, there = (
+            [one.message.id for one in where.recall.search(Caller(tenant, name), now, text=words[:200]) if one.message]
+            for where in (source, target)
+        )
+        if found != there:
+            raise Conflict(
+                "search_differs",
+                "Every row was copied, but a search finds other messages there. Run `flask index verify` with the new "
+                "DATABASE_URL before you use it.",
+            )
+    return len(samples)

@@ -1,0 +1,118 @@
+"""`flask move-to`: all rows in another database, compared one by one."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from flask import Flask
+from sqlalchemy import create_engine, select
+
+from app import services_of
+from cli import register_commands
+from memory.ops.backup import DataLock
+from models import Base
+from tests.resources import good
+from tests.talking import chat
+
+
+def run(app: Flask, *command: object) -> Result:
+    services_of(app).stop()
+    if "move-to" not in app.cli.commands:
+        register_commands(app)
+    return app.test_cli_runner().invoke(args=[str(part) for part in command])
+
+
+def all_rows(url: str) -> dict[str, list[Any]]:
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        found = {
+            table.name: [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key))]
+            for table in Base.metadata.sorted_tables
+        }
+    engine.dispose()
+    return found
+
+
+@pytest.fixture
+def lived_in(app: Flask) -> Flask:
+    """People, a correction (a fact that is superseded by a later one), items, and an erased message."""
+    client = app.test_client()
+    for who in ("ada", "bo"):
+        for words in ("My name is Ada and I live in Lyon.", "I work at a bakery.", "No, I moved to Paris last week."):
+            chat(client, words, session_id=f"{who}s", user_id=who)
+            services_of(app).outbox.run_due()
+    good(client.put("/api/store/items", json={"user_id": "ada", "namespace": ["a"], "key": "k", "value": {"n": 1.5}}))
+    last = client.get("/api/sessions/bos/messages").json["items"][-1]["id"]
+    good(client.delete(f"/api/sessions/bos/messages/{last}"))
+    return app
+
+
+def url_of(file: Path) -> str:
+    return f"sqlite:///{file}"
+
+
+def test_every_row_is_moved_and_searches_find_the_same(lived_in: Flask, tmp_path: Path) -> None:
+    source, target = services_of(lived_in).settings.sqlalchemy_url, url_of(tmp_path / "new.db")
+    result = run(lived_in, "move-to", target)
+    assert result.exit_code == 0, result.output
+    assert "2 searches find the same" in result.output
+    moved = all_rows(target)
+    assert moved == all_rows(source)
+    superseded = [*Base.metadata.tables["facts"].c.keys()].index("superseded_by")
+    assert any(fact[superseded] for fact in moved["facts"])
+
+
+def test_a_move_that_broke_off_is_taken_up(lived_in: Flask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = services_of(lived_in).settings.sqlalchemy_url, url_of(tmp_path / "new.db")
+    monkeypatch.setattr("memory.ops.moving.BATCH", 3)
+    assert run(lived_in, "move-to", target).exit_code == 0
+    with sqlite3.connect(tmp_path / "new.db") as new:
+        new.execute("PRAGMA foreign_keys = ON")
+        new.execute("DELETE FROM sessions WHERE public_id = 'bos'")  # with its messages, facts and turns
+        new.execute("UPDATE facts SET superseded_by = NULL")
+    new.close()
+    assert all_rows(target) != all_rows(source)
+    assert run(lived_in, "move-to", target).exit_code == 0
+    assert all_rows(target) == all_rows(source)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE messages SET content = 'Something else' WHERE id = 1",
+        "INSERT INTO owners (tenant, kind, name, created_at) VALUES ('t', 'user', 'eve', '2026-01-01 00:00:00')",
+    ],
+)
+def test_a_target_with_other_data_is_refused(lived_in: Flask, tmp_path: Path, change: str) -> None:
+    target = url_of(tmp_path / "new.db")
+    assert run(lived_in, "move-to", target).exit_code == 0
+    with sqlite3.connect(tmp_path / "new.db") as new:
+        new.execute(change)
+    new.close()
+    before = all_rows(target)
+    result = run(lived_in, "move-to", target)
+    assert result.exit_code == 1 and "The source is unchanged. Empty the target" in result.output
+    assert all_rows(target) == before
+
+
+def test_ids_of_deleted_rows_are_not_given_again(lived_in: Flask, tmp_path: Path) -> None:
+    client = lived_in.test_client()
+    good(client.delete("/api/sessions/bos"))
+    newest = max(message[0] for message in all_rows(services_of(lived_in).settings.sqlalchemy_url)["messages"])
+    assert run(lived_in, "move-to", url_of(tmp_path / "new.db")).exit_code == 0
+    with sqlite3.connect(tmp_path / "new.db") as new:
+        (last,) = new.execute("SELECT seq FROM sqlite_sequence WHERE name = 'messages'").fetchone()
+    new.close()
+    assert last > newest
+
+
+def test_nothing_is_moved_beside_a_server(lived_in: Flask, tmp_path: Path) -> None:
+    lock = DataLock(services_of(lived_in).settings.data_dir)
+    lock.share()
+    result = run(lived_in, "move-to", url_of(tmp_path / "new.db"))
+    lock.release()
+    assert result.exit_code == 1 and "stop it first" in result.output
