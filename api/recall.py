@@ -1,13 +1,16 @@
-"""POST /api/recall."""
+"""POST /api/recall, and excerpts that did not help."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import DAY_SPENT, caller, resource, services
-from memory.access.keys import READ
+from api.blueprint import DAY_SPENT, ID, caller, resource, services
+from api.sessions import NOT_THERE as NO_SESSION
+from memory.access.keys import CHAT, READ
 from memory.turn.values import TurnRequest
-from schemas.recall import RecallBlock, RecallRequest
+from schemas.fields import CallerQuery
+from schemas.people import UnhelpfulReceipt
+from schemas.recall import RecallBlock, RecallRequest, Unhelpful, UnhelpfulCreate, UnhelpfulPage, UnhelpfulQuery
 
 blueprint = resource("recall", "What is remembered, for an application's own model.")
 
@@ -29,3 +32,40 @@ def recall(body: dict[str, Any]) -> Any:
     """
     whose = caller(body.pop("user_id"))
     return services().blocks.make(whose, TurnRequest(**body, temporary=True))
+
+
+@blueprint.post(
+    "/recall/unhelpful",
+    scope=CHAT,
+    errors={404: "The session, the exchange or a message does not exist, or belongs to someone else."},
+)
+@blueprint.arguments(UnhelpfulCreate)
+@blueprint.response(201, Unhelpful)
+def add_unhelpful(body: dict[str, Any]) -> Any:
+    """Mark a recalled excerpt as not helpful
+
+    For similar questions of the same person it counts half from now on: for questions that share half of their words,
+    or mean much the same. The `why` of an excerpt says what it lost by that, as `unhelpful`. The mark goes when the
+    question or a message of the excerpt is erased or replaced.
+    """
+    return services().unhelpful.add(caller(body.pop("user_id")), **body)
+
+
+@blueprint.get("/recall/unhelpful", errors={404: NO_SESSION})
+@blueprint.arguments(UnhelpfulQuery, location="query")
+@blueprint.response(200, UnhelpfulPage)
+def list_unhelpful(query: dict[str, Any]) -> Any:
+    """List the excerpts that a person marked as not helpful, newest first"""
+    return services().unhelpful.page(caller(query.pop("user_id")), **query)
+
+
+@blueprint.delete(
+    f"/recall/unhelpful/{ID % 'mark_id'}",
+    scope=CHAT,
+    errors={404: "The mark does not exist or belongs to someone else."},
+)
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(200, UnhelpfulReceipt)
+def delete_unhelpful(query: dict[str, Any], mark_id: int) -> Any:
+    """Take a mark back: the excerpt counts as before"""
+    return services().erasing.unhelpful(caller(query["user_id"]), mark_id)

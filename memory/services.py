@@ -40,6 +40,7 @@ from memory.longterm.forgetting import forget_facts
 from memory.longterm.instructions import Instructions
 from memory.longterm.links import Links
 from memory.longterm.profile import Profiles
+from memory.longterm.unhelpful import Unhelpful
 from memory.ops import logs
 from memory.ops.backup import DataLock
 from memory.ops.database_errors import DAMAGED, in_short, schema_differs
@@ -144,6 +145,7 @@ class Services:
         self.instructions = instructions = Instructions(database, now)
         self.feedback = Feedback(settings, database, prompts, outbox, instructions, mini, now)
         self.examples = examples = Examples(database, index, now)
+        self.unhelpful = Unhelpful(database, now)
         self.relay = Relay(model_server)
         parts = partial(
             Parts,

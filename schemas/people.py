@@ -56,6 +56,7 @@ MessageReceipt = SessionReceipt.from_dict({"message_id": fields.Integer()}, name
 FactReceipt = Receipt.from_dict({"fact_id": fields.Integer()}, name="FactReceipt")
 ItemReceipt = Receipt.from_dict({"namespace": fields.List(fields.String()), "key": fields.String()}, name="ItemReceipt")
 ExampleReceipt = Receipt.from_dict({"example_id": fields.Integer()}, name="ExampleReceipt")
+UnhelpfulReceipt = Receipt.from_dict({"mark_id": fields.Integer()}, name="UnhelpfulReceipt")
 NamedReceipt = Receipt.from_dict({"name": fields.String()}, name="NamedReceipt")  # instructions, types
 FactsReceipt = Receipt.from_dict({"forgotten": fields.Integer()}, name="FactsReceipt")  # of the named facts
 

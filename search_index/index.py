@@ -25,6 +25,7 @@ from search_index import operators
 from search_index.analysis import ENGLISH, Analysis
 from search_index.arrays import EMPTY, Block, Candidates, Document, Entry, code, gather, microseconds
 from search_index.caches import SizedCache, clear_all
+from search_index.likeness import alike
 from search_index.ranking import WORDS, Asked, Recipe, rank
 from search_index.store import FORMAT, NO_INDEX, IndexBusy, IndexLost, Store, best, blocks_of, matching
 from search_index.vectors import NO_VECTOR, Embedder, EmbeddingUnavailable, packed
@@ -250,6 +251,10 @@ class SearchIndex(Store):
             code(query.about) if query.about else 0,
             query.linked,
         )
+
+    def alike(self, prepared: Prepared, texts: Sequence[str]) -> list[bool]:
+        """Which of these texts ask for much the same as the query."""
+        return alike(self._analysis, self._quick_embedder, prepared.text, texts)
 
     def highlights(self, prepared: Prepared, text: str) -> list[str]:
         """The words of `text` that a query looked for, as they are written there, in their order."""

@@ -76,3 +76,11 @@ def test_a_turn_asks_for_no_kind_of_memory_that_is_not_there(talk: Talk) -> None
     assert asked_for(talk) == ["facts"]
     good(talk.client.post("/api/examples", json={"input": "Where is Bo?", "output": "In Oslo."}))
     assert asked_for(talk) == ["facts", "items"]
+    ada = Talk(talk.app, talk.server, "asking", "ada")
+    ada.hear("Ida lives in Porto.")
+    assert asked_for(ada) == ["items"], "the tenant's example"
+    asking = chat(ada.client, "Does Ida live in Porto?", session_id="asking")
+    hit = good(ada.client.get("/api/sessions/asking/messages"))["items"][0]["id"]
+    mark = {"session_id": "asking", "message_id": asking["message_id"], "hits": [hit]}
+    good(ada.client.post("/api/recall/unhelpful", json=mark))
+    assert asked_for(ada) == ["items", "items"]

@@ -155,6 +155,8 @@ CHATTING = {
     "PUT /api/store/items",
     "DELETE /api/store/items",
     "POST /api/feedback",
+    "POST /api/recall/unhelpful",
+    "DELETE /api/recall/unhelpful/{mark_id}",
     "POST /api/store/batch",
     "POST /v1/chat/completions",
     "POST /v1/embeddings",

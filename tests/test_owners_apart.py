@@ -37,8 +37,9 @@ class Id:
     of: str
 
 
-OF = ("session", "message", "fact", "example", "job", "user", "prompt")
-SESSION, MESSAGE, FACT, EXAMPLE, JOB, USER, PROMPT = map(Id, OF)
+OF = ("session", "message", "fact", "example", "mark", "job", "user", "prompt")
+SESSION, MESSAGE, FACT, EXAMPLE, MARK, JOB, USER, PROMPT = map(Id, OF)
+HIT = Id("hit")  # a message that was said before
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def openai(headers: Mapping[str, Any] | None = None, makes: str = "", **body: An
 
 # What is in a path is added from there: `{session_id}` is a session's id.
 IN_PATHS = {f"{of}_id": Id(of) for of in OF[:-1]} | {"name": PROMPT}
-IDS = IN_PATHS.keys() - {"name"} | {"around", "replaces", "ids"}  # what fields for ids are called
+IDS = IN_PATHS.keys() - {"name"} | {"around", "replaces", "ids", "hits"}  # what fields for ids are called
 
 TABLE: dict[str, tuple[Request, ...]] = {
     "GET /api/conversation-types": (listing("user_id", user_id=USER),),
@@ -101,6 +102,15 @@ TABLE: dict[str, tuple[Request, ...]] = {
         Request(json={"user_id": USER, "session_id": SESSION, "message_id": MESSAGE}),
     ),
     "DELETE /api/examples/{example_id}": (BY_USER,),
+    "GET /api/recall/unhelpful": (
+        listing("user_id", user_id=USER),
+        Request(query={"user_id": USER, "session_id": SESSION}),
+        listing("user_id", "message_id", user_id=USER, message_id=MESSAGE),
+    ),
+    "POST /api/recall/unhelpful": (
+        Request(json={"user_id": USER, "session_id": SESSION, "message_id": MESSAGE, "hits": [HIT]}),
+    ),
+    "DELETE /api/recall/unhelpful/{mark_id}": (BY_USER,),
     "POST /api/chat": (
         Request(
             json={"message": "Hello there", "session_id": SESSION, "user_id": USER}, makes=frozenset({"session_id"})
@@ -223,6 +233,7 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "GET /health/live": (NO_IDS,),
     "GET /health/ready": (NO_IDS,),
 }
+OF_A_PERSON = ("/api/graph", "/api/recall/unhelpful")  # which ask whose they are
 WHOLE_TENANTS = {
     "GET /api/prompts/{name}",
     "PUT /api/prompts/{name}",
@@ -268,7 +279,8 @@ class World:
 
 def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink: str) -> dict[str, Any]:
     """One of everything for a person; its ids."""
-    append(client, session, [said(f"I like {drink}."), said(f"So {drink} it is.", "assistant")], user_id=user)
+    messages = [said(f"I like {drink}."), said(f"So {drink} it is.", "assistant")]
+    hit, _ = append(client, session, messages, user_id=user)["message_ids"]
     good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": drink}}))
     fact = good(client.post("/api/facts", json={"user_id": user, "text": f"Likes {drink}"}))
     good(client.put("/api/store/items", json={**ITEM, "value": {"drink": drink}, "user_id": user}))
@@ -280,6 +292,8 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
     good(client.put("/api/conversation-types/diary", json={"user_id": user, "prompt": f"Mention {drink}."}))
     judged = {"user_id": user, "session_id": session, "message_id": turn["message_id"], "instruction": "tone"}
     good(client.post("/api/feedback", json={**judged, "text": f"Less about {drink}."}))
+    unhelpful = {"session_id": session, "message_id": turn["message_id"], "hits": [hit]}
+    mark = good(client.post("/api/recall/unhelpful", json=unhelpful))
     for text in (f"Drinks {drink} at noon", f"At noon drinks {drink}"):
         good(client.post("/api/facts", json={"user_id": user, "text": text}))
     good(client.post(f"/api/users/{user}/consolidation"))
@@ -293,6 +307,8 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
         "message": turn["user_message_id"],
         "fact": fact["id"],
         "example": example["id"],
+        "hit": hit,
+        "mark": mark["id"],
         "job": job,
         "user": user,
         "prompt": prompt,
@@ -308,7 +324,7 @@ def make_world(app: Flask, case: str) -> World:
     hers = fill(ada, "ada", "adas-tea", "terse" if tenants else None, "coffee")
     hers["new session"] = "adas-new"
     nobodys = {"session": "nobodies", "new session": "nobodies", "user": "eve", "prompt": "vague"}
-    for of in ("message", "fact", "example", "job"):
+    for of in ("message", "fact", "example", "hit", "mark", "job"):
         same_length = (int(digit * len(str(his[of]))) for digit in "987")
         nobodys[of] = next(number for number in same_length if number not in (his[of], hers[of]))
     return World(app, case, Owner(ada, hers), Owner(bob, his), nobodys)
@@ -333,7 +349,7 @@ def fields(call: str, request: Request) -> Iterator[str]:
     yield from (name for name in re.findall(r"\{(\w+)\}", call) if name in IN_PATHS)
     for part in (request.query, request.headers, request.json if isinstance(request.json, dict) else {}):
         for name, value in part.items():
-            if isinstance(value, Id) or value == [FACT]:
+            if isinstance(value, Id) or value in ([FACT], [HIT]):
                 yield name
             elif isinstance(value, dict):
                 yield from (inner for inner, at in value.items() if isinstance(at, Id))
@@ -482,8 +498,9 @@ def test_the_same_calls_succeed_with_what_is_ones_own_and_leave_the_others_alone
 
 
 def _erasing_last(call: str) -> tuple[bool, bool, bool, int]:
-    """The smaller things before those that they are in; and what clients send, which may replace others, late."""
-    erases = call.startswith("DELETE") or call.endswith(("/retry", "/forget"))
+    """The smaller things before those that they are in; and what clients send, which may replace others, late.  A mark
+    is taken back before its question is replaced."""
+    erases = (call.startswith("DELETE") and "unhelpful" not in call) or call.endswith(("/retry", "/forget"))
     return erases, call.endswith("/forget") or "/v1/" in call, not call.endswith("/retry"), -call.count("/")
 
 
@@ -501,7 +518,9 @@ def test_a_cursor_that_was_made_for_another_shows_ones_own(app: Flask, case: str
         for answered in ("Tea", "Juice"):
             good(client.post("/api/examples", json={"input": "What to drink?", "output": answered}))
         good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": "again"}}))
-        good(client.post("/api/chat", json={"session_id": session, "message": "And once more."}))
+        turn = good(client.post("/api/chat", json={"session_id": session, "message": "And once more."}))
+        unhelpful = {"session_id": session, "message_id": turn["message_id"], "hits": [owner.ids["hit"]]}
+        good(client.post("/api/recall/unhelpful", json=unhelpful))
         made = {"valid_from": "2026-03-01", "created_at": "2026-03-01", "category": "other", "importance": 3}
         links = [{"subject": "user", "relation": "drinks", "object": drink} for drink in (owner.ids["user"], "tea")]
         facts = [{"id": 1, "text": "Drinks a lot", "scope": "user", **made, "links": links}]
@@ -511,7 +530,7 @@ def test_a_cursor_that_was_made_for_another_shows_ones_own(app: Flask, case: str
     assert len(addresses) >= 6
     for path in addresses:
         of_his, of_hers = (
-            {"session_id": owner.ids["session"]} if path == "/api/graph" else {} for owner in (here.bob, here.ada)
+            {"session_id": owner.ids["session"]} if path in OF_A_PERSON else {} for owner in (here.bob, here.ada)
         )
         of_bob, of_ada = (
             path.format(session_id=owner.ids["session"], user_id=owner.ids["user"]) for owner in (here.bob, here.ada)

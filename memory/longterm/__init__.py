@@ -7,6 +7,7 @@ conversation_types  what a conversation is for, and what a turn does differently
 examples        good answers, shown where a similar message comes
 instructions    named texts beside the system prompt, in versions, and proposals for them
 feedback        what a person thinks of a reply, and what it changes
+unhelpful       excerpts that did not help, and count less for similar questions
 exchanges       what a person said and the reply to it, which they judge
 shapes          what an import may bring of these
 forgetting      what goes with messages that are erased or replaced

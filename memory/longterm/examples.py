@@ -12,17 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
-
-from memory.access.owners import WHOSE, find_owner, find_session, make_owner, owned
+from memory.access.owners import WHOSE, find_owner, find_session, make_owner
 from memory.domain import Caller
-from memory.errors import NotFound
 from memory.longterm.exchanges import Exchange, find_exchange
 from memory.paging import Page, decode_cursor, page_of
 from memory.store import documents
 from memory.store.finding import found
 from memory.store.values import OWN, Item, Put
-from models import Database, ItemRow, OwnerRow, Transaction
+from models import Database, ItemRow, Transaction
 from search_index import Query, SearchIndex
 
 NAMESPACE = (OWN, "examples")
@@ -118,15 +115,6 @@ def drop(tx: Transaction, exchange: Exchange, now: datetime) -> None:
     """Take away the example that an exchange is."""
     item = documents.read(tx, exchange.session.owner_id, NAMESPACE, exchange.key, now)
     documents.remove(tx, [item.id] if item is not None else [])
-
-
-def find(tx: Transaction, caller: Caller, example_id: int) -> int:
-    """The id of the item that the caller's example is.  Raises NotFound."""
-    query = select(ItemRow.id).join(OwnerRow, OwnerRow.id == ItemRow.owner_id).where(ItemRow.id == example_id)
-    there = tx.scalar(owned(query.where(ItemRow.namespace == documents.joined(NAMESPACE)), caller))
-    if there is None:
-        raise NotFound("example_not_found", f"There is no example {example_id}.")
-    return there
 
 
 def shown(tx: Transaction, ids: Iterable[int]) -> tuple[Example, ...]:

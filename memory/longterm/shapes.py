@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from memory.domain import RECALL_MODES
 from memory.llm.mini import INTEGER, TEXT, list_of, object_of
-from memory.longterm import conversation_types, examples, feedback, instructions
+from memory.longterm import conversation_types, examples, feedback, instructions, unhelpful
 from memory.store.values import Item, ItemVersion
 
 _TEXT = {"type": "string", "maxLength": instructions.TEXT_CHARS}
@@ -35,6 +35,7 @@ _SHAPES: dict[tuple[str, ...], Any] = {
         state={**TEXT, "not": {"const": feedback.WAITING}},  # nothing is derived from what was said elsewhere
         reason=TEXT,
     ),
+    unhelpful.NAMESPACE: object_of(),
 }
 
 

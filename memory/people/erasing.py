@@ -28,7 +28,7 @@ from memory.facts.corrections import line_up_to, withdraw
 from memory.facts.facts import as_fact
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
-from memory.longterm import examples
+from memory.longterm import examples, unhelpful
 from memory.longterm.conversation_types import ConversationTypes
 from memory.longterm.forgetting import forget_facts, forget_messages
 from memory.longterm.instructions import Instructions
@@ -77,6 +77,7 @@ class Receipt:
     message_id: int | None = None
     fact_id: int | None = None
     example_id: int | None = None
+    mark_id: int | None = None
     name: str | None = None
     namespace: Namespace = ()
     key: str | None = None
@@ -182,8 +183,11 @@ class Erasing:
 
     def example(self, caller: Caller, example_id: int) -> Receipt:
         """Erase an example.  Raises NotFound."""
-        erased = self._documents(caller, lambda tx: [examples.find(tx, caller, example_id)])
-        return replace(erased, example_id=example_id)
+        return replace(self._document(caller, examples.NAMESPACE, example_id, "example"), example_id=example_id)
+
+    def unhelpful(self, caller: Caller, mark_id: int) -> Receipt:
+        """Take back that an excerpt did not help.  Raises NotFound."""
+        return replace(self._document(caller, unhelpful.NAMESPACE, mark_id, "mark"), mark_id=mark_id)
 
     def instruction(self, caller: Caller, name: str) -> Receipt:
         """Erase an instruction with its versions, and the proposal that waits for it.  Raises NotFound."""
@@ -192,6 +196,9 @@ class Erasing:
     def conversation_type(self, caller: Caller, name: str) -> Receipt:
         """Erase what a type does.  Raises NotFound."""
         return replace(self._documents(caller, lambda tx: self.types.find(tx, caller, name)), name=name)
+
+    def _document(self, caller: Caller, namespace: Namespace, item_id: int, kind: str) -> Receipt:
+        return self._documents(caller, lambda tx: [documents.find(tx, caller, namespace, item_id, kind)])
 
     def _documents(self, caller: Caller, find: Callable[[Transaction], Collection[int]]) -> Receipt:
         """Erase the documents of long-term memory that `find` finds, with their history."""

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
+from itertools import compress
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, case, exists, or_, select
@@ -24,6 +25,7 @@ from memory.jobs.outbox import JobRequest, Outbox
 from memory.languages import analysis_in
 from memory.llm.mini import Mini
 from memory.longterm.links import sources_about
+from memory.longterm.unhelpful import marks_on
 from memory.ops import logs
 from memory.recall import reranking, triggers
 from memory.recall.derived import MESSAGES_MAX, RANKED_MAX, derived
@@ -37,6 +39,8 @@ log = logging.getLogger(__name__)
 
 QUERY_CHARS = 2000  # of a message that are searched with; what somebody pastes after that is not a question
 RELEVANT_SHARE = 0.55  # of the best hit's score: beside one clear match, what shares a common word is noise
+UNHELPFUL = 0.5  # by which a hit's score is multiplied that did not help with a similar question
+SPARE = 10  # hits in whose place others may come then
 
 
 class SearchResult(NamedTuple):
@@ -61,8 +65,8 @@ class SearchResult(NamedTuple):
 class Past:
     """Whose past a turn may look into: the owner's, or with RECALL_SCOPE=session only this session's.
 
-    `exclude` are the ids of messages that the prompt shows anyway or that are hidden.  Without `links` the owner is
-    known to have none.
+    `exclude` are the ids of messages that the prompt shows anyway or that are hidden.  Without `links`, or `unhelpful`
+    excerpts, the owner is known to have none.
     """
 
     owner_id: int
@@ -70,6 +74,7 @@ class Past:
     session_row_id: int | None = None
     exclude: frozenset[int] = frozenset()
     links: bool = True
+    unhelpful: bool = True
 
 
 @dataclass(frozen=True)
@@ -200,9 +205,11 @@ class Recall:
         reach = self._settings.recall_window
         session = (past.session_row_id or 0) if self._settings.recall_scope == "session" else None
         if query.text:
-            limit, about = max(query.limit, reranking.MOST if self._mini else 0), triggers.about(query.text)
+            spare, about = SPARE * past.unhelpful, triggers.about(query.text)
+            limit = max(query.limit + spare, reranking.MOST if self._mini else 0)
             wanted = replace(query, limit=limit, exclude=past.exclude, session_id=session, about=about)
-            hits, near = self._find(past, self._index.prepare(wanted, past.owner_key), reach)
+            prepared = self._index.prepare(wanted, past.owner_key)
+            hits, near = self._find(past, prepared, reach)
         else:
             spans: Spans = query.times or [(query.after, query.before)]
             with self._database.connect() as tx:
@@ -214,8 +221,30 @@ class Recall:
             hits = [hit for hit in hits if hit.message_id in near]
             if self._mini is not None and len(hits) > 1:
                 hits = reranking.rerank(self._mini, past.owner_id, query.text, hits, near)
+            if past.unhelpful:
+                hits = self._judged(past, prepared, hits)
             hits = [hit for hit in hits[: query.limit] if hit.score >= RELEVANT_SHARE * hits[0].score]
         return fit(near, hits, budget=budget, reach=reach, exclude=past.exclude)
+
+    def _judged(self, past: Past, prepared: Prepared, hits: list[Hit]) -> list[Hit]:
+        """The hits, best first, of which those count less that did not help with a similar question."""
+        with self._database.connect() as tx:
+            marks = marks_on(tx, past.owner_id, [hit.message_id for hit in hits])
+        if not marks:
+            return hits
+        asked = [
+            triggers.decide(one.content, (), one.created_at, UTC, self._analysis, always=True).text
+            for one in (mark.question for mark in marks)
+        ]
+        similar = compress(marks, self._index.alike(prepared, asked))
+        unhelpful = {message.id for mark in similar for message in mark.messages}
+        judged = [
+            hit._replace(score=hit.score * UNHELPFUL, why={**hit.why, "unhelpful": hit.score * (UNHELPFUL - 1)})
+            if hit.message_id in unhelpful
+            else hit
+            for hit in hits
+        ]
+        return sorted(judged, key=lambda hit: -hit.score)
 
     def _find(self, past: Past, prepared: Prepared, reach: int) -> tuple[list[Hit], dict[int, Stored]]:
         """The hits, and all messages within `reach` of them.

@@ -16,9 +16,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, bindparam, delete, func, insert, or_, select, update
 
+from memory.access.owners import owned
+from memory.domain import Caller
 from memory.errors import Conflict, NotFound
 from memory.store.values import OWN, Item, ItemVersion, Namespace, Put, Source
-from models import ItemRow, ItemSourceRow, ItemVersionRow, MessageRow, SessionRow, Transaction
+from models import ItemRow, ItemSourceRow, ItemVersionRow, MessageRow, OwnerRow, SessionRow, Transaction
 
 _I, _V, _S = ItemRow.__table__.c, ItemVersionRow.__table__.c, ItemSourceRow.__table__.c
 _COLUMNS = (
@@ -71,6 +73,15 @@ def _named(tx: Transaction, owner_id: int, namespace: Namespace, key: str) -> It
 
 def _expired(item: Item, now: datetime) -> bool:
     return item.expires_at is not None and item.expires_at <= now
+
+
+def find(tx: Transaction, caller: Caller, namespace: Namespace, item_id: int, kind: str) -> int:
+    """The id of an item that is the caller's and of this namespace, which has the `kind`.  Raises NotFound."""
+    there = select(ItemRow.id).join(OwnerRow, OwnerRow.id == ItemRow.owner_id).where(ItemRow.id == item_id)
+    found = tx.scalar(owned(there.where(ItemRow.namespace == joined(namespace)), caller))
+    if found is None:
+        raise NotFound(f"{kind}_not_found", f"There is no {kind} {item_id}.")
+    return found
 
 
 def listed(tx: Transaction, owner_id: int, namespace: Namespace, now: datetime) -> list[Item]:

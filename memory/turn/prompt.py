@@ -102,6 +102,7 @@ def remember(
             session_row_id=row.id,
             exclude=frozenset([*hidden, *(one.id for one in (*tail, *exchange))]),
             links=head.stored.links,
+            unhelpful=head.stored.unhelpful,
         ),
         head=head,
         tail=tail,

@@ -106,8 +106,9 @@ class Stored:
 
     `state` is how the summary stands, and `failing` says that its update fails.  `system_text` is the tenant's stored
     system prompt.  Of `instructions` and conversation `types` with one name there is the person's own rather than the
-    tenant's.  `profile` is its version and value.  The last four say whether there is anything to ask for: facts of
-    this session or of its person, the owner's links, examples of the owner or the tenant, and hidden messages.
+    tenant's.  `profile` is its version and value.  The last five say whether there is anything to ask for: facts of
+    this session or of its person, the owner's links, examples of the owner or the tenant, excerpts that did not help
+    the owner, and hidden messages.
     """
 
     summary: Sections = Sections()
@@ -120,6 +121,7 @@ class Stored:
     facts: bool = False
     links: bool = False
     examples: bool = False
+    unhelpful: bool = False
     hidden: bool = False
 
 

@@ -12,6 +12,7 @@ from tests.browser.chatting import (
     begin,
     box,
     chat,
+    fits,
     known,
     messages,
     open_chat,
@@ -25,7 +26,7 @@ from tests.browser.conftest import Browse, Serve
 from tests.browsing import USUAL, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer, Status, Text
-from tests.resources import digest_of, fact
+from tests.resources import digest_of, fact, good
 
 
 def done(page: Page) -> None:
@@ -291,6 +292,17 @@ def test_why_this_answer_tells_what_was_recalled_and_what_it_cost(
     page.reload()  # the same is told of a stored reply
     messages(page).last.get_by_role("button", name=re.compile("Why this answer")).click()
     expect(told).to_contain_text("The ferry to Saaremaa leaves at 7:40 on Friday")
+    told.get_by_role("button", name="Not helpful").click()
+    expect(told.get_by_role("status")).to_contain_text("it counts less for similar questions")
+    fits(page)
+    chat(page, model_server, "At what time does the ferry to Saaremaa leave?", "At 7:40.")
+    messages(page).last.get_by_role("button", name=re.compile("Why this answer")).click()
+    expect(told.last).to_contain_text(re.compile(r"marked as not helpful before -\d"))
+    page.reload()
+    messages(page).nth(1).get_by_role("button", name=re.compile("Why this answer")).click()
+    told.get_by_role("button", name="Undo").click()
+    expect(told.get_by_role("button", name="Not helpful")).to_be_enabled()
+    assert good(live.client.get(f"/api/recall/unhelpful?user_id={ME}"))["items"] == []
     told.get_by_role("button", name=re.compile("The ferry")).click()
     expect(page.get_by_role("article").filter(has_text="leaves at 7:40 on Friday")).to_be_focused()
     assert session_shown(page) == "trip"

@@ -8,11 +8,12 @@ import { bringIntoView } from "./scrolling.js";
 
 const NEAREST = 2; // messages of the chat that are shown
 const QUOTED = 300; // characters of each
+const UNHELPFUL = "/api/recall/unhelpful";
 
 /** The explanation of the reply of `turn`, whose text is `reply`.  `jump(session, message)` goes to a message. */
 export class Why extends Component {
   place = createRef();
-  state = { memory: null, near: [] };
+  state = { memory: null, near: [], marks: [] };
 
   show = () => bringIntoView(this.place.current);
 
@@ -20,11 +21,12 @@ export class Why extends Component {
     this.show();
     const { turn, reply } = this.props;
     const path = `${api.sessionPath(turn.session_id)}/turns/${turn.message_id}`;
-    const [{ memory }, near] = await Promise.all([turn.memory ? turn : api.get(path), nearest(turn, reply)]);
-    this.setState({ memory, near }, this.show);
+    const read = [turn.memory ? turn : api.get(path), nearest(turn, reply), marksOf(turn)];
+    const [{ memory }, near, marks] = await Promise.all(read);
+    this.setState({ memory, near, marks }, this.show);
   }
 
-  render({ turn, jump }, { memory, near, busy, trouble }) {
+  render({ turn, jump }, { memory, near, marks, busy, trouble }) {
     return html`
       <section class="why" aria-label=${text("chat.why.title")} ref=${this.place}>
         <${Trouble} ...${trouble} />
@@ -32,7 +34,7 @@ export class Why extends Component {
         ${memory &&
         html`
           <${ThisChat} memory=${memory} near=${near} jump=${jump} />
-          <${FurtherBack} memory=${memory} jump=${jump} />
+          <${FurtherBack} memory=${memory} turn=${turn} marks=${marks} jump=${jump} />
           ${memory.facts.length > 0 && html`<${Facts} facts=${memory.facts} jump=${jump} />`}
           <${Tokens} usage=${turn.usage} />
         `}
@@ -40,6 +42,10 @@ export class Why extends Component {
     `;
   }
 }
+
+/** The excerpts of a turn that the person marked as not helpful. */
+const marksOf = ({ session_id, user_message_id: message_id }) =>
+  session_id && message_id ? api.all(UNHELPFUL, { session_id, message_id }) : [];
 
 /** The person's earlier messages in the chat that share most words with the reply, as excerpts. */
 async function nearest(turn, reply) {
@@ -74,7 +80,7 @@ function ThisChat({ memory, near, jump }) {
 
 const LOOKED = ["reference", "implicit", "plain", "time", "always"]; // kinds of messages for which Recap searches
 
-function FurtherBack({ memory: { excerpts, recall }, jump }) {
+function FurtherBack({ memory: { excerpts, recall }, turn, marks, jump }) {
   const { kind, calls = [] } = recall;
   const reason = kind ? text(`chat.why.reasons.${kind}`) : recall.reason; // turns of before have no kind
   const count = excerpts.length;
@@ -84,7 +90,7 @@ function FurtherBack({ memory: { excerpts, recall }, jump }) {
       <h2>${text("chat.why.further_back")}</h2>
       <p>${text(count ? "chat.why.recalled" : none, { reason, count })}</p>
       ${calls.length > 0 && html`<ul>${calls.map((call) => html`<li class="muted">${looked(call)}</li>`)}</ul>`}
-      <${Passages} excerpts=${excerpts} jump=${jump} />
+      <${Passages} excerpts=${excerpts} turn=${turn} marks=${marks} jump=${jump} />
     </div>
   `;
 }
@@ -98,13 +104,52 @@ function looked({ query, after, before, error, excerpts }) {
   return text("chat.why.looked_back", { asked, found: error ?? text("chat.why.passages", { count: excerpts }) });
 }
 
-const Passages = ({ excerpts, jump }) => html`
+/** Those of a stored `turn` can be marked as not helpful. */
+const Passages = ({ excerpts, turn, marks, jump }) => html`
   <ul hidden=${!excerpts.length}>
-    ${excerpts.map((excerpt) => html`<li><${Passage} ...${excerpt} jump=${jump} /></li>`)}
+    ${excerpts.map((excerpt) => {
+      const mark = marks?.find(({ messages }) => messages.some(({ id }) => excerpt.hits.includes(id)));
+      return html`
+        <li>
+          <${Passage} ...${excerpt} jump=${jump}>
+            ${turn?.message_id && html`<${Judged} turn=${turn} hits=${excerpt.hits} mark=${mark} />`}
+          <//>
+        </li>
+      `;
+    })}
   </ul>
 `;
 
-function Passage({ session_id: session, title, messages, hits, score, why, jump }) {
+/** Whether an excerpt helped with the question: it is marked as not helpful, and that is taken back. */
+class Judged extends Component {
+  state = { mark: this.props.mark };
+
+  mark = () =>
+    this.attempt(async () => {
+      const { turn: { session_id, message_id }, hits } = this.props;
+      this.setState({ mark: await api.post(UNHELPFUL, { session_id, message_id, hits }) });
+    });
+
+  undo = () =>
+    this.attempt(async () => {
+      await api.del(`${UNHELPFUL}/${this.state.mark.id}`).catch(api.unlessGone);
+      this.setState({ mark: null });
+    });
+
+  render(_, { mark, busy, trouble }) {
+    return html`
+      <div class="row wrap">
+        <span class="muted small" role="status">${mark && text("chat.why.marked")}</span>
+        <button class="link small" disabled=${busy} onClick=${mark ? this.undo : this.mark}>
+          ${text(mark ? "chat.why.undo" : "chat.why.unhelpful")}
+        </button>
+      </div>
+      <${Trouble} ...${trouble} />
+    `;
+  }
+}
+
+function Passage({ session_id: session, title, messages, hits, score, why, jump, children }) {
   const first = messages.find(({ id }) => hits.includes(id)) ?? messages[0];
   return html`
     <div class="excerpt">
@@ -125,6 +170,7 @@ function Passage({ session_id: session, title, messages, hits, score, why, jump 
         )}
       </blockquote>
       <${Parts} parts=${{ score, ...why }} />
+      ${children}
     </div>
   `;
 }
@@ -152,7 +198,7 @@ const Facts = ({ facts, jump }) => html`
 const Parts = ({ parts }) => html`
   <div class="parts">
     ${Object.entries(parts)
-      .filter(([, value]) => value > 0.005)
+      .filter(([, value]) => Math.abs(value) > 0.005)
       .map(([name, value]) => {
         const key = `chat.why.parts.${name}`;
         return html`<span>${hasText(key) ? text(key) : name} ${value.toFixed(2)}</span>`;
