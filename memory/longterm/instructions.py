@@ -9,7 +9,7 @@ goes when a message of that exchange is erased or replaced, and so do the later 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import unified_diff
@@ -20,11 +20,10 @@ from memory.domain import Caller
 from memory.errors import InvalidRequest, NotFound
 from memory.prompts.prompts import NAME
 from memory.store import documents
-from memory.store.values import OWN, Item, Namespace, Put
+from memory.store.values import OWN, Item, ItemVersion, Namespace, Put
 from models import Database, OwnerRow, Transaction
 
 NAMESPACE, PROPOSALS = (OWN, "instructions"), (OWN, "proposals")
-Owners = Sequence[OwnerRow | None]  # None is one of whom nothing is stored
 TEXT_CHARS = 4_000  # of one instruction
 TOTAL_CHARS = 8_000  # of all that a person or a tenant has: every prompt carries them
 
@@ -67,23 +66,22 @@ class Instructions:
     def all(self, caller: Caller) -> list[Instruction]:
         """What the caller's prompts show, and what waits for the caller, by name."""
         with self.database.read() as tx:
-            owners, kinds, now = _owners(tx, caller), (NAMESPACE, PROPOSALS), self.now()
-            items = (documents.listed(tx, one.id, kind, now) for one in owners if one is not None for kind in kinds)
-            names = {item.key for listed in items for item in listed}
-            return [self._shown(tx, owners, name) for name in sorted(names)]
+            found = self._known(tx, caller)
+        return [found[name] for name in sorted(found)]
 
     def get(self, caller: Caller, name: str) -> Instruction:
         """One of these.  Raises NotFound."""
         with self.database.read() as tx:
-            found = self._shown(tx, _owners(tx, caller), name)
-        if not found.version and found.proposal is None:
+            found = self._known(tx, caller).get(name)
+        if found is None:
             raise _not_found(name)
         return found
 
     def versions(self, caller: Caller, name: str) -> list[Instruction]:
         """All versions of the caller's own, newest first.  Raises NotFound."""
         with self.database.read() as tx:
-            return _versions(tx, self._own(tx, caller, name)[1])
+            _, item = self._own(tx, caller, name)
+            return _versions(name, documents.versions(tx, item.id))
 
     def put(self, caller: Caller, name: str, text: str, expected: int | None = None) -> Instruction:
         """Store a new version; with `expected` only after that one.  A proposal that waits is dropped.
@@ -93,7 +91,7 @@ class Instructions:
         check_name(name)
         with self.database.write() as tx:
             owner = find_owner(tx, caller) or make_owner(tx, caller, self.now())
-            value = {**self._value(tx, [owner], name), "text": text}
+            value = {"text": text, "sources": self._sources(tx, owner, name)}
             return self._write(tx, owner, Put(NAMESPACE, name, value, expected), "person")
 
     def rollback(self, caller: Caller, name: str, version: int) -> Instruction:
@@ -106,20 +104,19 @@ class Instructions:
     def decide(self, caller: Caller, name: str, *, accept: bool) -> Instruction:
         """Make the proposal a new version, or drop it.  Raises NotFound when none waits."""
         with self.database.write() as tx:
-            waiting = self._items(tx, [find_owner(tx, caller)], name, PROPOSALS)
-            if not waiting:
+            owner = find_owner(tx, caller)
+            if owner is None or self._item(tx, owner, name, PROPOSALS) is None:
                 raise NotFound("proposal_not_found", f"No proposal for the instruction {name!r} waits.", param="name")
-            owner, proposal = waiting[0]
             if accept:
                 return self.accept(tx, owner, name, "person")
-            documents.remove(tx, [proposal.id])
-            return self._shown(tx, _owners(tx, caller), name)
+            self._drop_proposal(tx, owner, name)
+            return self._known(tx, caller).get(name, Instruction(name))
 
     # -- for the engine's own transactions
 
     def text_of(self, tx: Transaction, owner: OwnerRow, name: str) -> str:
         """The text that the prompts of an owner, who is a user, show under this name."""
-        return str(self._value(tx, _owners(tx, Caller(owner.tenant, owner.name)), name)["text"])
+        return self._known(tx, Caller(owner.tenant, owner.user_id)).get(name, Instruction(name)).text
 
     def room(self, tx: Transaction, owner: OwnerRow, name: str) -> int:
         """The characters that an owner's instruction may have, beside the others."""
@@ -134,19 +131,34 @@ class Instructions:
 
     def accept(self, tx: Transaction, owner: OwnerRow, name: str, author: str) -> Instruction:
         """Make the proposal that waits a new version, which rests on what it and the version before rest on."""
-        ((_, proposal),) = self._items(tx, [owner], name, PROPOSALS)
+        proposal = self._item(tx, owner, name, PROPOSALS)
+        assert proposal is not None
         places = [[one.session_id, one.position] for one in documents.sources_of(tx, [proposal.id])[proposal.id]]
-        sources = [*self._value(tx, [owner], name)["sources"], *places]
-        put = Put(NAMESPACE, name, {"text": proposal.value["text"], "sources": sources})
-        return self._write(tx, owner, put, author, documents.messages_of(tx, proposal))
+        value = {"text": proposal.value["text"], "sources": [*self._sources(tx, owner, name), *places]}
+        return self._write(tx, owner, Put(NAMESPACE, name, value), author, documents.messages_of(tx, proposal))
 
     def find(self, tx: Transaction, caller: Caller, name: str) -> list[int]:
         """The ids of the items that the caller's own instruction and its proposal are.  Raises NotFound."""
         owner, item = self._own(tx, caller, name)
-        return [item.id, *(one.id for _, one in self._items(tx, [owner], name, PROPOSALS))]
+        return [one.id for one in (item, self._item(tx, owner, name, PROPOSALS)) if one is not None]
+
+    def _known(self, tx: Transaction, caller: Caller) -> dict[str, Instruction]:
+        """What the tenant and then the caller have, by name, with the proposals that wait."""
+        found: dict[str, Instruction] = {}
+        for owner in filter(None, (find_owner(tx, Caller(caller.tenant)), find_owner(tx, caller))):
+            items = documents.listed(tx, owner.id, NAMESPACE, self.now())
+            histories = documents.histories(tx, [item.id for item in items])
+            for item in items:
+                newest = _versions(item.key, histories[item.id][::-1])[0]
+                found[item.key] = replace(newest, of_tenant=owner.kind == "tenant")
+            for item in documents.listed(tx, owner.id, PROPOSALS, self.now()):
+                shown, new = found.get(item.key, Instruction(item.key)), item.value
+                proposal = Proposal(diff=_diff(shown.text, new["text"]), created_at=item.created_at, **new)
+                found[item.key] = replace(shown, proposal=proposal)
+        return found
 
     def _write(
-        self, tx: Transaction, owner: OwnerRow, put: Put, author: str, rests_on: Sequence[int] = ()
+        self, tx: Transaction, owner: OwnerRow, put: Put, author: str, rests_on: Collection[int] = ()
     ) -> Instruction:
         """Store a version, and drop the proposal."""
         if len(put.value["text"]) > self.room(tx, owner, put.key):
@@ -158,39 +170,26 @@ class Instructions:
             )
         documents.write(tx, owner.id, put, self.now(), author=author, sources=rests_on)
         self._drop_proposal(tx, owner, put.key)
-        return self._shown(tx, [owner], put.key)
+        return self._known(tx, Caller(owner.tenant, owner.user_id))[put.key]
 
     def _drop_proposal(self, tx: Transaction, owner: OwnerRow, name: str) -> None:
-        documents.remove(tx, [item.id for _, item in self._items(tx, [owner], name, PROPOSALS)])
+        waiting = self._item(tx, owner, name, PROPOSALS)
+        documents.remove(tx, [waiting.id] if waiting is not None else [])
 
-    def _shown(self, tx: Transaction, owners: Owners, name: str) -> Instruction:
-        """What the first of the owners who has an instruction of this name has, and the proposal that waits."""
-        found = Instruction(name)
-        for owner, item in self._items(tx, owners, name)[:1]:
-            found = replace(_versions(tx, item)[0], of_tenant=owner.kind == "tenant")
-        for _, item in self._items(tx, owners, name, PROPOSALS):
-            new, diff = item.value, _diff(found.text, item.value["text"])
-            found = replace(found, proposal=Proposal(new["text"], new["reason"], new["quote"], diff, item.created_at))
-        return found
-
-    def _value(self, tx: Transaction, owners: Owners, name: str) -> dict[str, Any]:
-        """The text of the first of the owners who has one, and the places of the messages that it was made from."""
-        found = (item.value for _, item in self._items(tx, owners, name))
-        return next(found, {"text": "", "sources": []})
+    def _sources(self, tx: Transaction, owner: OwnerRow, name: str) -> list[Any]:
+        """The places of the messages that the owner's instruction was made from."""
+        item = self._item(tx, owner, name)
+        return item.value["sources"] if item is not None else []
 
     def _own(self, tx: Transaction, caller: Caller, name: str) -> tuple[OwnerRow, Item]:
-        found = self._items(tx, [find_owner(tx, caller)], name)
-        if not found:
+        owner = find_owner(tx, caller)
+        item = self._item(tx, owner, name) if owner is not None else None
+        if owner is None or item is None:
             raise _not_found(name)
-        return found[0]
+        return owner, item
 
-    def _items(
-        self, tx: Transaction, owners: Owners, name: str, namespace: Namespace = NAMESPACE
-    ) -> list[tuple[OwnerRow, Item]]:
-        """What owners have under a name."""
-        known = [one for one in owners if one is not None]
-        found = ((one, documents.read(tx, one.id, namespace, name, self.now())) for one in known)
-        return [(owner, item) for owner, item in found if item is not None]
+    def _item(self, tx: Transaction, owner: OwnerRow, name: str, namespace: Namespace = NAMESPACE) -> Item | None:
+        return documents.read(tx, owner.id, namespace, name, self.now())
 
 
 def check_name(name: str) -> None:
@@ -208,16 +207,11 @@ def _not_found(name: str) -> NotFound:
     return NotFound("instruction_not_found", f"There is no instruction {name!r}.", param="name")
 
 
-def _owners(tx: Transaction, caller: Caller) -> Owners:
-    """The caller's user, and the tenant."""
-    return find_owner(tx, caller), find_owner(tx, Caller(caller.tenant))
-
-
-def _versions(tx: Transaction, item: Item) -> list[Instruction]:
-    history = documents.versions(tx, item.id)
+def _versions(name: str, history: Sequence[ItemVersion]) -> list[Instruction]:
+    """The versions in a history, which begins with the newest."""
     texts = [*(str(one.value["text"]) for one in history), ""]
     return [
-        Instruction(item.key, one.version, text, one.author, one.created_at, diff=_diff(old, text))
+        Instruction(name, one.version, text, one.author, one.created_at, diff=_diff(old, text))
         for one, text, old in zip(history, texts, texts[1:], strict=False)
     ]
 
