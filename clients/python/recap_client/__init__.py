@@ -1,5 +1,9 @@
-"""Recap for programs in Python: `recap_client.langgraph.RecapStore` and `recap_client.agents.RecapSession`."""
+"""A client of Recap: Recap and AsyncRecap.  The classes of errors are in `recap_client.errors`.
 
-from recap_client.http import RecapError
+`recap_client.langgraph`, `.langchain` and `.agents` are for programs of these frameworks.
+"""
 
-__all__ = ["RecapError"]
+from recap_client.client import AsyncRecap, Recap
+from recap_client.errors import RecapError
+
+__all__ = ["AsyncRecap", "Recap", "RecapError"]

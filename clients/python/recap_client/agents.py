@@ -9,20 +9,20 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
-from typing import Any, TypeVar, cast
-from urllib.parse import quote
+from typing import Any, cast
 
 from agents.items import TResponseInputItem
 from agents.memory import SessionSettings
 
-from recap_client.http import Recap, RecapError
+from recap_client.calls import NewMessage, Role
+from recap_client.client import Recap
+from recap_client.errors import NotFound
 
-PAGE = 100
 BATCH_MAX = 1000  # messages that Recap takes in one call
 ITEM = "agents_item"  # what a message holds besides its words
-_ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
-_T = TypeVar("_T")
+_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 
 
 class RecapSession:
@@ -44,7 +44,6 @@ class RecapSession:
         self.session_id = session_id
         self.session_settings = session_settings
         self._recap = Recap(base_url, api_key, user_id)
-        self._address = f"/api/sessions/{quote(session_id, safe='')}"
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """All items in their order, or the latest `limit`.  A message that holds no item of the SDK's, such as one that
@@ -59,7 +58,7 @@ class RecapSession:
         """Append items, all of them or none.  Raises RecapError, also for more than BATCH_MAX."""
         if items:
             messages = [_message(cast(dict[str, Any], item)) for item in items]
-            await asyncio.to_thread(self._recap.post, f"{self._address}/messages", messages=messages)
+            await asyncio.to_thread(self._recap.add_messages, self.session_id, messages)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Erase the latest item and return it; None when there is none."""
@@ -67,7 +66,8 @@ class RecapSession:
 
     async def clear_session(self) -> None:
         """Erase the session, with its summary and facts."""
-        await asyncio.to_thread(_unless_missing, lambda: self._recap.delete(self._address), None)
+        with suppress(NotFound):
+            await asyncio.to_thread(self._recap.erase_session, self.session_id)
 
     def close(self) -> None:
         """Close the connections to the server."""
@@ -75,11 +75,10 @@ class RecapSession:
 
     def _pop(self) -> TResponseInputItem | None:
         for message in self._messages():
-            erase = f"{self._address}/messages/{message['id']}"
-            erased = _unless_missing(lambda address=erase: self._recap.delete(address), None)
-            item = _item(message)
-            if erased is not None and item is not None:  # else another program took it, or it can't be read
-                return item
+            with suppress(NotFound):  # another program took it
+                self._recap.erase_message(self.session_id, message["id"])
+                if (item := _item(message)) is not None:  # else it can't be read
+                    return item
         return None
 
     def _latest(self) -> Iterator[TResponseInputItem]:
@@ -87,31 +86,15 @@ class RecapSession:
         return (item for message in self._messages() if (item := _item(message)) is not None)
 
     def _messages(self) -> Iterator[dict[str, Any]]:
-        """The messages, the latest first, page by page."""
-        nothing: dict[str, Any] = {"items": [], "next_cursor": None}
-        query: dict[str, Any] = {"order": "desc", "limit": PAGE}
-        while True:
-            page = _unless_missing(lambda: self._recap.get(f"{self._address}/messages", **query), nothing)
-            yield from page["items"]
-            if page["next_cursor"] is None:
-                return
-            query["cursor"] = page["next_cursor"]
+        """The messages, the latest first."""
+        with suppress(NotFound):
+            yield from self._recap.messages(self.session_id, order="desc")
 
 
-def _unless_missing(call: Any, otherwise: _T) -> _T:
-    """What a call answers, or `otherwise` where nothing is there."""
-    try:
-        return cast(_T, call())
-    except RecapError as error:
-        if error.status == 404:
-            return otherwise
-        raise
-
-
-def _message(item: dict[str, Any]) -> dict[str, Any]:
+def _message(item: dict[str, Any]) -> NewMessage:
     """An item as a message to store."""
     kind = str(item.get("type", "message"))
-    role = "tool" if kind.endswith("_output") else _ROLES.get(str(item.get("role", "assistant")), "assistant")
+    role: Role = "tool" if kind.endswith("_output") else _ROLES.get(str(item.get("role", "assistant")), "assistant")
     return {"role": role, "content": _words(item) or f"[{kind}]", "extra": {ITEM: item}}
 
 

@@ -1,55 +1,82 @@
-"""Calls of a Recap server over HTTP."""
+"""What both clients share of HTTP: the request of a call, whether it is sent again, and what was answered."""
 
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 
-TIMEOUT = 30.0  # seconds
+from recap_client.calls import Call
+from recap_client.errors import NoAnswer, error_of
+
+PAUSE = 0.5  # seconds before a call is sent again, doubled each time
+PAUSE_MAX = 60.0  # a longer Retry-After is the program's to wait for
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_AWAY = (502, 503, 504)
+
+Outcome = httpx.Response | httpx.TransportError
 
 
-class RecapError(Exception):
-    """Recap refused a call.  `status` is its HTTP status, `code` a stable word for programs."""
-
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-
-
-class Recap:
-    """A Recap server, and on whose behalf it is called.  Thread-safe."""
-
-    def __init__(self, base_url: str, api_key: str | None = None, user_id: str | None = None) -> None:
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key is not None else {}
-        self._client = httpx.Client(base_url=base_url, headers=headers, timeout=TIMEOUT)
-        self._whose = {"user_id": user_id} if user_id is not None else {}
-
-    def get(self, path: str, **query: Any) -> dict[str, Any]:
-        """What a call answers.  Raises RecapError, and httpx.TransportError when the server can't be reached."""
-        return _answer(self._client.get(path, params={**query, **self._whose}))
-
-    def post(self, path: str, **body: Any) -> dict[str, Any]:
-        """As `get`, for a call with a body."""
-        return _answer(self._client.post(path, json={**body, **self._whose}))
-
-    def delete(self, path: str) -> dict[str, Any]:
-        """As `get`, for a call that erases."""
-        return _answer(self._client.delete(path, params=self._whose))
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
+def request_parts(call: Call, user_id: str | None) -> dict[str, Any]:
+    """The arguments of httpx's `build_request`.  Raises ValueError for a call about a person without one."""
+    ids, query, body = dict(call.ids), dict(call.query), call.body
+    if user_id is None:
+        if "{user_id}" in call.path:
+            raise ValueError("This call is about a person. Make the client with a user_id, or use for_user.")
+    elif "{user_id}" in call.path:
+        ids["user_id"] = user_id
+    elif call.method in ("POST", "PUT"):
+        body = {**(body or {}), "user_id": user_id}
+    else:
+        query["user_id"] = user_id
+    path = call.path.format_map({name: quote(str(value), safe="") for name, value in ids.items()})
+    headers = {"Idempotency-Key": call.key} if call.key is not None else {}
+    return {"method": call.method, "url": path, "params": query, "json": body, "headers": headers}
 
 
-def _answer(response: httpx.Response) -> dict[str, Any]:
-    if response.is_success:
-        answer: dict[str, Any] = response.json()
-        return answer
+class Attempts:
+    """Whether a call is sent again.
+
+    It is, `retries` times at most, when the server asks for it with Retry-After or was not reached; when nobody knows
+    what became of the call, only if sending it twice does no more than sending it once.
+    """
+
+    def __init__(self, call: Call, retries: int) -> None:
+        self._repeatable = call.repeatable
+        self._left = retries
+        self._pause = PAUSE
+
+    def pause(self, outcome: Outcome) -> float | None:
+        """The seconds to wait for another attempt; None when this outcome is the last."""
+        asked = None
+        if isinstance(outcome, httpx.TransportError):
+            again = self._repeatable or isinstance(outcome, _NOT_SENT)
+        elif (asked := _retry_after(outcome)) is not None:
+            again = not outcome.is_success and asked <= PAUSE_MAX
+        else:
+            again = self._repeatable and outcome.status_code in _AWAY
+        if not again or self._left == 0:
+            return None
+        self._left -= 1
+        self._pause *= 2
+        return self._pause / 2 if asked is None else asked
+
+
+def succeeded(outcome: Outcome) -> httpx.Response:
+    """The response, if it is a good one.  Raises RecapError."""
+    if not isinstance(outcome, httpx.Response):
+        raise NoAnswer(repr(outcome)) from outcome
+    if outcome.is_success:
+        return outcome
     try:
-        error = response.json()["error"]
-        code, message = str(error["code"]), str(error["message"])
-    except (ValueError, TypeError, KeyError):  # of a proxy, or not of Recap
-        code, message = "not_recap", f"The server answered with status {response.status_code}, and not as Recap does."
-    raise RecapError(response.status_code, code, message)
+        body = outcome.json()
+    except ValueError:
+        body = None
+    raise error_of(outcome.status_code, body, _retry_after(outcome))
+
+
+def _retry_after(response: httpx.Response) -> float | None:
+    """The seconds of the header Retry-After, if it has any.  A date is not read."""
+    given = response.headers.get("Retry-After", "")
+    return float(given) if given.isdecimal() else None

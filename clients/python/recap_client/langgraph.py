@@ -24,7 +24,7 @@ from langgraph.store.base import (
 )
 from langgraph.store.base import validate_op_namespace as validate
 
-from recap_client.http import Recap
+from recap_client.client import Recap
 
 Body = dict[str, Any]
 
@@ -63,7 +63,7 @@ class RecapStore(BaseStore):
         operations = [self._operation(op) for op in (*(op for _, op in reads), *writes.values())]
         results: list[Result] = [None] * len(given)
         if operations:
-            answers = self._recap.post("/api/store/batch", operations=operations)["results"]
+            answers = self._recap.batch(operations)["results"]
             for (at, op), answer in zip(reads, answers, strict=False):
                 results[at] = _result(op, answer)
         return results

@@ -1,0 +1,89 @@
+"""A reply while it is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from typing import Any
+
+from recap_client.errors import NoAnswer, error_of
+
+
+class _Events:
+    """What the events of a stream have said so far."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, Any] = {}
+        self._words: list[str] = []
+        self._whole = False
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """What `chat` would have returned.  Raises RuntimeError before the last words came."""
+        if not self._whole:
+            raise RuntimeError("The reply is not complete. Iterate over the stream to its end first.")
+        return self._said
+
+    def _take(self, line: str) -> str:
+        """The words that a line brings, if any."""
+        field, _, event = line.partition(": ")
+        if event == "[DONE]":
+            self._finish()
+        elif field == "data":
+            chunk = json.loads(event)
+            if "error" in chunk:
+                raise error_of(200, chunk)
+            self._said |= chunk  # what comes again is newer
+            words: str = chunk["choices"][0]["delta"].get("content", "")
+            self._words.append(words)
+            return words
+        return ""
+
+    def _finish(self) -> None:
+        reply = "".join(self._words)
+        choice = {**self._said["choices"][0], "message": {"role": "assistant", "content": reply}}
+        del choice["delta"]
+        self._said |= {"object": "chat.completion", "choices": [choice], "reply": reply}
+        self._whole = True
+
+    def _ended(self) -> None:
+        if not self._whole:
+            raise NoAnswer("the stream was cut")
+
+
+class Stream(_Events):
+    """Iterate over it for the words of a reply as they come; then `answer` has the rest.
+
+    The message is sent when the iteration begins.  To leave earlier, `close` it; the server goes on and stores the
+    reply.  Raises RecapError, also in the middle.
+    """
+
+    def __init__(self, lines: Generator[str, None, None]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            if words := self._take(line):
+                yield words
+        self._ended()
+
+    def close(self) -> None:
+        self._lines.close()
+
+
+class AsyncStream(_Events):
+    """As Stream, for `async for`; it has `aclose`."""
+
+    def __init__(self, lines: AsyncGenerator[str, None]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for line in self._lines:
+            if words := self._take(line):
+                yield words
+        self._ended()
+
+    async def aclose(self) -> None:
+        await self._lines.aclose()

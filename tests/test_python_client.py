@@ -1,0 +1,327 @@
+"""The Python client: all of its calls at a live server, plain and async; what it does when a call fails; and that the
+OpenAPI document has each call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+
+import pytest
+from werkzeug.test import run_wsgi_app
+
+from app import services_of
+from recap_client import AsyncRecap, Recap, RecapError, calls, errors
+from recap_client.calls import Call
+from recap_client.errors import NoAnswer
+from tests.live import Live, Loopback
+from tests.resources import an_app, said
+
+KEY = "sk-clients-0123456789"
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Live]:
+    with an_app(tmp_path_factory.mktemp("python"), migrated, api_keys=f"clients:{KEY}") as app:
+        running = Live(lambda: app)
+        yield running
+        running.stop()
+
+
+@pytest.fixture
+def name() -> str:
+    """A person whom no other test knows; it has to be quoted in an address."""
+    return f"p/{uuid.uuid4().hex}"
+
+
+class Awaited:
+    """An AsyncRecap whose calls are awaited at once, so that a test can try both clients."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.client = AsyncRecap(*args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*args: Any, **options: Any) -> Any:
+            result = getattr(self.client, name)(*args, **options)
+            if name == "stream":
+                return self.loop.run_until_complete(self.collected(result)), result.answer
+            return self.loop.run_until_complete(self.collected(result) if hasattr(result, "__aiter__") else result)
+
+        return call
+
+    async def collected(self, items: Any) -> list[Any]:
+        return [item async for item in items]
+
+    def close(self) -> None:
+        self.loop.run_until_complete(self.client.aclose())
+        self.loop.close()
+
+
+class Plain(Recap):
+    """A Recap whose listings and streams are read at once."""
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name in ("sessions", "messages", "facts"):
+            return lambda *args, **options: list(found(*args, **options))
+        if name == "stream":
+            return lambda *args, **options: (list(stream := found(*args, **options)), stream.answer)
+        return found
+
+
+@pytest.mark.parametrize("make", [Plain, Awaited])
+def test_every_call_does_what_it_says(live: Live, name: str, make: Any) -> None:
+    recap, session, other = make(live.url, KEY, name), uuid.uuid4().hex, uuid.uuid4().hex
+    first = recap.chat("My kettle is blue.", session_id=session, idempotency_key=name)
+    assert first["reply"] and first["session_id"] == session
+    again = recap.chat("My kettle is blue.", session_id=session, idempotency_key=name)
+    assert again["message_id"] == first["message_id"]
+    words, answer = recap.stream("What colour is it?", session_id=session, idempotency_key="second" + name)
+    assert len(words) > 1 and "".join(words) == answer["reply"]
+    again = recap.chat("What colour is it?", session_id=session, idempotency_key="second" + name)
+    assert {**again, "memory": 0, "usage": 0} == {**answer, "memory": 0, "usage": 0}
+
+    many: Any = [said(f"Tea {number}", external_id=str(number)) for number in range(130)]
+    added = recap.add_messages(other, many)
+    assert [one["content"] for one in recap.messages(other)] == [one["content"] for one in many]
+    assert recap.messages(other, order="desc")[0]["id"] == added["message_ids"][-1]
+    assert recap.erase_message(other, added["message_ids"][0])["erased"]["messages"] == 1
+    assert recap.change_session(session, title="Kettles")["title"] == recap.session(session)["title"] == "Kettles"
+    assert [one["id"] for one in recap.sessions(q="Kettles")] == [session] and len(recap.sessions()) == 2
+    found = recap.search("blue kettle", role="user", window=1)["results"]
+    assert found[0]["content"] == "My kettle is blue." and found[0]["window"]
+    assert "blue" in recap.recall("Which kettle have I got?")["block"]
+
+    fact = recap.add_fact("Ada drinks tea.", category="preference", importance=5)
+    assert recap.change_fact(fact["id"], pinned=True)["pinned"]
+    assert [one["text"] for one in recap.facts(category="preference")] == ["Ada drinks tea."]
+    assert recap.forget_fact(fact["id"])["erased"]["facts"] == 1 and recap.facts(category="preference") == []
+
+    assert recap.put_item(["notes", "tea"], "cups", {"n": 2}, ttl=60)["version"] == 1
+    assert recap.get_item(["notes", "tea"], "cups")["value"] == {"n": 2}
+    assert recap.search_items(["notes"], filter={"n": {"$gt": 1}})["items"][0]["key"] == "cups"
+    (got,) = recap.batch([{"op": "get", "namespace": ["notes", "tea"], "key": "cups"}])["results"]
+    assert got["item"]["value"] == {"n": 2} and recap.delete_item(["notes", "tea"], "cups")["erased"]
+
+    edited = recap.edit_profile([{"op": "add", "path": "/home", "value": "Tartu"}], expected_version=0)
+    assert recap.profile()["document"] == edited["document"] and edited["document"]["home"] == "Tartu"
+    assert recap.give_feedback(session, first["message_id"], thumbs="up")["thumbs"] == "up"
+    assert recap.erase_session(session)["erased"]["messages"] == 4
+    recap.close()
+
+
+def test_one_client_serves_several_persons(live: Live, name: str) -> None:
+    with Recap(live.url, KEY) as recap:
+        with pytest.raises(ValueError, match="user_id"):
+            recap.profile()
+        recap.for_user(name).add_fact("Ada drinks tea.")
+        assert [fact["text"] for fact in recap.for_user(name).facts()] == ["Ada drinks tea."]
+        assert list(recap.for_user(name + "2").facts()) == []
+
+
+def test_the_readme_does_what_it_says(live: Live, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    page = Path(__file__).parents[1].joinpath("clients/python/README.md").read_text("utf-8")
+    codes = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    assert len(codes) == 3
+    for code in codes:
+        code = code.replace("api_key=None, ", "").replace('"ada"', f'"{name}", api_key="{KEY}"')
+        code = code.replace("http://127.0.0.1:8000", live.url)
+        exec(compile(code, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "user My cat is called Miso." in printed and "saved_tokens" in printed and "session_not_found" in printed
+
+
+# -- failures
+
+
+class Proxy:
+    """The application behind a proxy that fails as it is told to, once for each of its `faults`."""
+
+    def __init__(self, live: Live) -> None:
+        self.app, self.faults, self.keys = live.app, [], []
+        self.let_go = threading.Event()
+        self.server = Loopback(self)
+        self.url = f"http://127.0.0.1:{self.server.port}"
+
+    def __call__(self, environ: Any, start: Any) -> Any:
+        self.keys.append(environ.get("HTTP_IDEMPOTENCY_KEY"))
+        if not self.faults:
+            return self.app(environ, start)
+        return self.faults.pop(0)(self, environ, start)
+
+
+def refused(status: int, error: dict[str, str] | None = None, wait: int | None = None) -> Any:
+    def refuse(proxy: Proxy, environ: Any, start: Any) -> list[bytes]:
+        start(f"{status} Refused", [("Retry-After", str(wait))] if wait is not None else [])
+        return [json.dumps({"error": error}).encode() if error else b"<h1>Bad gateway</h1>"]
+
+    return refuse
+
+
+def lost(proxy: Proxy, environ: Any, start: Any) -> list[bytes]:
+    """The call is carried out, but nobody gets its answer."""
+    body, _, _ = run_wsgi_app(proxy.app, environ)
+    b"".join(body)
+    environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+    start("200 OK", [])
+    return []
+
+
+def hung(proxy: Proxy, environ: Any, start: Any) -> list[bytes]:
+    proxy.let_go.wait(30)
+    return lost(proxy, environ, start)
+
+
+def streamed(*events: str) -> Any:
+    def stream(proxy: Proxy, environ: Any, start: Any) -> list[bytes]:
+        start("200 OK", [("Content-Type", "text/event-stream")])
+        return [f"data: {event}\n\n".encode() for event in events]
+
+    return stream
+
+
+@pytest.fixture
+def proxy(live: Live) -> Iterator[Proxy]:
+    proxy = Proxy(live)
+    yield proxy
+    proxy.let_go.set()
+    proxy.server.stop()
+
+
+BUSY = {"type": "rate_limit_error", "code": "too_many_at_once", "message": "Too many at once. Nothing was done."}
+CHUNK = '{"session_id": "s", "choices": [{"index": 0, "delta": {"content": "Hel"}, "finish_reason": null}]}'
+
+
+@pytest.mark.parametrize("make", [Recap, Awaited])
+@pytest.mark.parametrize("fault", [refused(429, BUSY, wait=0), refused(502), lost], ids=["told", "away", "lost"])
+def test_a_call_is_sent_again_and_done_once(proxy: Proxy, name: str, make: Any, fault: Any) -> None:
+    recap, session = make(proxy.url, KEY, name), uuid.uuid4().hex
+    proxy.faults = [fault]
+    answer = recap.chat("Hello", session_id=session)
+    assert len(set(proxy.keys)) == 1 and len(proxy.keys) == 2, "the second attempt has the key of the first"
+    proxy.faults = [fault]
+    appended: Any = [said("Once", external_id="once")]
+    recap.add_messages(session, appended)
+    stored = list(recap.messages(session))
+    assert [one["id"] for one in stored][1] == answer["message_id"] and len(stored) == 3
+    recap.close()
+
+
+def test_a_call_that_is_not_repeatable_is_not_sent_again_unless_it_was_not_done(proxy: Proxy, name: str) -> None:
+    recap = Recap(proxy.url, KEY, name)
+    for fault, error in ((lost, NoAnswer), (refused(502), RecapError)):
+        proxy.faults, proxy.keys = [fault], []
+        with pytest.raises(error):
+            recap.add_fact("Tea is ready.")
+        assert len(proxy.keys) == 1
+    assert len(list(recap.facts())) == 1
+    proxy.faults = [refused(429, BUSY, wait=0)]
+    recap.add_fact("Tea is cold.")
+    assert len(list(recap.facts())) == 2
+    proxy.faults = [refused(429, BUSY, wait=3600)]
+    with pytest.raises(errors.LimitReached) as limited:
+        recap.search("tea")
+    assert (limited.value.code, limited.value.retry_after) == ("too_many_at_once", 3600)
+    proxy.faults = [refused(429, BUSY, wait=0)] * 3
+    with pytest.raises(errors.LimitReached):
+        recap.search("tea")
+    proxy.faults = [hung]
+    with pytest.raises(NoAnswer, match="ReadTimeout"):
+        Recap(proxy.url, KEY, timeout=0.2, retries=0).search("tea")
+
+
+def test_errors_say_what_they_are(live: Live, proxy: Proxy, name: str) -> None:
+    recap = Recap(live.url, KEY, name)
+    for call, error, status, code in (
+        (lambda: recap.session("nowhere"), errors.NotFound, 404, "session_not_found"),
+        (lambda: recap.search(""), errors.InvalidRequest, 422, "invalid_fields"),
+        (lambda: recap.edit_profile([], expected_version=0), errors.InvalidRequest, 422, "invalid_fields"),
+        (lambda: Recap(live.url, "sk-of-nobody-0123456789").search("x"), errors.Unauthenticated, 401, None),
+        (lambda: Recap(f"{live.url}/nowhere", KEY).search("x"), errors.InvalidRequest, 404, "not_found"),
+        (lambda: Recap("http://127.0.0.1:1", KEY, retries=0).search("x"), NoAnswer, 0, "no_answer"),
+    ):
+        with pytest.raises(error) as caught:
+            call()
+        assert caught.value.status == status and (code is None or caught.value.code == code)
+    with pytest.raises(errors.InvalidRequest) as wrong:
+        recap.search("tea", limit=1000)
+    assert wrong.value.param == "limit" and list(wrong.value.fields) == ["limit"]
+
+
+@pytest.mark.parametrize("make", [Plain, Awaited])
+def test_a_stream_that_breaks_off_raises(proxy: Proxy, make: Any) -> None:
+    recap = make(proxy.url, KEY)
+    failure = {"type": "model_error", "code": "model_failed", "message": "The model failed."}
+    for events, error in (([CHUNK, json.dumps({"error": failure})], errors.ModelError), ([CHUNK], NoAnswer)):
+        proxy.faults = [streamed(*events)]
+        with pytest.raises(error):
+            recap.stream("Hello")
+    proxy.faults = [refused(404, {**failure, "type": "not_found_error"})]
+    with pytest.raises(errors.NotFound, match="The model failed"):
+        recap.stream("Hello")
+    stream = Recap(proxy.url, KEY).stream("Hello")
+    assert next(iter(stream))
+    with pytest.raises(RuntimeError, match="not complete"):
+        stream.answer  # noqa: B018
+    stream.close()
+    recap.close()
+    assert services_of(proxy.app).database.damaged() is False
+
+
+# -- the OpenAPI document
+
+
+class Described(calls.Calls[Call, Call, Call]):
+    """Sends nothing: each call returns what would be sent."""
+
+    def send(self, call: Call) -> Call:
+        return call
+
+    each = open = send
+
+
+def sample(kind: Any) -> Any:
+    """A value that has every name of a type."""
+    if get_origin(kind) is Sequence:
+        return [sample(*get_args(kind))]
+    return {name: sample(one) for name, one in get_type_hints(kind).items()} if is_typeddict(kind) else "x"
+
+
+def filled(name: str) -> Call:
+    """A call with every option that it has."""
+    hints = get_type_hints(getattr(calls.Calls, name))
+    del hints["return"]
+    more = sample(*get_args(hints.pop("options"))) if "options" in hints else {}
+    call: Call = getattr(Described(), name)(**{name: sample(kind) for name, kind in hints.items()}, **more)
+    return call
+
+
+def unknown(value: Any, schema: dict[str, Any], schemas: dict[str, Any]) -> list[str]:
+    """The names in a JSON value that its schema does not have."""
+    for one in schema.get("allOf", [schema]):
+        schema = schemas[one["$ref"].rpartition("/")[2]] if "$ref" in one else one
+    if isinstance(value, list):
+        return [name for one in value for name in unknown(one, schema.get("items", {}), schemas)]
+    known = schema.get("properties")
+    if not isinstance(value, dict) or known is None:
+        return []
+    inner = [name for key, one in value.items() if key in known for name in unknown(one, known[key], schemas)]
+    return [*inner, *(key for key in value if key not in known)]
+
+
+@pytest.mark.parametrize("name", [name for name in vars(calls.Calls) if name[0] != "_" and name not in vars(Described)])
+def test_the_openapi_document_has_each_call(live: Live, name: str) -> None:
+    document: Any = live.client.get("/openapi.json").json
+    call = filled(name)
+    there = document["paths"][call.path][call.method.lower()]
+    assert set(call.query) <= {one.get("name") for one in there.get("parameters", [])}
+    if call.body is not None:
+        sent = there["requestBody"]["content"]["application/json"]["schema"]
+        assert unknown(dict(call.body), sent, document["components"]["schemas"]) == []
