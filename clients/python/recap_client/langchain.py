@@ -1,0 +1,104 @@
+"""LangChain's history of a conversation and its retriever, on a Recap server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Literal, cast
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.documents import Document
+from langchain_core.messages import BaseMessage, convert_to_messages, message_to_dict, messages_from_dict
+from langchain_core.retrievers import BaseRetriever
+from pydantic import PrivateAttr, SecretStr
+
+from recap_client.calls import NewMessage, Role
+from recap_client.client import Recap
+from recap_client.errors import NotFound
+
+HELD = "langchain_message"  # what a message holds besides its words
+QUERY_CHARS = 2000  # that a search takes
+_ROLES: dict[str, Role] = {"human": "user", "system": "system", "tool": "tool", "function": "tool"}
+
+
+class RecapChatMessageHistory(BaseChatMessageHistory):
+    """The messages of a session.  A chain gets back each message as it was.
+
+    Their words are summarised, recalled and searched like those of any conversation.  A key needs the scopes `chat` and
+    `read`, and `admin` to clear the history, which erases the session.
+    """
+
+    def __init__(self, session_id: str, base_url: str, api_key: str | None = None, user_id: str | None = None) -> None:
+        super().__init__()
+        self._session_id = session_id
+        self._recap = Recap(base_url, api_key, user_id)
+
+    def _messages(self) -> list[BaseMessage]:
+        """All messages in their order.  One that was written elsewhere comes as its words; what can't be read not."""
+        try:
+            stored = [_read(message) for message in self._recap.messages(self._session_id)]
+        except NotFound:
+            return []
+        return [message for message in stored if message is not None]
+
+    messages = cast(list[BaseMessage], property(_messages))  # which LangChain declares as a plain attribute
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Append up to 1,000 messages, all of them or none.  Raises RecapError."""
+        if messages:
+            self._recap.add_messages(self._session_id, [_stored(message) for message in messages])
+
+    def clear(self) -> None:
+        """Erase the session, with its summary and facts."""
+        with suppress(NotFound):
+            self._recap.erase_session(self._session_id)
+
+
+class RecapRetriever(BaseRetriever):
+    """Past messages as documents, the best first: of a person, of a session, or both.  Or summaries, or facts.
+
+    The metadata of a document say where it is from.  `k` is the number of documents.
+    """
+
+    base_url: str
+    api_key: SecretStr | None = None
+    user_id: str | None = None
+    session_id: str | None = None
+    kind: Literal["message", "summary", "fact"] = "message"
+    k: int = 10
+    _recap: Recap = PrivateAttr()
+
+    def model_post_init(self, context: Any) -> None:
+        key = self.api_key.get_secret_value() if self.api_key is not None else None
+        self._recap = Recap(self.base_url, key, self.user_id)
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        limit = self.k if k is None else k
+        found = self._recap.search(query[:QUERY_CHARS], session_id=self.session_id, kind=self.kind, limit=limit)
+        return [_document(result) for result in found["results"]]
+
+
+def _document(result: dict[str, Any]) -> Document:
+    names = ("kind", "session_id", "title", "message_id", "role", "created_at", "score")
+    metadata = {name: value for name, value in result.items() if name in names and value is not None}
+    return Document(page_content=result["text"] or result["content"] or "", metadata=metadata)
+
+
+def _stored(message: BaseMessage) -> NewMessage:
+    role = _ROLES.get(message.type, "assistant")
+    calls = getattr(message, "tool_calls", [])
+    words = str(message.text) or ", ".join(f"{call['name']}({call['args']})" for call in calls) or f"[{message.type}]"
+    return {"role": role, "content": words, "extra": {HELD: message_to_dict(message)}}
+
+
+def _read(message: dict[str, Any]) -> BaseMessage | None:
+    held = (message["extra"] or {}).get(HELD)
+    try:
+        if held is not None:
+            return messages_from_dict([held])[0]
+        return convert_to_messages([{"role": message["role"], "content": message["content"]}])[0]
+    except (KeyError, TypeError, ValueError):
+        return None
