@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import openai
 import pytest
 from pydantic import SecretStr
@@ -229,7 +230,7 @@ def test_the_documented_clients_are_remembered(
     node: str, base_url: str, model: ModelServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = (HERE.parents[1] / "docs/clients.md").read_text("utf-8")
-    of_protocol = page.partition("# LangGraph")[0]  # test_recap_client has what follows
+    of_protocol = page.partition("# Recap's own")[0]  # other tests have what follows
     codes = re.findall(r"^```(python|js)\n(.*?)^```", of_protocol, re.M | re.S)
     assert [language for language, _ in codes] == ["python", "js", "python"]
     for language, code in codes:
@@ -268,3 +269,61 @@ def test_a_package_of_npm_asks_streams_and_calls_tools(
         **own,
     }
     assert stored(base_url, session, user) == STORED
+
+
+def test_recaps_own_client_makes_every_call(script: RunScript, base_url: str, model: ModelServer) -> None:
+    model.main.queue("Noted.", COUNT)
+    got = script("recap_client.mjs")
+    made = got.pop("calls")
+    assert got == {
+        "plain": "Noted.",
+        "pieces": PIECES,
+        "answer": [COUNT, "js", 5],
+        "again": True,
+        "messages": [130, "Tea 129"],
+        "title": "Kettles",
+        "sessions": ["js"],
+        "facts": [["Ada drinks tea.", True]],
+        "found": FACT,
+        "block": True,
+        "item": {"n": 2},
+        "items": 1,
+        "home": "Tartu",
+        "thumbs": "up",
+        "stranger": ["NotFound", 404, "session_not_found"],
+        "erased": ["NotFound", 404, "session_not_found"],
+        "notRepeated": [True, 0, 1],
+    }
+    assert stored(base_url, "js", "js/ada") == STORED[:4], "three attempts of the first chat are one turn"
+    document: Any = httpx2.get(f"{base_url.removesuffix('/v1')}/openapi.json").json()
+    for method, path, query, body in made:
+        matching = (one for one in document["paths"] if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", one), path))
+        call = document["paths"][next(matching)][method.lower()]
+        assert set(query) <= {one.get("name") for one in call.get("parameters", [])}, (method, path)
+        if body:
+            schema = call["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+            assert set(body) <= set(document["components"]["schemas"][schema]["properties"]), (method, path)
+
+
+def test_the_types_of_recaps_own_client_fit_its_use(node: str) -> None:
+    tsc = str(HERE / "node_modules/typescript/bin/tsc")
+    options = "--noEmit --allowJs --checkJs --strict --module nodenext --target es2022 --lib es2023,dom,dom.iterable"
+    command = [node, tsc, *options.split(), "recap_client.mjs"]
+    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_readme_and_the_example_of_recaps_own_client_run(node: str, recap: Server, model: ModelServer) -> None:
+    package = HERE.parents[1] / "clients/js"
+    readme = "".join(re.findall(r"^```js\n(.*?)^```", (package / "README.md").read_text("utf-8"), re.M | re.S))
+    readme = readme.replace("http://127.0.0.1:8000", recap.url).replace("undefined", f'"{KEY}"')
+    environment = {**os.environ, "RECAP_URL": recap.url, "RECAP_API_KEY": KEY}
+    for code, expected in (
+        ((package / "examples/ai-sdk.mjs").read_text("utf-8"), "user: My cat is called Miso."),
+        (readme, "true session_not_found"),
+    ):
+        command = [node, "--input-type=module", "--eval", code]
+        done = subprocess.run(
+            command, cwd=HERE, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+        assert done.returncode == 0 and expected in done.stdout, done.stderr

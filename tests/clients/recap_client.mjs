@@ -1,0 +1,73 @@
+// @ts-check
+// Recap's own client for JavaScript: what it gets, as one line of JSON, with each call that it made.
+import { NoAnswer, NotFound, Recap } from "recap-client";
+
+/** @type {string[]} */
+const [baseURL, apiKey] = /** @type {any} */ (globalThis).process.argv.slice(2);
+const server = baseURL.replace(/\/v1$/, "");
+/** @type {[string, string, string[], string[]][]} */
+const calls = [];
+/** @type {("lost" | "busy")[]} */
+const faults = [];
+/** @type {typeof fetch} */
+const recorded = async (address, init = {}) => {
+  const url = new URL(String(address));
+  const body = init.body ? Object.keys(JSON.parse(String(init.body))) : [];
+  calls.push([init.method ?? "", url.pathname, [...url.searchParams.keys()], body]);
+  const fault = faults.shift();
+  if (fault === "busy") return new Response("{}", { status: 429, headers: { "Retry-After": "0" } });
+  const response = await fetch(address, init);
+  if (fault === "lost") throw new TypeError(`lost: ${await response.text()}`);
+  return response;
+};
+const recap = new Recap(server, { apiKey, userId: "js/ada", fetch: recorded });
+/** @type {Record<string, any>} */
+const got = {};
+
+faults.push("lost", "busy");
+const first = await recap.chat("The blue kettle is in the attic.", { session_id: "js" });
+got.plain = first.reply;
+const stream = recap.stream("Count to five.", { session_id: "js", idempotency_key: "js-2" });
+got.pieces = [];
+for await (const words of stream) got.pieces.push(words);
+got.answer = [stream.answer?.reply, stream.answer?.session_id, stream.answer?.usage.completion_tokens];
+const again = await recap.chat("Count to five.", { session_id: "js", idempotency_key: "js-2" });
+got.again = again.message_id === stream.answer?.message_id;
+
+await recap.addMessages("js-more", Array.from({ length: 130 }, (_, n) => ({ role: "user", content: `Tea ${n}` })));
+const more = [];
+for await (const message of recap.messages("js-more")) more.push(message);
+got.messages = [more.length, more[129].content];
+await recap.eraseMessage("js-more", more[0].id);
+await recap.changeSession("js", { title: "Kettles" });
+got.title = (await recap.session("js")).title;
+got.sessions = [];
+for await (const session of recap.sessions({ q: "Kettles" })) got.sessions.push(session.id);
+
+const fact = await recap.addFact("Ada drinks tea.", { category: "preference" });
+await recap.changeFact(fact.id, { pinned: true });
+got.facts = [];
+for await (const one of recap.facts({ category: "preference" })) got.facts.push([one.text, one.pinned]);
+await recap.forgetFact(fact.id, { restore: false });
+got.found = (await recap.search("kettle", { role: "user" })).results[0].content;
+got.block = (await recap.recall("Where is the kettle?")).block.includes("attic");
+
+await recap.putItem(["notes", "tea"], "cups", { n: 2 }, { ttl: 60 });
+got.item = (await recap.getItem(["notes", "tea"], "cups")).value;
+got.items = (await recap.searchItems(["notes"], { filter: { n: 2 } })).items.length;
+await recap.deleteItem(["notes", "tea"], "cups");
+await recap.editProfile([{ op: "add", path: "/home", value: "Tartu" }]);
+got.home = (await recap.profile()).document.home;
+got.thumbs = (await recap.giveFeedback("js", first.message_id ?? 0, { thumbs: "up" })).thumbs;
+
+/** @param {unknown} error */
+const told = (error) => (error instanceof NotFound ? [error.name, error.status, error.code] : String(error));
+got.stranger = await recap.forUser("js/bob").session("js").catch(told);
+await recap.eraseSession("js-more");
+got.erased = await recap.session("js-more").catch(told);
+got.calls = calls.length;
+faults.push("lost");
+got.notRepeated = await recap.addFact("Tea is ready.").catch((error) => [error instanceof NoAnswer, error.status]);
+got.notRepeated.push(calls.length - got.calls);
+got.calls = calls;
+console.log(JSON.stringify(got));
