@@ -6,13 +6,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 
 from app import services_of
 from tests.completing import post, talk
 from tests.model_server import Delay, ModelServer
+from tests.resources import good
 from tests.serving import eventually
 from tests.talking import ask, meanwhile
 
@@ -38,6 +41,27 @@ def test_turns_hold_no_connection_while_their_models_work(
     for (text,) in answers:
         assert "At last." in text or ('"At"' in text and '" last."' in text), text  # whole, or piece by piece
     assert database.engine.pool.checkedout() == 0
+
+
+def test_no_connection_is_held_while_the_index_is_read_which_may_need_one(
+    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services, held = services_of(app), list[int]()
+
+    def noting(reader: Callable[..., Any]) -> Callable[..., Any]:
+        def read(*asked: Any) -> Any:
+            held.append(services.database.engine.pool.checkedout())
+            return reader(*asked)
+
+        return read
+
+    monkeypatch.setattr(services.index, "search", noting(services.index.search))
+    monkeypatch.setattr(services.index, "held", noting(services.index.held))
+    for message in ("I work at a bakery.", "What did I say about the bakery?"):
+        ask(client, message, session_id="s", user_id="ana")
+    assert client.get("/api/search?q=bakery&user_id=ana").json["results"]
+    good(client.delete("/api/sessions/s?user_id=ana"))
+    assert len(held) >= 3 and not any(held)
 
 
 def _turn(app: Flask, sort: str, number: int) -> Callable[[], str]:

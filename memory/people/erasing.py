@@ -101,7 +101,8 @@ class Erasing:
     def user(self, caller: Caller) -> Receipt:
         """Erase everything of a person, for good.  Raises NotFound."""
         with self.database.read() as tx:
-            held = self._held(known_user(tx, caller))
+            owner = known_user(tx, caller)
+        held = self._held(owner)
         with self.database.write() as tx:
             owner = known_user(tx, caller)
             erased = self._erase_owner(tx, owner, held)
@@ -110,7 +111,8 @@ class Erasing:
     def session(self, caller: Caller, session_id: str) -> Receipt:
         """Erase a session with its messages, summaries and facts.  Raises NotFound."""
         with self.database.read() as tx:
-            held = self._held(find_session(tx, caller, session_id).owner)
+            owner = find_session(tx, caller, session_id).owner
+        held = self._held(owner)
         with self.database.write() as tx:
             row = find_session(tx, caller, session_id)
             alone = row.owner.kind == "session"
@@ -128,7 +130,8 @@ class Erasing:
         with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
             _message(tx, row, message_id)
-            held = self._held(row.owner)
+            owner = row.owner
+        held = self._held(owner)
         busy = "Nothing was erased; stop the reply, or try this again later."
         with self.leases.free_session(lambda tx: find_session(tx, caller, session_id), busy) as (tx, row):
             message = _message(tx, row, message_id)

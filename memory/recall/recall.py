@@ -251,20 +251,23 @@ class Recall:
 
         Messages about the neighbours of whoever the query names count as hits.
 
-        The query is prepared before, since that may call a service: no connection is held meanwhile.
+        No connection is held while the query is prepared, which may call a service, nor while the index is searched,
+        which may need one.
         """
         generation = self._index.generation(past.owner_key)
         with self._database.connect() as tx:
             unindexed = waiting(tx, past.owner_id, generation)
-            lost = unindexed.lost
             linked = sources_about(tx, past.owner_id, prepared.text) if past.links else ()
-            prepared = prepared._replace(query=replace(prepared.query, linked=linked))
-            try:
-                hits = self._index.search(past.owner_key, prepared, generation, unindexed.messages, unindexed.gone)
-            except IndexLost:
-                lost = True
+        prepared = prepared._replace(query=replace(prepared.query, linked=linked))
+        lost = unindexed.lost
+        try:
+            hits = self._index.search(past.owner_key, prepared, generation, unindexed.messages, unindexed.gone)
+        except IndexLost:
+            lost = True
+            with self._database.connect() as tx:
                 unindexed = waiting(tx, past.owner_id, NO_INDEX)
-                hits = self._index.search(past.owner_key, prepared, NO_INDEX, unindexed.messages)
+            hits = self._index.search(past.owner_key, prepared, NO_INDEX, unindexed.messages)
+        with self._database.connect() as tx:
             near = load(tx, past.owner_id, [hit.message_id for hit in hits], reach)
         if lost:
             self._index_again(past.owner_id)
