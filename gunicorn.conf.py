@@ -57,10 +57,10 @@ def when_ready(server):
     services = services_of(server.app.wsgi())
     try:
         refuse_strangers(_settings, services.keys, server.cfg.address)
+        services.index.warm_up()
     except SettingsError as error:
         sys.exit(str(error))
     services.database.engine.dispose()  # no connection outlives the fork
-    services.index.warm_up()
     signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 
 

@@ -10,6 +10,7 @@ import click
 from flask.cli import AppGroup
 from sqlalchemy.exc import SQLAlchemyError
 
+from config import SettingsError
 from memory.errors import RecapError
 from memory.ops.database_errors import database_failed
 
@@ -21,6 +22,8 @@ def errors_told() -> Iterator[None]:
         yield
     except RecapError as error:
         raise click.ClickException(error.message) from error
+    except SettingsError as error:
+        raise click.ClickException(str(error)) from error
     except OSError as error:
         raise click.ClickException(f"{error}.") from error
     except SQLAlchemyError as error:

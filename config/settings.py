@@ -187,6 +187,10 @@ class Settings(BaseModel):
     embedding_model: str = Field("text-embedding-3-small", validation_alias="OPENAI_EMBEDDING_MODEL")
     """The model that `EMBEDDINGS=openai` uses."""
 
+    search: Choice[Literal["auto", "whoosh", "postgres"]] = "auto"
+    """Where the search index is: `whoosh`, in files of each node; `postgres`, in tables of the database, which need
+    pgvector and which all nodes share. Both find the same. `auto`: `postgres` where the database is PostgreSQL."""
+
     search_language: Choice[
         Literal["da", "de", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ro", "ru", "sv"]
     ] = "en"
@@ -292,6 +296,8 @@ class Settings(BaseModel):
             raise SettingsError(" ".join(map(_sentence, problems))) from None
         if settings.tail_messages_min >= settings.tail_messages_max:
             raise SettingsError("TAIL_MESSAGES_MIN must be below TAIL_MESSAGES_MAX, or no fold would make room.")
+        if settings.search == "postgres" and not settings.on_postgresql:
+            raise SettingsError("SEARCH cannot be postgres without a PostgreSQL database: name it in DATABASE_URL.")
         return settings
 
     @property
@@ -320,6 +326,15 @@ class Settings(BaseModel):
     @property
     def sqlalchemy_url(self) -> str:
         return self.database_url or f"sqlite:///{self.data_dir.resolve() / 'recap.db'}"
+
+    @property
+    def on_postgresql(self) -> bool:
+        return self.database_url.startswith("postgresql")
+
+    @property
+    def searches_database(self) -> bool:
+        """Whether the search index is in the database, not in `index_dir`."""
+        return self.search == "postgres" or (self.search == "auto" and self.on_postgresql)
 
     @property
     def index_dir(self) -> Path:

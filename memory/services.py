@@ -114,7 +114,7 @@ class Services:
         models = _models(settings)
         self.model_server = model_server = ModelServer(settings, database, now, models, _models)
         self.index = index = SearchIndex(
-            settings.index_dir,
+            engine if settings.searches_database else settings.index_dir,
             recipe=_recipe(settings),
             embedder=_embedder(settings, models.endpoint),
             analysis=analysis_in(settings.search_language),
@@ -182,7 +182,7 @@ class Services:
         """Start what this process does in the background, and log which models answer.
 
         Web workers run the jobs; with JOBS=worker only a `worker` does.  Raises Conflict while the database is being
-        restored.
+        restored, SettingsError where the search index can't be had.
         """
         self.data_lock.share()
         self.model_server.tell()

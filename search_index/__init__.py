@@ -6,7 +6,8 @@ A damaged index is deleted and a new, empty generation takes its place.
 """
 
 from search_index.arrays import Document
-from search_index.index import Hit, Prepared, Query, SearchIndex
+from search_index.index import Hit, SearchIndex
+from search_index.query import Prepared, Query
 from search_index.ranking import RECIPES, Recipe
 from search_index.store import NO_INDEX, IndexBusy, IndexLost
 from search_index.vectors import DIMENSIONS, Embedder, EmbeddingUnavailable, WordLlamaEmbedder

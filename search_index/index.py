@@ -8,71 +8,36 @@ together, by one formula over joint statistics.  So an index may lag, fail or va
 from __future__ import annotations
 
 import logging
-import secrets
-from collections.abc import Collection, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import time_ns
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from whoosh.index import FileIndex
+from sqlalchemy import Engine
 
 from search_index import operators
 from search_index.analysis import ENGLISH, Analysis
 from search_index.arrays import EMPTY, Block, Candidates, Document, Entry, code, gather, microseconds
 from search_index.caches import SizedCache, clear_all
 from search_index.likeness import alike
+from search_index.postgres_store import PostgresStore
+from search_index.query import Prepared, Query
 from search_index.ranking import WORDS, Asked, Recipe, rank
-from search_index.store import FORMAT, NO_INDEX, IndexBusy, IndexLost, Store, best, blocks_of, matching
+from search_index.store import FORMAT, NO_INDEX, IndexBusy, IndexLost, Snapshot, Store
 from search_index.vectors import NO_VECTOR, Embedder, EmbeddingUnavailable, packed
+from search_index.whoosh_store import WhooshStore
 
 log = logging.getLogger(__name__)
 
 ARRAYS_BYTES = 16 << 20  # of indexed messages in memory: some 30 owners with 500 each, or one with 20,000
 ENTRIES_BYTES = 6 << 20  # of analysed messages that are not indexed yet: some 5,000
 FOUND_BYTES = 4 << 20  # of what searches found, and of the vectors that a service made for them: some 300 searches
-RANKED_WHOLE = 20_000  # messages of an owner that are all ranked; of more, Whoosh's postings choose CANDIDATES
+RANKED_WHOLE = 20_000  # messages of an owner that are all ranked; of more, the store chooses CANDIDATES
 CANDIDATES = 2_000
-_INDEX_BYTES = 10_000  # what Python takes for an index beside its arrays
-_HIT_BYTES = 1_200  # what it takes for a hit and its parts
-
-
-@dataclass(frozen=True)
-class Query:
-    """What to look for: plain words, or with `operators` also "phrases", -exclusions and prefixes*.
-
-    `after` is inclusive, `before` exclusive.  `exclude` are ids of messages that count as not there: a question that
-    was just asked would be its own best answer.  `times` are half-open ranges the text speaks of: what was said then is
-    preferred, the rest is found all the same.  So is what has the role `about`, unless the text names a speaker.
-    `linked` are ids of messages about what belongs to somebody that the text names: they are found without its words.
-    """
-
-    text: str
-    limit: int = 10
-    session_id: int | None = None
-    role: str | None = None
-    after: datetime | None = None
-    before: datetime | None = None
-    exclude: Collection[int] = ()
-    times: Sequence[tuple[datetime, datetime]] = ()
-    about: str | None = None
-    linked: Collection[int] = ()
-    operators: bool = False
-
-
-class Prepared(NamedTuple):
-    """A query, its plain text, the terms to rank by, the vector of the text if a service makes it, and the operators if
-    it has any."""
-
-    query: Query
-    text: str
-    terms: list[str]
-    vector: bytes
-    operators: operators.Operators | None
+_HIT_BYTES = 1_200  # what Python takes for a hit and its parts
 
 
 class Hit(NamedTuple):
@@ -91,37 +56,33 @@ class _Kept(NamedTuple):
     nbytes: int
 
 
-class _Snapshot(NamedTuple):
-    """An owner's index as it was read: which commit, and the blocks of its segments, unless these are too large."""
-
-    index: FileIndex
-    commit: int = -1
-    blocks: dict[Any, Block] | None = None
-
-    @property
-    def nbytes(self) -> int:
-        return _INDEX_BYTES + sum(block.nbytes for block in (self.blocks or {}).values())
-
-
-class SearchIndex(Store):
+class SearchIndex:
     """All owners' indexes, and searching in them; safe to use from many threads and processes."""
 
     def __init__(
         self,
-        root: Path,
+        place: Path | Engine,
         busy_after: float = 10.0,
         *,
         recipe: Recipe = WORDS,
         embedder: Embedder | None = None,
         analysis: Analysis = ENGLISH,
     ) -> None:
-        """`busy_after`: seconds a writer waits for another writer of the same owner before IndexBusy.
+        """`place` is the folder of Whoosh's files, or the engine of a PostgreSQL database.
+
+        `busy_after`: seconds a writer waits for another writer of the same owner before IndexBusy.
 
         Without an `embedder` messages are compared by their words alone.  An index that was made with another
         `analysis` or embedder counts as none and is replaced.
         """
-        vectors = embedder.name if embedder else "no vectors"
-        super().__init__(root, busy_after, f"{FORMAT} {analysis.language} {vectors}")
+        made_with = f"{FORMAT} {analysis.language} {embedder.name if embedder else 'no vectors'}"
+        self._store: Store = (
+            WhooshStore(place, busy_after, made_with)
+            if isinstance(place, Path)
+            else PostgresStore(place, busy_after, made_with)
+        )
+        # These need nothing of the analysis or the ranking: see `Store`.
+        self.held, self.remove, self.drop = self._store.held, self._store.remove, self._store.drop
         self._recipe = recipe
         self._embedder = embedder
         self._analysis = analysis
@@ -131,25 +92,32 @@ class SearchIndex(Store):
         self._service = used if used is not self._quick_embedder else None
         self._snapshots, self._entries = SizedCache(ARRAYS_BYTES), SizedCache(ENTRIES_BYTES)
         self._found = SizedCache(FOUND_BYTES)
-        self._notice_file = root / ".forget"  # written anew when all processes must clear their caches
-        self._notice = b""
+        self._notice = ""  # when all processes last had to clear their caches
 
     def warm_up(self) -> None:
-        """Load what the first search would have to wait for: a local model takes half a second."""
+        """Load what the first search would have to wait for: a local model takes half a second.
+
+        Raises SettingsError where no index can be had.
+        """
+        self._store.open()
         if self._embedder is not None and self._embedder.instant:
             self._embedder.embed(["warm up"])
 
     def generation(self, owner: str) -> str:
         """The generation of the owner's index; NO_INDEX where there is none, or none that can be read."""
-        with suppress(OSError):  # nobody wrote a notice yet, or this process may not read it
-            if (notice := self._notice_file.read_bytes()) != self._notice:
-                self._notice = notice
-                clear_all()
         try:
-            return self.token(owner)
+            generation, notice = self._store.state(owner)
         except OSError as error:
             log.error("the search index can't be read; messages are searched without it: %s", error)
             return NO_INDEX
+        if notice != self._notice:
+            self._notice = notice
+            clear_all()
+        return generation
+
+    def add(self, owner: str, documents: Iterable[Document]) -> str:
+        """Analyse and index those of `documents` that are not there yet (see `Store.add`)."""
+        return self._store.add(owner, documents, self.analysed)
 
     def prepare(self, query: Query, owner: str = "") -> Prepared:
         """The query, ready for `search`.  May call an embedding service; `search` never does.
@@ -262,54 +230,39 @@ class SearchIndex(Store):
         return self._analysis.highlights(text, prepared.terms, tuple(part.prefix for part in required if part.prefix))
 
     def clear_caches(self) -> None:
-        """Empty every cache of what people wrote: of this process now, of others that share the folder before they next
-        look into an index."""
+        """Empty every cache of what people wrote: of this process now, of others that share the indexes before they
+        next look into one."""
         clear_all()
         try:
-            self._root.mkdir(parents=True, exist_ok=True)
-            self._notice_file.write_text(secrets.token_hex(8))
+            self._store.notify()
         except OSError as error:
             log.error("other processes could not be told to clear their caches: %s", error)
 
-    def held(self, owner: str) -> tuple[str, set[int]]:
-        """The index's generation and the ids of all messages it holds, read from the disk.
-
-        A damaged index is deleted first, as in `search`; one that is not there is (NO_INDEX, set()).
-        """
-        while (generation := self.token(owner)) != NO_INDEX:
-            with suppress(IndexLost):
-                blocks = self.read(owner, generation, lambda: blocks_of(self.open(owner))) or {}
-                return generation, {one for block in blocks.values() for one in block.rows["id"].tolist()}
-        return NO_INDEX, set()
-
     def _blocks(
-        self, owner: str, generation: str, indexed: _Snapshot, prepared: Prepared
+        self, owner: str, generation: str, indexed: Snapshot, prepared: Prepared
     ) -> tuple[list[Block], set[int]]:
         """The indexed messages to rank; and if the query has operators, the ids that they leave.
 
         Raises IndexLost, and IndexBusy or OSError where it can't be read.
         """
-        typed = prepared.operators
-        index, _, blocks = indexed
-        if blocks is None:
-            likely = (typed or operators.NONE).ranked(prepared.terms)
-            block, ids = self.read(owner, generation, lambda: best(index, likely, CANDIDATES))
+        if indexed.blocks is None:
+            vector = prepared.vector
+            if self._quick_embedder is not None:
+                (vector,) = packed(self._quick_embedder, [prepared.text])
+            block, ids = self._store.best(owner, generation, prepared, vector, CANDIDATES)
             return [block], ids
-        ids = self.read(owner, generation, lambda: matching(index, typed.query())) if typed else set()
-        return list(blocks.values()), ids
+        typed = prepared.operators
+        return list(indexed.blocks.values()), self._store.matching(owner, generation, typed) if typed else set()
 
-    def _snapshot(self, owner: str, generation: str) -> _Snapshot:
-        """The latest commit of the index; segments that were read before are not read again."""
+    def _snapshot(self, owner: str, generation: str) -> Snapshot:
+        """The latest commit of the index."""
         key = owner, generation
-        known: _Snapshot = self._snapshots.get(key) or _Snapshot(self.read(owner, generation, lambda: self.open(owner)))
-        commit = known.index.latest_generation()  # a commit between this and the read is read once more next time
-        if commit == known.commit:
-            return known
-        blocks = self.read(owner, generation, lambda: blocks_of(known.index, known.blocks, RANKED_WHOLE))
-        snapshot = _Snapshot(known.index, commit, blocks)
+        known: Snapshot = self._snapshots.get(key) or Snapshot()
+        snapshot = self._store.snapshot(owner, generation, known, RANKED_WHOLE)
         if snapshot.nbytes > ARRAYS_BYTES:  # messages of books: to read them all for each search would take too long
-            snapshot = _Snapshot(known.index, commit)
-        self._snapshots.put(key, snapshot)
+            snapshot = snapshot._replace(blocks=None)
+        if snapshot is not known:
+            self._snapshots.put(key, snapshot)
         return snapshot
 
     def analysed(self, documents: Sequence[Document], *, quick: bool = False) -> list[Entry]:

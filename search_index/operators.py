@@ -1,7 +1,7 @@
 """What a searcher typed, taken apart: plain words, "phrases", -exclusions and prefixes*.
 
-Text never reaches Whoosh's query parser.  `Operators.query` builds Whoosh's query objects for what is indexed;
-`Operators.match` gives the same answer for a message that is not indexed yet.
+A store finds what they leave of the indexed messages; `Operators.match` gives the same answer for a message that is not
+indexed yet.
 """
 
 from __future__ import annotations
@@ -10,10 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from whoosh.query import And, AndMaybe, Every, Not, Or, Phrase, Prefix, Query, Term
-
 from search_index.analysis import Analysis
-from search_index.store import TEXT_FIELD
 
 _OPERATOR = re.compile(
     r"""(?<!\S) (?P<minus>-)? (?: "(?P<phrase>[^"]+)" | (?P<prefix>\w+)\*(?!\S) | (?P<word>\w[^\s"]*) )""", re.VERBOSE
@@ -25,11 +22,6 @@ class Part(NamedTuple):
 
     terms: list[str]
     prefix: str
-
-    def query(self) -> Query:
-        if self.prefix:
-            return Or([Prefix(TEXT_FIELD, self.prefix), *(Term(TEXT_FIELD, term) for term in self.terms)])
-        return Phrase(TEXT_FIELD, self.terms) if len(self.terms) > 1 else Term(TEXT_FIELD, self.terms[0])
 
     def match(self, said: Sequence[str]) -> bool:
         if self.prefix:
@@ -43,16 +35,6 @@ class Operators(NamedTuple):
 
     required: list[Part]
     excluded: list[Part]
-
-    def query(self) -> Query:
-        """What finds these messages in the index."""
-        parts = [part.query() for part in self.required] or [Every()]
-        return And([*parts, *(Not(part.query()) for part in self.excluded)])
-
-    def ranked(self, terms: Sequence[str]) -> Query:
-        """What finds those with any of `terms`, the best first."""
-        any_term = Or([Term(TEXT_FIELD, term) for term in terms])
-        return AndMaybe(self.query(), any_term) if self.required else And([self.query(), any_term])
 
     def match(self, said: list[str]) -> bool:
         """Whether a message with these terms, in their order, is one of them."""

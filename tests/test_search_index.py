@@ -1,4 +1,4 @@
-"""Searching through the public door, over real indexes on the disk."""
+"""Searching through the public door, over real indexes on the disk and in PostgreSQL."""
 
 import resource
 import shutil
@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from search_index import NO_INDEX, IndexBusy, SearchIndex
 from tests.searching import T0, Rows, folders, found, message, seeded
@@ -16,8 +17,11 @@ from tests.traces import traces
 
 
 @pytest.fixture
-def index(tmp_path):
-    return SearchIndex(tmp_path)
+def index(place):
+    return SearchIndex(place)
+
+
+in_files = pytest.mark.parametrize("place", ["whoosh"], indirect=True)
 
 
 @pytest.fixture(params=["indexed", "pending", "half", "one by one"])
@@ -92,17 +96,27 @@ def test_adding_again_changes_nothing(index):
     assert found(index, rows, "else") == []
 
 
-def test_removed_messages_leave_no_byte(index, tmp_path):
+def left(place, word):
+    """Whether a message with the word is anywhere in the index."""
+    if isinstance(place, Path):
+        return traces(place, word)
+    with place.connect() as connection:
+        return connection.scalar(
+            text("SELECT count(*) FROM search_messages WHERE terms @@ to_tsquery('english', :word)"), {"word": word}
+        )
+
+
+def test_removed_messages_leave_no_byte(index, place):
     rows = Rows(*seeded(50), message(90, "sentinelone tea", session_id=9), message(91, "sentineltwo tea", session_id=9))
     generation = rows.index(index)
     rows.index(index)
 
-    assert traces(tmp_path, "sentinelone")
+    assert left(place, "sentinelone")
     index.remove("ana", message_ids=[90, 12345])
-    assert not traces(tmp_path, "sentinelone")
-    assert traces(tmp_path, "sentineltwo")
+    assert not left(place, "sentinelone")
+    assert left(place, "sentineltwo")
     index.remove("ana", session_id=9)
-    assert not traces(tmp_path, "sentineltwo")
+    assert not left(place, "sentineltwo")
     assert index.held("ana") == (generation, set(range(1, 51)))
     index.remove("ana", message_ids=range(1, 51))
     assert index.held("ana") == (generation, set())
@@ -112,7 +126,8 @@ def test_removed_messages_leave_no_byte(index, tmp_path):
 def test_drop_leaves_nothing(index, tmp_path):
     for owner in ("ana", "ben"):
         Rows(*seeded(5)).index(index, owner)
-    (folders(tmp_path)[0] / "generation").unlink()  # as a process leaves it that is killed in between
+    for folder in folders(tmp_path)[:1]:
+        (folder / "generation").unlink()  # as a process leaves it that is killed in between
     for owner in ("ana", "ben", "nobody"):
         index.drop(owner)
     assert folders(tmp_path) == []
@@ -146,6 +161,7 @@ DAMAGE = {
 }
 
 
+@in_files
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 @pytest.mark.parametrize("first", ["search", "add", "remove", "held"])
 def test_damage_heals_and_loses_nothing(index, tmp_path, damage, first):
@@ -171,8 +187,8 @@ def test_damage_heals_and_loses_nothing(index, tmp_path, damage, first):
     assert len(folders(tmp_path)) == 1
 
 
-def test_an_index_replaced_during_the_search_is_searched_again(index, tmp_path):
-    other = SearchIndex(tmp_path)
+def test_an_index_replaced_during_the_search_is_searched_again(index, place):
+    other = SearchIndex(place)
 
     class Replaced(Rows):
         def waiting(self, generation):
@@ -188,6 +204,7 @@ def test_an_index_replaced_during_the_search_is_searched_again(index, tmp_path):
     assert rows.asked[1:] == [NO_INDEX]
 
 
+@in_files
 def test_a_full_disk_is_not_damage(index):
     rows = Rows(*seeded(200))
     generation = rows.index(index, ids=[1])
@@ -206,8 +223,8 @@ def test_a_full_disk_is_not_damage(index):
 # Many at once
 
 
-def test_a_writer_that_holds_on_makes_others_give_up(tmp_path):
-    index = SearchIndex(tmp_path, busy_after=0.05)
+def test_a_writer_that_holds_on_makes_others_give_up(place):
+    index = SearchIndex(place, busy_after=0.05)
     rows = Rows(message(1, "tea"), message(2, "tea"))
     generation = rows.index(index, ids=[1])
     begun, over = threading.Event(), threading.Event()

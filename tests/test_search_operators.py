@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import Engine
 
 from search_index import Query, SearchIndex
 from search_index.analysis import ENGLISH
@@ -23,8 +24,8 @@ SAID = {
 
 
 @pytest.fixture(params=["indexed", "waiting", "half"])
-def searched(request: pytest.FixtureRequest, tmp_path: Path):  # type: ignore[no-untyped-def]
-    index, rows = SearchIndex(tmp_path), Rows(*(message(number, text) for number, text in SAID.items()))
+def searched(request: pytest.FixtureRequest, place: Path | Engine):  # type: ignore[no-untyped-def]
+    index, rows = SearchIndex(place), Rows(*(message(number, text) for number, text in SAID.items()))
     rows.index(index, ids={"indexed": [*SAID], "waiting": [], "half": [1, 3, 5]}[request.param])
     return lambda text: set(found(index, rows, text, operators=True))
 
@@ -53,10 +54,11 @@ def test_operators(searched, text: str, expected: set[int]) -> None:  # type: ig
     assert searched(text) == expected
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.sampled_from('tea green "-*\\ kettle:()'), max_size=30))
-def test_any_text_is_understood_alike_indexed_and_waiting(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    index, rows = SearchIndex(tmp_path_factory.mktemp("index")), Rows(*(message(n, said) for n, said in SAID.items()))
+def test_any_text_is_understood_alike_indexed_and_waiting(place: Path | Engine, text: str) -> None:
+    index, rows = SearchIndex(place), Rows(*(message(n, said) for n, said in SAID.items()))
+    index.drop("ana")
     waiting = found(index, rows, text, operators=True)
     rows.index(index)
     assert found(index, rows, text, operators=True) == waiting

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 
 import search_index.index
 from search_index import RECIPES, Hit, Query, SearchIndex, WordLlamaEmbedder
@@ -22,9 +23,9 @@ EMBEDDER = WordLlamaEmbedder()
 TEXTS = [" ".join(pair) for pair in zip(WORDS[:3], WORDS[3:6], strict=True)] + [f'"{WORDS[0]} {WORDS[1]}" -tiger riv*']
 
 
-def opened(root: Path, fusion: str = "weighted") -> SearchIndex:
+def opened(place: Path | Engine, fusion: str = "weighted") -> SearchIndex:
     """An index as another process has it, which has searched for nothing yet."""
-    return SearchIndex(root, recipe=replace(RECIPE, fusion=fusion), embedder=EMBEDDER)
+    return SearchIndex(place, recipe=replace(RECIPE, fusion=fusion), embedder=EMBEDDER)
 
 
 def searched(index: SearchIndex, rows: Rows, **narrowed: Any) -> list[list[Hit]]:
@@ -33,10 +34,12 @@ def searched(index: SearchIndex, rows: Rows, **narrowed: Any) -> list[list[Hit]]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_others_do_the_same_is_found_as_by_who_never_searched_before(tmp_path: Path, seed: int) -> None:
+def test_whatever_others_do_the_same_is_found_as_by_who_never_searched_before(
+    place: Path | Engine, tmp_path: Path, seed: int
+) -> None:
     chance = random.Random(seed)
     fusion = ["weighted", "rrf"][seed % 2]
-    rows, warm, other = Rows(*seeded(40, seed)), opened(tmp_path, fusion), opened(tmp_path)
+    rows, warm, other = Rows(*seeded(40, seed)), opened(place, fusion), opened(place)
     for _ in range(12):
         chosen = chance.sample(sorted(rows.documents), min(len(rows.documents), chance.randint(1, 12)))
         match chance.choice(["index", "index", "index", "remove", "session", "drop", "say", "edit", "damage"]):
@@ -62,22 +65,22 @@ def test_whatever_others_do_the_same_is_found_as_by_who_never_searched_before(tm
                 for file in list(tmp_path.glob("*/*.seg"))[:1]:
                     file.write_bytes(file.read_bytes()[::-1])
         exclude = frozenset(chance.sample(sorted(rows.documents), 3))
-        expected = searched(
-            opened(tmp_path, fusion), Rows(*rows.documents.values()), exclude=exclude
-        )  # all of it waits
-        assert searched(opened(tmp_path, fusion), rows, exclude=exclude) == expected
+        expected = searched(opened(place, fusion), Rows(*rows.documents.values()), exclude=exclude)  # all of it waits
+        assert searched(opened(place, fusion), rows, exclude=exclude) == expected
         assert searched(warm, rows, exclude=exclude) == expected
         assert searched(warm, rows, exclude=exclude) == expected
 
 
-def test_of_a_large_index_the_postings_choose_what_is_ranked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_large_index_the_store_chooses_what_is_ranked(
+    place: Path | Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = Rows(*seeded(300), *(message(400 + at, f"the lighthouse keeper {at}", 9) for at in range(3)))
     for first in range(0, 303, 101):
-        rows.index(opened(tmp_path), ids=sorted(rows.documents)[first : first + 101])
+        rows.index(opened(place), ids=sorted(rows.documents)[first : first + 101])
     rows.documents[500] = message(500, "a lighthouse that waits", 9)
-    opened(tmp_path).remove("ana", message_ids=[400], scrub=False)
+    opened(place).remove("ana", message_ids=[400], scrub=False)
     monkeypatch.setattr(search_index.index, "RANKED_WHOLE", 100)
-    index = opened(tmp_path)
+    index = opened(place)
     assert set(found(index, rows, "lighthouse keepers")[:3]) == {401, 402, 500}
     assert found(index, rows, '"lighthouse keeper" -2', operators=True) == [401]
     assert found(index, rows, "light* keep*", operators=True) == [402, 401]
@@ -91,7 +94,8 @@ from datetime import datetime
 from pathlib import Path
 from search_index import Document, Query, SearchIndex
 from search_index.caches import sizes
-index = SearchIndex(Path(sys.argv[1]))
+from sqlalchemy import create_engine
+index = SearchIndex(create_engine(sys.argv[1]) if "://" in sys.argv[1] else Path(sys.argv[1]))
 waits = [Document(2, 1, "user", datetime(2026, 1, 1), "the secret is a tiger")]
 hits = index.search("ana", index.prepare(Query("secret")), index.generation("ana"), waits)
 print(*(hit.message_id for hit in hits), sum(sizes()) > 5, flush=True)
@@ -101,11 +105,12 @@ print(sum(sizes()), flush=True)
 """
 
 
-def test_another_process_clears_its_caches_before_it_looks_into_an_index_again(tmp_path: Path) -> None:
-    index = SearchIndex(tmp_path)
+def test_another_process_clears_its_caches_before_it_looks_into_an_index_again(place: Path | Engine) -> None:
+    index = SearchIndex(place)
+    where = str(place) if isinstance(place, Path) else place.url.render_as_string(hide_password=False)
     index.add("ana", [message(1, "my secret is an apple")])
     with subprocess.Popen(
-        [sys.executable, "-c", ANOTHER, str(tmp_path)],
+        [sys.executable, "-c", ANOTHER, where],
         cwd=Path(__file__).parent.parent,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -1,0 +1,257 @@
+"""PostgreSQL tables: a row for each analysed message, with what the ranking reads, its terms and its vector.
+
+The tables are derived data: `open` makes them, and they can be dropped while Recap is stopped.  They need pgvector, the
+extension `vector`, and nothing else.  Who writes an owner's rows holds a lock of PostgreSQL until the commit; readers
+take none.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import secrets
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from math import log as ln
+from typing import Any
+
+from sqlalchemy import Connection, Engine, cast, delete, func, insert, or_, select, text, update
+from sqlalchemy.dialects.postgresql import TSQUERY
+from sqlalchemy.exc import NotSupportedError, OperationalError, ProgrammingError
+
+from config import SettingsError
+from search_index import postgres_tables as tables
+from search_index.arrays import Document, code, microseconds
+from search_index.operators import NONE, Operators
+from search_index.postgres_tables import COLUMNS, INDEXES, MESSAGES, block_of, quoted, tsquery, tsvector, written
+from search_index.query import Prepared
+from search_index.ranking import REACH
+from search_index.store import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, Snapshot
+from search_index.vectors import NO_VECTOR
+
+log = logging.getLogger(__name__)
+
+UNAVAILABLE = (
+    "SEARCH=postgres needs pgvector, the PostgreSQL extension `vector`: install it on the database's server, or have a "
+    "superuser run CREATE EXTENSION vector in the database. SEARCH=whoosh works without it. Nothing is lost: the index "
+    "is made from the messages."
+)
+_CREATING = 0x736561726368  # the key of the lock under which the tables are made
+_BUSY = "55P03"  # lock_not_available
+_MEANT = 2  # how many are found by words for one that is found by its vector
+_I, _M = INDEXES.c, MESSAGES.c
+
+
+class PostgresStore:
+    """All owners' indexes in one database, which any number of processes and nodes share."""
+
+    def __init__(self, engine: Engine, wait: float, made_with: str) -> None:
+        """`wait`: seconds a writer waits for another.  `made_with` names, in one line, how the indexes are written."""
+        self._engine = engine
+        self._at_once = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._unchanging = engine.execution_options(isolation_level="REPEATABLE READ")
+        self._wait = wait
+        self._made_with = made_with
+        self._opened = False
+
+    def open(self) -> None:
+        """Make the extension and the tables if they are missing.
+
+        Raises SettingsError.  Where the database is out of reach, the first use tries again.
+        """
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(select(func.pg_advisory_xact_lock(_CREATING)))  # two processes may start at once
+                connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
+                tables.TABLES.create_all(connection)
+            self._opened = True
+        except (NotSupportedError, ProgrammingError) as error:  # not installed, or not allowed
+            raise SettingsError(f"{UNAVAILABLE} PostgreSQL says: {error.orig}") from error
+        except OperationalError as error:
+            log.error("the tables of the search index can't be made yet: %s", error.orig)
+
+    def state(self, owner: str) -> tuple[str, str]:
+        """See Store."""
+        self._ready()
+        with self._at_once.connect() as connection:
+            notice, generation = connection.execute(tables.STATE, {"owner": owner, "made_with": self._made_with}).one()
+        return generation or NO_INDEX, str(notice or "")
+
+    def notify(self) -> None:
+        """See Store."""
+        self._ready()
+        with self._at_once.connect() as connection:
+            connection.execute(select(tables.NOTICES.next_value()))
+
+    def held(self, owner: str) -> tuple[str, set[int]]:
+        """See Store."""
+        self._ready()
+        with self._unchanging.connect() as connection:
+            index = self._current(connection, owner)
+            if index is None:
+                return NO_INDEX, set()
+            return index.generation, set(connection.scalars(select(_M.id).where(_M.index == index.id)))
+
+    def add(self, owner: str, documents: Iterable[Document], analysed: Analysed) -> str:
+        """See Store."""
+        with self._writing(owner) as connection:
+            given = {document.message_id: document for document in documents}
+            index = self._current(connection, owner)
+            if index is None:
+                if not given:
+                    return NO_INDEX
+                connection.execute(delete(INDEXES).where(_I.owner == owner))  # made otherwise
+                made = {"owner": owner, "generation": secrets.token_hex(16), "made_with": self._made_with}
+                index = connection.execute(insert(INDEXES).values(made).returning(INDEXES)).one()
+            there = select(_M.id).where(_M.index == index.id, _M.id.in_(list(given)))
+            held = set(connection.scalars(there))
+            if entries := analysed([one for message_id, one in given.items() if message_id not in held]):
+                connection.execute(
+                    insert(MESSAGES),
+                    [
+                        {
+                            "index": index.id,
+                            "id": one.document.message_id,
+                            "commit": index.commits + 1,
+                            "session": one.document.session_id,
+                            "created": microseconds(one.document.created_at),
+                            "row": one.row,
+                            "bag": one.bag,
+                            "vector": None if one.vector == NO_VECTOR else written(one.vector),
+                            "terms": tsvector(one.terms),
+                        }
+                        for one in entries
+                    ],
+                )
+                counted = {"commits": index.commits + 1, "messages": index.messages + len(entries)}
+                connection.execute(update(INDEXES).where(_I.id == index.id).values(counted))
+            generation: str = index.generation
+            return generation
+
+    def remove(
+        self, owner: str, *, message_ids: Collection[int] = (), session_id: int | None = None, scrub: bool = True
+    ) -> None:
+        """See Store.  Rows go at once, whether `scrub` or not."""
+        with self._writing(owner) as connection:
+            index = self._current(connection, owner)
+            if index is None:  # one that was made otherwise: what it holds can't be told
+                connection.execute(delete(INDEXES).where(_I.owner == owner))
+                return
+            named = or_(_M.id.in_(list(message_ids)), _M.session == session_id)
+            gone = connection.execute(delete(MESSAGES).where(_M.index == index.id, named)).rowcount
+            counted = {"removals": index.removals + 1, "messages": index.messages - gone}
+            connection.execute(update(INDEXES).where(_I.id == index.id).values(counted))
+
+    def drop(self, owner: str) -> None:
+        """See Store."""
+        with self._writing(owner) as connection:
+            connection.execute(delete(INDEXES).where(_I.owner == owner))
+
+    def snapshot(self, owner: str, generation: str, known: Snapshot, most: int) -> Snapshot:
+        """See Store.  A block has the messages of one run of commits."""
+        with self._at_once.connect() as connection:
+            index = self._current(connection, owner, generation)
+            if known.commit == (index.commits, index.removals):
+                return known
+        with self._unchanging.connect() as connection:
+            index = self._current(connection, owner, generation)
+            commit = index.commits, index.removals
+            if index.messages > most:
+                return Snapshot(commit)
+            keys = [(*run, index.removals) for run in _runs(index.commits)]
+            blocks = {key: block for key, block in (known.blocks or {}).items() if key in keys}
+            new = [key for key in keys if key not in blocks]  # the last ones
+            after = min((key[0] for key in new), default=index.commits)
+            wanted = COLUMNS.where(_M.index == index.id, _M.commit > after).order_by(_M.commit, _M.id)
+            rows = connection.execute(wanted).all()
+        for key in new:
+            after, through, _ = key
+            if said := [row for row in rows if after < row.commit <= through]:
+                blocks[key] = block_of(said)
+        return Snapshot(commit, blocks)
+
+    def matching(self, owner: str, generation: str, operators: Operators) -> set[int]:
+        """See Store."""
+        with self._unchanging.connect() as connection:
+            index = self._current(connection, owner, generation)
+            found = _M.terms.bool_op("@@")(cast(tsquery(operators), TSQUERY))
+            return set(connection.scalars(select(_M.id).where(_M.index == index.id, found)))
+
+    def best(self, owner: str, generation: str, prepared: Prepared, vector: bytes, limit: int) -> Best:
+        """Those with the rarest terms of the query, those nearest by cosine, and those said beside them.
+
+        Every row of the owner is compared with the vector: no approximate index, so nothing near is missed.
+        """
+        query, typed = prepared.query, prepared.operators or NONE
+        most = limit // (2 * REACH + 1)
+        with self._unchanging.connect() as connection:
+            index = self._current(connection, owner, generation)
+            asked: dict[str, Any] = {
+                "index": index.id,
+                "after": microseconds(query.after) if query.after else -(1 << 63),
+                "before": microseconds(query.before) if query.before else (1 << 63) - 1,
+            }
+            held = connection.execute(
+                tables.HOLDERS, {"index": index.id, "terms": list(map(quoted, prepared.terms))}
+            ).all()
+            found = set[int]()
+            if held or typed.required:
+                any_of = "" if typed.required else f"({' | '.join(_rarest(held, limit))})"
+                by_words = {
+                    "filter": " & ".join(filter(None, [tsquery(typed), any_of])),
+                    "terms": [term for term, _ in held],
+                    "idf": [ln(index.messages / (count + 1)) + 1 for _, count in held],
+                    "most": most,
+                }
+                found.update(connection.scalars(tables.BY_WORDS, asked | by_words))
+            if typed == NONE and vector != NO_VECTOR:
+                asked |= {"vector": written(vector), "most": most // _MEANT}
+                found.update(connection.scalars(tables.BY_MEANING, asked))
+            beside = connection.scalars(tables.BESIDE, {"index": index.id, "found": [*found], "reach": REACH})
+            wanted = COLUMNS.where(_M.index == index.id, _M.id.in_(set(beside))).order_by(_M.id)
+            return block_of(connection.execute(wanted).all()), found
+
+    def _ready(self) -> None:
+        if not self._opened:
+            self.open()
+
+    def _current(self, connection: Connection, owner: str, generation: str | None = None) -> Any:
+        """The row of the owner's index, or None; if a `generation` is named, of this one or IndexLost is raised."""
+        wanted = select(INDEXES).where(_I.owner == owner, _I.made_with == self._made_with)
+        index = connection.execute(wanted).one_or_none()
+        if generation is not None and (index is None or index.generation != generation):
+            raise IndexLost("the index was replaced")
+        return index
+
+    @contextmanager
+    def _writing(self, owner: str) -> Iterator[Connection]:
+        """A transaction alone among the writers of this owner.  Raises IndexBusy."""
+        self._ready()
+        with self._engine.begin() as connection:
+            connection.execute(text(f"SET LOCAL lock_timeout = {int(self._wait * 1000)}"))
+            try:
+                connection.execute(select(func.pg_advisory_xact_lock(code(owner))))
+            except OperationalError as error:
+                if getattr(error.orig, "sqlstate", None) == _BUSY:
+                    raise IndexBusy("another process writes to the index") from error
+                raise
+            yield connection
+
+
+def _rarest(held: Sequence[Any], enough: int) -> list[str]:
+    """Of terms with the numbers of their holders, rarest first, those with `enough` holders together; at least one."""
+    together = itertools.accumulate(holders for _, holders in held)
+    return [term for (term, _), so_far in zip(held, together, strict=True) if so_far <= enough or term == held[0][0]]
+
+
+def _runs(commits: int) -> list[tuple[int, int]]:
+    """The commits in runs, by the binary digits of their number: after, and up to.
+
+    They grow shorter towards the end, so that a commit changes the last of them only, and they stay few.
+    """
+    runs, after = [], 0
+    for digit in reversed(range(commits.bit_length())):
+        if commits >> digit & 1:
+            runs.append((after, after + (1 << digit)))
+            after += 1 << digit
+    return runs

@@ -1,0 +1,136 @@
+"""The tables of the search index in PostgreSQL, what is asked of them, and how terms and vectors are written there.
+
+They are derived data, so no migration makes them: `postgres_store` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import TSVECTOR
+from sqlalchemy.types import UserDefinedType
+
+from search_index.analysis import MAX_TERM
+from search_index.arrays import Block
+from search_index.operators import Operators, Part
+from search_index.vectors import DIMENSIONS
+
+# A tsvector keeps 16,383 positions and a mebibyte of distinct terms.  In a message that has more, no phrase is found
+# after the positions end, and no operator or choice of candidates knows a later term.  The ranking reads all of it.
+_POSITIONS = 16_383
+_BYTES = 900_000
+_HEADED = np.dtype([("head", "V4"), ("numbers", ">f2", DIMENSIONS)])  # a halfvec as PostgreSQL sends it
+_NOWHERE = bytes(_HEADED.itemsize)
+
+
+class HalfVector(UserDefinedType[str]):
+    """A packed vector as pgvector's halfvec, in which whole numbers up to 127 are exact.  NO_VECTOR is NULL."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        return f"halfvec({DIMENSIONS})"
+
+
+TABLES = sa.MetaData()
+NOTICES = sa.Sequence("search_notices", metadata=TABLES)
+INDEXES = sa.Table(
+    "search_indexes",
+    TABLES,
+    sa.Column("id", sa.BigInteger, sa.Identity(), primary_key=True),
+    sa.Column("owner", sa.Text, nullable=False, unique=True),
+    sa.Column("generation", sa.Text, nullable=False),
+    sa.Column("made_with", sa.Text, nullable=False),  # the analysis and the embedder of all its rows
+    sa.Column("commits", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("removals", sa.BigInteger, nullable=False, server_default="0"),  # after one, no commit is as it was
+    sa.Column("messages", sa.BigInteger, nullable=False, server_default="0"),
+)
+MESSAGES = sa.Table(
+    "search_messages",
+    TABLES,
+    sa.Column("index", sa.ForeignKey(INDEXES.c.id, ondelete="CASCADE"), primary_key=True),
+    sa.Column("id", sa.BigInteger, primary_key=True),
+    sa.Column("commit", sa.BigInteger, nullable=False),  # the commit of its index that added it
+    sa.Column("session", sa.BigInteger, nullable=False),
+    sa.Column("created", sa.BigInteger, nullable=False),
+    sa.Column("row", sa.LargeBinary, nullable=False),
+    sa.Column("bag", sa.LargeBinary, nullable=False),
+    sa.Column("vector", HalfVector),
+    sa.Column("terms", TSVECTOR, nullable=False),
+    sa.Index("ix_search_messages_commit", "index", "commit"),
+    sa.Index("ix_search_messages_terms", "terms", postgresql_using="gin"),
+)
+_M = MESSAGES.c
+COLUMNS = sa.select(_M.commit, _M.row, _M.bag, sa.func.halfvec_send(_M.vector))
+
+STATE = sa.text(
+    "SELECT CASE WHEN n.is_called THEN n.last_value END, i.generation FROM search_notices n"
+    " LEFT JOIN search_indexes i ON i.owner = :owner AND i.made_with = :made_with"
+)
+HOLDERS = sa.text(
+    "SELECT t.term, c.holders FROM unnest(CAST(:terms AS text[])) AS t(term), LATERAL (SELECT count(*) AS holders"
+    " FROM search_messages m WHERE m.index = :index AND m.terms @@ CAST(t.term AS tsquery)) AS c"
+    " WHERE c.holders > 0 ORDER BY c.holders"
+)
+BY_WORDS = sa.text(
+    "SELECT m.id FROM search_messages m WHERE m.index = :index AND m.created >= :after AND m.created < :before"
+    " AND m.terms @@ CAST(:filter AS tsquery) ORDER BY (SELECT sum(t.idf)"
+    " FROM unnest(CAST(:terms AS text[]), CAST(:idf AS float8[])) AS t(term, idf)"
+    " WHERE m.terms @@ CAST(t.term AS tsquery)) DESC NULLS LAST, m.id DESC LIMIT :most"
+)
+BY_MEANING = sa.text(
+    "SELECT m.id FROM search_messages m WHERE m.index = :index AND m.created >= :after AND m.created < :before"
+    " AND m.vector IS NOT NULL ORDER BY m.vector <=> CAST(:vector AS halfvec) LIMIT :most"
+)
+BESIDE = sa.text(
+    "SELECT b.id FROM unnest(CAST(:found AS bigint[])) AS f(id), LATERAL"
+    " ((SELECT m.id FROM search_messages m WHERE m.index = :index AND m.id <= f.id ORDER BY m.id DESC LIMIT :reach + 1)"
+    " UNION ALL"
+    " (SELECT m.id FROM search_messages m WHERE m.index = :index AND m.id > f.id ORDER BY m.id LIMIT :reach)) AS b"
+)
+
+
+def block_of(rows: Sequence[Any]) -> Block:
+    """The messages of these rows of COLUMNS."""
+    vectors = np.frombuffer(b"".join(row[3] or _NOWHERE for row in rows), _HEADED)["numbers"]
+    return Block.of([row.row for row in rows], [row.bag for row in rows], [vectors.astype(np.int8).tobytes()])
+
+
+def written(packed: bytes) -> str:
+    """A packed vector in pgvector's notation."""
+    return str(np.frombuffer(packed, np.int8).tolist())
+
+
+def quoted(term: str) -> str:
+    """A term as one lexeme, whatever characters it has."""
+    escaped = term.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
+
+
+def tsvector(terms: Sequence[str]) -> str:
+    """The terms with their positions, in PostgreSQL's notation: no parser of its own ever reads them."""
+    places: dict[str, list[str]] = {}
+    room = _BYTES
+    for place, term in enumerate(terms, 1):
+        if term not in places:
+            room -= len(term.encode())
+            if room < 0:
+                break
+            places[term] = []
+        if place < _POSITIONS:
+            places[term].append(str(place))
+    return " ".join(f"{quoted(term)}:{','.join(at)}" if at else quoted(term) for term, at in places.items())
+
+
+def tsquery(operators: Operators) -> str:
+    """What finds the messages that the operators leave; empty where they leave all."""
+    return " & ".join([*map(_of_part, operators.required), *(f"!{_of_part(part)}" for part in operators.excluded)])
+
+
+def _of_part(part: Part) -> str:
+    if part.prefix:  # of one longer than any term no end counts
+        return f"({' | '.join([quoted(part.prefix[: MAX_TERM + 1]) + ':*', *map(quoted, part.terms)])})"
+    return f"({' <-> '.join(map(quoted, part.terms))})"

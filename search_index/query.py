@@ -1,0 +1,44 @@
+"""What to look for, as it is asked and as it is made ready."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from search_index.operators import Operators
+
+
+@dataclass(frozen=True)
+class Query:
+    """What to look for: plain words, or with `operators` also "phrases", -exclusions and prefixes*.
+
+    `after` is inclusive, `before` exclusive.  `exclude` are ids of messages that count as not there: a question that
+    was just asked would be its own best answer.  `times` are half-open ranges the text speaks of: what was said then is
+    preferred, the rest is found all the same.  So is what has the role `about`, unless the text names a speaker.
+    `linked` are ids of messages about what belongs to somebody that the text names: they are found without its words.
+    """
+
+    text: str
+    limit: int = 10
+    session_id: int | None = None
+    role: str | None = None
+    after: datetime | None = None
+    before: datetime | None = None
+    exclude: Collection[int] = ()
+    times: Sequence[tuple[datetime, datetime]] = ()
+    about: str | None = None
+    linked: Collection[int] = ()
+    operators: bool = False
+
+
+class Prepared(NamedTuple):
+    """A query, its plain text, the terms to rank by, the vector of the text if a service makes it, and the operators if
+    it has any."""
+
+    query: Query
+    text: str
+    terms: list[str]
+    vector: bytes
+    operators: Operators | None

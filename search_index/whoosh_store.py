@@ -1,0 +1,336 @@
+"""Whoosh's files, a directory for each owner: a full-text index beside columns of what the ranking reads.
+
+The directory holds Whoosh's files and `generation`, a random token that lives and dies with it.  Who writes to it or
+deletes it holds a lock beside it; readers take none, and compare tokens before and after.
+
+Guarantee: a commit is on the disk when `add` or `remove` returns (Whoosh itself never syncs).  Each message's columns
+have a checksum: bytes that are not as they were written count as damage, and the whole index is then deleted.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import logging
+import os
+import pickle  # nosec B403
+import secrets
+import shutil
+import struct
+import sys
+import time
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from whoosh.analysis import IDTokenizer
+from whoosh.columns import FixedBytesColumn, VarBytesColumn
+from whoosh.fields import COLUMN, ID, TEXT, Schema
+from whoosh.index import FileIndex, create_in, open_dir
+from whoosh.index import IndexError as WhooshError
+from whoosh.query import Or, Query, Term
+from whoosh.reading import IndexReader, TermNotFound
+from whoosh.scoring import BM25F
+from whoosh.searching import Searcher
+from whoosh.util.filelock import FileLock, try_for
+from whoosh.writing import SegmentWriter
+
+from search_index.arrays import ROW, Block, Document, checksum
+from search_index.operators import NONE, Operators
+from search_index.query import Prepared
+from search_index.ranking import K1, REACH, B
+from search_index.store import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, Snapshot
+from search_index.vectors import PACKED_BYTES
+from search_index.whoosh_queries import likely, query_of
+
+log = logging.getLogger(__name__)
+
+SCHEMA = Schema(
+    id=ID(unique=True),
+    session=ID,
+    content=TEXT(analyzer=IDTokenizer()),  # a placeholder: terms come analysed, as a list
+    row=COLUMN(FixedBytesColumn(ROW.itemsize)),
+    bag=COLUMN(VarBytesColumn()),
+    vector=COLUMN(FixedBytesColumn(PACKED_BYTES)),
+)
+
+_INDEX_NAME = "messages"
+_PAUSE = 0.02  # seconds
+
+# What it raises to parse and unpickle files that were overwritten, cut short or deleted.
+_DAMAGE = (
+    WhooshError, FileNotFoundError, NotADirectoryError, TermNotFound, pickle.PickleError, struct.error, zlib.error,
+    ArithmeticError, AssertionError, AttributeError, BufferError, EOFError, ImportError, LookupError, MemoryError,
+    NameError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
+
+T = TypeVar("T")
+
+
+class Damaged(Exception):
+    """The index can't be read, or holds other bytes than were written.  The cause says what was wrong."""
+
+
+class WhooshStore:
+    """All owners' indexes under one folder, each named by a hash."""
+
+    def __init__(self, root: Path, wait: float, made_with: str) -> None:
+        """`wait`: seconds a writer waits for another.  `made_with` names, in one line, how the indexes are written."""
+        self._root = root
+        self._wait = wait
+        self._made_with = made_with
+        self._notice_file = root / ".forget"
+
+    def open(self) -> None:
+        """Nothing: each directory is made with its index."""
+
+    def state(self, owner: str) -> tuple[str, str]:
+        """The state of the index.  Raises OSError for one that can't be read."""
+        notice = ""
+        with suppress(OSError):  # nobody wrote a notice yet, or this process may not read it
+            notice = self._notice_file.read_text()
+        return self._token(owner), notice
+
+    def notify(self) -> None:
+        """Write a new notice.  Raises OSError."""
+        self._root.mkdir(parents=True, exist_ok=True)
+        self._notice_file.write_text(secrets.token_hex(8))
+
+    def held(self, owner: str) -> tuple[str, set[int]]:
+        """The generation and the ids of all messages, read from the disk; a damaged index is deleted first."""
+        while (generation := self._token(owner)) != NO_INDEX:
+            with suppress(IndexLost):
+                blocks = self._read(owner, generation, lambda: _blocks_of(self._index(owner))) or {}
+                return generation, {one for block in blocks.values() for one in block.rows["id"].tolist()}
+        return NO_INDEX, set()
+
+    def snapshot(self, owner: str, generation: str, known: Snapshot, most: int) -> Snapshot:
+        """The latest commit; segments that were read before are not read again.  Raises OSError as well."""
+        index: FileIndex = known.opened or self._read(owner, generation, lambda: self._index(owner))
+        commit = index.latest_generation()  # a commit between this and the read is read once more next time
+        if commit == known.commit:
+            return known
+        blocks = self._read(owner, generation, lambda: _blocks_of(index, known.blocks, most))
+        return Snapshot(commit, blocks, index)
+
+    def matching(self, owner: str, generation: str, operators: Operators) -> set[int]:
+        """The ids of the messages that the operators leave.  Raises OSError as well."""
+        return self._read(owner, generation, lambda: _matching(self._index(owner), query_of(operators)))
+
+    def best(self, owner: str, generation: str, prepared: Prepared, vector: bytes, limit: int) -> Best:
+        """The best by BM25, and those stored beside them.  Raises OSError as well."""
+        query = likely(prepared.operators or NONE, prepared.terms)
+        return self._read(owner, generation, lambda: _best(self._index(owner), query, limit))
+
+    def _token(self, owner: str) -> str:
+        """The generation of the index that is there now, or NO_INDEX."""
+        try:
+            written = (self._path(owner) / "generation").read_bytes().decode("utf-8", "replace")
+        except (FileNotFoundError, NotADirectoryError):
+            return NO_INDEX
+        token, _, made_with = written.partition("\n")
+        return token if made_with == self._made_with else NO_INDEX
+
+    def _index(self, owner: str) -> FileIndex:
+        """The index, for `_read`; it stays valid when others commit."""
+        return open_dir(str(self._path(owner)), _INDEX_NAME, schema=SCHEMA)
+
+    def _read(self, owner: str, generation: str, work: Callable[[], T]) -> T:
+        """What `work` reads of this generation.
+
+        Raises IndexLost, also for a damaged index, which is then deleted (IndexBusy while another process writes to
+        it); OSError for one that can't be read.
+        """
+        for pause in (_PAUSE, 2 * _PAUSE, 0.0):  # files vanish while another process commits: that is no damage
+            try:
+                with _recognised():
+                    done = work()
+                damage = None
+            except Damaged as error:
+                damage = error
+            if self._token(owner) != generation:
+                raise IndexLost("the index was replaced")
+            if damage is None:
+                return done
+            time.sleep(pause)
+        with self._locked(owner, wait=0):
+            if self._token(owner) == generation:
+                self._delete_damaged(owner, damage)
+        raise IndexLost("the index was damaged")
+
+    def add(self, owner: str, documents: Iterable[Document], analysed: Analysed) -> str:
+        """See Store.  Raises OSError as well, when the disk is full or forbidden."""
+        with self._locked(owner, self._wait):
+            given = {document.message_id: document for document in documents}
+            try:
+                self._add(owner, given, analysed)
+            except Damaged as error:
+                self._delete_damaged(owner, error)
+                self._add(owner, given, analysed)
+            return self._token(owner)
+
+    def _add(self, owner: str, given: dict[int, Document], analysed: Analysed) -> None:
+        if given and self._token(owner) == NO_INDEX:
+            self._create(owner)
+        with _recognised():
+            held = _matching(self._index(owner), Or([Term("id", str(one)) for one in given])) if given else set()
+        if entries := analysed([one for message_id, one in given.items() if message_id not in held]):
+            with self._writer(owner) as writer:
+                for one in entries:
+                    writer.add_document(
+                        id=str(one.document.message_id),
+                        session=str(one.document.session_id),
+                        content=one.terms,
+                        row=one.row,
+                        bag=one.bag,
+                        vector=one.vector,
+                    )
+
+    def remove(
+        self, owner: str, *, message_ids: Collection[int] = (), session_id: int | None = None, scrub: bool = True
+    ) -> None:
+        """See Store.  Without `scrub` the segments keep what is only not found."""
+        with self._locked(owner, self._wait):
+            if self._token(owner) == NO_INDEX:  # of another format, or no index: what it holds can't be told
+                self._delete(owner)
+                return
+            try:
+                with self._writer(owner, optimize=scrub) as writer, _recognised():
+                    for message_id in message_ids:
+                        writer.delete_by_term("id", str(message_id))
+                    if session_id is not None:
+                        writer.delete_by_term("session", str(session_id))
+            except Damaged as error:
+                self._delete_damaged(owner, error)
+
+    def drop(self, owner: str) -> None:
+        """Delete the directory."""
+        with self._locked(owner, self._wait):
+            self._delete(owner)
+
+    def _path(self, owner: str) -> Path:
+        return self._root / hashlib.sha256(owner.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+    @contextmanager
+    def _locked(self, owner: str, wait: float) -> Iterator[None]:
+        """Alone among the writers of this owner, and of some others.  Raises IndexBusy."""
+        folder = self._root / ".locks"
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(str(folder / self._path(owner).name[:3]))  # too short to tell of an owner, so it may stay
+        if not try_for(lock.acquire, timeout=wait):
+            raise IndexBusy("another process writes to the index")
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _create(self, owner: str) -> None:
+        """Make an empty index in place of whatever is there.  Until its token is written it counts as none."""
+        self._delete(owner)
+        path = self._path(owner)
+        path.mkdir()
+        create_in(str(path), SCHEMA, _INDEX_NAME)
+        (path / "generation").write_text(f"{secrets.token_hex(16)}\n{self._made_with}", "utf-8")
+
+    def _delete(self, owner: str) -> None:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(self._path(owner))
+            _sync(self._root)
+
+    def _delete_damaged(self, owner: str, damage: Damaged | None) -> None:
+        log.warning("The search index %s was damaged and is deleted.", self._path(owner).name, exc_info=damage)
+        self._delete(owner)
+
+    @contextmanager
+    def _writer(self, owner: str, *, optimize: bool = False) -> Iterator[SegmentWriter]:
+        """Whoosh's writer, which commits unless the block raises.  Raises Damaged."""
+        with _recognised():
+            writer = self._index(owner).writer()
+        try:
+            yield writer
+            with _recognised():
+                writer.commit(optimize=optimize)
+        finally:
+            if not writer.is_closed:
+                with suppress(OSError):  # of a full disk: files that stay behind go with the next commit
+                    writer.cancel()
+            if writer.writelock.fd is not None:
+                writer.writelock.release()
+        path = self._path(owner)
+        for file in (*path.iterdir(), path, self._root):
+            _sync(file)
+
+
+def _sync(file: Path) -> None:
+    """Bring a file, or a directory's entries, to the disk."""
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _recognised() -> Iterator[None]:
+    """Whatever Whoosh stumbles over in its files becomes Damaged; a full disk, a forbidden file and the like stay."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise Damaged(f"{type(error).__name__}: {error}") from error
+    except OSError as error:
+        if error.errno == errno.EINVAL:  # a place in a file that can't be
+            raise Damaged(str(error)) from error
+        raise
+
+
+def _blocks_of(
+    index: FileIndex, known: dict[Any, Block] | None = None, most: int = sys.maxsize
+) -> dict[Any, Block] | None:
+    """The messages of each segment; None if there are more than `most`.
+
+    What is `known` is not read again: a segment never changes but by losing messages.
+    """
+    blocks = {}
+    with closing(index.reader()) as reader:
+        if reader.doc_count() > most:
+            return None
+        for leaf, _ in reader.leaf_readers():
+            if leaf.doc_count():
+                key = leaf.segment().segment_id(), leaf.doc_count()
+                blocks[key] = (known or {}).get(key) or _block(leaf, leaf.all_doc_ids())
+    return blocks
+
+
+def _matching(index: FileIndex, query: Query) -> set[int]:
+    """The ids of all messages that `query` finds."""
+    with closing(index.reader()) as reader:
+        return _ids(reader, Searcher(reader).docs_for_query(query)) if reader.doc_count() else set()
+
+
+def _best(index: FileIndex, query: Query, limit: int) -> tuple[Block, set[int]]:
+    """The best messages for `query` and those stored beside them, at most `limit`; and the ids of the best."""
+    with closing(index.reader()) as reader:
+        hits = Searcher(reader, weighting=BM25F(B=B, K1=K1)).search(query, limit=limit // (2 * REACH + 1))
+        found = [number for number, _ in hits.items()]
+        beside = {number + step for number in found for step in range(-REACH, REACH + 1)}
+        there = [number for number in sorted(beside) if 0 <= number < reader.doc_count_all()]
+        return _block(reader, [number for number in there if not reader.is_deleted(number)]), _ids(reader, found)
+
+
+def _ids(reader: IndexReader, numbers: Iterable[int]) -> set[int]:
+    """The ids of the messages with these document numbers."""
+    rows = reader.column_reader("row", translate=False)
+    return {int.from_bytes(rows[number][:8], "little", signed=True) for number in numbers}
+
+
+def _block(reader: IndexReader, numbers: Iterable[int]) -> Block:
+    """The messages with these document numbers.  Raises Damaged."""
+    wanted = list(numbers)
+    columns = [reader.column_reader(name, translate=False) for name in ("row", "bag", "vector")]
+    rows, bags, vectors = ([column[number] for number in wanted] for column in columns)
+    block = Block.of(rows, bags, vectors)
+    if list(map(checksum, rows, bags, vectors)) != block.rows["checksum"].tolist():
+        raise Damaged("a message in the index is not as it was written")
+    return block
