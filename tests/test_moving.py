@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import Result
 from flask import Flask
-from sqlalchemy import create_engine, select
+from sqlalchemy import create_engine, select, text
 
-from app import services_of
+from app import create_app, services_of
 from cli import register_commands
 from memory.ops.backup import DataLock
 from models import Base
@@ -116,3 +116,17 @@ def test_nothing_is_moved_beside_a_server(lived_in: Flask, tmp_path: Path) -> No
     result = run(lived_in, "move-to", url_of(tmp_path / "new.db"))
     lock.release()
     assert result.exit_code == 1 and "stop it first" in result.output
+
+
+@pytest.mark.slow
+def test_postgresql_gets_every_row_and_gives_it_back(lived_in: Flask, postgres: str, tmp_path: Path) -> None:
+    source = services_of(lived_in).settings.sqlalchemy_url
+    with create_engine(postgres, isolation_level="AUTOCOMMIT").connect() as connection:
+        connection.execute(text("DROP SCHEMA public CASCADE"))
+        connection.execute(text("CREATE SCHEMA public"))
+    assert run(lived_in, "move-to", postgres).exit_code == 0
+    assert all_rows(postgres) == all_rows(source)
+    there = create_app(services_of(lived_in).settings.model_copy(update={"database_url": postgres}))
+    chat(there.test_client(), "Where do I live?", session_id="adas", user_id="ada")  # with an id that follows
+    assert run(there, "move-to", url_of(tmp_path / "back.db")).exit_code == 0
+    assert all_rows(url_of(tmp_path / "back.db")) == all_rows(postgres) != all_rows(source)
