@@ -80,15 +80,16 @@ class ModelList(_Open):
 
 
 def turn_of(
-    parameters: dict[str, Any], header: Callable[[str], str], body: bytes, retry_key: str | None
+    parameters: dict[str, Any], metadata: Any, header: Callable[[str], str], body: bytes, retry_key: str | None
 ) -> tuple[str | None, TurnRequest]:
-    """The person and the turn of a request.  Headers count before the body.  The same `body` again is a retry.
+    """The person and the turn of a request with these `parameters` of a chat completion.
+
+    Headers count before the body, whose `metadata` may name the session.  The same `body` again is a retry.
 
     Without a `session_id`, the session is found by the conversation.  Such a client always sends the whole of it, and
     so does the one of WHOLE_HEADER.
     """
     conversation, stream = Conversation.read(parameters.pop("messages")), bool(parameters.pop("stream"))
-    metadata = parameters.get("metadata")
     in_body = _text(metadata.get("session_id")) if isinstance(metadata, Mapping) else ""
     named_by = next(filter(header, SESSION_HEADERS), None)
     session = header(named_by) if named_by else in_body
