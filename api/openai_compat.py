@@ -9,11 +9,11 @@ from flask import Response
 
 from api.blueprint import resource, services
 from api.client_turns import ERRORS, NO_SERVER, REFUSED, answer, arrived
-from api.errors import openai_error
 from memory.access.keys import CHAT
 from memory.errors import RecapError
 from memory.llm import Chunk
 from memory.turn.values import TurnEvent
+from schemas.errors import openai_error
 from schemas.openai_compat import Completion, CompletionRequest, EmbeddingRequest, Model, ModelList
 
 blueprint = resource("openai", "The OpenAI protocol, with memory.", prefix="/v1")

@@ -24,14 +24,14 @@ MESSAGES_MAX = 10_000  # more than any model reads
 PATIENCE = 5.0  # seconds that each write waits for the database; then the request is answered without memory
 
 
-class _Open(Schema):
+class Open(Schema):
     """What the model server may add to."""
 
     class Meta:
         unknown = INCLUDE
 
 
-class _Request(_Open, Input):
+class _Request(Open, Input):
     long = True
 
 
@@ -56,7 +56,7 @@ class CompletionRequest(_Request):
             raise ValidationError(f"One of them has more than {PARTS_MAX:,} parts or calls of tools.")
 
 
-class Completion(_Open):
+class Completion(Open):
     """The model server's chat.completion, or with `stream` its chat.completion.chunk events."""
 
     id = fields.String()
@@ -71,11 +71,11 @@ class EmbeddingRequest(_Request):
     """Texts to embed.  Everything is passed on unchanged."""
 
 
-class Model(_Open):
+class Model(Open):
     """A model, as the model server describes it."""
 
 
-class ModelList(_Open):
+class ModelList(Open):
     data = fields.List(fields.Nested(Model))
 
 
