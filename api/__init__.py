@@ -12,6 +12,7 @@ from flask import Flask
 from flask_smorest import Api
 
 from api import (
+    anthropic_compat,
     chat,
     conversation_types,
     door,
@@ -29,6 +30,7 @@ from api import (
     profile,
     prompts,
     recall,
+    responses_compat,
     search,
     sessions,
     store,
@@ -48,7 +50,8 @@ _SCHEME = {
 }
 _RESOURCES = (
     *(chat, sessions, turns, summary, facts, graph, search, recall, store, profile, examples, users),
-    *(instructions, conversation_types, feedback, prompts, models, jobs, openai_compat, mcp, ops),
+    *(instructions, conversation_types, feedback, prompts, models, jobs, openai_compat),
+    *(anthropic_compat, responses_compat, mcp, ops),
 )
 
 

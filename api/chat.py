@@ -8,12 +8,12 @@ from typing import Any
 from flask import Response, jsonify
 
 from api.blueprint import DAY_SPENT, caller, resource, retry_key, services
-from api.errors import error_body
 from api.streaming import event_stream
 from memory.access.keys import CHAT
 from memory.llm import Piece
 from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted
 from schemas.chat import ChatReply, ChatRequest, ChatUsage, Memory
+from schemas.errors import error_body
 
 blueprint = resource("chat", "Send a message, get a reply that remembers.")
 _memory, _usage = Memory(), ChatUsage()

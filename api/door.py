@@ -59,10 +59,12 @@ DATA_HEADERS = {  # of data, which no page needs to show; the pages and their fi
 EXPOSED = ["X-Request-ID", "Retry-After", "Content-Disposition"]
 EXPOSED += [f"X-Memory-{name}" for name in ("Session-Id", "Recalled", "Tokens-Saved", "Error")]
 
+ANTHROPIC_KEY = "x-api-key"  # where Anthropic's clients send their key
 METRICS = "/metrics"  # it covers all tenants, so no tenant's key opens it
 OPEN = re.compile(r"/|/openapi\.json|/(static|health|docs)(/.*)?", re.DOTALL)  # paths without anybody's words
 # Turns have a line of their own; the others are asked for all the time.
-QUIET = ("/api/chat", "/v1/chat/completions", "/health/live", "/health/ready", "/metrics", "/static/<path:filename>")
+QUIET = {"/api/chat", "/v1/chat/completions", "/v1/messages", "/v1/responses"}
+QUIET |= {"/health/live", "/health/ready", "/metrics", "/static/<path:filename>"}
 _REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
 
 
@@ -72,6 +74,7 @@ class _Watched:
 
     id: str
     began: float
+    sends_key: bool
     code: str | None = None
 
 
@@ -79,6 +82,12 @@ def failed(code: str) -> None:
     """Record the error code of the current request."""
     watched: _Watched = g.watched
     watched.code = code
+
+
+def request_id() -> str:
+    """The id of the current request."""
+    watched: _Watched = g.watched
+    return watched.id
 
 
 def register(app: Flask, services: Services) -> None:
@@ -95,18 +104,19 @@ def register(app: Flask, services: Services) -> None:
 
     def come_in() -> None:
         given = request.headers.get("X-Request-ID", "")
-        request_id = given if _REQUEST_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"  # nosec B311
-        g.watched = _Watched(request_id, time.perf_counter())
+        id = given if _REQUEST_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"  # nosec B311
+        sends_key = "Authorization" in request.headers or ANTHROPIC_KEY in request.headers
+        g.watched = _Watched(id, time.perf_counter(), sends_key)
         metrics.request_came()
         logs.begin()
-        logs.add(request=request_id)
+        logs.add(request=id)
         environ, method, path = request.environ, request.method, request.path
         if REFUSED in environ:
             raise environ[REFUSED]
         if "HTTP_HOST" not in environ and environ["SERVER_PROTOCOL"] == "HTTP/1.1":
             raise unreadable()
         if not (OPEN.fullmatch(path) or method == "OPTIONS"):  # browsers send no key with OPTIONS
-            if "Authorization" in request.headers:
+            if sends_key:
                 limits.check_wrong_keys()
             holder = _identify(path, services.keys, settings)
             who = limits.check(holder) if limited or holder is not ANYONE else None
@@ -120,7 +130,7 @@ def register(app: Flask, services: Services) -> None:
     def go_out(response: Response) -> Response:
         watched: _Watched = g.watched
         headers, route = response.headers, request.url_rule.rule if request.url_rule is not None else "none"
-        if response.status_code == 401 and "Authorization" in request.headers and "holder" not in g:
+        if response.status_code == 401 and watched.sends_key and "holder" not in g:
             limits.count_wrong_key()
         headers.extend(HEADERS)
         headers["X-Request-ID"] = watched.id
@@ -162,11 +172,12 @@ def _identify(path: str, keys: Keys, settings: Settings) -> KeyHolder | None:
 
 
 def _holder(keys: Keys) -> KeyHolder:
-    key = _bearer()
+    key = _bearer() or request.headers.get(ANTHROPIC_KEY, "").strip()
     if not key:
         raise Unauthenticated(
             "api_key_missing",
-            "This server asks for an API key. Nothing was done. Send it as `Authorization: Bearer <key>`.",
+            "This server asks for an API key. Nothing was done. Send it as `Authorization: Bearer <key>`, or in "
+            "the header x-api-key.",
         )
     holder = keys.identify(key)
     if holder is None:

@@ -1,7 +1,8 @@
 """Errors as HTTP: one shape, from one place.
 
 Under /v1 it is OpenAI's, which is close to ours: `param` and `code` are always there, `type` has OpenAI's words, and a
-wrong field is answered with 400.  What the model server said is passed on unchanged.  At /mcp it is JSON-RPC's.
+wrong field is answered with 400.  What the model server said is passed on unchanged.  At /v1/messages the same has
+Anthropic's form, and at /mcp JSON-RPC's.
 """
 
 from __future__ import annotations
@@ -14,15 +15,13 @@ from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import ClientDisconnected, HTTPException, RequestEntityTooLarge
 
 from api import door, mcp
-from memory.errors import InvalidRequest, ModelError, RecapError, Unauthenticated, Upstream
+from memory.errors import InvalidRequest, RecapError, Unauthenticated
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
-from schemas.errors import REFUSALS, flat
+from schemas.errors import REFUSALS, anthropic_error, error_body, flat, openai_error
 from schemas.fields import WRONG_MAX
 
 log = logging.getLogger(__name__)
-
-Body = dict[str, Any]
 
 
 def register(app: Flask) -> None:
@@ -32,32 +31,12 @@ def register(app: Flask) -> None:
     app.register_error_handler(Exception, _unexpected)
 
 
-def error_body(error: RecapError) -> Body:
-    """An error in Recap's shape."""
-    more = {} if error.param is None else {"param": error.param}
-    return {"error": {"message": error.message, "type": error.type, "code": error.code, **more}}
-
-
-def openai_error(error: RecapError) -> tuple[Body, int]:
-    """An error in OpenAI's shape, and its status."""
-    said = error.upstream if isinstance(error, ModelError) else None
-    if said is None or not 400 <= said.status < 600:
-        status = 400 if error.status == 422 else error.status
-        code = "invalid_api_key" if status == 401 else error.code
-        said = Upstream(status, error.message, param=error.param, code=code)
-    kind = said.type or _openai_type(said.status)
-    return {"error": {"message": said.message, "type": kind, "code": said.code, "param": said.param}}, said.status
-
-
-def _openai_type(status: int) -> str:
-    if status == 429:
-        return "rate_limit_error"
-    return "server_error" if status >= 500 else "invalid_request_error"
-
-
 def _respond(error: RecapError, **more: Any) -> Response:
     door.failed(error.code)
-    if request.path.startswith("/v1/"):
+    if request.path.startswith("/v1/messages"):
+        body, status = anthropic_error(error)
+        body["request_id"] = door.request_id()
+    elif request.path.startswith("/v1/"):
         body, status = openai_error(error)
     elif request.path == mcp.PATH:
         body, status = mcp.failure(error)

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from flask import Response, jsonify, request
+from flask import Response
 
-from api.blueprint import DAY_SPENT, caller, header, resource, retry_key, services
-from api.errors import openai_error
-from api.streaming import event_stream
+from api.blueprint import resource, services
+from api.client_turns import ERRORS, NO_SERVER, REFUSED, answer, arrived
 from memory.access.keys import CHAT
+from memory.errors import RecapError
 from memory.llm import Chunk
-from memory.turn.values import TurnFinished, TurnStarted
-from schemas.openai_compat import Completion, CompletionRequest, EmbeddingRequest, Model, ModelList, turn_of
+from memory.turn.values import TurnEvent
+from schemas.errors import openai_error
+from schemas.openai_compat import Completion, CompletionRequest, EmbeddingRequest, Model, ModelList
 
 blueprint = resource("openai", "The OpenAI protocol, with memory.", prefix="/v1")
-REFUSED = "The model server refused the request. Its own status and error are passed on."
-NO_SERVER = "The model server could not be reached, or its answer was not valid."
 
 
-@blueprint.post(
-    "/chat/completions",
-    scope=CHAT,
-    turn=True,
-    errors={
-        400: REFUSED,
-        404: "The session or the person belongs to someone else, or the model server does not know the model.",
-        409: "Another request had this Idempotency-Key.",
-        429: f"{DAY_SPENT} Or: {REFUSED}",
-        502: NO_SERVER,
-        504: "The model took longer than MODEL_TIMEOUT.",
-    },
-)
+@blueprint.post("/chat/completions", scope=CHAT, turn=True, errors=ERRORS)
 @blueprint.arguments(CompletionRequest)
 @blueprint.response(200, Completion)
 def complete(body: dict[str, Any]) -> Response:
@@ -43,17 +31,24 @@ def complete(body: dict[str, Any]) -> Response:
     The X-Memory-* headers of the reply give the session, the number of recalled messages and the saved tokens. If the
     memory fails, the model gets the request unchanged, and X-Memory-Error says why.
     """
-    user_id, asked = turn_of(body, header, request.get_data(), retry_key())
-    events = services().pipeline.turn(caller(user_id), asked)
-    started = next(events)  # a failure before the first word still has its own status
-    assert isinstance(started, TurnStarted)
-    if asked.stream:
-        chunks = (part.data for part in events if isinstance(part, Chunk))
-        return _with_memory(event_stream(chunks, events, lambda error: openai_error(error)[0]), started)
-    *answer, end = events
-    assert isinstance(end, TurnFinished)
-    (completion,) = [part.data for part in answer if isinstance(part, Chunk)]
-    return _with_memory(jsonify(completion), end.started)
+    who, asked = arrived(body, body.get("metadata"))
+    return answer(who, asked, lambda _: _AsItCame())
+
+
+class _AsItCame:
+    """The model server's own answer: every field of it is passed on."""
+
+    named = False
+
+    def whole(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
+        (completion,) = self.events(iter(events))
+        return completion
+
+    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any]]:
+        return (part.data for part in turn if isinstance(part, Chunk))
+
+    def failed(self, error: RecapError) -> Mapping[str, Any]:
+        return openai_error(error)[0]
 
 
 @blueprint.get("/models", scope=CHAT, slow=True, errors={502: NO_SERVER})
@@ -89,18 +84,3 @@ def embed(body: dict[str, Any]) -> Response:
     The request is passed on unchanged. Nothing is stored.
     """
     return Response(services().relay.embeddings(body), mimetype="application/json")
-
-
-def _with_memory(response: Response, started: TurnStarted) -> Response:
-    """Tell about the memory in headers, so that the answer itself stays the model's."""
-    recalled = sum(len(excerpt.messages) for excerpt in started.memory.recalled.excerpts)
-    said = {
-        "X-Memory-Session-Id": started.session_id,
-        "X-Memory-Recalled": str(recalled),
-        "X-Memory-Tokens-Saved": str(started.saved_tokens),
-        "X-Memory-Error": started.problem,
-    }
-    for name, value in said.items():
-        if value is not None:
-            response.headers[name] = value.encode("utf-8").decode("latin-1")
-    return response

@@ -20,22 +20,29 @@ log = logging.getLogger(__name__)
 def event_stream(
     chunks: Iterator[Mapping[str, Any]],
     turn: Generator[TurnEvent, None, None],
-    error_body: Callable[[RecapError], dict[str, Any]],
+    error_body: Callable[[RecapError], Mapping[str, Any]],
+    *,
+    named: bool = False,
 ) -> Response:
     """The response that streams `chunks`, which read from `turn`.
 
-    The status is sent before the first chunk.  So a later error comes as an event, and no `[DONE]` follows it.
+    The status is sent before the first chunk.  So a later error comes as an event, and no `[DONE]` follows it.  With
+    `named`, each event is named by the `type` in it, and the last one says itself that it is.
     """
+
+    def event(chunk: Mapping[str, Any]) -> str:
+        name = f"event: {chunk['type']}\n" if named else ""
+        return f"{name}data: {json.dumps(chunk)}\n\n"
 
     def events() -> Iterator[str]:
         try:
-            for chunk in chunks:
-                yield f"data: {json.dumps(chunk)}\n\n"
+            yield from map(event, chunks)
         except RecapError as error:
             door.failed(error.code)
-            yield f"data: {json.dumps(error_body(error))}\n\n"
+            yield event(error_body(error))
         else:
-            yield "data: [DONE]\n\n"
+            if not named:
+                yield "data: [DONE]\n\n"
 
     response = Response(stream_with_context(events()), mimetype="text/event-stream")
     response.headers["X-Accel-Buffering"] = "no"  # else nginx would hold the events back

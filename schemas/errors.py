@@ -1,4 +1,4 @@
-"""The one shape of errors."""
+"""The one shape of errors, and those of the protocols that clients speak."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Any
 
 from marshmallow import Schema, fields
 
-from memory.errors import InvalidRequest
+from memory.errors import InvalidRequest, ModelError, RecapError, Upstream
 from schemas.fields import NAME_CHARS, WRONG_MAX, about
+
+Body = dict[str, Any]
 
 # What Flask or werkzeug refuses, by status: the code and the message.
 REFUSALS = {
@@ -41,6 +43,15 @@ UNREADABLE = {
         "Only HTTP/1.0 and HTTP/1.1 are spoken here. Nothing was done. Send this as HTTP/1.1.",
     ),
 }
+_ANTHROPIC_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+}
 REFUSED = "recap.refused"  # in the WSGI environment, for the door: why the server could not read the request
 
 
@@ -61,6 +72,49 @@ class ErrorDetail(Schema):
 
 class Error(Schema):
     error = fields.Nested(ErrorDetail, required=True)
+
+
+class AnthropicErrorDetail(Schema):
+    type = fields.String(required=True)
+    message = fields.String(required=True)
+    code = fields.String(allow_none=True, metadata=about("For programs: stable between releases."))
+
+
+class AnthropicError(Schema):
+    type = fields.Constant("error")
+    error = fields.Nested(AnthropicErrorDetail, required=True)
+    request_id = fields.String()
+
+
+def error_body(error: RecapError) -> Body:
+    """An error in Recap's shape."""
+    more = {} if error.param is None else {"param": error.param}
+    return {"error": {"message": error.message, "type": error.type, "code": error.code, **more}}
+
+
+def openai_error(error: RecapError) -> tuple[Body, int]:
+    """An error in OpenAI's shape, and its status."""
+    said = error.upstream if isinstance(error, ModelError) else None
+    if said is None or not 400 <= said.status < 600:
+        status = 400 if error.status == 422 else error.status
+        code = "invalid_api_key" if status == 401 else error.code
+        said = Upstream(status, error.message, param=error.param, code=code)
+    kind = said.type or _openai_type(said.status)
+    return {"error": {"message": said.message, "type": kind, "code": said.code, "param": said.param}}, said.status
+
+
+def _openai_type(status: int) -> str:
+    if status == 429:
+        return "rate_limit_error"
+    return "server_error" if status >= 500 else "invalid_request_error"
+
+
+def anthropic_error(error: RecapError) -> tuple[Body, int]:
+    """An error in Anthropic's shape, and its status."""
+    body, status = openai_error(error)
+    kind = _ANTHROPIC_TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
+    told = {"type": kind, "message": body["error"]["message"], "code": body["error"]["code"]}
+    return {"type": "error", "error": told}, status
 
 
 def flat(problems: Any, path: str = "") -> dict[str, list[str]]:

@@ -24,14 +24,14 @@ MESSAGES_MAX = 10_000  # more than any model reads
 PATIENCE = 5.0  # seconds that each write waits for the database; then the request is answered without memory
 
 
-class _Open(Schema):
+class Open(Schema):
     """What the model server may add to."""
 
     class Meta:
         unknown = INCLUDE
 
 
-class _Request(_Open, Input):
+class _Request(Open, Input):
     long = True
 
 
@@ -56,7 +56,7 @@ class CompletionRequest(_Request):
             raise ValidationError(f"One of them has more than {PARTS_MAX:,} parts or calls of tools.")
 
 
-class Completion(_Open):
+class Completion(Open):
     """The model server's chat.completion, or with `stream` its chat.completion.chunk events."""
 
     id = fields.String()
@@ -71,24 +71,25 @@ class EmbeddingRequest(_Request):
     """Texts to embed.  Everything is passed on unchanged."""
 
 
-class Model(_Open):
+class Model(Open):
     """A model, as the model server describes it."""
 
 
-class ModelList(_Open):
+class ModelList(Open):
     data = fields.List(fields.Nested(Model))
 
 
 def turn_of(
-    parameters: dict[str, Any], header: Callable[[str], str], body: bytes, retry_key: str | None
+    parameters: dict[str, Any], metadata: Any, header: Callable[[str], str], body: bytes, retry_key: str | None
 ) -> tuple[str | None, TurnRequest]:
-    """The person and the turn of a request.  Headers count before the body.  The same `body` again is a retry.
+    """The person and the turn of a request with these `parameters` of a chat completion.
+
+    Headers count before the body, whose `metadata` may name the session.  The same `body` again is a retry.
 
     Without a `session_id`, the session is found by the conversation.  Such a client always sends the whole of it, and
     so does the one of WHOLE_HEADER.
     """
     conversation, stream = Conversation.read(parameters.pop("messages")), bool(parameters.pop("stream"))
-    metadata = parameters.get("metadata")
     in_body = _text(metadata.get("session_id")) if isinstance(metadata, Mapping) else ""
     named_by = next(filter(header, SESSION_HEADERS), None)
     session = header(named_by) if named_by else in_body

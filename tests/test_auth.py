@@ -97,9 +97,18 @@ def test_a_key_that_does_not_open(client: FlaskClient, header: str, code: str) -
     assert ADA[:-1] not in answer.text and BOB not in answer.text
 
 
-@pytest.mark.parametrize(("scheme", "key"), [("Bearer", ADA), ("bearer", ADAS_SECOND), ("BEARER ", BOB)])
-def test_each_key_opens(client: FlaskClient, key: str, scheme: str) -> None:
-    assert client.get("/api/sessions", headers={"Authorization": f"{scheme} {key}"}).status_code == 200
+@pytest.mark.parametrize(
+    ("header", "sent"),
+    [
+        ("Authorization", f"Bearer {ADA}"),
+        ("Authorization", f"bearer {ADAS_SECOND}"),
+        ("Authorization", f"BEARER  {BOB}"),
+        ("x-api-key", ADA),
+    ],
+)
+def test_each_key_opens(client: FlaskClient, header: str, sent: str) -> None:
+    assert client.get("/api/sessions", headers={header: sent}).status_code == 200
+    assert error(client.get("/api/sessions", headers={header: f"{sent}x"}), 401)["code"] == "api_key_unknown"
 
 
 # -- the document

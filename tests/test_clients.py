@@ -230,7 +230,7 @@ def test_the_documented_clients_are_remembered(
     node: str, base_url: str, model: ModelServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = (HERE.parents[1] / "docs/clients.md").read_text("utf-8")
-    of_protocol = page.partition("# Recap's own")[0]  # other tests have what follows
+    of_protocol = page.partition("# Anthropic's packages")[0]  # other tests have what follows
     codes = re.findall(r"^```(python|js)\n(.*?)^```", of_protocol, re.M | re.S)
     assert [language for language, _ in codes] == ["python", "js", "python"]
     for language, code in codes:

@@ -121,10 +121,12 @@ def test_an_address_that_tries_keys_is_turned_away_with_any_key(make_app: MakeAp
     client = make_app(api_keys=KEYS, rate_limit="off").test_client()
     guesser = "203.0.113.7"
     for number in range(20):
-        path = "/api/sessions" if number % 2 else "/api/nothing"
-        error(client.get(path, **from_address(guesser, **bearer(f"key-of-acme-{number:010}"))), 401)
+        path, guess = "/api/sessions" if number % 2 else "/api/nothing", f"key-of-acme-{number:010}"
+        sent = bearer(guess) if number % 3 else {"x-api-key": guess}
+        error(client.get(path, **from_address(guesser, **sent)), 401)
     answer = client.get("/api/nothing", **from_address(guesser, **bearer(ADA)))
     failed(answer, 429, "too_many_wrong_keys")
+    failed(client.get("/api/nothing", **from_address(guesser, **{"x-api-key": ADA})), 429, "too_many_wrong_keys")
     assert 1 <= int(answer.headers["Retry-After"]) <= 60
     good(client.get("/api/sessions", **from_address("203.0.113.8", **bearer(ADA))))
     good(client.get("/health/live", **from_address(guesser, **bearer(ADA))))

@@ -160,6 +160,8 @@ CHATTING = {
     "POST /api/store/batch",
     "POST /v1/chat/completions",
     "POST /v1/embeddings",
+    "POST /v1/messages",
+    "POST /v1/responses",
     "GET /v1/models",
     "GET /v1/models/{model}",
 }

@@ -40,6 +40,7 @@ class Id:
 OF = ("session", "message", "fact", "example", "mark", "job", "user", "prompt")
 SESSION, MESSAGE, FACT, EXAMPLE, MARK, JOB, USER, PROMPT = map(Id, OF)
 HIT = Id("hit")  # a message that was said before
+RESPONSE = Id("response")
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ BY_USER = Request(query={"user_id": USER})
 ITEM = {"namespace": ["notes"], "key": "drink"}
 MEMORIES = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_memories"}}
 HELLO = [{"role": "user", "content": "Hello there"}]
+MESSAGES = {"model": "any", "max_tokens": 9, "messages": HELLO}
 
 
 def listing(*names: str, **query: Any) -> Request:
@@ -75,7 +77,8 @@ def openai(headers: Mapping[str, Any] | None = None, makes: str = "", **body: An
 
 # What is in a path is added from there: `{session_id}` is a session's id.
 IN_PATHS = {f"{of}_id": Id(of) for of in OF[:-1]} | {"name": PROMPT}
-IDS = IN_PATHS.keys() - {"name"} | {"around", "replaces", "ids", "hits"}  # what fields for ids are called
+# What fields for ids are called.
+IDS = IN_PATHS.keys() - {"name"} | {"around", "replaces", "ids", "hits", "previous_response_id"}
 
 TABLE: dict[str, tuple[Request, ...]] = {
     "GET /api/conversation-types": (listing("user_id", user_id=USER),),
@@ -111,6 +114,14 @@ TABLE: dict[str, tuple[Request, ...]] = {
         Request(json={"user_id": USER, "session_id": SESSION, "message_id": MESSAGE, "hits": [HIT]}),
     ),
     "DELETE /api/recall/unhelpful/{mark_id}": (BY_USER,),
+    "POST /v1/responses": (  # before a chat replaces the message
+        Request(json={"input": "Hello there", "previous_response_id": RESPONSE, "user": USER}),
+        Request(json={"input": "Hello there"}, headers={"X-Session-Id": SESSION}, makes=frozenset({"X-Session-Id"})),
+        *(
+            Request(json={"input": "Hello there", name: USER}, makes=frozenset({name}))
+            for name in ("user", "safety_identifier")
+        ),
+    ),
     "POST /api/chat": (
         Request(
             json={"message": "Hello there", "session_id": SESSION, "user_id": USER}, makes=frozenset({"session_id"})
@@ -223,6 +234,11 @@ TABLE: dict[str, tuple[Request, ...]] = {
         *(openai(makes=name, **{name: USER}) for name in ("user", "safety_identifier")),
         openai({"X-Session-Id": SESSION}, user=USER, makes="X-Session-Id"),
     ),
+    "POST /v1/messages": (
+        Request(json=MESSAGES, headers={"X-Session-Id": SESSION}, makes=frozenset({"X-Session-Id"})),
+        Request(json={**MESSAGES, "metadata": {"session_id": SESSION}}, makes=frozenset({"session_id"})),
+        Request(json={**MESSAGES, "metadata": {"user_id": USER}}, makes=frozenset({"user_id"})),
+    ),
     "POST /mcp": (  # tests/test_mcp.py has the ids that tools take
         Request(query={"user_id": USER}, json=MEMORIES, lists=frozenset({"user_id"})),
         Request(headers={"X-User-Id": USER}, json=MEMORIES, lists=frozenset({"X-User-Id"})),
@@ -312,6 +328,7 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
         "job": job,
         "user": user,
         "prompt": prompt,
+        "response": f"resp_{turn['user_message_id']}_{session}",
     }
 
 
@@ -324,6 +341,7 @@ def make_world(app: Flask, case: str) -> World:
     hers = fill(ada, "ada", "adas-tea", "terse" if tenants else None, "coffee")
     hers["new session"] = "adas-new"
     nobodys = {"session": "nobodies", "new session": "nobodies", "user": "eve", "prompt": "vague"}
+    nobodys["response"] = his["response"][:-1] + "x"
     for of in ("message", "fact", "example", "hit", "mark", "job"):
         same_length = (int(digit * len(str(his[of]))) for digit in "987")
         nobodys[of] = next(number for number in same_length if number not in (his[of], hers[of]))
@@ -501,7 +519,8 @@ def _erasing_last(call: str) -> tuple[bool, bool, bool, int]:
     """The smaller things before those that they are in; and what clients send, which may replace others, late.  A mark
     is taken back before its question is replaced."""
     erases = (call.startswith("DELETE") and "unhelpful" not in call) or call.endswith(("/retry", "/forget"))
-    return erases, call.endswith("/forget") or "/v1/" in call, not call.endswith("/retry"), -call.count("/")
+    late = call.endswith("/forget") or ("/v1/" in call and not call.endswith("/responses"))
+    return erases, late, not call.endswith("/retry"), -call.count("/")
 
 
 # -- what goes from one answer into the next request
@@ -546,10 +565,10 @@ def test_a_cursor_that_was_made_for_another_shows_ones_own(app: Flask, case: str
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("path", ["/api/chat", "/v1/chat/completions"])
+@pytest.mark.parametrize("path", ["/api/chat", "/v1/chat/completions", "/v1/messages"])
 def test_anothers_idempotency_key_is_a_new_one(app: Flask, case: str, path: str) -> None:
     here = make_world(app, case)
-    body = {"message": "The same words"} if path == "/api/chat" else {"model": "any", "messages": HELLO}
+    body = {"message": "The same words"} if path == "/api/chat" else MESSAGES
     key = {"Idempotency-Key": "bobs"}
     first = here.bob.client.post(path, json=body, headers=key)
     mine = here.ada.client.post(path, json=body, headers=key)

@@ -131,8 +131,7 @@ def store(
     The message that waits for an answer, and the stored messages as the client sent them, by their ids.
     """
     sent = client.conversation.messages
-    alone = len(sent) == 1 and not client.whole
-    line = _line(tx, row, LATEST if alone else None)
+    line = _line(tx, row, _compared(tx, row, client))
     ids, before = list(line), row.message_count - len(line)  # so many messages come before these
     plan = reconcile(list(line.values()), [one.said for one in sent], again=again, whole=client.whole)
     as_sent = {ids[here]: sent[there] for here, there in plan.places.items()}
@@ -147,6 +146,14 @@ def store(
     last = stored[-1] if stored else find(tx, ids[-1])
     assert last is not None
     return last, as_sent
+
+
+def _compared(tx: Transaction, row: SessionRow, client: ClientRequest) -> int | None:
+    """With how many of the session's last messages those that were sent are compared; None: with all."""
+    if client.follows is not None:
+        reply = find(tx, client.follows)
+        return row.message_count - reply.position if reply is not None else 0
+    return LATEST if len(client.conversation.messages) == 1 and not client.whole else None
 
 
 def _line(tx: Transaction, row: SessionRow, last: int | None = None) -> dict[int, Said]:

@@ -87,7 +87,8 @@ class Conversation:
 class ClientRequest:
     """A request of a client: its conversation, and its other parameters, which are passed on as they are.
 
-    `whole`: the client always sends its conversation from the start.  `retried`: it says that it sends this again.
+    `whole`: the client always sends its conversation from the start, or if it `follows` a reply (a message's id, in the
+    session that the request names) all that comes after it.  `retried`: it says that it sends this again.
     `temporary`: nothing of it may be stored.  `fingerprint` is the same for the same request.
     """
 
@@ -95,6 +96,7 @@ class ClientRequest:
     parameters: Raw
     fingerprint: str
     whole: bool = False
+    follows: int | None = None
     retried: bool = False
     temporary: bool = False
 

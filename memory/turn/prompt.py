@@ -214,7 +214,7 @@ def _started(
     return TurnStarted(
         completion_id=f"chatcmpl-{secrets.token_hex(16)}",
         session_id=admitted.session_id,
-        user_message_id=admitted.exchange[0].id or None,
+        user_message_id=admitted.exchange[-1].id or None,
         model=parts.model.name,
         created_at=now,
         memory=report,

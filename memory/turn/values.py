@@ -197,8 +197,9 @@ class TurnUsage:
 
 @dataclass(frozen=True)
 class TurnStarted:
-    """The model has begun to answer.  `session_id` is None for a temporary turn without a session.
+    """The model has begun to answer `user_message_id`, in a client's exchange the result of a tool that came last.
 
+    `session_id` is None for a temporary turn without a session, as the message's id is where nothing is stored.
     `saved_tokens` is an estimate.  `problem` says why a client's request was answered without all of its memory.
     """
 

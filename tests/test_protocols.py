@@ -1,0 +1,522 @@
+"""Anthropic's Messages and OpenAI's Responses over HTTP: their own packages and the Agents SDK are remembered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+from agents import Agent, ModelSettings, OpenAIResponsesModel, RunConfig, Runner, function_tool
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import services_of
+from benchmarks.serving import ROOT
+from tests.completing import sent
+from tests.conftest import MakeApp
+from tests.live import Loopback
+from tests.model_server import CutStream, ModelServer, Status, Text, ToolCalls
+from tests.openai_calls import scripted_server
+from tests.talking import at, said, sessions, stored
+from tests.test_auth import with_key
+
+MODEL = "gpt-9"
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+WEATHER: Any = {"name": "weather", "description": "How warm it is.", "input_schema": SCHEMA}
+FUNCTION: Any = {"type": "function", "name": "weather", "description": "How warm it is.", "parameters": SCHEMA}
+AS_CHAT = {"name": "weather", "description": "How warm it is.", "parameters": SCHEMA}
+CALLING = ToolCalls((("weather", {"city": "Lyon"}),), text="Let me see.")
+EXCHANGE = [
+    ("user", "Is it warm in Lyon?"),
+    ("assistant", "Let me see."),
+    ("tool", "21 degrees"),
+    ("assistant", "It is 21 degrees."),
+]
+PNG = "iVBORw0KGgo="
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with scripted_server() as server:
+        yield server
+
+
+@pytest.fixture
+def app(make_app: MakeApp, server: ModelServer) -> Flask:
+    return make_app(**at(server))
+
+
+@pytest.fixture
+def key(app: Flask) -> str:
+    return services_of(app).keys.create("default", None)[0]
+
+
+@pytest.fixture
+def client(app: Flask, key: str) -> FlaskClient:
+    """The API of Recap itself."""
+    return with_key(app, key)
+
+
+@pytest.fixture
+def url(app: Flask) -> Iterator[str]:
+    served = Loopback(app)
+    yield f"http://127.0.0.1:{served.port}"
+    served.stop()
+
+
+@pytest.fixture
+def claude(url: str, key: str) -> Iterator[anthropic.Anthropic]:
+    with anthropic.Anthropic(base_url=url, api_key=key, max_retries=0) as claude:
+        yield claude
+
+
+@pytest.fixture
+def gpt(url: str, key: str) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as gpt:
+        yield gpt
+
+
+def user(content: Any) -> Any:
+    return {"role": "user", "content": content}
+
+
+def in_session(name: str) -> dict[str, str]:
+    return {"X-Session-Id": name}
+
+
+# -- Anthropic
+
+
+def test_anthropics_package_is_remembered(
+    claude: anthropic.Anthropic, client: FlaskClient, server: ModelServer
+) -> None:
+    usage = {"prompt_tokens": 30, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 20}}
+    server.main.queue(Text("Noted."), Text("Miso.", usage=usage))
+    ask: Any = {"model": MODEL, "max_tokens": 99, "metadata": {"user_id": "ada"}}
+    first = claude.messages.create(messages=[user("My cat is called Miso.")], system="Be brief.", **ask)
+    assert first.to_dict()["content"] == [{"type": "text", "text": "Noted."}]
+    assert (first.type, first.role, first.model, first.stop_reason) == ("message", "assistant", MODEL, "end_turn")
+    raw = claude.messages.with_raw_response.create(messages=[user("What is my cat called?")], **ask)
+    answer = raw.parse()
+    assert raw.headers["request-id"] == raw.headers["X-Request-ID"] and raw.headers["X-Memory-Recalled"] == "2"
+    assert (answer.usage.input_tokens, answer.usage.cache_read_input_tokens, answer.usage.output_tokens) == (10, 20, 2)
+    assert "My cat is called Miso." in json.dumps(sent(server)[-1]["messages"])
+    assert {one["user_id"] for one in sessions(client)} == {"ada"} and len(sessions(client)) == 2
+    talk: Any = [user("My cat is called Miso."), first.to_param(), user("And she is grey.")]
+    claude.messages.create(messages=talk, **ask)  # known by its messages
+    assert len(sessions(client)) == 2
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_anthropics_package_streams_and_calls_tools(
+    claude: anthropic.Anthropic, client: FlaskClient, server: ModelServer, streamed: bool
+) -> None:
+    server.main.queue(CALLING, "It is 21 degrees.")
+    asked: Any = {"model": MODEL, "max_tokens": 99, "tools": [WEATHER], "extra_headers": in_session("s")}
+
+    def answer(messages: Any) -> anthropic.types.Message:
+        if not streamed:
+            return claude.messages.create(messages=messages, **asked)
+        with claude.messages.stream(messages=messages, **asked) as stream:
+            assert "".join(stream.text_stream) in ("Let me see.", "It is 21 degrees.")
+            return stream.get_final_message()
+
+    talk = [user("Is it warm in Lyon?")]
+    calling = answer(talk)
+    words, call = calling.content
+    assert words.type == "text" and words.text == "Let me see." and calling.stop_reason == "tool_use"
+    assert call.type == "tool_use" and (call.name, call.input) == ("weather", {"city": "Lyon"})
+    result = {"type": "tool_result", "tool_use_id": call.id, "content": [{"type": "text", "text": "21 degrees"}]}
+    talk += [calling.to_param(), user([result])]
+    last = answer(talk)
+    assert last.usage.output_tokens == 4 and last.usage.input_tokens > 0 and last.id != calling.id
+    assert said(client, "s") == EXCHANGE
+    body = sent(server)[1]
+    assert body["tools"] == [{"type": "function", "function": AS_CHAT}] and body["max_completion_tokens"] == 99
+    made = {"name": "weather", "arguments": '{"city": "Lyon"}'}
+    assert body["messages"][1:] == [
+        {
+            "role": "assistant",
+            "content": "Let me see.",
+            "tool_calls": [{"id": call.id, "type": "function", "function": made}],
+        },
+        {"role": "tool", "tool_call_id": call.id, "content": "21 degrees"},
+    ]
+
+
+def test_whatever_anthropics_messages_have_is_translated(
+    claude: anthropic.Anthropic, client: FlaskClient, server: ModelServer
+) -> None:
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+    elsewhere = {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}
+    failure = {"type": "tool_result", "tool_use_id": "t", "is_error": True, "content": [picture]}
+    talk: Any = [
+        user("Hello"),
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "Hm.", "signature": "x"},
+                {"type": "tool_use", "id": "t", "name": "draw", "input": {}},
+            ],
+        },
+        user([failure, {"type": "text", "text": "See?", "cache_control": {"type": "ephemeral"}}, elsewhere]),
+        {"role": "system", "content": "Now."},
+    ]
+    claude.messages.create(
+        model=MODEL,
+        max_tokens=9,
+        messages=talk,
+        system=[{"type": "text", "text": "Be brief."}, {"type": "text", "text": "Be kind."}],
+        stop_sequences=["END"],
+        tools=[WEATHER],
+        tool_choice={"type": "tool", "name": "weather", "disable_parallel_tool_use": True},
+        thinking={"type": "enabled", "budget_tokens": 1024},
+        extra_body={"temperature": 0.5, "top_k": 5},
+        extra_headers=in_session("s"),
+    )
+    images = [
+        {"type": "image_url", "image_url": {"url": url}}
+        for url in (f"data:image/png;base64,{PNG}", "https://example.org/a.png")
+    ]
+    assert sent(server)[0] == {
+        "model": MODEL,
+        "stream": False,
+        "max_completion_tokens": 9,
+        "stop": ["END"],
+        "temperature": 0.5,
+        "tools": [{"type": "function", "function": AS_CHAT}],
+        "tool_choice": {"type": "function", "function": {"name": "weather"}},
+        "parallel_tool_calls": False,
+        "messages": [
+            {"role": "system", "content": "Be brief.\n\nBe kind."},
+            user("Hello"),
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "t", "type": "function", "function": {"name": "draw", "arguments": "{}"}}],
+            },
+            {"role": "tool", "tool_call_id": "t", "content": "Error: "},
+            user([images[0], {"type": "text", "text": "See?"}, images[1]]),
+            {"role": "system", "content": "Now."},
+        ],
+    }
+    assert said(client, "s")[3] == ("user", "[image]\nSee?\n[image]")
+
+
+@pytest.mark.parametrize(("finish", "reason"), [("length", "max_tokens"), ("content_filter", "refusal")])
+def test_why_a_message_ends_is_told(claude: anthropic.Anthropic, server: ModelServer, finish: str, reason: str) -> None:
+    server.main.queue(Text("One", finish=finish))
+    answer = claude.messages.create(model=MODEL, max_tokens=1, messages=[user("Count.")])
+    assert answer.stop_reason == reason
+
+
+def test_anthropics_package_raises_its_own_errors(
+    claude: anthropic.Anthropic, client: FlaskClient, server: ModelServer
+) -> None:
+    ask: Any = {"model": MODEL, "max_tokens": 9, "messages": [user("Hello")]}
+    with pytest.raises(anthropic.AuthenticationError) as unknown:
+        claude.with_options(api_key="sk-of-nobody-0123456789").messages.create(**ask)
+    body: Any = unknown.value.body
+    assert body["type"] == "error" and body["error"]["type"] == "authentication_error"
+    assert body["request_id"] == unknown.value.request_id
+    with pytest.raises(anthropic.BadRequestError, match=r"messages\.0\.content\.0.*document"):
+        claude.messages.create(**{**ask, "messages": [user([{"type": "document", "source": {}}])]})
+    client.post("/api/chat", json={"message": "Hello", "session_id": "his", "user_id": "bob"})
+    hers = {"metadata": {"user_id": "ada"}, "extra_headers": in_session("his")}
+    with pytest.raises(anthropic.NotFoundError) as foreign:
+        claude.messages.create(**ask, **hers)
+    body = foreign.value.body
+    assert (body["error"]["type"], body["error"]["code"]) == ("not_found_error", "session_not_found")
+    server.main.queue(*[Status(429, {"error": {"message": "Slow down."}}, {"Retry-After": "0"})] * 3)
+    with pytest.raises(anthropic.RateLimitError, match="Slow down"):
+        claude.messages.create(**ask)
+    server.main.queue(CutStream(after=2))
+    with pytest.raises(anthropic.APIStatusError, match="broke off"), claude.messages.stream(**ask) as stream:
+        list(stream)
+
+
+# -- Responses
+
+
+def test_a_response_goes_on_from_the_one_before(gpt: openai.OpenAI, client: FlaskClient, server: ModelServer) -> None:
+    server.main.queue("Noted.", "Miso.", "Grey.", "White.")
+    ask: Any = {"model": MODEL, "user": "ada"}
+    first = gpt.responses.create(input="My cat is called Miso.", instructions="Be brief.", **ask)
+    assert (first.status, first.output_text, first.instructions) == ("completed", "Noted.", "Be brief.")
+    assert first.usage is not None and first.usage.total_tokens == first.usage.input_tokens + 1
+    second = gpt.responses.create(input="What is my cat called?", previous_response_id=first.id, **ask)
+    assert second.previous_response_id == first.id
+    assert [one["content"] for one in sent(server)[1]["messages"]] == [
+        "My cat is called Miso.",
+        "Noted.",
+        "What is my cat called?",
+    ]
+    gpt.responses.create(input="What colour?", previous_response_id=second.id, **ask)
+    other = gpt.responses.create(input="And her paws?", previous_response_id=first.id, **ask)
+    assert [one["content"] for one in sent(server)[3]["messages"]] == [
+        "My cat is called Miso.",
+        "Noted.",
+        "And her paws?",
+    ]
+    (session,) = sessions(client)  # and the later response is on a branch
+    assert [words for _, words in said(client, session["id"])][2:] == ["And her paws?", "White."]
+    with pytest.raises(openai.NotFoundError):
+        gpt.responses.create(input="And?", previous_response_id=second.id, **ask)
+    server.main.queue("Welcome.", "Any time.")
+    thanks = [gpt.responses.create(input="Thanks.", previous_response_id=other.id, **ask) for _ in range(2)]
+    assert thanks[0].id != thanks[1].id  # another answer to the same words
+    assert [words for _, words in said(client, session["id"])][4:] == ["Thanks.", "Any time."]
+
+
+@pytest.mark.parametrize("whose", ["nobody's", "another person's", "another tenant's", "not stored"])
+def test_a_response_of_nobody_or_of_somebody_else_is_not_there(
+    app: Flask, url: str, gpt: openai.OpenAI, server: ModelServer, whose: str
+) -> None:
+    ask: Any = {"model": MODEL, "user": "ada"}
+    first = gpt.responses.create(input="My code is 7319.", store=whose != "not stored", **ask)
+    previous = "resp_0123456789" if whose == "nobody's" else first.id
+    if whose == "another person's":
+        ask["user"] = "bob"
+    if whose == "another tenant's":
+        gpt = gpt.with_options(api_key=services_of(app).keys.create("globex", None)[0])
+    for streamed in (True, False):
+        with pytest.raises(openai.NotFoundError) as refused:
+            gpt.responses.create(input="What is my code?", previous_response_id=previous, stream=streamed, **ask)
+        error: Any = refused.value.body
+        told = (error["type"], error["code"], error["param"])
+        assert told == ("invalid_request_error", "previous_response_not_found", "previous_response_id")
+        assert error["message"].startswith(f"There is no response {previous!r} to go on from")
+    assert len(sent(server)) == 1
+
+
+@pytest.mark.parametrize("how", ["streamed", "plain", "by conversation"])
+def test_responses_stream_and_call_functions(
+    gpt: openai.OpenAI, client: FlaskClient, server: ModelServer, how: str
+) -> None:
+    server.main.queue(CALLING, "It is 21 degrees.")
+    ask: Any = {"model": MODEL, "tools": [FUNCTION], "user": "ada"}
+
+    def answer(**more: Any) -> Any:
+        if how != "streamed":
+            return gpt.responses.create(**ask, **more)
+        with gpt.responses.stream(**ask, **more) as stream:
+            events = list(stream)
+            response = stream.get_final_response()
+        assert [event.sequence_number for event in events] == list(range(len(events)))
+        kinds = [event.type.removeprefix("response.") for event in events]
+        assert kinds[:4] == ["created", "in_progress", "output_item.added", "content_part.added"]
+        texts = ["output_text.delta"] * len(response.output_text.split())
+        done = ["output_text.done", "content_part.done", "output_item.done"]
+        call = ["output_item.added", "function_call_arguments.delta", "function_call_arguments.done", done[-1]]
+        calls = call * sum(item.type == "function_call" for item in response.output)
+        assert kinds[4:] == [*texts, *done, *calls, "completed"]
+        return response
+
+    question: Any = user("Is it warm in Lyon?")
+    calling = answer(input=[question])
+    words, call = calling.output
+    assert words.content[0].text == "Let me see."
+    assert (call.type, call.name, json.loads(call.arguments)) == ("function_call", "weather", {"city": "Lyon"})
+    result = {"type": "function_call_output", "call_id": call.call_id, "output": "21 degrees"}
+    if how == "by conversation":
+        items = [item.model_dump(exclude_none=True) for item in calling.output]
+        last = answer(input=[question, *items, result])
+    else:
+        last = answer(input=[result], previous_response_id=calling.id)
+    assert last.output_text == "It is 21 degrees." and last.id != calling.id
+    (session,) = sessions(client)
+    assert said(client, session["id"]) == EXCHANGE
+    assert sent(server)[0]["tools"] == [{"type": "function", "function": AS_CHAT}]
+    assert [one["role"] for one in sent(server)[1]["messages"]] == ["user", "assistant", "tool"]
+    assert sent(server)[1]["messages"][2] == {"role": "tool", "tool_call_id": call.call_id, "content": "21 degrees"}
+
+
+def test_whatever_responses_have_is_translated(gpt: openai.OpenAI, client: FlaskClient, server: ModelServer) -> None:
+    items: Any = [
+        {"role": "developer", "content": "Be kind."},
+        {"role": "user", "content": "Hello"},
+        {"type": "reasoning", "id": "r", "summary": []},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Hi!", "annotations": []}],
+        },
+        user(
+            [{"type": "input_text", "text": "See?"}, {"type": "input_image", "image_url": "https://a", "detail": "low"}]
+        ),
+    ]
+    shape: Any = {"type": "json_schema", "name": "x", "schema": {"type": "object"}, "strict": True}
+    gpt.responses.create(
+        model=MODEL,
+        input=items,
+        instructions="Be brief.",
+        max_output_tokens=9,
+        temperature=0.5,
+        text={"format": shape},
+        reasoning={"effort": "low", "summary": "auto"},
+        tool_choice="auto",
+        metadata={"session_id": "s"},
+        include=["reasoning.encrypted_content"],
+        truncation="auto",
+    )
+    assert sent(server)[0] == {
+        "model": MODEL,
+        "stream": False,
+        "max_completion_tokens": 9,
+        "temperature": 0.5,
+        "reasoning_effort": "low",
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "x", "schema": {"type": "object"}, "strict": True},
+        },
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "developer", "content": "Be kind."},
+            user("Hello"),
+            {"role": "assistant", "content": "Hi!"},
+            user(
+                [
+                    {"type": "text", "text": "See?"},
+                    {"type": "image_url", "image_url": {"url": "https://a", "detail": "low"}},
+                ]
+            ),
+        ],
+    }
+    assert [words for _, words in said(client, "s")][:3] == ["Hello", "Hi!", "See?\n[image]"]
+
+
+def test_a_response_that_is_not_to_be_stored_leaves_nothing(
+    gpt: openai.OpenAI, client: FlaskClient, server: ModelServer
+) -> None:
+    assert gpt.responses.create(model=MODEL, input="My code is 7319.", user="ada", store=False).store is False
+    assert sessions(client) == [] and sent(server)[0]["messages"] == [user("My code is 7319.")]
+
+
+def test_why_a_response_is_incomplete_or_failed_is_told(gpt: openai.OpenAI, server: ModelServer) -> None:
+    server.main.queue(Text("One", finish="length"), CutStream(after=2))
+    short = gpt.responses.create(model=MODEL, input="Count.")
+    assert short.status == "incomplete" and short.incomplete_details is not None
+    assert short.incomplete_details.reason == "max_output_tokens"
+    *_, last = gpt.responses.create(model=MODEL, input="Count on.", stream=True)
+    assert last.type == "response.failed" and last.response.error is not None
+    assert "broke off" in last.response.error.message
+
+
+def test_the_agents_sdk_runs_on_it(url: str, key: str, client: FlaskClient, server: ModelServer) -> None:
+    asked: list[str] = []
+
+    @function_tool
+    def weather(city: str) -> str:
+        """How warm it is."""
+        asked.append(city)
+        return "21 degrees"
+
+    async def run() -> list[str]:
+        async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as gpt:
+            model = OpenAIResponsesModel(MODEL, gpt)
+            settings = ModelSettings(metadata={"session_id": "trip"})
+            agent = Agent(name="Tea", instructions="Be brief.", model=model, tools=[weather], model_settings=settings)
+            config = RunConfig(tracing_disabled=True)
+            first = await Runner.run(agent, "Is it warm in Lyon?", run_config=config, auto_previous_response_id=True)
+            second = Runner.run_streamed(
+                agent, "And tomorrow?", run_config=config, previous_response_id=first.last_response_id
+            )
+            async for _ in second.stream_events():
+                pass
+            return [str(first.final_output), str(second.final_output)]
+
+    server.main.queue(CALLING, "It is 21 degrees.", "The same.")
+    assert asyncio.run(run()) == ["It is 21 degrees.", "The same."]
+    assert asked == ["Lyon"]
+    assert said(client, "trip") == [*EXCHANGE, ("user", "And tomorrow?"), ("assistant", "The same.")]
+
+
+# -- both
+
+
+def test_the_documented_clients_are_remembered(
+    url: str, key: str, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs/clients.md").read_text("utf-8")
+    sections = page.partition("# Anthropic's packages")[2].partition("# Recap's own")[0]
+    codes = re.findall(r"^```python\n(.*?)^```", sections, re.M | re.S)
+    assert len(codes) == 2
+    for code in codes:
+        server.requests.clear()
+        code = code.replace("http://127.0.0.1:8000", url).replace('"none"', f'"{key}"')
+        exec(compile(code, "clients.md", "exec"), {})
+        assert "What is my cat called?" in capsys.readouterr().out
+        assert "My cat is called Miso." in json.dumps(sent(server)[-1]["messages"])
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "place"),
+    [
+        ("messages", {"messages": [user("Hi")]}, "max_tokens"),
+        ("messages", {"max_tokens": 9}, "messages"),
+        ("messages", {"max_tokens": 9, "messages": [{"role": "tool", "content": "Hi"}]}, "messages.0.role"),
+        ("messages", {"max_tokens": 9, "messages": [user(7)]}, "messages.0.content"),
+        ("messages", {"max_tokens": 9, "messages": [user([7])]}, "messages.0.content.0"),
+        ("messages", {"max_tokens": 9, "messages": [user([{"type": "text"}])]}, "messages.0.content.0.text"),
+        ("messages", {"max_tokens": 9, "messages": [user([{"type": []}])]}, "messages.0.content.0"),
+        (
+            "messages",
+            {"max_tokens": 9, "messages": [user([{"type": "image", "source": {"type": "file", "file_id": "f"}}])]},
+            "messages.0.content.0.source",
+        ),
+        (
+            "messages",
+            {"max_tokens": 9, "messages": [user("Hi")], "tools": [{"type": "web_search_20260318", "name": "w"}]},
+            "tools.0",
+        ),
+        ("messages", {"max_tokens": 9, "messages": [user("Hi")], "tool_choice": {"type": "best"}}, "tool_choice"),
+        ("messages", {"max_tokens": 9, "messages": [user("Hi")], "container": "c"}, "container"),
+        ("responses", {}, "input"),
+        ("responses", {"input": 7}, "input"),
+        ("responses", {"input": [7]}, "input.0"),
+        ("responses", {"input": [{"type": "item_reference", "id": "x"}]}, "input.0"),
+        ("responses", {"input": [{"role": "tool", "content": "Hi"}]}, "input.0.role"),
+        ("responses", {"input": [user([{"type": "input_file", "file_id": "f"}])]}, "input.0.content.0"),
+        ("responses", {"input": [user([{"type": "input_image", "file_id": "f"}])]}, "input.0.content.0.image_url"),
+        ("responses", {"input": [{"type": "function_call", "name": "f"}]}, "input.0.call_id"),
+        ("responses", {"input": "Hi", "tools": [{"type": "web_search"}]}, "tools.0"),
+        ("responses", {"input": "Hi", "conversation": "c"}, "conversation"),
+        ("responses", {"input": "Hi", "store": False, "previous_response_id": "resp_1_s"}, "previous_response_id"),
+        ("responses", {"input": "Hi", "text": {"format": {"type": "grammar"}}}, "text.format"),
+    ],
+)
+def test_what_cannot_be_translated_is_refused_with_its_place(
+    client: FlaskClient, server: ModelServer, path: str, body: Any, place: str
+) -> None:
+    answer = client.post(f"/v1/{path}", json={"model": MODEL, **body})
+    assert answer.status_code == 400, answer.text
+    error = answer.json["error"]
+    assert (error["type"], error["code"]) == ("invalid_request_error", "invalid_fields")
+    assert f"First: {place}: " in error["message"]
+    assert answer.json.get("type") == ("error" if path == "messages" else None)
+    assert sessions(client) == [] and sent(server) == []
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize("path", ["messages", "responses"])
+def test_a_retry_gets_the_first_answer_under_its_first_id(
+    client: FlaskClient, server: ModelServer, path: str, streamed: bool
+) -> None:
+    server.main.queue(CALLING)
+    asked = {"messages": [user("Is it warm?")], "max_tokens": 9} if path == "messages" else {"input": "Is it warm?"}
+    headers = {"Idempotency-Key": "k", **in_session("s")}
+    answers = []
+    for _ in range(2):
+        with client.post(f"/v1/{path}", json={"model": MODEL, "stream": streamed, **asked}, headers=headers) as answer:
+            assert answer.status_code == 200, answer.text
+            datas = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: ")]
+            told = [json.loads(data) for data in datas] if streamed else [answer.json]
+        whole = told[0].get("message") or told[-1].get("response") or told[0]
+        answers.append((whole["id"], "Let me see." in json.dumps(told) or streamed, "weather" in json.dumps(told)))
+    assert answers[0] == answers[1] and all(answers[0])
+    assert len(sent(server)) == 1 and len(stored(client, "s")) == 2
