@@ -20,7 +20,10 @@ IMPORT_BYTES_MAX = 1 << 30
 _IN_MEMORY = 1 << 23  # bytes of an import; a larger one waits in a temporary file
 _DOCUMENT = {
     "required": True,
-    "content": {"application/json": {"schema": {"oneOf": [{"type": "object"}, {"type": "array", "items": {}}]}}},
+    "content": {
+        "application/json": {"schema": {"oneOf": [{"type": "object"}, {"type": "array", "items": {}}]}},
+        "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+    },
 }
 
 
@@ -59,6 +62,7 @@ def export_user(user_id: str) -> Response:
 @blueprint.post(
     "/import",
     slow=True,
+    files=True,
     errors={
         400: "The document is not valid JSON. Nothing was stored.",
         404: "The key belongs to someone else.",
@@ -70,10 +74,11 @@ def export_user(user_id: str) -> Response:
 @blueprint.doc(requestBody=_DOCUMENT)
 @blueprint.response(200, Imported)
 def import_document(query: dict[str, Any]) -> dict[str, Any]:
-    """Import an export of Recap, or ChatGPT's conversations.json
+    """Import an export of Recap, ChatGPT, Claude, Gemini, mem0 or Zep, or chats as JSON, JSON Lines or Markdown
 
-    The whole document is checked before anything is stored. What is stored already is left as it is, so a call can
-    be repeated safely. A session whose id belongs to someone else gets a new id. No model is called: `POST
+    Send JSON as `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The
+    whole document is checked before anything is stored. What is stored already is left as it is, so a call can be
+    repeated safely. A session whose id belongs to someone else gets a new id. No model is called: `POST
     /api/users/{user_id}/summaries` has what was imported summarised.
     """
     whose = caller(query["user_id"])
@@ -81,7 +86,7 @@ def import_document(query: dict[str, Any]) -> dict[str, Any]:
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(services().settings.data_dir)) as file:
         shutil.copyfileobj(request.stream, file)
         file.seek(0)
-        document = checked(file)
+        document = checked(file, services().imports.now())
         done = services().imports.restore(whose, document.sessions(), document.facts(), document.items())
     return {"format": document.format, "created": done.created, "known": done.known, "renamed": done.renamed}
 
