@@ -379,6 +379,35 @@ def test_the_command_imports_files_and_summarises_what_it_was_asked_to(
     assert wrong.exit_code == 1 and "Error: This is ChatGPT's user.json" in wrong.output
 
 
+# -- Markdown to read
+
+
+def test_an_export_to_read_has_all_of_a_person_and_its_chats_come_in_again(client: FlaskClient) -> None:
+    custom = {"about_user_message": "Engineer", "about_model_message": ""}
+    hidden = node(
+        "u",
+        "user",
+        "hidden",
+        metadata={"user_context_message_data": custom, "is_visually_hidden_from_conversation": True},
+    )
+    good(
+        bring_in(client, [conversation("u", {"u": node(None, "user", "Which?\n# Not a title\n## user"), "h": hidden})])
+    )
+    for name in ("claude", "zep, facts"):
+        good(bring_in(client, GIVEN[name][0]))
+    answer = client.get("/api/users/ada/export?format=markdown")
+    text = answer.text
+    assert answer.mimetype == "text/markdown" and ".md" in answer.headers["Content-Disposition"]
+    assert "\n## Profile\n\n- about: Engineer (2023-11-14)\n" in text
+    assert "\n## Facts\n\n- Likes tea (since 2024-05-01)\n" in text
+    assert "- ADA lived in Tallinn (2024-05-01 to 2024-05-01)\n" in text
+    assert "\n# Tea\n\n2024-05-01 10:00\n\n## user, 2024-05-01 10:00\n\n> Which tea?\n> A list of teas.\n" in text
+    good(bring_in(client, text.encode(), "bob"))
+    ids = {user: [one["id"] for one in read_all(client, "/api/sessions", user_id=user)] for user in ("ada", "bob")}
+    said_by = {user: sorted(stored(client, id) for id in found) for user, found in ids.items()}
+    assert said_by["ada"] == said_by["bob"] and len(said_by["bob"]) == 2
+
+
 def test_threads_of_langgraph_come_in_from_the_command_line(app: Flask, client: FlaskClient, tmp_path: Path) -> None:
     register_commands(app)
     said = [HumanMessage("Which tea?", id="m1"), AIMessage("Sencha.", id="m2"), HumanMessage("How hot?", id="m3")]
