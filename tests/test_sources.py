@@ -248,6 +248,8 @@ def test_what_was_said_and_known_elsewhere_comes_in_once(app: Flask, client: Fla
 def test_times_are_those_of_the_source(client: FlaskClient) -> None:
     for name in ("claude", "gemini", "lines of messages", "markdown", "zep, facts"):
         good(bring_in(client, GIVEN[name][0]))
+    imported = {one["imported_at"] for one in read_all(client, "/api/sessions", user_id="ada")}
+    assert min(imported) > "2026", "which is not when it was said"
     times = {
         (one["title"], message["created_at"])
         for one in read_all(client, "/api/sessions", user_id="ada")

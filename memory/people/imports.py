@@ -114,7 +114,8 @@ class Import:
         busy = "The sessions before it are imported; send the same again later, nothing is stored twice."
         with self.parts.leases.free_session(find, busy) as (tx, row):
             if fresh:
-                append(tx, row, fresh, self.parts.now())
+                row.imported_at = self.parts.now()
+                append(tx, row, fresh, row.imported_at)
             self._summaries(tx, row, record)
             self._turns(tx, row, record.turns)
             if fresh:
